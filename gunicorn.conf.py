@@ -5,10 +5,11 @@ import os
 import resource
 import sys
 
-from webapp import limits, memory, static_folder
+from webapp import limits, memory
 from webapp.cli import assets
 from webapp.config import Settings
-from webapp.operations import process_log
+from webapp.monitoring import process_log
+from webapp.paths import static_folder
 
 memory.settle()  # before the application, and with it Arrow, is imported
 _settings = Settings.from_env(os.environ)
@@ -70,7 +71,7 @@ def post_fork(server, worker):
     """In each new worker: die with the master, so that a killed one leaves no stray worker on the port."""
     from jobs.process import die_with
     from webapp.extensions import after_fork
-    from webapp.web.routing import STOPPING
+    from webapp.web.stream_slots import STOPPING
 
     app = server.app.wsgi()
     die_with(server.pid)
@@ -87,7 +88,7 @@ def worker_exit(_server, worker):
 
 
 def _hand_over(app):
-    from webapp.operations import metrics
+    from webapp.monitoring import metrics
 
     with app.app_context():
         metrics.hand_over_now()

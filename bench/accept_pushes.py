@@ -1,11 +1,11 @@
-"""How long pushes wait to be accepted when many are requested at the same time.
+"""Measure how long pushes wait to be accepted when many are requested at the same time.
 
-    python bench/accept_pushes.py [--pushes 30] [--tables 200] [--rounds 3] [--url postgresql://...]
+python bench/accept_pushes.py [--pushes 30] [--tables 200] [--rounds 3] [--url postgresql://...]
 
-Starts a service of its own and creates a database with `--tables` tables on the PostgreSQL server of `--url`. Prints
-the seconds from the request to the 201 of one push by itself, of `--pushes` pushes at the same time (median, longest),
-and the ratio of that median to one push: for tables that are known, for the first pushes of a connection, whose tables
-have to be read, and for pushes that create their tables.
+Starts its own service and creates a database with `--tables` tables on the PostgreSQL server of `--url`.
+Prints the seconds from the request to the 201 response of a single push, of `--pushes` concurrent pushes
+(median, maximum), and the ratio of that median to the single push: for known tables, for the first pushes of
+a connection, whose tables must be read, and for pushes that create their tables.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ FIELDS = [{"name": "id", "type": "row_number"}, {"name": "name", "type": "name"}
 
 
 class Service:
-    """A Rowsmith in a folder of its own."""
+    """A Rowsmith in a separate folder."""
 
     def __init__(self, folder: str) -> None:
         self._log = open(f"{folder}/log", "w")  # noqa: SIM115 - closed with the service
@@ -54,7 +54,7 @@ class Service:
         self.key = re.findall(r"rws_\w+", said)[0]
 
     def post(self, path: str, body: object) -> tuple[dict[str, object], float]:
-        """What a POST created, and how many seconds it took."""
+        """Return the object that a POST created, and the seconds it took."""
         began = time.perf_counter()
         answer = requests.post(
             self.url + path, json=body, headers={"Authorization": f"Bearer {self.key}"}, timeout=120
@@ -72,7 +72,7 @@ class Service:
 
 
 def together(work: list[tuple[Service, str, dict[str, object]]]) -> list[float]:
-    """Seconds of requests that are sent at the same time."""
+    """Return the seconds of concurrent requests."""
     found: list[float] = []
     start = threading.Barrier(len(work))
 
@@ -114,13 +114,18 @@ def main() -> None:
 
 
 def measure(service: Service, url: str, pushes: int, rounds: int) -> None:
-    """Print the figures: pushes to known tables, the first pushes of a connection, and pushes that create tables."""
+    """Print the figures: pushes to known tables, the first pushes of a connection, and pushes that create
+    tables."""
     template = service.post("/templates", {"name": "Bench", "fields": FIELDS})[0]["id"]
     path, place = f"/templates/{template}/push", 0
 
     def connection() -> str:
         settings = {"connection_string": url}
-        return str(service.post("/connections", {"name": "Bench", "type": "postgresql", "settings": settings})[0]["id"])
+        return str(
+            service.post("/connections", {"name": "Bench", "type": "postgresql", "settings": settings})[0][
+                "id"
+            ]
+        )
 
     def body(connection_id: str, creates: bool = False) -> dict[str, object]:
         nonlocal place
@@ -135,7 +140,8 @@ def measure(service: Service, url: str, pushes: int, rounds: int) -> None:
     for name, fresh, creates in cases:
         medians, longest = [], []
         alone = [
-            service.post(path, body(connection() if fresh else known, creates))[1] for _ in range(max(rounds, 3))
+            service.post(path, body(connection() if fresh else known, creates))[1]
+            for _ in range(max(rounds, 3))
         ]
         for _ in range(rounds):
             to = connection() if fresh else known
@@ -144,7 +150,7 @@ def measure(service: Service, url: str, pushes: int, rounds: int) -> None:
             longest.append(max(found))
             time.sleep(2)
         one, median = statistics.median(alone), statistics.median(medians)
-        told = f"{pushes} together {median:6.3f} s in the median, {max(longest):6.3f} s the longest"
+        told = f"{pushes} together {median:6.3f} s median, {max(longest):6.3f} s maximum"
         print(f"{name:<13} one {one:6.3f} s, {told}, ratio {median / one:5.1f}", flush=True)
 
 

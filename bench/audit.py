@@ -1,10 +1,11 @@
-"""What the chain of the audit trail costs: generates of ten rows a second with it and without, side by side.
+"""Measure the cost of the audit log's hash chain: generate calls of ten rows per second with and without it.
 
-Two applications on databases of their own take turns, so that both meet the same machine: one as it is, one without
-the triggers, the searching indexes and the sealing. Prints the calls of each turn, and the ratio of the medians of
-calls a second and of processor time a call, which a busy machine disturbs less.
+Two applications with separate databases take turns, so that both run under the same machine load: one
+unchanged, one without the triggers, the search indexes and the sealing. Prints the calls of each turn, and
+the ratio of the medians of calls per second and of processor time per call, which is less affected by other
+load.
 
-    python -m bench.audit [--turns N] [--seconds S]
+python -m bench.audit [--turns N] [--seconds S]
 """
 
 from __future__ import annotations
@@ -21,12 +22,12 @@ from typing import Any
 from flask import Flask
 
 from webapp import clock, create_app, ids, limits
-from webapp.accounts import actors
-from webapp.accounts.services import api_keys, people, tenancy
+from webapp.access import actors
+from webapp.accounts.services import api_keys, people, workspaces
 from webapp.audit.services import seals
 from webapp.cli import probe, valkey
 from webapp.config import Settings
-from webapp.engine.data import vocabulary
+from webapp.engine.data import vocab_lock
 from webapp.extensions import db
 from webapp.row_templates.services import vocabularies
 
@@ -63,15 +64,15 @@ def application(folder: Path, redis_url: str, *, chained: bool) -> tuple[Flask, 
         db.create_all()
         system = actors.system()
         user = people.create_user(system, "bench@example.org")
-        workspace = tenancy.create_workspace(system, "Bench", plan="enterprise", owner=user)
+        workspace = workspaces.create_workspace(system, "Bench", plan="enterprise", owner=user)
         here = actors.system(workspace.id)
         own = {"requests_per_minute": limits.ENTERPRISE_MAX.requests_per_minute}
-        tenancy.change_workspace(here, {"own_limits": own})
-        project = tenancy.create_project(here, "Main", team_id=tenancy.create_team(here, "All").id)
+        workspaces.change_workspace(here, {"own_limits": own})
+        project = workspaces.create_project(here, "Main", team_id=workspaces.create_team(here, "All").id)
         key = api_keys.create(
             here, "bench", api_version="2026-11-21", project_id=project.id, user_id=user.id
         )[1]
-        vocabularies.assume_kept(vocabulary.locked().id)
+        vocabularies.assume_kept(vocab_lock.locked().id)
         db.session.remove()
         if not chained:
             with db.engine.begin() as connection:
@@ -86,8 +87,8 @@ def application(folder: Path, redis_url: str, *, chained: bool) -> tuple[Flask, 
 
 
 def turn(app: Flask, key: str, template: str, seconds: float, *, chained: bool) -> tuple[float, float]:
-    """Calls a second over some seconds, and processor milliseconds a call; sealing goes on meanwhile where there is
-    any."""
+    """Return calls per second over some seconds, and processor milliseconds per call. Sealing runs in the
+    meantime if there is a chain."""
     done, stop = [0] * THREADS, threading.Event()
 
     def call(place: int) -> None:
@@ -119,7 +120,7 @@ def turn(app: Flask, key: str, template: str, seconds: float, *, chained: bool) 
 
 
 def main() -> None:
-    """Take turns and print."""
+    """Measure in turns and print the results."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--turns", type=int, default=5)
     parser.add_argument("--seconds", type=float, default=3.0)
@@ -141,7 +142,7 @@ def main() -> None:
         finally:
             process.kill()
             process.wait()
-    for place, what in enumerate(("calls a second", "ms of processor time a call")):
+    for place, what in enumerate(("calls/s", "ms of processor time per call")):
         with_it, without = (
             statistics.median(one[place] for one in found[chained]) for chained in (True, False)
         )

@@ -1,9 +1,9 @@
-"""What one bad cell in a hundred costs: rows with it beside the same rows without, and an answer key.
+"""Measure the cost of 1 % invalid cells: rows with and without them, and an answer key.
 
-    .venv/bin/python bench/bad.py [--rows 400000] [--format csv]
+.venv/bin/python bench/bad.py [--rows 400000] [--format csv]
 
-Both templates are those of `bench/sample.py`; of one, every field has 1 % bad cells of every kind that it can have.
-Figures are the best of three.
+Both templates are the one of `bench/sample.py`. In one of them, every field has 1 % invalid cells of all
+applicable kinds. Figures are the best of three.
 """
 
 from __future__ import annotations
@@ -21,10 +21,10 @@ sys.path.insert(0, str(ROOT))
 
 from bench.sample import FIELDS
 from webapp.engine import groups
-from webapp.engine.bad.answers import AnswerKey
-from webapp.engine.block import Bound, Env
+from webapp.engine.blocks import BoundPlan, GenerationContext
 from webapp.engine.data import vocabulary
 from webapp.engine.formats import FORMATS, write
+from webapp.engine.invalid_data.answer_key import AnswerKey
 from webapp.engine.plan import compile_plan
 from webapp.engine.spec import parse
 
@@ -33,14 +33,14 @@ RATE = 0.01
 TRIES = 3
 
 
-def bound(fields: list[dict[str, Any]]) -> Bound:
-    """The fields, ready to make rows."""
+def bound(fields: list[dict[str, Any]]) -> BoundPlan:
+    """Compile the fields."""
     plan = compile_plan(groups.assign(parse(fields)), vocabulary.default())
-    return Bound(plan, Env("bench", NOW))
+    return BoundPlan(plan, GenerationContext("bench", NOW))
 
 
 def best(run: Callable[[], int]) -> tuple[float, int]:
-    """Seconds of the quickest run, and what it answered."""
+    """Return the seconds of the fastest run, and its result."""
     found = []
     for _ in range(TRIES):
         began = time.perf_counter()
@@ -59,21 +59,21 @@ def main() -> None:
     asked = parser.parse_args()
     kind = FORMATS[asked.format]
 
-    def size(source: Bound) -> int:
+    def size(source: BoundPlan) -> int:
         pieces = write(kind(source.schema, kind.Options(), title="rows"), source.blocks(0, asked.rows))
         return sum(map(len, pieces))
 
     good = bound(FIELDS)
     bad = bound([{**field, "invalid": {"rate": RATE}} for field in FIELDS])
     for source in (good, bad):
-        size(source)  # word lists are read, pools are written out
+        size(source)  # loads word lists and renders pools
     plain, _ = best(lambda: size(good))
     spoilt, _ = best(lambda: size(bad))
     key, cells = best(lambda: sum(len(block[0]) for block in AnswerKey(bad, 0, asked.rows).blocks(json=True)))
     print(f"{asked.rows:,} rows of {len(FIELDS)} fields as {asked.format}")
-    print(f"without bad cells   {asked.rows / plain:12,.0f} rows/s")
-    print(f"with 1 % bad cells  {asked.rows / spoilt:12,.0f} rows/s, {spoilt / plain:.2f} times the time")
-    print(f"their answer key    {asked.rows / key:12,.0f} rows/s, {cells:,} cells")
+    print(f"without invalid cells   {asked.rows / plain:12,.0f} rows/s")
+    print(f"with 1 % invalid cells  {asked.rows / spoilt:12,.0f} rows/s, {spoilt / plain:.2f} times the time")
+    print(f"their answer key        {asked.rows / key:12,.0f} rows/s, {cells:,} cells")
 
 
 if __name__ == "__main__":

@@ -1,12 +1,13 @@
-"""What a cell of every field type costs, and what the keys that every field has add to it.
+"""Measure the cost of a cell of every field type, and of the common field keys.
 
-    .venv/bin/python bench/engine.py [name ...] [--rounds 7]
+.venv/bin/python bench/engine.py [name ...] [--rounds 7]
 
-For each registered type with its default options: nanoseconds a row in full blocks and rows a second, microseconds
-for a block of ten rows, milliseconds to compile a template of that field alone (the second time: pools are made once
-a process), nanoseconds a row when the field is unique and how many of them that adds. A type beyond 1,000 ns is
-marked. Then the same for features; what fields of one group cost together and apart; and regular expressions beside
-rstr, where that is installed. Each figure is the least of the rounds, on one core, in time of the processor.
+For each registered type with default options: nanoseconds per row in full blocks and rows per second;
+microseconds for a block of ten rows; milliseconds to compile a template with only that field (the second
+time, because pools are created once per process); nanoseconds per row if the field is unique, and the
+difference. Types above 1,000 ns are marked. Then the same for common keys, for fields that share a group
+compared with independent fields, and for regular expressions compared with rstr, if it is installed. Each
+figure is the minimum of the rounds, on one core, in processor time.
 """
 
 from __future__ import annotations
@@ -24,18 +25,18 @@ sys.path.insert(0, str(ROOT))
 from bench.generate import one_core
 from webapp import limits
 from webapp.engine import groups
-from webapp.engine.block import Bound, Env
+from webapp.engine.blocks import BoundPlan, GenerationContext
 from webapp.engine.data import vocabulary
 from webapp.engine.errors import SpecError
-from webapp.engine.fields import REGISTRY, FieldType
-from webapp.engine.kinship import Known, Library
 from webapp.engine.plan import compile_plan
+from webapp.engine.relations.related_plans import Library, RelatedTemplate
 from webapp.engine.spec import parse
+from webapp.engine.types.registry import REGISTRY, FieldType
 
-ENV = Env("benchmark", datetime(2026, 1, 1, tzinfo=UTC))
+ENV = GenerationContext("benchmark", datetime(2026, 1, 1, tzinfo=UTC))
 _TINY, _FULL = 10, limits.BLOCK_ROWS
 
-# Options that a type cannot do without.
+# Required options of types.
 NEEDS: dict[str, dict] = {
     "constant": {"value": "x"},
     "custom": {"values": ["red", "green", "blue"]},
@@ -78,7 +79,7 @@ BESIDE: dict[str, list[dict]] = {
     ],
 }
 
-# Templates that relations reach: a million parents; three children for each row of the template that is measured.
+# Templates for relations: a million parents, and three children for each row of the measured template.
 ROWS = 1_000_000
 AROUND: dict[str, list[dict]] = {
     "parents": [{"name": "id", "type": "row_number"}, {"name": "name", "type": "name"}],
@@ -115,7 +116,7 @@ FEATURES: dict[str, list[dict]] = {
     ],
 }
 
-# Fields of one thing, each type once.
+# Fields of one group, each type once.
 GROUPS: dict[str, tuple[str, ...]] = {
     "person": ("first_name", "last_name", "title", "sex", "email", "age", "date_of_birth"),
     "place": ("city", "state", "zip_code", "country", "time_zone", "latitude", "phone_number", "language"),
@@ -130,18 +131,18 @@ EXPRESSIONS = (
     r"(\+49|0)[1-9]\d{6,9}",
     r"[a-z]{5,12}@[a-z]{4}\.(com|org)",
 )
-"""Regular expressions as people write them."""
+"""Typical regular expressions."""
 _PLAIN = [
     {"name": "x", "type": "enum", "options": {"values": [f"value {number}" for number in range(1_000)]}}
 ]
-"""A column of texts that shares nothing."""
+"""A text column without a group."""
 _SHARED = ("first_name", "city", "currency_code", "product", "credit_card_type")
 _SLOW_NS = 1_000
 _EXPRESSION_ROWS, _RSTR_ROWS = 100_000, 5_000
 
 
 def least(run: Callable[[], object], rounds: int, times: int) -> float:
-    """Seconds of one call."""
+    """Return the seconds of one call."""
     best = float("inf")
     for _ in range(rounds):
         start = time.process_time()
@@ -152,20 +153,20 @@ def least(run: Callable[[], object], rounds: int, times: int) -> float:
 
 
 def template(kind: type[FieldType], unique: bool = False) -> list[dict]:
-    """A template of one visible field of this type."""
+    """Return a template with one visible field of this type."""
     field = {"name": "x", "type": kind.name, "options": NEEDS.get(kind.name, {}), "unique": unique}
     return [*({**other, "hidden": True} for other in BESIDE.get(kind.name, [])), field]
 
 
-def compiled(fields: list[dict]) -> Bound:
-    """``fields`` bound to a seed."""
+def compiled(fields: list[dict]) -> BoundPlan:
+    """Return ``fields`` bound to a seed."""
     words = vocabulary.default()
-    around = {name: Known(name, groups.assign(parse(of)), ROWS, words) for name, of in AROUND.items()}
-    return Bound(compile_plan(groups.assign(parse(fields)), words, library=Library(around, "own", ROWS)), ENV)
+    around = {name: RelatedTemplate(name, groups.assign(parse(of)), ROWS, words) for name, of in AROUND.items()}
+    return BoundPlan(compile_plan(groups.assign(parse(fields)), words, library=Library(around, "own", ROWS)), ENV)
 
 
 def costs(fields: list[dict], rounds: int) -> tuple[float, float, float]:
-    """(ns a row, us for ten rows, ms to compile)."""
+    """Return (ns per row, us for ten rows, ms to compile)."""
     bound = compiled(fields)
     rows = min(_FULL, bound.block_rows)
     whole = least(lambda: bound.block(0, rows), rounds, 3) / rows * 1e9
@@ -174,7 +175,7 @@ def costs(fields: list[dict], rounds: int) -> tuple[float, float, float]:
 
 
 def unique_cost(kind: type[FieldType], rounds: int) -> float | None:
-    """ns a row when the field is unique; None where it cannot be for a whole block."""
+    """Return ns per row if the field is unique, or None if it cannot be unique for a whole block."""
     bound = compiled(template(kind))
     space = bound.plan.layer.columns["x"].type.space_in(bound.states["x"])
     if space is None or space < _FULL:
@@ -184,8 +185,8 @@ def unique_cost(kind: type[FieldType], rounds: int) -> float | None:
 
 
 def print_types(kinds: list[type[FieldType]], rounds: int) -> None:
-    """The table of types."""
-    head = ("ns/row", "rows/s", "10 rows, us", "compile, ms", "unique, ns/row", "adds, ns")
+    """Print the table of types."""
+    head = ("ns/row", "rows/s", "10 rows, us", "compile, ms", "unique, ns/row", "added, ns")
     print(f"{'type':<22}" + "".join(f"{name:>{max(len(name) + 2, 9)}}" for name in head))
     slow = []
     for kind in kinds:
@@ -197,14 +198,14 @@ def print_types(kinds: list[type[FieldType]], rounds: int) -> None:
         unique = unique_cost(kind, rounds)
         shown = f"{unique:>16.1f}{unique - whole:>10.1f}" if unique is not None else f"{'-':>16}{'-':>10}"
         rows = f"{1e9 / max(whole, 0.01):,.0f}"
-        mark = "  over 1,000 ns" if whole > _SLOW_NS else ""
+        mark = "  above 1,000 ns" if whole > _SLOW_NS else ""
         print(f"{kind.name:<22}{whole:>9.1f}{rows:>15}{tiny:>9.1f}{making:>13.2f}{shown}{mark}", flush=True)
         slow += [kind.name] if mark else []
-    print(f"beyond {_SLOW_NS:,} ns a value: {', '.join(slow) or 'none'}")
+    print(f"above {_SLOW_NS:,} ns per value: {', '.join(slow) or 'none'}")
 
 
 def print_groups(rounds: int) -> None:
-    """What a row costs whose fields share a thing, beside fields that each have one of their own."""
+    """Print the cost of a row whose fields share a group, compared with independent fields."""
     print(f"\n{'group':<16}{'fields':>8}{'together, ns/row':>18}{'apart, ns/row':>15}{'ratio':>8}")
     for name, types in GROUPS.items():
         fields = [{"name": kind, "type": kind} for kind in types]
@@ -214,7 +215,7 @@ def print_groups(rounds: int) -> None:
         print(f"{name:<16}{len(types):>8}{one:>18.1f}{each:>15.1f}{one / each:>8.2f}", flush=True)
     plain = compiled(_PLAIN)
     base = least(lambda: plain.block(0, _FULL), rounds, 3) / _FULL * 1e9
-    print(f"\nan enum of 1,000 texts: {base:.1f} ns/row; against it, alone in a group:")
+    print(f"\nan enum of 1,000 texts: {base:.1f} ns/row; compared with it, a single field in a group:")
     for name in _SHARED:
         bound = compiled([{"name": "x", "type": name}])
         own = least(lambda b=bound: b.block(0, _FULL), rounds, 3) / _FULL * 1e9
@@ -222,12 +223,14 @@ def print_groups(rounds: int) -> None:
 
 
 def print_expressions(rounds: int) -> None:
-    """Regular expressions beside rstr."""
+    """Compare regular expressions with rstr."""
     try:
         import rstr
     except ImportError:
         rstr = None
-        print("\nrstr is not installed: regular expressions are shown without their peer (pip install rstr)")
+        print(
+            "\nrstr is not installed, so regular expressions are shown without comparison (pip install rstr)"
+        )
     print(f"\n{'regular expression':<40}{'ns/row':>9}{'rstr, ns/row':>14}{'ratio':>8}")
     for source in EXPRESSIONS:
         bound = compiled([{"name": "x", "type": "regexp", "options": {"string": source}}])
@@ -250,11 +253,13 @@ def print_expressions(rounds: int) -> None:
 
 
 def main() -> None:
-    """The command line."""
+    """Parse the command line and run."""
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("names", nargs="*", help="types to measure; all and the features if not given")
+    parser.add_argument(
+        "names", nargs="*", help=("types to measure (default: all types and the common keys)")
+    )
     parser.add_argument("--rounds", type=int, default=7)
     given = parser.parse_args()
     one_core()

@@ -1,11 +1,12 @@
-"""What a value of every field type costs over 100,000 rows, beside Faker where it has the like.
+"""Measure the cost of a value of every field type over 100,000 rows, compared with Faker where it has an
+equivalent.
 
-    .venv/bin/python bench/field_types.py [name ...] [--rounds 3] [--markdown]
+.venv/bin/python bench/field_types.py [name ...] [--rounds 3] [--markdown]
 
-For each registered type with its least options: nanoseconds a value (a template of that field alone, block by block,
-the least of the rounds, one core, time of the processor), the same for the Faker method that people would call
-instead, and the ratio. A type beyond 1,000 ns is marked; if it is not among `EXCEPTIONS`, the program ends with 1.
-Types that take their values from another system are left out: their cost is that system's.
+For each registered type with minimal options: nanoseconds per value (a template with only that field, block
+by block, the minimum of the rounds, one core, processor time), the same for the equivalent Faker method, and
+the ratio. Types above 1,000 ns are marked; if one of them is not in `EXCEPTIONS`, the program exits with
+status 1. Types that read from another system are left out, because their cost depends on that system.
 """
 
 from __future__ import annotations
@@ -23,21 +24,21 @@ from bench import engine
 from bench.generate import one_core
 from webapp import limits
 from webapp.engine.errors import SpecError
-from webapp.engine.fields import REGISTRY, FieldType
+from webapp.engine.types.registry import REGISTRY, FieldType
 
 ROWS = 100_000
 _CALLS = 1_000
 _SLOW_NS = 1_000
 
 NEEDS: dict[str, dict[str, Any]] = {"faker": {"method": "catch_phrase"}}
-"""Options beyond those of `bench/engine.py`."""
+"""Options in addition to those of `bench/engine.py`."""
 EXCEPTIONS: dict[str, str] = {
-    "jwt": "each is signed by itself: HMAC-SHA256 over its own text, through hashlib",
+    "jwt": "each value is signed: HMAC-SHA256 over its own text, through hashlib",
 }
-"""Types that may take longer, and why; docs/speed-types.md tells them."""
+"""Types that may take longer, and why. docs/speed-types.md lists them."""
 OUTSIDE = {"db_response", "foreign_key", "api_response", "ai", "source_column"}
 
-# Faker's method for the same; with arguments where it needs them.
+# Equivalent Faker methods, with arguments if required.
 FAKER: dict[str, str | tuple[str, dict[str, Any]]] = {
     "aba_routing": "aba", "address": "address", "bic": "swift",
     "boolean": "pybool", "buzzword": "bs", "catch_phrase": "catch_phrase", "city": "city", "color": "color_name",
@@ -69,7 +70,7 @@ FAKER: dict[str, str | tuple[str, dict[str, Any]]] = {
 
 @dataclass
 class Cost:
-    """ns a value, ours and Faker's."""
+    """ns per value, for Rowsmith and Faker."""
 
     name: str
     ours: float
@@ -82,7 +83,7 @@ class Cost:
 
 
 def ours(kind: type[FieldType], rounds: int) -> float:
-    """ns a value over `ROWS` rows."""
+    """Return ns per value over `ROWS` rows."""
     engine.NEEDS.update(NEEDS)
     bound = engine.compiled(engine.template(kind))
     size = min(limits.BLOCK_ROWS, bound.block_rows)
@@ -95,7 +96,7 @@ def ours(kind: type[FieldType], rounds: int) -> float:
 
 
 def theirs(name: str, generator: Any, rounds: int) -> float | None:
-    """ns of one call of Faker's method, where it has one."""
+    """Return ns per call of the Faker method, if there is one."""
     known = FAKER.get(name)
     if known is None:
         return None
@@ -106,7 +107,7 @@ def theirs(name: str, generator: Any, rounds: int) -> float | None:
 
 
 def measured(kinds: list[type[FieldType]], rounds: int) -> list[Cost]:
-    """The cost of each type; what cannot be compiled by itself is named and left out."""
+    """Return the cost of each type. Types that cannot be compiled are reported and left out."""
     from faker import Faker
 
     generator = Faker("en_US")
@@ -121,25 +122,25 @@ def measured(kinds: list[type[FieldType]], rounds: int) -> list[Cost]:
 
 
 def show(costs: list[Cost], markdown: bool) -> None:
-    """The table, and what is beyond the mark."""
+    """Print the table, and the types above the limit."""
     if markdown:
         _print_table(costs)
     for cost in [] if markdown else costs:
         faker = "" if cost.theirs is None else f"{cost.theirs:,.0f}"
         ratio = "" if cost.ratio is None else f"{cost.ratio:,.0f} x"
-        mark = "  over 1,000 ns" if cost.ours > _SLOW_NS else ""
+        mark = "  above 1,000 ns" if cost.ours > _SLOW_NS else ""
         print(f"{cost.name:<22}{cost.ours:>10,.1f}{faker:>12}{ratio:>10}{mark}", flush=True)
     middle = sorted(cost.ours for cost in costs)[len(costs) // 2]
-    print(f"\n{len(costs)} types, median {middle:,.0f} ns a value")
+    print(f"\n{len(costs)} types, median {middle:,.0f} ns per value")
     with_peer = sorted(cost.ratio for cost in costs if cost.ratio is not None)
     if with_peer:
         least, median = with_peer[0], with_peer[len(with_peer) // 2]
-        print(f"Faker: {len(with_peer)} peers, median {median:,.0f} x, least {least:,.1f} x")
+        print(f"Faker: {len(with_peer)} equivalents, median {median:,.0f} x, minimum {least:,.1f} x")
 
 
 def _print_table(costs: list[Cost]) -> None:
-    """The table as docs/speed-types.md has it, by name."""
-    print("| type | ns a value | Faker |\n|---|---:|---:|")
+    """Print the table of docs/speed-types.md, sorted by name."""
+    print("| type | ns per value | Faker |\n|---|---:|---:|")
     for cost in sorted(costs, key=lambda cost: cost.name):
         print(
             f"| `{cost.name}` | {cost.ours:,.0f} | {'' if cost.ratio is None else f'{cost.ratio:,.0f} x'} |"
@@ -147,15 +148,13 @@ def _print_table(costs: list[Cost]) -> None:
 
 
 def main() -> int:
-    """The command line. Answers the exit code."""
+    """Parse the command line and run. Return the exit status."""
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("names", nargs="*", help="types to measure; all if not given")
+    parser.add_argument("names", nargs="*", help="types to measure (default: all)")
     parser.add_argument("--rounds", type=int, default=3)
-    parser.add_argument(
-        "--markdown", action="store_true", help="print the table as docs/speed-types.md has it"
-    )
+    parser.add_argument("--markdown", action="store_true", help="print the table of docs/speed-types.md")
     given = parser.parse_args()
     one_core()
     named = [kind for kind in REGISTRY if not given.names or kind.name in given.names]
@@ -165,7 +164,7 @@ def main() -> int:
     show(costs, given.markdown)
     slow = {cost.name for cost in costs if cost.ours > _SLOW_NS}
     for name in sorted(slow):
-        print(f"beyond {_SLOW_NS:,} ns: {name}: {EXCEPTIONS.get(name, 'no reason is known')}")
+        print(f"above {_SLOW_NS:,} ns: {name}: {EXCEPTIONS.get(name, 'no documented reason')}")
     return 1 if slow - set(EXCEPTIONS) else 0
 
 

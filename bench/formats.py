@@ -1,9 +1,10 @@
-"""What writing a row costs in each format, beside the usual ways, in one run on one core.
+"""Measure the cost of writing a row in each format, compared with common libraries, in one run on one core.
 
-    python -m bench.formats [--rows 98304] [--repeat 5]
+python -m bench.formats [--rows 98304] [--repeat 5]
 
-Rows are ready before the clock starts: Arrow blocks for us, tuples or dicts for the others. Each figure is processor
-time, the best of several turns in which everybody takes part, so that a busy machine is unfair to all alike.
+Rows are generated before the clock starts: Arrow blocks for Rowsmith, tuples or dicts for the others. Each
+figure is processor time, the best of several turns in which all take part, so that other load affects all of
+them.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ import pyarrow as pa
 from webapp import limits
 from webapp.engine.formats import FORMATS, write
 
-_SLOW_ROWS = 2_000  # of openpyxl, which takes 150 us for each
+_SLOW_ROWS = 2_000  # for openpyxl, which takes 150 us per row
 _TINY, _TINY_FILES = 10, 20
 _CENTS = pa.decimal128(38, 2)
 
@@ -62,7 +63,7 @@ def blocks(rows: int) -> dict[str, list[pa.Array]]:
 
 
 def peers(made: dict[str, list[pa.Array]]) -> dict[str, tuple[int, Callable[[], object]]]:
-    """By format: how many rows, and what writes them the usual way."""
+    """Return, by format, the number of rows and the usual way to write them."""
     lists = [[value for column in parts for value in column.to_pylist()] for parts in made.values()]
     tuples = list(zip(*lists, strict=True))
     dicts = [dict(zip(made, (*row[:8], float(row[8]), *row[9:]), strict=True)) for row in tuples]
@@ -97,20 +98,20 @@ _PEER_NAMES = {
 
 
 def ours(name: str, schema: pa.Schema, ready: list[list[pa.Array]]) -> int:
-    """Writes the file; its size in bytes."""
+    """Write the file and return its size in bytes."""
     cls = FORMATS[name]
     return sum(map(len, write(cls(schema, cls.Options(), title="bench"), ready)))
 
 
 def seconds(work: Callable[[], object]) -> float:
-    """Processor time of this process."""
+    """Return the processor time of this process."""
     start = time.process_time()
     work()
     return time.process_time() - start
 
 
 def main() -> None:
-    """Prints the table."""
+    """Print the table."""
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
@@ -135,7 +136,9 @@ def main() -> None:
             for key, work in turns.items():
                 best[key] = min(best.get(key, 1e9), seconds(work))
     print(f"{asked.rows:,} rows of {len(made)} columns, best of {asked.repeat}")
-    print(f"{'format':8} {'ns/row':>7} {'rows/s':>11} {'MB/s':>6} {'x csv':>6} {'10-row file':>12}   beside")
+    print(
+        f"{'format':8} {'ns/row':>7} {'rows/s':>11} {'MB/s':>6} {'x csv':>6} {'10-row file':>12}   compared with"
+    )
     for name in FORMATS:
         cost = best[name] / asked.rows
         line = f"{name:8} {cost * 1e9:7.0f} {1 / cost:11,.0f} {sizes[name] / best[name] / 1e6:6.0f} "
@@ -143,7 +146,7 @@ def main() -> None:
         if name in others:
             rows, _ = others[name]
             peer = best[f"peer {name}"] / rows
-            line += f"{_PEER_NAMES[name]}: {peer * 1e9:,.0f} ns/row, {peer / cost:.1f} times ours"
+            line += f"{_PEER_NAMES[name]}: {peer * 1e9:,.0f} ns/row, {peer / cost:.1f} times Rowsmith"
         print(line)
 
 

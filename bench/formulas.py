@@ -1,10 +1,11 @@
-"""What a formula costs: nanoseconds a row, beside Python evaluating the same compiled expression row by row.
+"""Measure the cost of formulas in nanoseconds per row, compared with Python evaluating the same compiled
+expression row by row.
 
-    .venv/bin/python bench/formulas.py [--rounds 7]
+.venv/bin/python bench/formulas.py [--rounds 7]
 
-Each formula is carried out over full blocks of a template whose other columns are made already, so that only the
-formula is timed; then the refusal of hostile inputs, in milliseconds. Each figure is the least of the rounds, on one
-core, in time of the processor.
+Each formula runs over full blocks of a template whose other columns exist already, so that only the formula
+is measured. Then the time to reject hostile formulas is measured in milliseconds. Each figure is the minimum
+of the rounds, on one core, in processor time.
 """
 
 from __future__ import annotations
@@ -22,13 +23,13 @@ sys.path.insert(0, str(ROOT))
 from bench.generate import one_core
 from webapp import limits
 from webapp.engine import groups
-from webapp.engine.block import Block, Bound, Env
+from webapp.engine.blocks import Block, BoundPlan, GenerationContext
 from webapp.engine.data import vocabulary
 from webapp.engine.errors import SpecError
 from webapp.engine.plan import compile_plan
 from webapp.engine.spec import parse
 
-ENV = Env("benchmark", datetime.datetime(2026, 1, 1, tzinfo=datetime.UTC))
+ENV = GenerationContext("benchmark", datetime.datetime(2026, 1, 1, tzinfo=datetime.UTC))
 TABLE = [
     {"name": "id", "type": "row_number"},
     {"name": "first", "type": "first_name"},
@@ -48,7 +49,7 @@ TABLE = [
     },
 ]
 
-# Formula, and the same in Python; None where there is no short equal.
+# Formula, and the same in Python; None if there is no short equivalent.
 FORMULAS: dict[str, tuple[str, str | None]] = {
     "sum": ("id + quantity", "id + quantity"),
     "product": ("price * quantity", "price * quantity"),
@@ -80,14 +81,14 @@ HOSTILE = {
 }
 
 
-def bound(expression: str) -> Bound:
-    """The table with the formula beside it."""
+def bound(expression: str) -> BoundPlan:
+    """A template with the formula and the columns that it uses."""
     fields = [*TABLE, {"name": "r", "type": "formula", "options": {"expression": expression}}]
-    return Bound(compile_plan(groups.assign(parse(fields)), vocabulary.default()), ENV)
+    return BoundPlan(compile_plan(groups.assign(parse(fields)), vocabulary.default()), ENV)
 
 
 def cost(expression: str, rows: int, rounds: int) -> float:
-    """Nanoseconds a row of the formula alone."""
+    """Return nanoseconds per row of the formula only."""
     import numpy as np
 
     source = bound(expression)
@@ -103,7 +104,7 @@ def cost(expression: str, rows: int, rounds: int) -> float:
 
 
 def python_cost(expression: str, rows: int, rounds: int) -> float:
-    """Nanoseconds a row of Python's own compiled expression over dictionaries that are there already."""
+    """Return nanoseconds per row of Python's own compiled expression over existing dictionaries."""
     import pyarrow as pa
 
     source = bound("1")
@@ -121,7 +122,7 @@ def python_cost(expression: str, rows: int, rounds: int) -> float:
 
 
 def refusal(expression: str, rounds: int) -> tuple[float, str]:
-    """Milliseconds until a formula is refused, and its fault."""
+    """Return milliseconds until a formula is rejected, and the error."""
     best, told = float("inf"), ""
     for _ in range(rounds):
         began = time.process_time_ns()
@@ -134,7 +135,7 @@ def refusal(expression: str, rounds: int) -> tuple[float, str]:
 
 
 def main() -> None:
-    """Prints the tables."""
+    """Print the tables."""
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )

@@ -1,12 +1,13 @@
-"""How fast templates become files, beside Faker, mimesis and `random` with `csv`, in one run on one core.
+"""Measure the speed of writing templates to files, compared with Faker, mimesis and `random` with `csv`, in
+one run on one core.
 
-    .venv/bin/python bench/generate.py [--rows 100000] [--rounds 5] [--report]
+.venv/bin/python bench/generate.py [--rows 100000] [--rounds 5] [--report]
 
-The template: row number, name, e-mail from the name, street, city, country, phone, integer, decimal, date, uuid.
-Everybody writes the same columns to a file on disk, in turns; each figure is a median of the rounds, in time of the
-processor (all threads, kernel included), so that what else runs on the machine does not count. Faker and mimesis are
-given fewer rows and their time is scaled. Prints the ratios beside what they ought to be; with ``--report`` as a
-table for the documentation. Exit code 1 where a target is missed.
+The template: row number, name, e-mail from the name, street, city, country, phone, integer, decimal, date,
+uuid. All contenders write the same columns to a file on disk, in turns. Each figure is the median of the
+rounds in processor time (all threads, including the kernel), so that other load does not count. Faker and
+mimesis generate fewer rows, and their time is scaled. Prints the ratios and their targets; with ``--report``
+as a table for the documentation. Exits with status 1 if a target is missed.
 """
 
 from __future__ import annotations
@@ -34,7 +35,7 @@ import pyarrow as pa
 
 from bench.sample import FIELDS
 from webapp.engine import groups
-from webapp.engine.block import Bound, Env
+from webapp.engine.blocks import BoundPlan, GenerationContext
 from webapp.engine.data import vocabulary
 from webapp.engine.formats import FORMATS, write
 from webapp.engine.plan import Plan, compile_plan
@@ -42,7 +43,7 @@ from webapp.engine.spec import parse
 
 HEADER = [field["name"] for field in FIELDS]
 FIRST_DAY, DAYS = date(2016, 1, 1), 3653
-ENV = Env("benchmark", datetime(2026, 1, 1, tzinfo=UTC))
+ENV = GenerationContext("benchmark", datetime(2026, 1, 1, tzinfo=UTC))
 
 _FAKER_ROWS, _MIMESIS_ROWS, _OPENPYXL_ROWS = 1_000, 5_000, 2_000
 _TINY_ROWS, _TINY_CALLS = 10, 300
@@ -51,7 +52,7 @@ _MB = 1024 * 1024
 
 
 def one_core() -> None:
-    """Keeps this process and Arrow to one core."""
+    """Limit this process and Arrow to one core."""
     if hasattr(os, "sched_setaffinity"):
         os.sched_setaffinity(0, {max(os.sched_getaffinity(0))})
     pa.set_cpu_count(1)
@@ -59,13 +60,13 @@ def one_core() -> None:
 
 
 def plan(fields: list[dict] | None = None) -> Plan:
-    """The compiled template."""
+    """Return the compiled template."""
     return compile_plan(groups.assign(parse(fields or FIELDS)), vocabulary.default())
 
 
 def rowsmith(compiled: Plan, rows: int, format: str, path: Path) -> None:
-    """``rows`` rows of the template as a file."""
-    bound = Bound(compiled, ENV)
+    """Write ``rows`` rows of the template to a file."""
+    bound = BoundPlan(compiled, ENV)
     kind = FORMATS[format]
     with path.open("wb") as file:
         for piece in write(kind(bound.schema, kind.Options(), title="orders"), bound.blocks(0, rows)):
@@ -73,7 +74,7 @@ def rowsmith(compiled: Plan, rows: int, format: str, path: Path) -> None:
 
 
 def write_rows(path: Path, rows: Iterable[tuple]) -> None:
-    """What a person writes around a generator: a CSV file."""
+    """Write a CSV file in the usual way around a generator."""
     with path.open("w", newline="", encoding="utf-8") as file:
         writer = csv.writer(file)
         writer.writerow(HEADER)
@@ -81,7 +82,7 @@ def write_rows(path: Path, rows: Iterable[tuple]) -> None:
 
 
 def by_faker(rows: int, path: Path) -> None:
-    """Faker as people write it: one call for each cell."""
+    """Faker in its usual form: one call per cell."""
     from faker import Faker
 
     fake = Faker("en_US")
@@ -99,7 +100,7 @@ def by_faker(rows: int, path: Path) -> None:
 
 
 def by_mimesis(rows: int, path: Path) -> None:
-    """mimesis with its providers made once."""
+    """mimesis with providers that are created once."""
     from mimesis import Address, Cryptographic, Datetime, Numeric, Person
     from mimesis.locales import Locale
 
@@ -118,7 +119,7 @@ def by_mimesis(rows: int, path: Path) -> None:
 
 
 def by_hand(rows: int, path: Path) -> None:
-    """`random` and word lists, as a person writes it who is in a hurry for speed."""
+    """Hand-written code with `random` and word lists, optimized for speed."""
     words = vocabulary.default().words
     firsts = words("first_name_female", "en_US").to_pylist() + words("first_name_male", "en_US").to_pylist()
     lasts = words("last_name_male", "en_US").to_pylist()
@@ -140,7 +141,7 @@ def by_hand(rows: int, path: Path) -> None:
 
 
 def by_openpyxl(table: list[tuple], path: Path) -> None:
-    """openpyxl's write-only mode on rows that are ready."""
+    """openpyxl's write-only mode with existing rows."""
     import openpyxl
 
     book = openpyxl.Workbook(write_only=True)
@@ -151,30 +152,31 @@ def by_openpyxl(table: list[tuple], path: Path) -> None:
 
 
 def ready_rows(compiled: Plan, rows: int) -> list[tuple]:
-    """The template's rows as openpyxl takes them."""
-    columns = [column.to_pylist() for column in Bound(compiled, ENV).block(0, rows)]
+    """Return the template's rows in the format for openpyxl."""
+    columns = [column.to_pylist() for column in BoundPlan(compiled, ENV).block(0, rows)]
     return list(zip(*columns, strict=True))
 
 
 def turns(contenders: dict[str, tuple[int, Callable[[], None]]], rounds: int) -> dict[str, float]:
-    """Seconds a row of each contender: the median over rounds in which all take part."""
+    """Return the seconds per row of each contender: the median over rounds in which all take part."""
     taken: dict[str, list[float]] = {name: [] for name in contenders}
     for turn in range(rounds + 1):
         for name, (rows, run) in contenders.items():
             start = time.process_time()
             run()
-            if turn:  # the first turn warms up
+            if turn:  # the first turn is a warm-up
                 taken[name].append((time.process_time() - start) / rows)
     return {name: statistics.median(times) for name, times in taken.items()}
 
 
 def tiny_call(compiled: Plan, rounds: int) -> dict[str, float]:
-    """Milliseconds of one ten-row call of a compiled template: bound, checked, its block made and written as JSON;
-    and the same with compiling it. The least of the rounds, each of which is a median of many calls."""
+    """Return the milliseconds of one call for ten rows of a compiled template: bound, checked, generated and
+    written as JSON; and the same including compilation. The minimum of the rounds, each of which is the
+    median of many calls."""
     kind = FORMATS["json"]
 
     def call(with_plan: Plan) -> bytes:
-        bound = Bound(with_plan, ENV)
+        bound = BoundPlan(with_plan, ENV)
         bound.check(0, _TINY_ROWS)
         return b"".join(
             write(kind(bound.schema, kind.Options(), title="orders"), bound.blocks(0, _TINY_ROWS))
@@ -188,25 +190,25 @@ def tiny_call(compiled: Plan, rounds: int) -> dict[str, float]:
             times.append(time.process_time() - start)
         return statistics.median(times) * 1000
 
-    ways = {"compiled": lambda: call(compiled), "with compiling": lambda: call(plan())}
+    ways = {"compiled": lambda: call(compiled), "with compilation": lambda: call(plan())}
     return {name: min(median(run) for _ in range(rounds)) for name, run in ways.items()}
 
 
 def growth(format: str, rows: int) -> float:
-    """Megabytes that a process of its own grows by between its first 20,000 rows and ``rows``."""
+    """Return the megabytes by which a separate process grows between its first 20,000 rows and ``rows``."""
     command = [sys.executable, __file__, "--grow", format, "--rows", str(rows)]
     return float(subprocess.run(command, check=True, capture_output=True, text=True, cwd=ROOT).stdout)
 
 
 def resident() -> float:
-    """Megabytes of memory that this process holds now."""
+    """Return the current memory of this process in megabytes."""
     pages = int(Path("/proc/self/statm").read_text().split()[1])
     return pages * os.sysconf("SC_PAGE_SIZE") / _MB
 
 
 def grow(format: str, rows: int) -> None:
-    """The child of `growth`: prints how much larger it was at its largest than after the first 20,000 rows."""
-    bound, kind = Bound(plan(), ENV), FORMATS[format]
+    """Run as child of `growth`: print how much the peak memory exceeds that after the first 20,000 rows."""
+    bound, kind = BoundPlan(plan(), ENV), FORMATS[format]
 
     def largest(count: int) -> float:
         found = 0.0
@@ -223,11 +225,11 @@ def grow(format: str, rows: int) -> None:
 
 
 def measure(rows: int, rounds: int) -> list[tuple[str, float, str, float, str]]:
-    """(what, figure, unit, target, ``>=`` or ``<=``) of everything that is promised."""
+    """Return (name, figure, unit, target, ``>=`` or ``<=``) of every promise."""
     compiled = plan()
     table = ready_rows(compiled, min(_OPENPYXL_ROWS, rows))
-    blocks = list(Bound(compiled, ENV).blocks(0, rows))
-    schema = Bound(compiled, ENV).schema
+    blocks = list(BoundPlan(compiled, ENV).blocks(0, rows))
+    schema = BoundPlan(compiled, ENV).schema
     xlsx = FORMATS["xlsx"]
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "rows"
@@ -237,11 +239,11 @@ def measure(rows: int, rounds: int) -> list[tuple[str, float, str, float, str]]:
 
         contenders = {
             **{f"Rowsmith {f}": (rows, lambda f=f: rowsmith(compiled, rows, f, path)) for f in FORMATS},
-            "Rowsmith xlsx, rows ready": (rows, ready_xlsx),
+            "Rowsmith xlsx, existing rows": (rows, ready_xlsx),
             "random + csv": (rows // 4, lambda: by_hand(rows // 4, path)),
             "mimesis": (_MIMESIS_ROWS, lambda: by_mimesis(_MIMESIS_ROWS, path)),
             "Faker": (_FAKER_ROWS, lambda: by_faker(_FAKER_ROWS, path)),
-            "openpyxl, rows ready": (len(table), lambda: by_openpyxl(table, path)),
+            "openpyxl, existing rows": (len(table), lambda: by_openpyxl(table, path)),
         }
         seconds = turns(contenders, rounds)
     for name, figure in seconds.items():
@@ -249,18 +251,18 @@ def measure(rows: int, rounds: int) -> list[tuple[str, float, str, float, str]]:
     own = seconds["Rowsmith csv"]
     tiny = tiny_call(compiled, rounds)
     print(
-        f"  one call of 10 rows to JSON: {tiny['compiled']:.2f} ms, {tiny['with compiling']:.2f} ms with compiling"
+        f"  one call of 10 rows to JSON: {tiny['compiled']:.2f} ms, {tiny['with compilation']:.2f} ms with compilation"
     )
     return [
-        ("CSV, against Faker", seconds["Faker"] / own, "x", 200, ">="),
-        ("CSV, against mimesis", seconds["mimesis"] / own, "x", 20, ">="),
-        ("CSV, against random + csv", seconds["random + csv"] / own, "x", 8, ">="),
-        ("JSON, time against CSV's", seconds["Rowsmith json"] / own, "x", 1.5, "<="),
-        ("SQL, time against CSV's", seconds["Rowsmith sql"] / own, "x", 2, "<="),
-        ("XLSX, against openpyxl", seconds["openpyxl, rows ready"] / seconds["Rowsmith xlsx"], "x", 25, ">="),
+        ("CSV compared with Faker", seconds["Faker"] / own, "x", 200, ">="),
+        ("CSV compared with mimesis", seconds["mimesis"] / own, "x", 20, ">="),
+        ("CSV compared with random + csv", seconds["random + csv"] / own, "x", 8, ">="),
+        ("JSON, time compared with CSV", seconds["Rowsmith json"] / own, "x", 1.5, "<="),
+        ("SQL, time compared with CSV", seconds["Rowsmith sql"] / own, "x", 2, "<="),
+        ("XLSX compared with openpyxl", seconds["openpyxl, existing rows"] / seconds["Rowsmith xlsx"], "x", 25, ">="),
         (
-            "XLSX of ready rows, against openpyxl",
-            seconds["openpyxl, rows ready"] / seconds["Rowsmith xlsx, rows ready"], "x", 25, ">=",
+            "XLSX of existing rows compared with openpyxl",
+            seconds["openpyxl, existing rows"] / seconds["Rowsmith xlsx, existing rows"], "x", 25, ">=",
         ),
         ("One call of 10 rows to JSON, template compiled", tiny["compiled"], "ms", 0.5, "<="),
         *((f"Memory growth, 1,000,000 rows of {f}", growth(f, _LARGE_ROWS), "MB", 64, "<=") for f in FORMATS),
@@ -268,13 +270,13 @@ def measure(rows: int, rounds: int) -> list[tuple[str, float, str, float, str]]:
 
 
 def main() -> int:
-    """The command line. Answers 1 where a target is missed."""
+    """Parse the command line and run. Return 1 if a target is missed."""
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("--rows", type=int, default=100_000)
     parser.add_argument("--rounds", type=int, default=5)
-    parser.add_argument("--report", action="store_true", help="print the figures as a table in Markdown")
+    parser.add_argument("--report", action="store_true", help="print the figures as a Markdown table")
     parser.add_argument("--grow", choices=list(FORMATS), help=argparse.SUPPRESS)
     given = parser.parse_args()
     one_core()

@@ -1,9 +1,10 @@
-"""How long imports take: a file of a million rows, a table of 500 columns, and three schemas that everybody knows.
+"""Measure how long imports take: a file with a million rows, a table with 500 columns, and three well-known
+schemas.
 
-    python bench/imports.py [rows]
+python bench/imports.py [rows]
 
-The peer is what one writes by hand: the standard library's `csv`, and each value tried as a number, a date and a text.
-Figures are for reading, not for asserting: the best of three, in one process, without the web server.
+The comparison is hand-written code: the standard library's `csv`, and each value tried as a number, a date
+and a text. Figures are informative: the best of three, in one process, without the web server.
 """
 
 from __future__ import annotations
@@ -31,7 +32,7 @@ TRIES = 3
 
 
 def sample(rows: int) -> bytes:
-    """A CSV of six columns: a key, an e-mail address, a word, a price, a date, a blank now and then."""
+    """Return a CSV with six columns: a key, an e-mail address, a word, a price, a date, an occasional blank."""
     dice = random.Random(1)
     first = date(2020, 1, 1)
     days = [(first + timedelta(days=one)).isoformat() for one in range(1_500)]
@@ -46,7 +47,7 @@ def sample(rows: int) -> bytes:
 
 
 def wide(columns: int = 500) -> bytes:
-    """A CREATE TABLE of many columns."""
+    """Return a CREATE TABLE with many columns."""
     kinds = ("VARCHAR(40)", "INT", "DECIMAL(10,2)", "DATE", "BOOLEAN")
     names = (
         "first_name",
@@ -65,13 +66,13 @@ def wide(columns: int = 500) -> bytes:
 
 
 def imported(raw: bytes, name: str) -> list[Any]:
-    """The drafts of a file, ready to be saved."""
+    """Return the drafts of a file, ready to be saved."""
     words = compilation.vocabulary()
     return drafts.drafted(formats.read(Source(raw, name), "auto", words), words, 10)
 
 
 def by_hand(raw: bytes) -> list[str]:
-    """The peer: every value of every column tried."""
+    """Run the comparison: try every value of every column."""
     rows = csv.reader(io.StringIO(raw.decode()))
     names = next(rows)
     kinds = ["integer"] * len(names)
@@ -95,7 +96,7 @@ def _kind(value: str, kind: str) -> str:
 
 
 def best(act: Callable[[], Any], tries: int = TRIES) -> float:
-    """Seconds of the quickest of some."""
+    """Return the seconds of the fastest of several calls."""
     found = []
     for _ in range(tries):
         start = time.perf_counter()
@@ -105,7 +106,7 @@ def best(act: Callable[[], Any], tries: int = TRIES) -> float:
 
 
 def main() -> None:
-    """Prints the figures."""
+    """Print the figures."""
     rows = int(sys.argv[1]) if len(sys.argv) > 1 else ROWS
     raw = sample(rows)
     imported(sample(100), "warm.csv")

@@ -1,9 +1,10 @@
-"""How long a large `$metadata` document takes to read: seconds, and how many times faster than pyodata.
+"""Measure how long a large `$metadata` document takes to parse: seconds, and how many times faster than
+pyodata.
 
-    .venv/bin/python bench/odata_metadata.py [--types 2000]
+.venv/bin/python bench/odata_metadata.py [--types 2000]
 
-The document is made here: entity types with keys, facets, labels and navigation, as an ERP system's service has them;
-2,000 types are 5 MB. pyodata reads V2 alone, so V4 is told without it.
+The document is generated: entity types with keys, facets, labels and navigation, as in the services of an ERP
+system. 2,000 types are 5 MB. pyodata only supports V2, so V4 is shown without comparison.
 """
 
 from __future__ import annotations
@@ -15,7 +16,8 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-from webapp.connectors import odata_entities, odata_metadata
+from webapp.connectors.odata import entities as odata_entities
+from webapp.connectors.odata import metadata as odata_metadata
 
 KINDS = (
     'Type="Edm.String" MaxLength="{length}"', 'Type="Edm.Decimal" Precision="13" Scale="3"', 'Type="Edm.Int32"',
@@ -26,7 +28,7 @@ V4_TYPES = {"Edm.DateTime": "Edm.DateTimeOffset", "Edm.Time": "Edm.TimeOfDay"}
 
 
 def v2(types: int, properties: int = 15) -> bytes:
-    """An EDMX of V2."""
+    """Return an EDMX document of V2."""
     parts = [
         '<?xml version="1.0" encoding="utf-8"?>\n<edmx:Edmx Version="1.0"'
         ' xmlns:edmx="http://schemas.microsoft.com/ado/2007/06/edmx"'
@@ -71,7 +73,7 @@ def v2(types: int, properties: int = 15) -> bytes:
 
 
 def v4(types: int, properties: int = 15) -> bytes:
-    """An EDMX of V4, its labels as annotations that stand apart."""
+    """Return an EDMX document of V4, with labels as separate annotations."""
     parts = [
         '<?xml version="1.0" encoding="utf-8"?>\n<edmx:Edmx Version="4.0"'
         ' xmlns:edmx="http://docs.oasis-open.org/odata/ns/edmx"><edmx:DataServices>\n'
@@ -108,7 +110,7 @@ def v4(types: int, properties: int = 15) -> bytes:
 
 
 def theirs(document: bytes) -> float:
-    """Seconds of pyodata."""
+    """Return the seconds of pyodata."""
     from pyodata.v2.model import MetadataBuilder
 
     start = time.perf_counter()
@@ -117,7 +119,7 @@ def theirs(document: bytes) -> float:
 
 
 def main() -> None:
-    """Print one line for each version."""
+    """Print one line per version."""
     parser = argparse.ArgumentParser()
     parser.add_argument("--types", type=int, default=2_000)
     types = parser.parse_args().types

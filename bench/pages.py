@@ -1,13 +1,14 @@
-"""How quick and how small the pages are in a full database, beside the same pages in an almost empty one.
+"""Measure the response time and size of pages with a full database, compared with the same pages with an
+almost empty one.
 
-    .venv/bin/python bench/pages.py [--rounds 5] [--database postgresql://...]
+.venv/bin/python bench/pages.py [--rounds 5] [--database postgresql://...]
 
-Every page that a person can read is asked for with one object of each kind in the database, then again with 1,000
-templates, 200 connections, 10,000 runs, 1,000,000 rows of a push's ledger, and as many of what goes with them. Prints
-the slowest pages (milliseconds of the median round, full and empty, and their ratio), the largest (kB of HTML, before
-anything is compressed), and how many are over 100 ms and over 50 kB. Requests are answered in this process: the network
-and the parsing of HTTP are not in it, the embedded Valkey and the database are. An empty database of its own is made
-in a folder that goes in the end; `--database` names one that is empty.
+Every page is requested with one object of each kind in the database, then again with 1,000 templates, 200
+connections, 10,000 runs, 1,000,000 rows in a push's ledger, and a matching number of related objects. Prints
+the slowest pages (milliseconds of the median round, full and empty, and their ratio), the largest ones (kB of
+uncompressed HTML), and how many exceed 100 ms and 50 kB. Requests are handled in this process: the figures
+include the database and the embedded Valkey, but not the network and HTTP parsing. An empty database is
+created in a temporary folder; `--database` names an existing empty one.
 """
 
 from __future__ import annotations
@@ -44,7 +45,7 @@ from webapp.extensions import db
 MOST_MS: Final = 100
 MOST_BYTES: Final = 50_000
 BATCH: Final = 10_000
-# So many of each in all; of what belongs to an object, they belong to those of that kind in turn.
+# Total numbers of objects. Objects that belong to another object are distributed evenly.
 FULL: Final = (
     (models.Template, "tpl", 1_000),
     (models.TemplateVersion, None, 3_000),
@@ -76,13 +77,13 @@ class Seen:
 
     @property
     def ms(self) -> float:
-        """The median round."""
+        """Return the median of the rounds."""
         return statistics.median(self.took)
 
 
 @contextmanager
 def world(database: str | None) -> Iterator[World]:
-    """The application on a database of its own, with everybody and one object of every kind in it."""
+    """An application with its own database, which contains all test users and one object of every kind."""
     with ExitStack() as held:
         folder = Path(held.enter_context(tempfile.TemporaryDirectory()))
         server = valkey.prepare(folder)
@@ -101,7 +102,7 @@ def world(database: str | None) -> Iterator[World]:
 
 
 def fill(app: Flask) -> None:
-    """Copies of what is there, until there are so many; times spread over the days before."""
+    """Copy existing rows until there are this many, with times distributed over the previous days."""
     with app.app_context(), db.engine.begin() as connection:
         heads: dict[str, list[str]] = {}
         for model, prefix, count in FULL:
@@ -132,9 +133,11 @@ def _copies(
     connection: sa.Connection, table: sa.Table, prefix: str | None, count: int, heads: dict[str, list[str]]
 ) -> None:
     found = [dict(row) for row in connection.execute(sa.select(table)).mappings()]
-    if table.name == "exports":  # one that the cases wrote by hand has no request that a page could tell of
+    if (
+        table.name == "exports"
+    ):  # an entry that a test case wrote directly has no request that a page could show
         found = [row for row in found if "ask" in row["request"]]
-    if "status" in table.c:  # what is open stays what it is: a queue of thousands is no usual day
+    if "status" in table.c:  # open work stays unchanged, because a queue of thousands is not a typical day
         found = [row for row in found if row["status"] not in ("queued", "running")] or found
     if not found:
         raise SystemExit(f"There is no {table.name} to copy.")
@@ -183,8 +186,8 @@ def _insert(connection: sa.Connection, table: sa.Table, rows: Iterator[dict[str,
 
 
 def look(made: World, rounds: int) -> dict[str, Seen]:
-    """Every page that a person reads, by its rule, and each of the documentation by its address; answered so often
-    after it was answered once."""
+    """Measure every page by its rule, and each documentation page by its address, after one warm-up request
+    each."""
     browser, out = made.person(), {}
     for case in made.reading():
         address = case.address(made.names)
@@ -212,10 +215,10 @@ def _page(browser: Browser, address: str, rounds: int) -> Seen:
 
 
 def main() -> None:
-    """Prints the tables."""
+    """Print the tables."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--rounds", type=int, default=5)
-    parser.add_argument("--database", help="an empty database (default: SQLite in a folder that goes)")
+    parser.add_argument("--database", help="an empty database (default: SQLite in a temporary folder)")
     given = parser.parse_args()
     with world(given.database) as made:
         empty = look(made, given.rounds)

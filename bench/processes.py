@@ -1,12 +1,13 @@
-"""What two processes make beside one, and whether memory stays flat over ten million rows.
+"""Measure how much faster two processes are than one, and whether memory stays constant over ten million
+rows.
 
-    .venv/bin/python bench/processes.py [--rows 400000] [--rounds 5] [--memory 10000000]
+.venv/bin/python bench/processes.py [--rows 400000] [--rounds 5] [--memory 10000000]
 
-The template of ``bench/sample.py`` is made as CSV: all rows in one process, then each half of the same rows in one of
-two processes at a time, which begin together. The figure is the best of the rounds, by the clock, since waiting is
-what it is about; so nothing else may run on the machine, and a second figure tells how much processor time the two
-got. Then a process of its own makes ``--memory`` rows and prints by how many megabytes it was larger at its largest
-than after its first 20,000 rows.
+The template of ``bench/sample.py`` is written as CSV: all rows in one process, then half of the rows in each
+of two processes that start together. The figure is the best of the rounds in wall-clock time, because it
+measures waiting; no other load should run on the machine. A second figure shows how much processor time the
+two processes got. Then a separate process generates ``--memory`` rows and prints by how many megabytes its
+peak memory exceeds that after its first 20,000 rows.
 """
 
 from __future__ import annotations
@@ -24,21 +25,21 @@ sys.path.insert(0, str(ROOT))
 import pyarrow as pa
 
 from bench import generate
-from webapp.engine.block import Bound
+from webapp.engine.blocks import BoundPlan
 from webapp.engine.formats import FORMATS, write
 
 FORMAT = "csv"
 
 
 def make(offset: int, count: int) -> None:
-    """``count`` rows from ``offset`` on, as text that is thrown away."""
-    bound, kind = Bound(generate.plan(), generate.ENV), FORMATS[FORMAT]
+    """Generate ``count`` rows from ``offset`` on as text, which is discarded."""
+    bound, kind = BoundPlan(generate.plan(), generate.ENV), FORMATS[FORMAT]
     for _ in write(kind(bound.schema, kind.Options(), title="orders"), bound.blocks(offset, count)):
         pass
 
 
 def part(start: Barrier, end: Barrier, offset: int, count: int, used: multiprocessing.Queue) -> None:
-    """One process: warmed up, it waits for the others and makes its rows."""
+    """Warm up, wait for the other processes, and generate rows."""
     pa.set_cpu_count(1)
     pa.set_io_thread_count(1)
     make(offset, 20_000)
@@ -50,7 +51,8 @@ def part(start: Barrier, end: Barrier, offset: int, count: int, used: multiproce
 
 
 def taken(processes: int, rows: int) -> tuple[float, float]:
-    """Seconds from the common start to the last end, and seconds of processor time, with the rows split evenly."""
+    """Return the seconds from the common start to the last end, and the seconds of processor time, with the
+    rows split evenly."""
     context = multiprocessing.get_context("spawn")
     start, end, used = context.Barrier(processes + 1), context.Barrier(processes + 1), context.Queue()
     share = rows // processes
@@ -71,14 +73,14 @@ def taken(processes: int, rows: int) -> tuple[float, float]:
 
 
 def main() -> None:
-    """The command line."""
+    """Parse the command line and run."""
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("--rows", type=int, default=400_000)
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument(
-        "--memory", type=int, default=10_000_000, help="rows of the measure of memory; 0: none"
+        "--memory", type=int, default=10_000_000, help="rows of the memory measurement; 0: none"
     )
     given = parser.parse_args()
     best = {1: (float("inf"), 0.0), 2: (float("inf"), 0.0)}
@@ -88,9 +90,11 @@ def main() -> None:
     for processes, (passed, busy) in best.items():
         share = busy / passed / processes
         speed = f"{given.rows / passed:,.0f} rows/s"
-        print(f"{processes} at once: {speed}, each had {share:.0%} of a core")
-    print(f"two processes against one: {best[1][0] / best[2][0]:.2f} x by the clock (wanted: 1.8)")
-    print(f"                           {2 * best[1][1] / best[2][1]:.2f} x by processor time")
+        print(f"{processes} in parallel: {speed}, each had {share:.0%} of a core")
+    print(
+        f"two processes compared with one: {best[1][0] / best[2][0]:.2f} x in wall-clock time (target: 1.8)"
+    )
+    print(f"                                 {2 * best[1][1] / best[2][1]:.2f} x in processor time")
     if given.memory:
         grown = generate.growth(FORMAT, given.memory)
         print(f"memory growth over {given.memory:,} rows of {FORMAT}: {grown:.1f} MB")

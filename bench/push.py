@@ -1,13 +1,15 @@
-"""How fast rows get into databases, beside the drivers' executemany of ready tuples, in one run.
+"""Measure the speed of pushes to databases, compared with the drivers' executemany of existing tuples, in one
+run.
 
-    .venv/bin/python bench/push.py [--rows 100000] [--rounds 5] [--url postgresql://postgres@127.0.0.1:5432/postgres]
+.venv/bin/python bench/push.py [--rows 100000] [--rounds 5] [--url
+postgresql://postgres@127.0.0.1:5432/postgres]
 
-Ours makes the rows of the bench template on the way; the driver is given tuples that lie ready, in its fastest way
-(psycopg's executemany runs in pipeline mode), over a connection that is open already. Both commit every
-`limits.PUSH_CHUNK_ROWS` rows. A bad row repeats the key of the row before it. Figures are the least wall-clock time of
-rounds in which all take their turns, since whatever else runs on the machine only adds to it. Prints the ratios beside
-what they ought to be; exit code 1 where a target is missed. MariaDB's part is in `push_mysql`, the part that goes
-through the job with its ledger in `push_job`.
+Rowsmith generates the rows of the benchmark template while sending. The driver gets existing tuples, in its
+fastest mode (psycopg's executemany uses pipeline mode), over a connection that is already open. Both commit
+every `limits.PUSH_CHUNK_ROWS` rows. An invalid row repeats the key of the previous row. Figures are the
+minimum wall-clock time of alternating rounds, because other load on the machine only adds time. Prints the
+ratios and their targets; exits with status 1 if a target is missed. `push_mysql` contains the part for
+MariaDB, and `push_job` the part that uses the job with its ledger.
 """
 
 from __future__ import annotations
@@ -26,7 +28,7 @@ import psycopg
 
 from bench.generate import HEADER, resident
 from bench.push_sending import Figures, Sending, judged_bad
-from webapp.connectors.postgresql import PostgresqlConnector
+from webapp.connectors.postgresql.connector import PostgresqlConnector
 from webapp.net.gate import Gate
 
 URL = "postgresql://postgres@127.0.0.1:5432/postgres"
@@ -35,13 +37,13 @@ CREATE = """CREATE TABLE orders (
   country varchar(100), phone varchar(50), quantity int NOT NULL CHECK (quantity >= 0), amount numeric(12, 2),
   day date, key uuid
 )"""
-# What is wanted: ours against the driver's, and the time with bad rows against that without.
+# Targets: the ratio of Rowsmith to the driver, and the time with invalid rows compared with none.
 FASTER, SLOWER, GROWTH_MB = 2.5, {0.001: 2.0, 0.01: 6.0}, 64.0
 _LARGE_ROWS = 1_000_000
 
 
 class Bench(Sending):
-    """A schema of its own, dropped at the end."""
+    """A separate schema, dropped at the end."""
 
     def __init__(self, url: str, rows: int) -> None:
         super().__init__(rows)
@@ -60,20 +62,20 @@ class Bench(Sending):
         self.session.close()
 
     def executemany(self) -> int:
-        """psycopg's executemany of ready tuples."""
+        """psycopg's executemany of existing tuples."""
         statement = f"INSERT INTO {self.name}.orders VALUES ({', '.join(['%s'] * len(HEADER))})"
         with self._other.cursor() as cursor:
             return self.in_chunks(lambda rows: cursor.executemany(statement, rows), self._other.commit)
 
     def clear(self) -> None:
-        """Empty the table, and leave the server nothing to do later."""
+        """Empty the table, and leave no background work to the server."""
         self.session.execute(f"TRUNCATE {self.name}.orders")
         self.session.execute("CHECKPOINT")
 
 
 def figures(url: str, rows: int, rounds: int) -> Figures:
-    """Seconds of each way (the least of the rounds) and the rows it reported bad. `the job` is the whole push, with
-    its plan, its ledger and what workers do around it."""
+    """Return the seconds of each variant (the minimum of the rounds) and the number of rows it reported as
+    invalid. `the job` is the whole push, with its plan, its ledger and the work around it."""
     from bench import push_job
 
     bench = Bench(url, rows)
@@ -86,7 +88,7 @@ def figures(url: str, rows: int, rounds: int) -> Figures:
                 bench.clear()
                 found = {"the job": service.push("orders", rows)}
                 found |= {name: bench.timed(way) for name, way in ways.items()}
-                for name in found if turn else ():  # the first turn warms up
+                for name in found if turn else ():  # the first turn is a warm-up
                     taken[name].append(found[name])
     finally:
         bench.close()
@@ -94,14 +96,19 @@ def figures(url: str, rows: int, rounds: int) -> Figures:
 
 
 def judged(found: Figures, rows: int) -> Iterator[tuple[str, float, float, bool]]:
-    """Each ratio: what it is of, its value, what it ought to be, whether it is."""
+    """Return each ratio: its name, its value, its target, and whether it reaches the target."""
     ratio = found["executemany"][0] / found["the job"][0]
-    yield "PostgreSQL, the job with its ledger, times executemany's rate", ratio, FASTER, ratio >= FASTER
+    yield (
+        "PostgreSQL, the job with its ledger, compared with executemany's rate",
+        ratio,
+        FASTER,
+        ratio >= FASTER,
+    )
     yield from judged_bad(found, rows, SLOWER, "PostgreSQL")
 
 
 def grow(url: str, rows: int) -> None:
-    """Prints the megabytes that this process grows by between its first 50,000 rows and `rows`."""
+    """Print the megabytes by which this process grows between its first 50,000 rows and `rows`."""
     bench = Bench(url, 50_000)
     try:
         bench.timed(bench.ours)
@@ -113,21 +120,21 @@ def grow(url: str, rows: int) -> None:
 
 
 def growth(url: str) -> tuple[str, float, float, bool]:
-    """What a million rows take in memory."""
+    """Return the memory for a million rows."""
     command = [sys.executable, __file__, "--grow", "--url", url, "--rows", str(_LARGE_ROWS)]
     found = float(subprocess.run(command, check=True, capture_output=True, text=True, cwd=ROOT).stdout)
     return f"PostgreSQL, memory growth over {_LARGE_ROWS:,} rows, MB", found, GROWTH_MB, found <= GROWTH_MB
 
 
 def main() -> int:
-    """The command line. Answers 1 where a target is missed."""
+    """Parse the command line and run. Return 1 if a target is missed."""
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("--rows", type=int, default=100_000)
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--url", default=URL)
-    parser.add_argument("--mysql", help="also MariaDB or MySQL, at this URL")
+    parser.add_argument("--mysql", help="also measure MariaDB or MySQL, at this URL")
     parser.add_argument("--grow", action="store_true", help=argparse.SUPPRESS)
     given = parser.parse_args()
     if given.grow:
@@ -137,7 +144,7 @@ def main() -> int:
     report = [*judged(found, given.rows), growth(given.url)]
     for name, (seconds, failed) in found.items():
         print(
-            f"PostgreSQL {name:<14}{seconds:7.2f} s {given.rows / seconds:10,.0f} rows/s {failed:6,} refused"
+            f"PostgreSQL {name:<14}{seconds:7.2f} s {given.rows / seconds:10,.0f} rows/s {failed:6,} rejected"
         )
     if given.mysql:
         from bench import push_mysql
@@ -146,10 +153,10 @@ def main() -> int:
         report += push_mysql.judged(other, given.rows)
         for name, (seconds, failed) in other.items():
             print(
-                f"MariaDB {name:<14}{seconds:7.2f} s {given.rows / seconds:10,.0f} rows/s {failed:6,} refused"
+                f"MariaDB {name:<14}{seconds:7.2f} s {given.rows / seconds:10,.0f} rows/s {failed:6,} rejected"
             )
     for name, value, wanted, good in report:
-        print(f"{name:<62} {value:6.2f}  wanted {wanted:g}{'' if good else '  MISSED'}", flush=True)
+        print(f"{name:<62} {value:6.2f}  target {wanted:g}{'' if good else '  MISSED'}", flush=True)
     return 0 if all(good for *_, good in report) else 1
 
 

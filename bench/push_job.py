@@ -1,6 +1,7 @@
-"""A push as users have it: planned by the service, carried out by the job, with its ledger, in this process.
+"""A complete push: planned by the service and executed by the job, with its ledger, in this process.
 
-Used by `push`. The service's own database is a SQLite file, as in `./rowsmith up`; the embedded Valkey runs beside it.
+Used by `push`. The service's own database is a SQLite file, as in `./rowsmith up`; the embedded Valkey runs
+as a separate process.
 """
 
 from __future__ import annotations
@@ -23,14 +24,14 @@ from sqlalchemy import select
 from bench.sample import FIELDS
 from jobs.pushes import push as job
 from webapp import create_app
-from webapp.accounts import actors
-from webapp.accounts.actors import Actor
-from webapp.accounts.models import Project
+from webapp.access import actors
+from webapp.access.actors import Actor
+from webapp.access.models import Project
 from webapp.cli import probe, valkey
 from webapp.config import Settings
 from webapp.connections.services import connections
 from webapp.extensions import db, redis_client
-from webapp.operations.demo import workspace
+from webapp.operations import demo_workspace
 from webapp.pushes.models import Push
 from webapp.pushes.schemas import PushInput
 from webapp.pushes.services import preparation, pushes
@@ -40,7 +41,7 @@ _READY_SECONDS = 20.0
 
 
 class Service:
-    """A Rowsmith with the bench template and one connection."""
+    """A Rowsmith with the benchmark template and one connection."""
 
     def __init__(self, kind: str, settings: dict[str, object]) -> None:
         self.actor = _actor()
@@ -48,7 +49,7 @@ class Service:
         self.connection = connections.create(self.actor, name="bench", type=kind, settings=settings).id
 
     def push(self, table: str, rows: int) -> tuple[float, int]:
-        """Seconds from the request to the last row's end, and how many rows failed."""
+        """Return the seconds from the request to the end of the last row, and the number of failed rows."""
         start = time.perf_counter()
         ask = PushInput(connection_id=self.connection, target=table, count=rows, seed="benchmark")
         prepared = preparation.of_template(self.actor, self.template, ask)
@@ -62,7 +63,7 @@ class Service:
 
 
 def _actor() -> Actor:
-    made = workspace.ensure_demo("enterprise")
+    made = demo_workspace.ensure_demo("enterprise")
     assert made is not None
     project = db.session.scalars(select(Project).where(Project.id == made.project_id)).one()
     return replace(actors.system(made.workspace_id), project_id=project.id, team_id=project.team_id)
@@ -70,7 +71,7 @@ def _actor() -> Actor:
 
 @contextmanager
 def service(kind: str, settings: dict[str, object]) -> Iterator[Service]:
-    """A service in a folder of its own, gone at the end."""
+    """A service in a temporary folder, removed at the end."""
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         server = valkey.prepare(folder)
@@ -78,7 +79,7 @@ def service(kind: str, settings: dict[str, object]) -> Iterator[Service]:
         try:
             answers, deadline = probe.redis_answers(server.url), time.monotonic() + _READY_SECONDS
             while not answers():
-                assert time.monotonic() < deadline, "the embedded Valkey does not answer"
+                assert time.monotonic() < deadline, "the embedded Valkey does not respond"
                 time.sleep(0.02)
             app = create_app(
                 Settings(

@@ -1,12 +1,12 @@
-"""How fast rows get into MariaDB or MySQL, beside PyMySQL's executemany of ready tuples, in one run.
+"""Measure the speed of pushes to MariaDB or MySQL, compared with PyMySQL's executemany of existing tuples, in
+one run.
 
-    .venv/bin/python bench/push_mysql.py [--rows 100000] [--rounds 3] [--url mysql://root@127.0.0.1:3306]
+.venv/bin/python bench/push_mysql.py [--rows 100000] [--rounds 3] [--url mysql://root@127.0.0.1:3306]
 
-Ours makes the rows of the bench template on the way; the driver is given tuples that lie ready, over a connection that
-is open already. Both commit every
-`limits.PUSH_CHUNK_ROWS` rows. The table has a primary key, a unique index and a check, which bad rows run into: each
-bad row repeats the key of an earlier one. Figures are medians of wall-clock time, taken in turns. Exit code 1 where a
-target is missed.
+Rowsmith generates the rows of the benchmark template while sending. The driver gets existing tuples, over a
+connection that is already open. Both commit every `limits.PUSH_CHUNK_ROWS` rows. The table has a primary key,
+a unique index and a check that reject invalid rows: each invalid row repeats the key of an earlier one.
+Figures are medians of wall-clock time, measured in turns. Exits with status 1 if a target is missed.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ import pymysql
 from bench import push_job
 from bench.generate import HEADER
 from bench.push_sending import Figures, Sending, judged_bad
-from webapp.connectors.mysql import MysqlConnector
+from webapp.connectors.mysql.connector import MysqlConnector
 from webapp.net.gate import Gate
 
 URL = "mysql://root@127.0.0.1:3306"
@@ -34,12 +34,12 @@ CREATE = """CREATE TABLE orders (
   city VARCHAR(100), country VARCHAR(100), phone VARCHAR(50), quantity INT NOT NULL CHECK (quantity >= 0),
   amount DECIMAL(12, 2), day DATE, `key` CHAR(36)
 ) ENGINE = InnoDB DEFAULT CHARACTER SET utf8mb4"""
-# What is wanted: ours against the driver's, and the time with bad rows against that without.
+# Targets: the ratio of Rowsmith to the driver, and the time with invalid rows compared with none.
 FASTER, SLOWER = 1.8, {0.001: 2.0, 0.01: 6.0}
 
 
 class Bench(Sending):
-    """A database of its own, dropped at the end."""
+    """A separate database, dropped at the end."""
 
     def __init__(self, url: str, rows: int) -> None:
         super().__init__(rows)
@@ -68,7 +68,7 @@ class Bench(Sending):
         self._server.close()
 
     def executemany(self) -> int:
-        """PyMySQL's executemany of ready tuples, which it makes long INSERT statements of."""
+        """PyMySQL's executemany of existing tuples, which it sends as long INSERT statements."""
         marks = ", ".join(["%s"] * len(HEADER))
         names = ", ".join(f"`{name}`" for name in HEADER)
         statement = f"INSERT INTO orders ({names}) VALUES ({marks})"
@@ -81,7 +81,8 @@ class Bench(Sending):
 
 
 def figures(url: str, rows: int, rounds: int) -> Figures:
-    """Seconds of each way (the median of the rounds) and the rows it reported bad. `the job` is the whole push."""
+    """Return the seconds of each variant (the median of the rounds) and the number of rows it reported as
+    invalid. `the job` is the whole push."""
     bench = Bench(url, rows)
     bench.ready()
     ways = bench.ways(SLOWER)
@@ -92,7 +93,7 @@ def figures(url: str, rows: int, rounds: int) -> Figures:
                 bench.clear()
                 found = {"the job": service.push("orders", rows)}
                 found |= {name: bench.timed(way) for name, way in ways.items()}
-                for name in found if turn else ():  # the first turn warms up
+                for name in found if turn else ():  # the first turn is a warm-up
                     taken[name].append(found[name])
     finally:
         bench.close()
@@ -100,15 +101,15 @@ def figures(url: str, rows: int, rounds: int) -> Figures:
 
 
 def judged(found: Figures, rows: int) -> Iterator[tuple[str, float, float, bool]]:
-    """Each ratio: what it is of, its value, what it ought to be, whether it is."""
+    """Return each ratio: its name, its value, its target, and whether it reaches the target."""
     for name, way in (("MariaDB, the job with its ledger", "the job"), ("MariaDB, the connector", "ours")):
         ratio = found["executemany"][0] / found[way][0]
-        yield f"{name}, times executemany's rate", ratio, FASTER, ratio >= FASTER
+        yield f"{name}, compared with executemany's rate", ratio, FASTER, ratio >= FASTER
     yield from judged_bad(found, rows, SLOWER, "MariaDB")
 
 
 def main() -> int:
-    """Prints the figures."""
+    """Print the figures."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--rows", type=int, default=100_000)
     parser.add_argument("--rounds", type=int, default=3)
@@ -116,11 +117,11 @@ def main() -> int:
     options = parser.parse_args()
     found = figures(options.url, options.rows, options.rounds)
     for name, (seconds, failed) in found.items():
-        print(f"{name:<14} {seconds:7.2f} s {options.rows / seconds:10,.0f} rows/s {failed:6,} refused")
+        print(f"{name:<14} {seconds:7.2f} s {options.rows / seconds:10,.0f} rows/s {failed:6,} rejected")
     missed = False
     for name, value, wanted, good in judged(found, options.rows):
         missed |= not good
-        print(f"{name:<62} {value:5.2f}  wanted {wanted:g}{'' if good else '  MISSED'}")
+        print(f"{name:<62} {value:5.2f}  target {wanted:g}{'' if good else '  MISSED'}")
     return int(missed)
 
 

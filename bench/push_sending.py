@@ -1,5 +1,5 @@
-"""What `push` and `push_mysql` share: the bench template's rows, sent through a connector's target, and tuples of them
-for a driver."""
+"""Shared code of `push` and `push_mysql`: the benchmark template's rows, sent through a connector's target,
+and the same rows as tuples for a driver."""
 
 from __future__ import annotations
 
@@ -13,23 +13,23 @@ import pyarrow as pa
 
 from bench.generate import ENV, HEADER, plan
 from webapp import limits
-from webapp.connectors.base import Session, Writing
-from webapp.engine.block import Bound
+from webapp.connectors.base import Session, WriteSpec
+from webapp.engine.blocks import BoundPlan
 
 Figures = dict[str, tuple[float, int]]
-"""Seconds of each way, and how many rows it reported bad."""
+"""Seconds of each variant, and the number of rows it reported as invalid."""
 
 
 def batches(rows: int) -> Iterator[pa.RecordBatch]:
-    """The bench template's rows, made now."""
-    bound = Bound(plan(), ENV)
+    """Generate the benchmark template's rows."""
+    bound = BoundPlan(plan(), ENV)
     for at in range(0, rows, limits.PUSH_CHUNK_ROWS):
         arrays = bound.block(at, min(limits.PUSH_CHUNK_ROWS, rows - at))
         yield pa.RecordBatch.from_arrays(arrays, HEADER)
 
 
 class Sending(ABC):
-    """Rows for the table `orders` of a session."""
+    """Return rows for the table `orders` of a session."""
 
     session: Session
 
@@ -38,29 +38,30 @@ class Sending(ABC):
         self._ready: list[tuple[Any, ...]] = []
 
     def ready(self) -> list[tuple[Any, ...]]:
-        """The same rows as tuples."""
+        """Return the same rows as tuples."""
         if not self._ready:
             for batch in batches(self.count):
                 self._ready += zip(*(column.to_pylist() for column in batch.columns), strict=True)
         return self._ready
 
     def ours(self, bad: float = 0.0) -> int:
-        """Generate and send; `bad` is the share of rows whose key is an earlier row's. Returns how many failed."""
+        """Generate and send rows; `bad` is the share of rows whose key repeats an earlier one. Return the
+        number of failed rows."""
         entity = self.session.entity("orders")
         assert entity is not None
-        target = self.session.target(Writing(entity, entity.fields))
+        target = self.session.target(WriteSpec(entity, entity.fields))
         failed = 0
         for batch in batches(self.count):
             target.begin()
             failed += len(target.send(spoilt(batch, bad) if bad else batch).failures)
-            target.proof()
+            target.commit_token()
             target.commit()
         return failed
 
     def in_chunks(
         self, execute: Callable[[list[tuple[Any, ...]]], object], commit: Callable[[], object]
     ) -> int:
-        """A driver's executemany of ready tuples, committed as often as ours."""
+        """A driver's executemany of existing tuples, committed as often as Rowsmith commits."""
         for at in range(0, self.count, limits.PUSH_CHUNK_ROWS):
             execute(self.ready()[at : at + limits.PUSH_CHUNK_ROWS])
             commit()
@@ -68,19 +69,19 @@ class Sending(ABC):
 
     @abstractmethod
     def executemany(self) -> int:
-        """The driver's executemany, through a connection that was open before."""
+        """Run the driver's executemany over an open connection."""
 
     @abstractmethod
     def clear(self) -> None:
         """Empty the table."""
 
     def ways(self, shares: Iterable[float]) -> dict[str, Callable[[], int]]:
-        """Ours, the driver's, and ours with shares of bad rows, by the names that the figures go by."""
+        """Return the variants by name: Rowsmith, the driver, and Rowsmith with shares of invalid rows."""
         spoiling = {named(share): lambda share=share: self.ours(share) for share in shares}
         return {"ours": self.ours, "executemany": self.executemany, **spoiling}
 
     def timed(self, action: Callable[[], int]) -> tuple[float, int]:
-        """Seconds that an action takes from an empty table, and what it returns."""
+        """Return the seconds of an action that starts with an empty table, and its result."""
         self.clear()
         start = time.perf_counter()
         answer = action()
@@ -88,12 +89,12 @@ class Sending(ABC):
 
 
 def named(share: float) -> str:
-    """How the figures call a share of bad rows."""
+    """Return the name of a share of invalid rows."""
     return f"{share:.1%} bad"
 
 
 def spoilt(batch: pa.RecordBatch, share: float) -> pa.RecordBatch:
-    """A batch in which so many rows, at even distances, repeat the key of the row before them."""
+    """Return a batch in which this number of evenly distributed rows repeat the key of the previous row."""
     keys = batch.column(0).to_numpy().copy()
     places = np.arange(int(1 / share) - 1, keys.size, int(1 / share))
     keys[places] = keys[places - 1]
@@ -103,14 +104,14 @@ def spoilt(batch: pa.RecordBatch, share: float) -> pa.RecordBatch:
 def judged_bad(
     found: Figures, rows: int, slower: dict[float, float], name: str
 ) -> Iterator[tuple[str, float, float, bool]]:
-    """For each share of bad rows, the time it took against none, the most it may, and whether that holds and all were
-    told."""
+    """Return, for each share of invalid rows, the time compared with none, the maximum, and whether it holds
+    and all invalid rows were reported."""
     clean = found["ours"][0]
     for share, most in slower.items():
         seconds, failed = found[named(share)]
         right = failed == int(rows * share)
         yield (
-            f"{name}, {share:.1%} bad rows: time of clean",
+            f"{name}, {share:.1%} invalid rows: time compared with none",
             seconds / clean,
             most,
             seconds / clean <= most and right,

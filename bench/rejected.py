@@ -1,9 +1,10 @@
-"""Rows per second when a target rejects every row: PostgreSQL, MariaDB and SQLite, by the reason of the rejection.
+"""Measure rows per second when a target rejects every row: PostgreSQL, MariaDB and SQLite, by the reason of
+the rejection.
 
-    python bench/rejected.py [--rows 10000]
+python bench/rejected.py [--rows 10000]
 
-PG_TEST_URL and MYSQL_TEST_URL name the servers; what cannot be reached is left out. The last column is the ratio to the
-same rows where all of them are accepted.
+PG_TEST_URL and MYSQL_TEST_URL name the servers; servers that cannot be reached are left out. The last column
+is the ratio to the same rows if all of them are accepted.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ import pyarrow as pa
 
 from webapp import limits
 from webapp.connectors import KINDS
-from webapp.connectors.base import Session, Writing
+from webapp.connectors.base import Session, WriteSpec
 from webapp.net.gate import Gate
 
 PG = os.environ.get("PG_TEST_URL", "postgresql://postgres@127.0.0.1:5432/postgres")
@@ -59,18 +60,19 @@ TRIGGERS = {
 
 
 def batch(reason: str, first: int, rows: int) -> pa.RecordBatch:
-    """Rows that a table rejects for one reason."""
+    """Generate rows that a table rejects for one reason."""
     numbers = range(first, first + rows)
     age = {"unique": [5] * rows, "foreign_key": [7 + n for n in numbers]}.get(reason, [30] * rows)
     names = [None] * rows if reason == "not_null" else [f"name {number}" for number in numbers]
     return pa.RecordBatch.from_arrays(
-        [pa.array(numbers, pa.int64()), pa.array(names, pa.string()), pa.array(age, pa.int64())], ["id", "name", "age"]
+        [pa.array(numbers, pa.int64()), pa.array(names, pa.string()), pa.array(age, pa.int64())],
+        ["id", "name", "age"],
     )
 
 
 @contextmanager
 def session_of(kind: str, folder: str) -> Iterator[Session]:
-    """A session in a database of its own, which is dropped afterwards."""
+    """A session in a separate database, which is dropped afterwards."""
     connector = KINDS[kind]
     if kind == "sqlite":
         with connector(connector.Settings(file="b.db"), Gate(), folder).open() as session:
@@ -89,10 +91,10 @@ def session_of(kind: str, folder: str) -> Iterator[Session]:
 
 
 def measure(session: Session, kind: str, rows: int) -> None:
-    """Print a line for each reason."""
+    """Print one line per reason."""
     for reason, statement in TABLES.items():
         if kind == "sqlite" and reason == "too_long":
-            continue  # SQLite takes texts of any length
+            continue  # SQLite accepts texts of any length
         for each in TRIGGERS[kind] if reason == "trigger" else [statement]:
             session.execute(each)
     base = 0.0
@@ -102,7 +104,7 @@ def measure(session: Session, kind: str, rows: int) -> None:
         table = next(name for name in (reason, f"{reason}_") if session.entity(name) is not None)
         entity = session.entity(table)
         assert entity is not None
-        target = session.target(Writing(entity, entity.fields))
+        target = session.target(WriteSpec(entity, entity.fields))
         if reason == "unique":
             target.begin()
             target.send(batch("unique", 0, 1))

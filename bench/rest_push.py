@@ -1,12 +1,14 @@
-"""How fast rows get into an API, beside a plain `requests.Session` loop over the same rows, in one run.
+"""Measure the speed of pushes to an API, compared with a plain `requests.Session` loop over the same rows, in
+one run.
 
-    .venv/bin/python bench/rest_push.py [--rows 3000] [--large 100000] [--rounds 3]
+.venv/bin/python bench/rest_push.py [--rows 3000] [--large 100000] [--rounds 3]
 
-The API is a server of its own process that answers each POST with 201 after `--latency` milliseconds. Ours is a push as
-users have it: planned by the service, carried out by the job with its ledger, rows made on the way, with the default
-`limits.HTTP_PARALLEL` requests at once. The loop is given its rows as JSON that lies ready, and keeps one connection.
-Figures are the least wall-clock time of the rounds. Memory is what the pushing process grows by over `--large` rows to
-a target without latency. Prints the figures beside what they ought to be; exit code 1 where one is missed.
+The API is a separate server process that responds to each POST with 201 after `--latency` milliseconds.
+Rowsmith runs a complete push: planned by the service and executed by the job with its ledger, with rows
+generated while sending and the default of `limits.HTTP_PARALLEL` parallel requests. The loop gets its rows as
+existing JSON and keeps one connection. Figures are the minimum wall-clock time of the rounds. Memory is the
+growth of the pushing process over `--large` rows to a target without latency. Prints the figures and their
+targets; exits with status 1 if a target is missed.
 """
 
 from __future__ import annotations
@@ -36,16 +38,16 @@ _WARM_ROWS = 2_000
 
 
 class Echo(asyncio.Protocol):
-    """Answers every POST with its body and 201, after a while."""
+    """Responds to every POST with its body and 201, after a delay."""
 
     latency = 0.0
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        """A connection of a sender."""
+        """A connection of a client."""
         self._transport, self._held = transport, b""
 
     def data_received(self, data: bytes) -> None:
-        """Part of a request; one at a time on each connection."""
+        """Handle a part of a request; each connection handles one at a time."""
         self._held += data
         head, end, body = self._held.partition(b"\r\n\r\n")
         if not end:
@@ -59,7 +61,7 @@ class Echo(asyncio.Protocol):
 
 
 def serve(latency_ms: float) -> None:
-    """The target: prints its port, and answers until its input ends."""
+    """Run the target: print its port, and respond until its input ends."""
     Echo.latency = latency_ms / 1000
 
     async def run() -> None:
@@ -73,7 +75,7 @@ def serve(latency_ms: float) -> None:
 
 @contextmanager
 def target(latency_ms: float) -> Iterator[str]:
-    """The address of a target in a process of its own."""
+    """Return the address of a target in a separate process."""
     command = [sys.executable, __file__, "--serve", "--latency", str(latency_ms)]
     with subprocess.Popen(
         command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, cwd=ROOT
@@ -85,11 +87,12 @@ def target(latency_ms: float) -> Iterator[str]:
             process.kill()
 
 
-# --- The ways ---------------------------------------------------------------------------------------------------
+# --- The variants
+# -----------------------------------------------------------------------------------------------
 
 
 def looped(url: str, bodies: list[bytes]) -> float:
-    """Seconds that a plain loop takes."""
+    """Return the seconds of a plain loop."""
     start = time.perf_counter()
     with requests.Session() as session:
         session.headers["Content-Type"] = "application/json"
@@ -100,7 +103,7 @@ def looped(url: str, bodies: list[bytes]) -> float:
 
 
 def bodies(rows: int) -> list[bytes]:
-    """The bench template's rows as JSON."""
+    """Return the benchmark template's rows as JSON."""
     from bench.push_sending import batches
 
     made: list[bytes] = []
@@ -110,7 +113,7 @@ def bodies(rows: int) -> list[bytes]:
 
 
 def figures(rows: int, rounds: int, latency_ms: float) -> dict[str, float]:
-    """Rows a second of each way, the best of the rounds; all take their turns."""
+    """Return the rows per second of each variant, the best of alternating rounds."""
     from bench import push_job
 
     ready = bodies(rows)
@@ -124,7 +127,7 @@ def figures(rows: int, rounds: int, latency_ms: float) -> dict[str, float]:
 
 
 def grow(rows: int) -> None:
-    """Prints the megabytes that this process grows by over so many rows, and rows a second."""
+    """Print the megabytes by which this process grows over this number of rows, and rows per second."""
     from bench import push_job
 
     with target(0) as url, push_job.service("rest", {"base_url": url}) as service:
@@ -135,14 +138,14 @@ def grow(rows: int) -> None:
 
 
 def main() -> int:
-    """The command line. Answers 1 where a target is missed."""
+    """Parse the command line and run. Return 1 if a target is missed."""
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("--rows", type=int, default=3_000)
     parser.add_argument("--large", type=int, default=100_000)
     parser.add_argument("--rounds", type=int, default=3)
-    parser.add_argument("--latency", type=float, default=LATENCY_MS, help="milliseconds before an answer")
+    parser.add_argument("--latency", type=float, default=LATENCY_MS, help="milliseconds before a response")
     parser.add_argument("--serve", action="store_true", help=argparse.SUPPRESS)
     parser.add_argument("--grow", action="store_true", help=argparse.SUPPRESS)
     given = parser.parse_args()
@@ -156,7 +159,7 @@ def main() -> int:
     for name, rate in found.items():
         print(f"{name:<20}{rate:10,.0f} rows/s at {given.latency:g} ms", flush=True)
     ratio = found["the push"] / found["requests.Session"]
-    report = [("the push, times the loop's rate", ratio, FASTER, ratio >= FASTER)]
+    report = [("the push, compared with the loop's rate", ratio, FASTER, ratio >= FASTER)]
     if given.large:
         command = [sys.executable, __file__, "--grow", "--large", str(given.large)]
         told = subprocess.run(command, check=True, capture_output=True, text=True, cwd=ROOT).stdout.split()
@@ -166,7 +169,7 @@ def main() -> int:
             (f"memory growth over {given.large:,} rows, MB", growth, GROWTH_MB, growth <= GROWTH_MB)
         )
     for name, value, wanted, good in report:
-        print(f"{name:<45} {value:6.2f}  wanted {wanted:g}{'' if good else '  MISSED'}", flush=True)
+        print(f"{name:<45} {value:6.2f}  target {wanted:g}{'' if good else '  MISSED'}", flush=True)
     return 0 if all(good for *_, good in report) else 1
 
 

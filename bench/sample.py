@@ -1,4 +1,4 @@
-"""The template that the benchmarks of the engine and of the server make rows of."""
+"""The template that the benchmarks of the engine and the server use."""
 
 FIELDS = [
     {"name": "id", "type": "row_number"},

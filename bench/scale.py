@@ -1,13 +1,15 @@
-"""One export in parts, made by one worker and by two side by side; and what a billion rows a minute would take.
+"""Measure an export in parts with one worker and with two in parallel, and calculate the requirements for a
+billion rows per minute.
 
-    .venv/bin/python bench/scale.py [--rows 800000] [--part-rows 100000] [--format csv]
+.venv/bin/python bench/scale.py [--rows 800000] [--part-rows 100000] [--format csv]
 
-Starts `./rowsmith up` twice on a folder of its own, with its SQLite, its files and its Valkey: with one worker, then
-with two. Both make as many rows of the template of `bench/sample.py`, from the first part taken up to the last one
-stored, by the service's clock. What else the machine does counts, so its load stands beside each figure: two workers
-on two processors share them with everything else, the web server included.
+Starts `./rowsmith up` twice in a separate folder, with SQLite, local files and Valkey: with one worker, then
+with two. Both generate the same number of rows of the template in `bench/sample.py`. The time is measured by
+the service's clock, from the start of the first part to the storage of the last one. Other load on the
+machine counts, so the load average is printed next to each figure: two workers on two processors share them
+with everything else, including the web server.
 
-The last lines are arithmetic on the rate of one worker, not a measurement.
+The last lines are calculated from the rate of one worker, not measured.
 """
 
 from __future__ import annotations
@@ -38,7 +40,7 @@ BILLION_A_MINUTE = 1_000_000_000 / 60
 
 
 def asked(url: str, key: str, body: object = None) -> dict[str, Any]:
-    """The answer of the service, as JSON."""
+    """Return the response of the service as JSON."""
     headers = {"Authorization": f"Bearer {key}", "Content-Type": "application/json"}
     data = None if body is None else json.dumps(body).encode()
     with urllib.request.urlopen(urllib.request.Request(url, data, headers), timeout=60) as answer:
@@ -46,21 +48,21 @@ def asked(url: str, key: str, body: object = None) -> dict[str, Any]:
 
 
 def done(origin: str, key: str, template: str, ask: dict[str, Any]) -> dict[str, Any]:
-    """An export, once it has ended."""
+    """Return an export after it has finished."""
     export = asked(f"{origin}/templates/{template}/exports", key, ask)
     deadline = time.monotonic() + GIVE_UP_SECONDS
     while not export["finished_at"]:
         if time.monotonic() > deadline:
-            sys.exit(f"not done after {GIVE_UP_SECONDS:.0f} s: ask for fewer --rows")
+            sys.exit(f"not finished after {GIVE_UP_SECONDS:.0f} s: use fewer --rows")
         time.sleep(0.2)
         export = asked(f"{origin}/exports/{export['id']}", key)
     if export["status"] != "completed":
-        sys.exit(f"the export {export['status']}: {export['error']}")
+        sys.exit(f"the export is {export['status']}: {export['error']}")
     return export
 
 
 def measured(workers: int, ask: dict[str, Any]) -> tuple[float, dict[str, Any]]:
-    """Rows a second of the export, and its manifest."""
+    """Return the rows per second of the export, and its manifest."""
     with rowsmith_server("--workers", str(workers), "--runners", "1") as (port, _, key):
         origin = f"http://127.0.0.1:{port}"
         template = asked(f"{origin}/templates", key, {"name": "Orders", "fields": FIELDS})["id"]
@@ -73,7 +75,7 @@ def measured(workers: int, ask: dict[str, Any]) -> tuple[float, dict[str, Any]]:
 
 
 def main() -> None:
-    """The command line."""
+    """Parse the command line and run."""
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
@@ -97,13 +99,13 @@ def main() -> None:
             f"{workers} worker(s): {rates[workers]:,.0f} rows/s in {parts} parts; load {load:.1f}",
             flush=True,
         )
-    print(f"two workers against one: {rates[2] / rates[1]:.2f} x, {os.cpu_count()} processors")
+    print(f"two workers compared with one: {rates[2] / rates[1]:.2f} x, {os.cpu_count()} processors")
     a_row = manifest["bytes"] / given.rows
-    print("\nArithmetic, not measured: a billion rows a minute, were nothing shared a limit")
+    print("\nCalculated, not measured: a billion rows per minute, without shared bottlenecks")
     print(
-        f"  {BILLION_A_MINUTE:,.0f} rows/s: {math.ceil(BILLION_A_MINUTE / rates[1]):,} workers of one processor each"
+        f"  {BILLION_A_MINUTE:,.0f} rows/s: {math.ceil(BILLION_A_MINUTE / rates[1]):,} workers with one processor each"
     )
-    print(f"  {a_row:.0f} bytes a row: {BILLION_A_MINUTE * a_row / 1e9:.1f} GB/s into the storage")
+    print(f"  {a_row:.0f} bytes per row: {BILLION_A_MINUTE * a_row / 1e9:.1f} GB/s into the storage")
 
 
 if __name__ == "__main__":

@@ -1,14 +1,16 @@
-"""How quick runs of scenarios are: to the first line, beside a bare Python, with 200 followers, at 10,000 lines/s.
+"""Measure the speed of scenario runs: time to the first line compared with plain Python, 200 followers, and
+10,000 lines per second.
 
-    .venv/bin/python bench/scenarios.py [--runs 15] [--followers 200] [--lines 100000] [--sandbox auto]
+.venv/bin/python bench/scenarios.py [--runs 15] [--followers 200] [--lines 100000] [--sandbox auto]
 
-A service of its own is started for it, with its web processes, a runner and the embedded Valkey, on loopback, and
-stopped in the end. Prints, with medians over the runs:
+Starts a separate service on loopback with web processes, a runner and the embedded Valkey, and stops it at
+the end. Prints the following figures, with medians over the runs:
 
-- seconds from `POST /scenarios/{id}/run` to the first line at a follower, in a warm environment;
-- what the sandbox adds to a program that does nothing: the same command started bare, in turns, and the difference;
-- milliseconds of `GET /health/live` with nobody else there, and while so many follow a log that grows;
-- lines a second into the log, each told from the others, and how many are missing.
+- seconds from `POST /scenarios/{id}/run` to the first line at a follower, with an existing environment;
+- the overhead of the sandbox for a program that does nothing, compared with the same command without sandbox,
+in turns;
+- milliseconds of `GET /health/live` without other load, and while the followers read a growing log;
+- log lines per second, each delivered as a separate line, and how many are missing.
 """
 
 from __future__ import annotations
@@ -36,7 +38,7 @@ sys.path.insert(0, str(ROOT))
 from bench.serve import free_port
 
 GROWS = "import time\nfor n in range(100_000):\n    print('line', n)\n    time.sleep(0.02)\n"
-# Paced: so many lines each hundredth of a second, so that the rate is the program's and not the machine's.
+# Paced: this many lines every hundredth of a second, so that the program sets the rate and not the machine.
 PACED = """
 import os, sys, time
 lines, rate = int(os.environ["LINES"]), int(os.environ["RATE"])
@@ -50,7 +52,7 @@ for n in range(0, lines, rate // 100):
 
 
 class Service:
-    """`./rowsmith up` on a folder of its own."""
+    """`./rowsmith up` in a separate folder."""
 
     def __init__(self, folder: Path, sandbox: str) -> None:
         self.port = free_port()
@@ -85,7 +87,7 @@ class Service:
         assert self.key, "the service did not start"
 
     def call(self, method: str, path: str, body: object = None) -> dict:
-        """The answer of one request."""
+        """Return the response of a request."""
         connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=330)
         headers = {"Authorization": f"Bearer {self.key}", "Content-Type": "application/json"}
         connection.request(method, path, json.dumps(body) if body is not None else None, headers)
@@ -97,7 +99,7 @@ class Service:
         return json.loads(text)
 
     def scenario(self, code: str) -> str:
-        """A saved program."""
+        """Return a saved program."""
         return self.call("POST", "/scenarios", {"name": "bench", "code": code, "network": "api"})["id"]
 
     def follow(self, path: str) -> tuple[http.client.HTTPConnection, http.client.HTTPResponse]:
@@ -111,15 +113,15 @@ class Service:
         return connection, answer
 
     def stop(self) -> None:
-        """As Ctrl-C does."""
+        """Stop the service as Ctrl-C does."""
         self.process.send_signal(signal.SIGINT)
         self.process.wait(120)
 
 
 def first_lines(service: Service, runs: int) -> list[float]:
-    """Seconds to the first line at a follower."""
+    """Return the seconds to the first line at a follower."""
     scenario = service.scenario("print('first')")
-    service.call("POST", f"/scenarios/{scenario}/run", {"wait": True})  # warms the environment
+    service.call("POST", f"/scenarios/{scenario}/run", {"wait": True})  # prepares the environment
     found = []
     for _ in range(runs):
         begin = time.perf_counter()
@@ -133,8 +135,8 @@ def first_lines(service: Service, runs: int) -> list[float]:
 
 
 def overhead(sandbox: str, runs: int) -> tuple[list[float], list[float], str]:
-    """Seconds of a program that does nothing, in the sandbox and bare."""
-    from jobs.sandbox import Box, Caps, mode, start
+    """Return the seconds of a program that does nothing, with and without the sandbox."""
+    from jobs.sandbox import Caps, SandboxSpec, mode, start
 
     way = mode(sandbox)
     caps = Caps(60, 60, 512 << 20, 64, 1 << 20, 1 << 20, 1 << 20)
@@ -146,7 +148,7 @@ def overhead(sandbox: str, runs: int) -> tuple[list[float], list[float], str]:
             for one in folders.values():
                 one.mkdir()
             (folders["code"] / "main.py").write_text("")
-            box = Box(
+            box = SandboxSpec(
                 command=("python3", "main.py"), environment=Path(sys.prefix), read_only=(Path(sys.base_prefix),),
                 env={}, network="api", api=("127.0.0.1", 1), caps=caps, **folders,
             )  # fmt: skip
@@ -162,7 +164,7 @@ def overhead(sandbox: str, runs: int) -> tuple[list[float], list[float], str]:
 
 
 def health(service: Service, seconds: float) -> list[float]:
-    """Seconds of GET /health/live, one after the other, each over a connection of its own."""
+    """Return the seconds of consecutive GET /health/live requests, each over a new connection."""
     found, until = [], time.perf_counter() + seconds
     while time.perf_counter() < until:
         begin = time.perf_counter()
@@ -177,7 +179,7 @@ def health(service: Service, seconds: float) -> list[float]:
 
 @contextmanager
 def followers(service: Service, path: str, count: int) -> Iterator[dict[str, int]]:
-    """So many followers of a log; one process reads for all."""
+    """A number of followers of a log; a separate process reads for all of them."""
     command = [sys.executable, __file__, "--follow", path, str(service.port), service.key, str(count)]
     process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
     assert process.stdin
@@ -190,7 +192,8 @@ def followers(service: Service, path: str, count: int) -> Iterator[dict[str, int
 
 
 def follow_many(path: str, port: int, key: str, count: int) -> None:
-    """The other process: opens them all, says so, reads until its input is closed, and says what came."""
+    """Run the separate process: open all followers, report that, read until its input is closed, and report
+    what arrived."""
     import selectors
 
     selector, refused = selectors.DefaultSelector(), 0
@@ -223,7 +226,7 @@ def follow_many(path: str, port: int, key: str, count: int) -> None:
 
 
 def lines(service: Service, count: int, rate: int) -> tuple[float, int]:
-    """Lines a second into the log, and how many are missing or out of order."""
+    """Return log lines per second, and how many are missing or out of order."""
     scenario = service.scenario(PACED)
     params = {"LINES": str(count), "RATE": str(rate)}
     run = service.call("POST", f"/scenarios/{scenario}/run", {"params": params})
@@ -247,7 +250,7 @@ def lines(service: Service, count: int, rate: int) -> tuple[float, int]:
 
 
 def shown(name: str, values: list[float], unit: str = "ms") -> None:
-    """A line: the median and nearly the worst."""
+    """Print a line with the median and the 99th percentile."""
     scale = 1000 if unit == "ms" else 1
     ordered = sorted(values)
     worst = ordered[min(len(ordered) - 1, int(len(ordered) * 0.99))]
@@ -255,7 +258,7 @@ def shown(name: str, values: list[float], unit: str = "ms") -> None:
 
 
 def main() -> None:
-    """All of it."""
+    """Run all measurements."""
     parser = argparse.ArgumentParser()
     parser.add_argument("--runs", type=int, default=15)
     parser.add_argument("--followers", type=int, default=200)
@@ -270,24 +273,26 @@ def main() -> None:
         return
     inside, bare, way = overhead(given.sandbox, given.runs)
     shown(f"a program that does nothing, in {way}", inside)
-    shown("the same command, bare", bare)
+    shown("the same command, without sandbox", bare)
     extra = [one - other for one, other in zip(inside, bare, strict=True)]
-    shown("the sandbox adds (to be below 50)", extra)
+    shown("overhead of the sandbox (target: below 50)", extra)
     with tempfile.TemporaryDirectory() as folder:
         service = Service(Path(folder), given.sandbox)
         try:
-            shown("from the request to the first line (to be below 1000)", first_lines(service, given.runs))
-            shown("GET /health/live, nobody follows", health(service, 3))
+            shown("from the request to the first line (target: below 1000)", first_lines(service, given.runs))
+            shown("GET /health/live, no followers", health(service, 3))
             scenario = service.scenario(GROWS)
             run = service.call("POST", f"/scenarios/{scenario}/run", {})
             path = f"/scenarios/{scenario}/runs/{run['id']}"
             with followers(service, path, given.followers) as told:
                 threading.Event().wait(1)
-                shown(f"GET /health/live, {given.followers} follow (to be below 50)", health(service, 10))
+                shown(
+                    f"GET /health/live, {given.followers} followers (target: below 50)", health(service, 10)
+                )
             print(f"{'':4}{told}")
             service.call("DELETE", path)
             rate, missing = lines(service, given.lines, given.rate)
-            print(f"{'lines a second into the log and to a follower':<58}{rate:8,.0f}   {missing} missing")
+            print(f"{'log lines per second, delivered to a follower':<58}{rate:8,.0f}   {missing} missing")
         finally:
             service.stop()
 

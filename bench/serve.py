@@ -1,15 +1,17 @@
-"""How fast the server answers, beside a bare Flask route under the same gunicorn, in one run.
+"""Measure the response time of the server, compared with a minimal Flask route under the same gunicorn, in
+one run.
 
-    .venv/bin/python bench/serve.py [--seconds 5] [--connections 16]
+.venv/bin/python bench/serve.py [--seconds 5] [--connections 16]
 
-Prints: requests a second of a ten-row generate (key check, limits and audit included) and of a route that answers
-``[]`` and does nothing else, in turns, with their ratio; the time to the first byte of a 1,000,000-row stream; and
-requests a second of a route that only calls Faker for ten rows. Everything runs on loopback and stops by itself.
+Prints: requests per second of a generate call for ten rows (including key check, limits and audit) and of a
+route that only returns ``[]``, in turns, with their ratio; the time to the first byte of a 1,000,000-row
+stream; and requests per second of a route that only calls Faker for ten rows. Everything runs on loopback and
+stops by itself.
 
-Beside each rate stands the processor time that the servers spent on a request (web processes, Valkey, workers; the
-caller not), from /proc. It hangs less on what else the machine does and on what the caller costs. The caller is one
-thread with a selector: sixteen threads would take a quarter of the bare route's time for themselves, and so flatter
-the ratio. The bare route runs under gunicorn's own worker. Ratios are medians over the rounds, each of neighbours.
+Next to each rate is the processor time that the servers spent per request (web processes, Valkey and workers,
+without the client), from /proc. It depends less on other load and on the cost of the client. The client is
+one thread with a selector: sixteen threads would use a quarter of the minimal route's time and make the ratio
+look better. The minimal route runs under gunicorn's own worker. Ratios are medians over adjacent rounds.
 """
 
 from __future__ import annotations
@@ -56,7 +58,7 @@ def faker():
 
 
 def free_port() -> int:
-    """A port of this machine that nobody listens on just now."""
+    """Return a free port of this machine."""
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         return probe.getsockname()[1]
@@ -64,7 +66,8 @@ def free_port() -> int:
 
 @contextmanager
 def bare_server() -> Iterator[tuple[int, int]]:
-    """The bare Flask application under gunicorn's own worker, as many as ours; answers its port and process."""
+    """Start the minimal Flask application under gunicorn's own worker, with as many processes as Rowsmith.
+    Return its port and process."""
     with tempfile.TemporaryDirectory() as folder:
         (Path(folder) / "bare.py").write_text(BARE)
         port = free_port()
@@ -88,7 +91,7 @@ def bare_server() -> Iterator[tuple[int, int]]:
             "error",
             "bare:app",
         ]
-        process = subprocess.Popen(command, cwd=folder)  # not where our own gunicorn.conf.py lies
+        process = subprocess.Popen(command, cwd=folder)  # not in the folder of Rowsmith's gunicorn.conf.py
         try:
             wait_for(port)
             yield port, process.pid
@@ -99,8 +102,8 @@ def bare_server() -> Iterator[tuple[int, int]]:
 
 @contextmanager
 def rowsmith_server(*more: str) -> Iterator[tuple[int, int, str]]:
-    """A Rowsmith of its own, in a folder of its own; answers its port, its process and an API key. `more`: options of
-    `up`."""
+    """Start a separate Rowsmith in a separate folder. Return its port, its process and an API key. `more` are
+    options of `up`."""
     with tempfile.TemporaryDirectory() as folder:
         port = free_port()
         command = [str(ROOT / "rowsmith"), "up", "--port", str(port), "--data-dir", folder, *more]
@@ -123,7 +126,7 @@ def rowsmith_server(*more: str) -> Iterator[tuple[int, int, str]]:
 
 
 def settle(pid: int) -> None:
-    """Until a first start's own work is done: it makes the programs' common libraries ready beside all else."""
+    """Wait for the background work of a first start, which prepares common libraries for programs."""
     deadline, before, idle = time.monotonic() + 300, processor_seconds(pid), 0
     while idle < 5 and time.monotonic() < deadline:
         time.sleep(1)
@@ -132,14 +135,14 @@ def settle(pid: int) -> None:
 
 
 def raise_limits(folder: str) -> None:
-    """Lets the demo's workspace ask as often as it likes, so that the speed is measured and not the limit."""
+    """Remove the request limit of the demo workspace, so that the speed is measured and not the limit."""
     command = [str(ROOT / "rowsmith"), "plan", "Demo", "enterprise", "--data-dir", folder]
     command += ["--requests-per-minute", "60000", "--rows-per-hour", "100000000000"]
     subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
 
 
 def wait_for(port: int) -> None:
-    """Until something listens on ``port``."""
+    """Wait until ``port`` accepts connections."""
     deadline = time.monotonic() + 60
     while time.monotonic() < deadline:
         try:
@@ -151,7 +154,7 @@ def wait_for(port: int) -> None:
 
 
 def request(path: str, body: object, key: str = "") -> bytes:
-    """One HTTP/1.1 POST as bytes."""
+    """Return an HTTP/1.1 POST request as bytes."""
     raw = json.dumps(body).encode()
     auth = f"Authorization: Bearer {key}\r\n" if key else ""
     head = f"POST {path} HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Type: application/json\r\n{auth}"
@@ -159,7 +162,7 @@ def request(path: str, body: object, key: str = "") -> bytes:
 
 
 def exchange(sock: socket.socket, message: bytes, buffer: bytearray) -> int:
-    """Sends one request, reads its whole answer, answers the status."""
+    """Send a request, read the whole response, and return the status."""
     sock.sendall(message)
     del buffer[:]
     while (end := buffer.find(b"\r\n\r\n")) < 0:
@@ -183,7 +186,7 @@ def _some(sock: socket.socket) -> bytes:
 
 
 def load(port: int, message: bytes, seconds: float, connections: int) -> float:
-    """Requests a second that ``connections`` callers, each waiting for its answer, get answered with 200."""
+    """Return the number of requests per second that ``connections`` concurrent clients get answered with 200."""
     selector = selectors.DefaultSelector()
     for _ in range(connections):
         sock = socket.create_connection(("127.0.0.1", port), 10)
@@ -194,7 +197,7 @@ def load(port: int, message: bytes, seconds: float, connections: int) -> float:
     while open_ones := selector.get_map():
         ready = selector.select(30)
         if not ready:
-            sys.exit(f"{len(open_ones)} requests got no answer")
+            sys.exit(f"{len(open_ones)} requests got no response")
         for key, _ in ready:
             key.data.extend(_some(key.fileobj))
             if not _is_whole(key.data):
@@ -218,7 +221,7 @@ def _is_whole(answer: bytearray) -> bool:
 
 
 def processor_seconds(pid: int) -> float:
-    """What a process and those that it started have spent so far."""
+    """Return the processor time of a process and its children so far."""
     spent = 0
     for task in Path(f"/proc/{pid}/task").iterdir():
         spent += int((task / "schedstat").read_text().split()[0])
@@ -228,7 +231,7 @@ def processor_seconds(pid: int) -> float:
 
 
 def first_byte(port: int, message: bytes) -> float:
-    """Milliseconds from the request to the first byte of the body; the stream is then left."""
+    """Return the milliseconds from the request to the first byte of the body. The stream is then closed."""
     with socket.create_connection(("127.0.0.1", port), 10) as sock:
         start = time.perf_counter()
         sock.sendall(message)
@@ -242,7 +245,7 @@ def first_byte(port: int, message: bytes) -> float:
 
 
 def main() -> None:
-    """Runs it all and prints the table."""
+    """Run all measurements and print the table."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--seconds", type=float, default=5)
     parser.add_argument("--connections", type=int, default=16)
@@ -256,7 +259,7 @@ def main() -> None:
         saved = request(f"/templates/{template}/generate", {"count": 10, "seed": "s"}, key)
         stream = request(f"/templates/{template}/generate", {"count": 1_000_000, "format": "csv"}, key)
         jobs = {
-            "bare Flask route": (bare, bare_pid, request("/bare", {})),
+            "minimal Flask route": (bare, bare_pid, request("/bare", {})),
             "generate 10 rows, saved template": (port, pid, saved),
             "generate 10 rows, template in the body": (port, pid, ten),
             "Flask route that calls Faker for 10 rows": (bare, bare_pid, request("/faker", {})),
@@ -264,15 +267,15 @@ def main() -> None:
         compare(jobs, given)
         times = []
         for _ in range(30):
-            time.sleep(0.5)  # a stream that was left is still making its last block
+            time.sleep(0.5)  # a closed stream is still generating its last block
             times.append(first_byte(port, stream))
         print(
-            f"first byte of 1,000,000 rows: median {statistics.median(times):.1f} ms, worst {max(times):.1f} ms"
+            f"first byte of 1,000,000 rows: median {statistics.median(times):.1f} ms, maximum {max(times):.1f} ms"
         )
 
 
 def compare(jobs: dict[str, tuple[int, int, bytes]], given: argparse.Namespace) -> None:
-    """Prints rate and processor time of every job (port, process, request), in turns, beside the first."""
+    """Print rate and processor time of every job (port, process, request), in turns, compared with the first."""
     rates: dict[str, list[float]] = {name: [] for name in jobs}
     costs: dict[str, list[float]] = {name: [] for name in jobs}
     for _ in range(given.rounds):
@@ -289,7 +292,7 @@ def compare(jobs: dict[str, tuple[int, int, bytes]], given: argparse.Namespace) 
         ratio = statistics.median(map(operator.truediv, rates[name], rates[first]))
         times = statistics.median(map(operator.truediv, costs[name], costs[first]))
         print(
-            f"{name:42s} {rate:6.0f} requests/s  {ratio:5.3f} of bare  {cost:6.2f} ms each  {times:5.2f} x bare"
+            f"{name:42s} {rate:6.0f} requests/s  {ratio:5.3f} of minimal  {cost:6.2f} ms each  {times:5.2f} x minimal"
         )
 
 

@@ -1,9 +1,9 @@
-"""What a long audit trail costs: verifying it, and a page of it, searched in every way.
+"""Measure the cost of a long audit log: verifying it, and reading a page with each kind of filter.
 
-Writes entries into a database of its own, seals them as the sweeper does, and prints how long each takes:
-the middle one of several, in one process and without a network.
+Writes entries to a separate database, seals them as the sweeper does, and prints how long each step takes:
+the median of several, in one process and without a network.
 
-    python -m bench.trail [--entries N]
+python -m bench.trail [--entries N]
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from flask import Flask
 
 from bench.audit import application
 from webapp import clock, ids
-from webapp.accounts.models import Workspace
+from webapp.access.models import Workspace
 from webapp.audit.models import AuditEntry
 from webapp.audit.services import seals
 from webapp.audit.services.verification import verify
@@ -44,8 +44,8 @@ TIMES = 5
 
 
 def write(workspace_id: str, entries: int) -> None:
-    """Entries of ten people and five hundred objects, a millisecond apart: the chain takes none that is older than the
-    ones it has."""
+    """Write entries of ten users and five hundred objects, a millisecond apart, because the chain rejects
+    entries that are older than existing ones."""
     draw, now = random.Random(1), clock.now()
     people = [ids.new("usr") for _ in range(10)]
     objects = [ids.new("tpl") for _ in range(500)]
@@ -83,7 +83,7 @@ def median(what: Callable[[], object]) -> float:
 
 
 def searches(app: Flask) -> dict[str, str]:
-    """Ways to ask for a page, by what they look for."""
+    """Requests for a page, by their filter."""
     with app.app_context():
         middle = db.session.scalars(
             sa.select(AuditEntry).order_by(AuditEntry.at).offset(1_000).limit(1)
@@ -96,18 +96,18 @@ def searches(app: Flask) -> dict[str, str]:
             "part of an action": "q=secret",
             "a kind of object": "kind=template",
             "one object": f"object_id={middle.object_id}",
-            "one person": f"user_id={middle.user_id}",
+            "one user": f"user_id={middle.user_id}",
             "one address": f"address={middle.address}",
-            "many rows of some time": f"rows_min=900000&since={since}",
+            "many rows of a period": f"rows_min=900000&since={since}",
             "a word in the details": "text=seed+123456",
-            "a word that is nowhere": "text=nowheretobefound",
+            "a word that does not occur": "text=nowheretobefound",
         }
         db.session.remove()
     return found
 
 
 def measure(app: Flask, key: str, entries: int) -> None:
-    """Write, seal, verify, search; a line each."""
+    """Write, seal, verify and search; print one line each."""
     with app.app_context():
         workspace_id = db.session.scalars(sa.select(Workspace.id)).one()
         db.session.remove()
@@ -139,7 +139,7 @@ def measure(app: Flask, key: str, entries: int) -> None:
 
 
 def main() -> None:
-    """Begin a Redis and a database, and measure."""
+    """Start a Redis and a database, and measure."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--entries", type=int, default=1_000_000)
     asked = parser.parse_args()

@@ -1,1 +1,1 @@
-"""Processes beside the web server: workers, the sweeper, and the work they do. They call services, never views."""
+"""Background processes: workers, the sweeper, and the work they do. They call services, never views."""

@@ -1,4 +1,4 @@
-"""Making an export's file, or one part of it: the recipe's bytes, hashed on their way into the storage."""
+"""Create the file of an export or of one of its parts: generate the bytes, hash them and store them."""
 
 from __future__ import annotations
 
@@ -11,21 +11,22 @@ from flask import Flask, current_app
 
 from jobs.lease import Lease, leased
 from webapp import limits, storage
-from webapp.generation.services import export_files, export_parts, exports
-from webapp.generation.services.exports import Order
+from webapp.exports.services import export_files, export_parts, exports
+from webapp.exports.services.exports import Order
+from webapp.extensions import application
 from webapp.generation.services.rows import Stream
-from webapp.operations import metrics
+from webapp.monitoring import metrics
 
 
 def run(export_id: str) -> None:
-    """Do one export, or go on with one that was lost: the same bytes, whoever makes them."""
+    """Create an export's file, or start again if a worker was lost. Every attempt produces the same bytes."""
     with leased(exports.KIND, export_id, may=export_parts.whole(export_id)) as work:
         _make(work, exports.order(work.id), work.save)
     exports.settle(export_id)
 
 
 def run_part(part_id: str) -> None:
-    """Do one part of an export, while others do the other parts."""
+    """Create one part of an export, in parallel with other parts."""
 
     def tell(**values: Any) -> None:
         work.save(**values)
@@ -37,28 +38,28 @@ def run_part(part_id: str) -> None:
 
 
 class Digest:
-    """A stream that is hashed as it passes."""
+    """A stream that calculates the SHA-256 of the bytes that pass through it."""
 
     def __init__(self, pieces: Iterator[bytes]) -> None:
         self._pieces = pieces
         self._hash = hashlib.sha256()
 
     def __iter__(self) -> Iterator[bytes]:
-        """The pieces as they are."""
+        """Yield the pieces unchanged."""
         for piece in self._pieces:
             self._hash.update(piece)
             yield piece
 
     @property
     def sha256(self) -> str:
-        """Of what has passed so far, in hexadecimal."""
+        """The hexadecimal digest of the bytes so far."""
         return self._hash.hexdigest()
 
 
 def _make(work: Lease, order: Order, tell: Callable[..., None]) -> None:
-    app: Flask = current_app._get_current_object()  # type: ignore[attr-defined]
+    app = application()
     output = order.recipe.open()
-    # Each attempt has its own name: one that wakes up too late cannot touch the file of the one after it.
+    # Each attempt has its own key, so that a late worker cannot overwrite the file of the next attempt.
     key = f"{order.folder}/{work.epoch}.{order.extension}"
     watched = _watched(app, work, output, tell)
     digest = Digest(export_files.reserved(app, order.folder.split("/")[1], key, watched))
@@ -72,7 +73,7 @@ def _put(work: Lease, order: Order, output: Stream, key: str, digest: Digest) ->
     store = storage.of(current_app)
     size = store.put(key, digest)
     try:
-        seen = {"leaks": output.leaks} if output.leaks else {}
+        seen: dict[str, Any] = {"leaks": output.leaks} if output.leaks else {}
         work.finish(rows_done=output.rows_made, bytes=size, sha256=digest.sha256, storage_key=key, **seen)
         metrics.count("rows_generated", output.rows_made, format=order.recipe.format.name)
     except BaseException:
@@ -81,9 +82,9 @@ def _put(work: Lease, order: Order, output: Stream, key: str, digest: Digest) ->
 
 
 def _watched(app: Flask, work: Lease, output: Stream, tell: Callable[..., None]) -> Iterator[bytes]:
-    """The output's pieces; between them the lease is checked and the rows done are told.
+    """Yield the pieces of the output. Between pieces, check the lease and save the progress.
 
-    The store may ask for pieces from a thread of its own, which has no application at hand.
+    The storage may read pieces in its own thread, which has no application context.
     """
     told = float("-inf")
     for piece in output:

@@ -1,8 +1,8 @@
-"""The courier: tells of work that ended, and sends what is due: deliveries to webhooks, and mails.
+"""The notifier: detects finished work, and sends webhook deliveries and e-mails that are due.
 
-It runs beside the sweeper, in the sweeper's process, and keeps nothing from its work: each delivery has a thread of its
-own, of which there are few, and fewer for one webhook; mails go one after the other in another. Any number of couriers
-may run. What one of them has in hand when it dies is due again a little later.
+It runs in the sweeper's process without delaying it. Each delivery has its own thread, with a limit in total
+and per webhook. E-mails are sent one after the other in another thread. Any number of notifiers can run. If
+one dies, its deliveries become due again a little later.
 """
 
 from __future__ import annotations
@@ -18,33 +18,34 @@ from flask import Flask
 from sqlalchemy.exc import SQLAlchemyError
 
 from webapp import clock, limits
+from webapp.mail import mail
 from webapp.notifications.models import Delivery
-from webapp.notifications.services import limit_notifications, mail, notifications, webhook_delivery
+from webapp.notifications.services import limit_notifications, notifications, webhook_delivery
 
 log = logging.getLogger(__name__)
 
 
 class Courier:
-    """Sends until `stop` is called."""
+    """Sends notifications until `stop` is called."""
 
     def __init__(self, app: Flask, now: Callable[[], datetime] = clock.now) -> None:
         self.app, self.now = app, now
         self._stopping = threading.Event()
         self._lock = threading.Lock()
         self._busy: Counter[str] = Counter()
-        """Deliveries on their way, by webhook."""
+        """Deliveries in progress, by webhook."""
         self._threads: list[threading.Thread] = []
         self._mailer: threading.Thread | None = None
         self._loop: threading.Thread | None = None
 
     def start(self) -> Courier:
-        """Begin, in a thread of its own."""
+        """Start the notifier's thread."""
         self._loop = threading.Thread(target=self.run, name="courier", daemon=True)
         self._loop.start()
         return self
 
     def stop(self) -> None:
-        """Take nothing more, and give what is on its way a little time. What is cut off is sent again later."""
+        """Stop and wait briefly for deliveries in progress. Interrupted deliveries are sent again later."""
         self._stopping.set()
         until = time.monotonic() + limits.COURIER_STOP_SECONDS
         for thread in (self._loop, self._mailer, *self._threads):
@@ -52,23 +53,24 @@ class Courier:
                 thread.join(max(0.0, until - time.monotonic()))
 
     def run(self) -> None:
-        """Turn after turn."""
+        """Process due notifications in a loop."""
         while True:
             try:
                 self.turn()
             except SQLAlchemyError as error:
                 log.warning("the database does not answer: %s", type(error).__name__)
-            except Exception:  # whatever is wrong with one turn, there is a next one
-                log.exception("a turn of the courier failed")
+            except Exception:  # the next iteration tries again
+                log.exception("the notifier failed and will try again")
             if self._stopping.wait(limits.COURIER_SECONDS):
                 break
 
     def turn(self) -> None:
-        """Tell of what has ended; begin to send what is due, as far as there are hands free. Does not wait for it."""
+        """Create events for finished work and start due deliveries, up to the concurrency limit. Does not
+        wait for them."""
         with self.app.app_context():
-            told = notifications.tell(self.now) + limit_notifications.tell(self.now)
+            told = notifications.tell(self.now) + limit_notifications.send_pending(self.now)
             if told:
-                log.info("told of %d events", told)
+                log.info("created %d events", told)
             while not self._stopping.is_set():
                 delivery = self._next()
                 if delivery is None:
@@ -89,15 +91,15 @@ class Courier:
         with self._lock:
             self._busy[delivery.webhook_id] += 1
         thread = threading.Thread(target=self._deliver, args=(delivery,), name="delivery", daemon=True)
-        self._threads = [one for one in self._threads if one.is_alive()] + [thread]
+        self._threads = [item for item in self._threads if item.is_alive()] + [thread]
         thread.start()
 
     def _deliver(self, delivery: Delivery) -> None:
         try:
             with self.app.app_context():
                 webhook_delivery.deliver(delivery, self.now)
-        except Exception:  # its claim runs out, and it is sent again
-            log.exception("delivery %s: its end was not noted", delivery.id)
+        except Exception:  # its claim expires, and it is sent again
+            log.exception("delivery %s: the result could not be saved", delivery.id)
         finally:
             with self._lock:
                 self._busy[delivery.webhook_id] -= 1
@@ -106,5 +108,5 @@ class Courier:
         try:
             with self.app.app_context():
                 mail.send_due(self.now, self._stopping)
-        except Exception:  # likewise
-            log.exception("a mail's end was not noted")
+        except Exception:  # its claim expires, and it is sent again
+            log.exception("the result of an e-mail could not be saved")

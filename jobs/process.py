@@ -1,4 +1,4 @@
-"""What the processes of this package share: settings, logging, and dying with their parent."""
+"""Shared parts of worker processes: settings, logging, and ending with the parent process."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from flask import Flask
 
 from webapp import create_app
 from webapp.config import Settings, SettingsError
-from webapp.operations import process_log
+from webapp.monitoring import process_log
 
 PR_SET_PDEATHSIG = 1  # prctl(2)
 
 
 def application() -> Flask:
-    """The application of the environment's settings, without routes, logging to standard error. Leaves with 1 when they
-    are wrong."""
+    """Create the application from the environment's settings, without routes, logging to standard error. Exit
+    with status 1 if the settings are invalid."""
     try:
         settings = Settings.from_env(os.environ)
     except SettingsError as error:
@@ -32,15 +32,16 @@ def application() -> Flask:
 
 
 def named(dotted: str) -> Callable[..., Any]:
-    """The function that a dotted string names, imported now."""
+    """Import and return the function with this dotted name."""
     module, _, name = dotted.rpartition(".")
-    return getattr(importlib.import_module(module), name)
+    function: Callable[..., Any] = getattr(importlib.import_module(module), name)
+    return function
 
 
 def die_with(parent: int) -> None:
-    """Let the kernel kill this process as soon as `parent`, its maker, is gone (Linux; elsewhere nothing happens).
+    """Ask the kernel to kill this process when `parent` ends (Linux only).
 
-    Ends at once if the parent went before the kernel was told.
+    Exit immediately if the parent has already ended.
     """
     if not sys.platform.startswith("linux"):
         return

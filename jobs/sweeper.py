@@ -1,9 +1,10 @@
-"""The sweeper: what was lost is found here. `python -m jobs.sweeper` runs one.
+"""The sweeper finds lost work. `python -m jobs.sweeper` starts one.
 
-Every SWEEP_SECONDS it looks, in the database, for work that is queued without a ring or held by a worker that no
-longer beats. It rings again, or ends what may not be tried again with a line that says why. Any number may run: a
-key in Redis lets one of them sweep at a time. When Redis is down or emptied two may sweep at once, which costs a
-few queries and no more, because every change says in its WHERE what it expects to find.
+Every SWEEP_SECONDS it queries the database for work that is queued without a job in Redis, or whose worker
+sends no heartbeats. It enqueues the work again, or ends it with an error if it may not be retried. Any number
+of sweepers can run: a key in Redis lets one of them sweep at a time. If Redis is unavailable or was emptied,
+two may sweep at the same time. That costs a few queries and is safe, because every UPDATE states the expected
+row in its WHERE.
 """
 
 from __future__ import annotations
@@ -25,18 +26,20 @@ from jobs.process import application, named
 from webapp import clock, limits
 from webapp.audit.services import seals
 from webapp.extensions import reading, redis_client, writing
-from webapp.operations import deferred_deletion, health, jobs_queue, metrics, retention
-from webapp.operations.batch_delete import Turn
-from webapp.operations.health import process_name
-from webapp.operations.jobs_queue import KINDS
+from webapp.metering import hourly
+from webapp.monitoring import health, metrics
+from webapp.monitoring.health import process_name
+from webapp.operations import retention
 from webapp.operations.purge import purge
 from webapp.scenarios.services import schedules
-from webapp.usage.services import hourly
+from webapp.work import batch_delete, jobs_queue
+from webapp.work.batch_delete import Turn
+from webapp.work.jobs_queue import KINDS
 
 log = logging.getLogger(__name__)
 
 LEASE_KEY: Final = "rowsmith:sweeper"
-# Take the key if nobody has it, prolong it if we have it. KEYS[1] the key, ARGV: owner, milliseconds.
+# Acquire the key if it is free, or extend it if we hold it. KEYS[1] is the key; ARGV: owner, milliseconds.
 _HOLD: Final = """
 local holder = redis.call("get", KEYS[1])
 if holder and holder ~= ARGV[1] then return 0 end
@@ -47,7 +50,7 @@ _RELEASE: Final = 'if redis.call("get", KEYS[1]) == ARGV[1] then redis.call("del
 
 
 def sweep(client: redis.Redis, now: datetime) -> dict[str, int]:
-    """One look at every kind of work. Returns how many rows were `rung`, `failed` and `cancelled`."""
+    """Check every kind of work once. Return how many rows were enqueued (`rung`), `failed` and `cancelled`."""
     done = {"rung": 0, "failed": 0, "cancelled": 0}
     for kind in KINDS:
         with writing() as session:
@@ -64,21 +67,21 @@ def sweep(client: redis.Redis, now: datetime) -> dict[str, int]:
 
 
 def _untold(kind: str, told: set[str]) -> list[str]:
-    """Others whose end nobody was told of: whoever ended them died over it."""
+    """Return work that ended without its follow-up, because the process that ended it died."""
     find = KINDS[kind].untold
     return [work_id for work_id in named(find)() if work_id not in told] if find else []
 
 
 def _tell(kind: str, work_id: str) -> None:
-    """Tell the service of a kind that a piece of its work has ended here."""
+    """Run the follow-up of finished work."""
     try:
         named(KINDS[kind].ended)(work_id)
-    except Exception:  # the row has ended whatever its service makes of it; the others must be swept too
-        log.exception("%s %s has ended, and its service stumbled over that", kind, work_id)
+    except Exception:  # the row has ended in any case, and other rows must be swept too
+        log.exception("%s %s has ended, but its follow-up failed", kind, work_id)
 
 
 def _unheld(model: Any, now: datetime) -> Any:
-    """Running, with nobody who beats: handed back, or its lease ran out."""
+    """Select running work without a live worker: released, or with an expired lease."""
     return and_(model.status == "running", or_(model.lease_until.is_(None), model.lease_until < now))
 
 
@@ -86,7 +89,7 @@ def _end(kind: str, now: datetime, status: str) -> Any:
     model = KINDS[kind].model
     return (
         update(model)
-        # The epoch moves on, so that the worker, should it wake up, can no longer write.
+        # The epoch changes, so that the worker cannot write if it resumes.
         .values(status=status, finished_at=now, epoch=model.epoch + 1, lease_owner=None, lease_until=None)
         .returning(model.id)
         .execution_options(synchronize_session=False)
@@ -94,7 +97,7 @@ def _end(kind: str, now: datetime, status: str) -> Any:
 
 
 def _cancel(kind: str, now: datetime) -> Any:
-    """A cancel that no worker is there to obey."""
+    """Cancel work that has a cancel request and no worker."""
     model = KINDS[kind].model
     return _end(kind, now, "cancelled").where(
         model.cancel_requested_at.is_not(None), or_(model.status == "queued", _unheld(model, now))
@@ -102,12 +105,12 @@ def _cancel(kind: str, now: datetime) -> Any:
 
 
 def _give_up(kind: str, now: datetime) -> Any:
-    """Work whose workers were lost as often as it may be tried."""
+    """Fail work whose workers were lost in every allowed attempt."""
     model, attempts = KINDS[kind].model, KINDS[kind].attempts
     times = "once" if attempts == 1 else f"{attempts} times"
     error = {
         "code": "worker_lost",
-        "message": f"The worker that did this {kind} was lost {times}; it is not tried again.",
+        "message": f"The worker of this {kind} was lost {times}. It will not be retried.",
         "details": {"attempts": attempts},
     }
     return (
@@ -118,7 +121,7 @@ def _give_up(kind: str, now: datetime) -> Any:
 
 
 def _ring(client: redis.Redis, kind: str, now: datetime) -> int:
-    """Ring for work that waits for nobody in particular and has no ring in its queue."""
+    """Enqueue waiting work that has no job in its queue."""
     model = KINDS[kind].model
     young = now - timedelta(seconds=limits.RING_AGE_SECONDS)
     waiting = or_(and_(model.status == "queued", model.created_at < young), _unheld(model, now))
@@ -132,7 +135,7 @@ def _ring(client: redis.Redis, kind: str, now: datetime) -> int:
     try:
         rings = jobs_queue.waiting(client, kind)
     except redis.RedisError as error:
-        log.warning("Redis does not answer, %d %s(s) wait: %s", len(found), kind, error)
+        log.warning("Redis is unavailable, %d %s(s) are waiting: %s", len(found), kind, error)
         return 0
     missing = [work_id for work_id in found if work_id not in rings]
     metrics.count("rung_again", len(missing), kind=kind)
@@ -140,7 +143,7 @@ def _ring(client: redis.Redis, kind: str, now: datetime) -> int:
 
 
 def mine(client: redis.Redis, owner: str) -> bool:
-    """Whether this sweeper is the one that sweeps now. With Redis out of reach everyone does."""
+    """Whether this sweeper is the active one. If Redis is unavailable, every sweeper is."""
     try:
         return bool(client.eval(_HOLD, 1, LEASE_KEY, owner, round(limits.SWEEPER_LEASE_SECONDS * 1000)))
     except redis.RedisError:
@@ -148,9 +151,9 @@ def mine(client: redis.Redis, owner: str) -> bool:
 
 
 class Sweeper:
-    """Sweeps until told to stop.
+    """Sweeps in a loop until it is stopped.
 
-    `pause(seconds)` waits so long, and returns True as soon as the sweeper shall end.
+    `pause(seconds)` waits, and returns True as soon as the sweeper must stop.
     """
 
     def __init__(
@@ -165,17 +168,18 @@ class Sweeper:
         self.sealed: datetime | None = None
         self.folded: datetime | None = None
         self.cut = False
-        """Whether the last purge left something for the next sweep."""
+        """Whether the last purge has more to remove in the next sweep."""
 
     def turn(self) -> None:
-        """One turn: say that we are there, and sweep if it is ours to do. A part that fails is tried next turn."""
+        """Run one iteration: send a heartbeat, and sweep if this sweeper is the active one. Failed parts are
+        retried in the next iteration."""
         with self.app.app_context():
             client = redis_client()
             try:
                 health.beat(client, health.SWEEPER, self.owner, self.now().timestamp())
                 health.describe(client, health.SWEEPER, self.owner, {"since": self.since})
             except redis.RedisError as error:
-                log.warning("Redis does not answer: %s", error)
+                log.warning("Redis is unavailable: %s", error)
             if not mine(client, self.owner):
                 return
             metrics.hand_over_now()
@@ -192,9 +196,9 @@ class Sweeper:
                 )
 
     def _purge(self) -> int:
-        """Now and then, remove what has run out. Returns the number of rows."""
+        """Remove expired data from time to time. Return the number of rows."""
         now = self.now()
-        if deferred_deletion.held():  # a backup may still have to copy what would be removed
+        if batch_delete.held():  # a backup in progress may still have to copy what would be removed
             return 0
         if self.purged is not None and now - self.purged < timedelta(seconds=limits.PURGE_SECONDS):
             return 0
@@ -203,18 +207,20 @@ class Sweeper:
             done = purge(now, turn, bytes_too=not self.cut) + retention.sweep(now, turn)
         except SQLAlchemyError:
             raise
-        except Exception:  # a full disk, a store that is away: lost work must be found all the same
-            log.exception("what has run out is not removed; it is tried again in %d s", limits.PURGE_SECONDS)
+        except Exception:  # for example a full disk or unavailable storage: lost work must still be found
+            log.exception(
+                "expired data could not be removed; the next attempt is in %d s", limits.PURGE_SECONDS
+            )
             self.purged, self.cut = now, False
             return 0
         self.cut = turn.cut
-        if not turn.cut:  # else it goes on at the next sweep, after lost work was looked for
+        if not turn.cut:  # otherwise the next sweep continues, after it has looked for lost work
             self.purged = now
         return done
 
     def _keep_trail(self) -> int:
-        """Now and then: seal the audit trail, remove what of it is old, take requests over into the usage. Returns the
-        number of seals made and emptied. Where that was as much as one turn does, it goes on at the next."""
+        """From time to time, seal the audit log, remove its old entries and add request counts to the usage.
+        Return the number of seals created and emptied. If there is more to do, the next sweep continues."""
         now = self.now()
         if self.folded is None or now - self.folded >= timedelta(seconds=limits.USAGE_FOLD_SECONDS):
             self.folded = now
@@ -223,7 +229,7 @@ class Sweeper:
                 with writing() as session:
                     hourly.purge(session, now)
             except redis.RedisError as error:
-                log.warning("Redis does not answer, requests are taken over later: %s", error)
+                log.warning("Redis is unavailable, request counts are saved later: %s", error)
         if self.sealed is not None and now - self.sealed < timedelta(seconds=limits.AUDIT_SEAL_SECONDS):
             return 0
         made, removed = seals.seal_all(now), seals.remove_old(now)
@@ -232,7 +238,7 @@ class Sweeper:
         return made + removed
 
     def run(self) -> None:
-        """Turn after turn; at the end another sweeper may begin at once."""
+        """Sweep in a loop. When it ends, another sweeper can take over immediately."""
         while True:
             self.turn()
             if self.pause(limits.SWEEP_SECONDS):
@@ -242,12 +248,12 @@ class Sweeper:
                 redis_client().eval(_RELEASE, 1, LEASE_KEY, self.owner)
                 health.gone(redis_client(), health.SWEEPER, self.owner)
             except redis.RedisError as error:
-                log.warning("no farewell: %s", error)
+                log.warning("could not deregister: %s", error)
 
 
 def main() -> None:
     """Sweep until SIGTERM or SIGINT."""
-    asked: SimpleQueue[int] = SimpleQueue()  # unlike an Event, its put() may be called by a signal handler
+    asked: SimpleQueue[int] = SimpleQueue()  # unlike an Event, its put() is safe to call in a signal handler
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, lambda number, _frame: asked.put(number))
 

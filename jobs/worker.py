@@ -1,9 +1,9 @@
-"""The worker: an RQ worker that forks a process for each ring, and answers nothing but our own rings.
+"""The worker: an RQ worker that forks a process per job and runs only jobs of this application.
 
-`python -m jobs.worker` runs one, `python -m jobs.worker --queues runs` a runner: a worker for the programs of scenarios
-alone. The parent imports the engine and builds the application before it forks, so that a small job costs a fork and
-not an import. A job's process dies with its parent: otherwise killing the parent alone
-would leave a second sender alive beside the one that takes its work over.
+`python -m jobs.worker` starts a worker. `python -m jobs.worker --queues runs` starts a runner, a worker that
+runs scenario programs only. The parent imports the engine and creates the application before it forks, so
+that a small job costs a fork and no imports. The process of a job dies with its parent: otherwise, killing
+only the parent would leave a second sender running next to the worker that resumes the job.
 """
 
 from __future__ import annotations
@@ -32,41 +32,41 @@ from jobs import lease
 from jobs.process import application, die_with, named
 from webapp import clock, connectors, limits
 from webapp.extensions import after_fork, db, make_redis
-from webapp.operations import health, metrics
-from webapp.operations.jobs_queue import ANSWER, KINDS
+from webapp.monitoring import health, metrics
+from webapp.work.jobs_queue import ANSWER, KINDS
 
-RUNS = "runs"  # of runners: a program that runs for an hour must not keep a push or an export waiting
+RUNS = "runs"  # for runners: a program that runs for an hour must not block pushes and exports
 
 
 def names() -> list[str]:
-    """Every queue once, in the order of the table of kinds: a worker takes from the first that has a ring."""
+    """Return the queues in order of priority: a worker takes jobs from the first queue that has one."""
     return list(dict.fromkeys(kind.queue for kind in KINDS.values()))
 
 
 def ordinary() -> list[str]:
-    """What a worker listens to that is not told otherwise."""
+    """The default queues of a worker."""
     return [name for name in names() if name != RUNS]
 
 
 def chosen(text: str) -> list[str]:
-    """Queues named with commas between. ValueError for one that is not there, or for none."""
+    """Parse queue names separated by commas. Raise ValueError if a name is unknown or there is none."""
     wanted = [name.strip() for name in text.split(",") if name.strip()]
     unknown = [name for name in wanted if name not in names()]
     if unknown or not wanted:
-        told = f"There is no queue {unknown[0]!r}." if unknown else "No queue is named."
-        raise ValueError(f"{told} There are: {', '.join(names())}.")
+        told = f"Unknown queue {unknown[0]!r}." if unknown else "Name at least one queue."
+        raise ValueError(f"{told} Available queues: {', '.join(names())}.")
     return list(dict.fromkeys(wanted))
 
 
 def parts(listened: Iterable[str]) -> list[str]:
-    """As what a process that listens to some queues beats."""
+    """Return the heartbeat name of a process that listens to these queues."""
     held = set(listened)
     found = [health.WORKER] if held - {RUNS} else []
     return [*found, health.RUNNER] if RUNS in held else found
 
 
 def kinds(listened: Iterable[str]) -> list[str]:
-    """The kinds of work whose rings come by some queues."""
+    """Return the kinds of work whose jobs are in these queues."""
     held = set(listened)
     return [name for name, kind in KINDS.items() if kind.queue in held]
 
@@ -75,29 +75,30 @@ log = logging.getLogger(__name__)
 
 
 def answer(kind: str, work_id: str) -> None:
-    """What a ring calls, in the job's process: do the work, if it is still there to be done."""
+    """Run a job in its own process, if its work still needs to be done."""
     try:
         job_of(kind)(work_id)
-    except lease.NotFree:
+    except lease.NotAvailable:
         log.info("%s %s: nothing to do", kind, work_id)
     finally:
         metrics.hand_over_now()
 
 
 def job_of(kind: str) -> Any:
-    """The function that does a kind of work; it takes the id of the row."""
+    """Return the function that does this kind of work. It takes the row's id."""
     return named(KINDS[kind].job)
 
 
 class Worker(rq.Worker):
-    """RQ's forking worker with our heartbeat, our parentage and a drain that hands leases back."""
+    """RQ's forking worker with heartbeats for health checks, jobs that die with their worker, and a shutdown
+    that releases leases."""
 
     log_result_lifespan = False
 
     def __init__(
         self, app: Flask, connection: redis.Redis, listened: Sequence[str] = (), sandbox: str = ""
     ) -> None:
-        self.process = health.process_name()  # the parent's, in its job's processes too
+        self.process = health.process_name()  # the parent's name, also in the processes of jobs
         self.listened = list(listened) or ordinary()
         self.sandbox = sandbox
         self.since = clock.epoch()
@@ -113,7 +114,7 @@ class Worker(rq.Worker):
         self.app = app
 
     def heartbeat(self, timeout: int | None = None, pipeline: Any = None) -> None:
-        """RQ's own, at every turn of its loops; with it goes ours, which /health/ready reads."""
+        """Send RQ's heartbeat and ours, which /health/ready reads."""
         super().heartbeat(timeout, pipeline)
         for part in parts(self.listened):
             health.beat(self.connection, part, self.process, clock.epoch())
@@ -122,9 +123,10 @@ class Worker(rq.Worker):
             health.tell(self.connection, health.RUNNER, self.process, self.sandbox)
 
     def execute_job(self, job: Job, queue: rq.Queue) -> None:
-        """Fork for our own rings only: whoever can write to Redis must not choose what runs here."""
+        """Accept jobs of this application only, so that write access to Redis does not allow running other
+        code."""
         if job.func_name != ANSWER or not self._known(job.args):
-            log.warning("dropped a ring for something else: %s", job.id)
+            log.warning("rejected an unknown job: %s", job.id)
             job.delete()
             return
         kind, work_id = job.args
@@ -139,7 +141,7 @@ class Worker(rq.Worker):
         return len(args) == 2 and args[0] in KINDS and isinstance(args[1], str)
 
     def main_work_horse(self, job: Job, queue: rq.Queue) -> None:
-        """The job's process, from fork to exit."""
+        """Run the process of a job from fork to exit."""
         die_with(int(self.pid or 0))
         lease.stopping.clear()
         after_fork(self.app)
@@ -147,22 +149,24 @@ class Worker(rq.Worker):
             super().main_work_horse(job, queue)
 
     def setup_work_horse_signals(self) -> None:
-        """In the job's process: SIGTERM asks the work to hand itself back at its next check."""
+        """In the process of a job: release the lease at the next check after SIGTERM."""
         signal.signal(signal.SIGINT, signal.SIG_IGN)
         signal.signal(signal.SIGTERM, _ask_to_stop)
 
     def handle_warm_shutdown_request(self) -> None:
-        """In the parent, on SIGTERM: pass it on, so that a long job ends its turn instead of being waited for."""
-        super().handle_warm_shutdown_request()
+        """In the parent: forward SIGTERM, so that a long job releases its lease and the worker can stop."""
+        super().handle_warm_shutdown_request()  # type: ignore[no-untyped-call]  # RQ does not annotate it
         if self.horse_pid:
             os.kill(self.horse_pid, signal.SIGTERM)
 
     def maintain_heartbeats(self, job: Job) -> None:
-        """While a job runs: beat, and kill what does not hand back in time."""
+        """While a job runs: send heartbeats, and kill a job that does not release its lease in time."""
         super().maintain_heartbeats(job)
         asked = self._shutdown_requested_date
         if asked and rq_now() - asked > timedelta(seconds=limits.HAND_BACK_SECONDS):
-            log.warning("%s did not hand back in %d s; killed", job.id, limits.HAND_BACK_SECONDS)
+            log.warning(
+                "%s did not release its lease within %d s and was killed", job.id, limits.HAND_BACK_SECONDS
+            )
             self.kill_horse()
 
 
@@ -171,7 +175,7 @@ def _ask_to_stop(_signum: int, _frame: FrameType | None) -> None:
 
 
 def preload(app: Flask, listened: Sequence[str]) -> None:
-    """Import what jobs will need, and let the database layer learn its statements, so that every fork has both."""
+    """Import what jobs need and compile the common SQL statements, so that every fork has both."""
     if health.WORKER in parts(listened):
         importlib.import_module("webapp.engine")
     tuple(connectors.KINDS.values())
@@ -180,15 +184,15 @@ def preload(app: Flask, listened: Sequence[str]) -> None:
             job_of(kind)
             try:
                 lease.take(kind, "", clock.now)
-            except lease.NotFree:
+            except lease.NotAvailable:
                 continue
             except SQLAlchemyError as error:
                 log.warning("the database does not answer yet: %s", type(error).__name__)
-        db.engine.dispose()  # no connection is there to be shared by a fork
+        db.engine.dispose()  # so that forks do not share a connection
 
 
 def main(argv: Sequence[str] = ()) -> None:
-    """Work until asked to stop."""
+    """Process jobs until the worker is asked to stop."""
     listened = _arguments(argv)
     app = application()
     preload(app, listened)
@@ -201,19 +205,20 @@ def main(argv: Sequence[str] = ()) -> None:
             for part in parts(listened):
                 health.gone(connection, part, worker.process)
         except redis.RedisError as error:
-            log.warning("no farewell: %s", error)
+            log.warning("could not deregister: %s", error)
 
 
 def _arguments(argv: Sequence[str]) -> list[str]:
-    """The queues to listen to. Leaves with 2 for one that is not there."""
+    """Parse the queues to listen to. Exit with status 2 if one is unknown."""
     parser = argparse.ArgumentParser(prog="python -m jobs.worker", allow_abbrev=False)
     parser.add_argument("--queues", type=chosen, default=ordinary(), metavar="A,B")
     return list(parser.parse_args(argv).queues)
 
 
 def _protection(app: Flask) -> str:
-    """How this machine keeps programs apart; a runner that cannot do it is there all the same, and says so of each
-    run. What earlier runners left behind goes, and the common environment is made beside."""
+    """Log how this machine isolates programs, remove what earlier runners left behind, and prepare the common
+    environment in the background. A runner without a working sandbox keeps running and reports the reason in
+    each run."""
     environments = importlib.import_module("jobs.scenarios.environments")
     program = importlib.import_module("jobs.scenarios.program")
     environments.prepare_base()

@@ -18,9 +18,9 @@ from flask import Flask
 from flask.testing import FlaskClient
 from werkzeug.test import TestResponse
 
-from webapp.accounts import actors
-from webapp.accounts.models import User
-from webapp.accounts.services import api_keys, sign_in, tenancy
+from webapp.access import actors
+from webapp.access.models import User
+from webapp.accounts.services import api_keys, sign_in, workspaces
 from webapp.accounts.services import people as accounts_people
 from webapp.accounts.services.sign_in import Visitor
 from webapp.extensions import db
@@ -75,14 +75,14 @@ def gather() -> Cast:
         user.password_hash = stored
         db.session.commit()
         users[name] = user
-    acme = tenancy.create_workspace(system, "Acme", plan="enterprise", owner=users["olivia"])
-    other = tenancy.create_workspace(system, "Mallory Inc", plan="free", owner=users["mallory"])
+    acme = workspaces.create_workspace(system, "Acme", plan="enterprise", owner=users["olivia"])
+    other = workspaces.create_workspace(system, "Mallory Inc", plan="free", owner=users["mallory"])
     here, there = actors.system(acme.id), actors.system(other.id)
-    blue, red = tenancy.create_team(here, "Blue"), tenancy.create_team(here, "Red")
-    main = tenancy.create_project(here, "Main", team_id=blue.id)
-    side = tenancy.create_project(here, "Side", team_id=blue.id)
-    red_project = tenancy.create_project(here, "Red", team_id=red.id)
-    mallorys = tenancy.create_project(there, "Mine", team_id=tenancy.create_team(there, "Only").id)
+    blue, red = workspaces.create_team(here, "Blue"), workspaces.create_team(here, "Red")
+    main = workspaces.create_project(here, "Main", team_id=blue.id)
+    side = workspaces.create_project(here, "Side", team_id=blue.id)
+    red_project = workspaces.create_project(here, "Red", team_id=red.id)
+    mallorys = workspaces.create_project(there, "Mine", team_id=workspaces.create_team(there, "Only").id)
     for name, role in (("adam", "admin"), ("edith", "editor"), ("victor", "viewer")):
         accounts_people.add_member(here, users[name], role)
     accounts_people.add_member(here, users["tessa"], "editor", team_id=blue.id)

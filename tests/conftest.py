@@ -25,7 +25,7 @@ from tests.cast import Browser, Cast, Person, Program, gather
 from webapp import create_app, limits
 from webapp.audit.services import audit_log
 from webapp.config import Settings
-from webapp.engine.data import vocabulary
+from webapp.engine.data import vocab_lock
 from webapp.extensions import db, make_redis, redis_client
 from webapp.row_templates.services import vocabularies
 
@@ -187,7 +187,7 @@ def app(settings: Settings, applications: dict[Settings, Flask]) -> Iterator[Fla
         # A thread of the test before may have connected to the database file that was replaced since.
         db.engine.dispose()
         redis_client().flushdb()
-        vocabularies.assume_kept(vocabulary.locked().id)  # 14 MB for each test would be slow
+        vocabularies.assume_kept(vocab_lock.locked().id)  # 14 MB for each test would be slow
     yield made
     close_app(made)
     for kept, before in ((made.config, config), (made.extensions, extensions)):

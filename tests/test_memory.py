@@ -9,7 +9,8 @@ import sys
 import pytest
 
 from tests.conftest import SECRET_KEY
-from webapp import ROOT, limits
+from webapp import limits
+from webapp.paths import ROOT
 
 # Threads that all ask at the same time, so that glibc gives each an arena while it may; then how many there are.
 ARENAS = """
@@ -66,6 +67,26 @@ def told(program: str, **settings: str) -> str:
 def test_threads_share_a_few_arenas():
     assert int(told(ARENAS)) > limits.MALLOC_ARENAS
     assert int(told(ARENAS, SETTLED="1")) <= limits.MALLOC_ARENAS
+
+
+# Small pieces that are freed but for the last one stay in their arena, whatever the thresholds are.
+GROWN = """
+from webapp import limits, memory
+
+memory.trim_if_grown()
+before = memory._resident()
+pieces = [bytes(2_000) for _ in range(4 * limits.TRIM_GROWN_BYTES // 2_000)]
+last = bytes(2_000)
+del pieces
+kept = memory._resident() - before
+memory.trim_if_grown()
+print(kept > limits.TRIM_GROWN_BYTES, memory._resident() - before < limits.TRIM_GROWN_BYTES)
+"""
+
+
+@glibc
+def test_freed_memory_is_returned_when_a_process_has_grown():
+    assert told(GROWN) == "True True"
 
 
 @glibc

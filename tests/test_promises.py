@@ -7,8 +7,8 @@ from functools import lru_cache
 
 import pytest
 
-from webapp import ROOT
 from webapp.cli import testing
+from webapp.paths import ROOT
 
 PROMISES = 31
 PAGES = ("docs/promises.md", "docs/threat-model.md", "docs/asvs.md", "docs/asvs-9.md")

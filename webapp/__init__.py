@@ -2,33 +2,25 @@
 
 from __future__ import annotations
 
-import sys
 from datetime import timedelta
-from pathlib import Path
 from typing import TYPE_CHECKING
+
+from webapp.paths import ROOT, static_folder
 
 if TYPE_CHECKING:
     from flask import Flask
 
     from webapp.config import Settings
 
-ROOT = Path(__file__).resolve().parent.parent
-# Where the launcher puts static/ with the browser code when the clone itself cannot be written.
-STATIC_COPY = Path(sys.prefix) / "share" / "rowsmith" / "static"
-
-
-def static_folder() -> Path:
-    """static/ of the clone, or the launcher's copy where only that has the browser code."""
-    own = ROOT / "static"
-    return STATIC_COPY if STATIC_COPY.is_dir() and not (own / "vendor").is_dir() else own
-
 
 def create_app(settings: Settings, *, routes: bool = True) -> Flask:
-    """The Flask application for these settings: wiring only, nothing is opened or connected yet. Without `routes` it
-    answers nobody: for commands that only call services, and need not load all that draws pages."""
+    """The Flask application for these settings: wiring only, nothing is opened or connected yet. Without
+    `routes` it serves no requests: for commands that only call services and need no pages."""
     from flask import Flask
 
     from webapp import extensions, limits, models, storage
+    from webapp.objects.services.usages import FINDERS
+    from webapp.versioning import usages
 
     assert models  # every table is registered by this import
 
@@ -59,9 +51,9 @@ def create_app(settings: Settings, *, routes: bool = True) -> Flask:
         WTF_CSRF_CHECK_DEFAULT=False,
         WTF_CSRF_TIME_LIMIT=None,  # as long as the session
     )
-    app.ensure_sync = lambda function: function  # type: ignore[method-assign]  # no view is async: ask no further
     extensions.init_app(app)
     storage.init_app(app, settings)
+    usages.init_app(app, FINDERS)
     if routes:
         from webapp import blueprints
 

@@ -7,6 +7,8 @@ from typing import Final
 from flask import Blueprint, Flask
 from werkzeug.routing import BaseConverter
 
+from webapp import quotas
+from webapp.accounts import authentication
 from webapp.accounts.views import (
     api_keys,
     members,
@@ -17,7 +19,9 @@ from webapp.accounts.views import (
     two_factor,
     workspace,
 )
+from webapp.accounts.views import pages as web_pages
 from webapp.audit import views as audit_views
+from webapp.builder.views import builder, draft_sources, drafts, field_types, templates
 from webapp.compat import views as compat_views
 from webapp.config import Settings
 from webapp.connections.views import connections, metadata_documents, pages, secrets
@@ -27,9 +31,11 @@ from webapp.documentation import views as documentation_views
 from webapp.documentation.api import views as api_views
 from webapp.endpoints.views import endpoints
 from webapp.endpoints.views import pages as endpoints_pages
+from webapp.exports.views import answer_keys, export_parts, exports
 from webapp.files.views import files, multipart
 from webapp.files.views import pages as files_pages
-from webapp.generation.views import answer_keys, export_parts, exports, generate
+from webapp.fill import views as fill_views
+from webapp.generation.views import generate
 from webapp.imports.views import ai, imports, tables
 from webapp.notifications.views import notifications, webhooks
 from webapp.objects import views as objects_views
@@ -38,12 +44,10 @@ from webapp.pushes.views import exports as pushes_exports
 from webapp.pushes.views import pages as pushes_pages
 from webapp.pushes.views import pushes
 from webapp.real_data.views import masked_copies, masking, subsets
-from webapp.row_templates.views import builder, draft_sources, drafts, field_types, templates
 from webapp.scenarios.views import pages as scenarios_pages
 from webapp.scenarios.views import run_pages, runs, scenarios
 from webapp.usage import views as usage_views
 from webapp.web import hooks, measurement, openapi, page_shell
-from webapp.web import pages as web_pages
 
 BLUEPRINTS: Final[tuple[Blueprint, ...]] = (
     health.bp,
@@ -65,6 +69,7 @@ BLUEPRINTS: Final[tuple[Blueprint, ...]] = (
     templates.bp,
     subsets.bp,
     tables.bp,
+    fill_views.bp,
     imports.bp,
     masked_copies.bp,
     ai.bp,
@@ -112,10 +117,11 @@ class PartBeforeAt(BaseConverter):
 def init_app(app: Flask, settings: Settings) -> None:
     """Hang the pipeline and every resource onto the application."""
     app.request_class = multipart.Request
-    hooks.init_app(app, settings)
+    hooks.init_app(app, settings, authenticate=authentication.authenticate)
+    app.session_interface = authentication.CookieSessions()
     measurement.init_app(app, settings)
-    app.wsgi_app = compat_views.Door(app.wsgi_app)  # type: ignore[method-assign]
-    page_shell.init_app(app)
+    app.wsgi_app = compat_views.Door(app.wsgi_app)  # type: ignore[method-assign]  # as Flask documents middleware
+    page_shell.init_app(app, quotas.gauges)
     app.url_map.converters["default"] = PartBeforeAt
     for blueprint in BLUEPRINTS:
         app.register_blueprint(blueprint)

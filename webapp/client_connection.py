@@ -15,6 +15,8 @@ import select
 import socket
 import ssl
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from enum import Enum
 from typing import Any, Final
 
@@ -70,7 +72,7 @@ class Pace:
 class Channel:
     """A non-blocking socket, with or without TLS. gunicorn sees it as the connection's socket.
 
-    While `holds` is set, what the socket does not take at once is kept in `outgoing` and sent by the worker's poller;
+    While `holds` is set, data that the socket does not accept is kept in `outgoing` and sent by the poller;
     otherwise the thread waits until the socket has taken it. Error: Stalled, when the client receives too slowly.
     """
 
@@ -83,6 +85,7 @@ class Channel:
         self.reads_on = False  # the thread receives the rest of a large body
         self.outgoing = bytearray()
         self._poll: Any = None
+        self._is_corked = False
 
     def fileno(self) -> int:
         """Return the file descriptor, for pollers."""
@@ -90,10 +93,11 @@ class Channel:
 
     def handshake(self) -> State:
         """Continue the TLS handshake as far as the client's data allows. Errors: OSError, ssl.SSLError."""
-        if not isinstance(self._sock, ssl.SSLSocket):
-            self._sock = gunicorn_sock.ssl_wrap_socket(self._sock, self._cfg)
+        sock = self._sock
+        if not isinstance(sock, ssl.SSLSocket):
+            sock = self._sock = gunicorn_sock.ssl_wrap_socket(sock, self._cfg)
         try:
-            self._sock.do_handshake()
+            sock.do_handshake()
         except ssl.SSLWantReadError:
             return State.READ
         except ssl.SSLWantWriteError:
@@ -117,7 +121,7 @@ class Channel:
         self._poll.register(self._sock, events)
         return bool(self._poll.poll(max(1000 * seconds, 0)))
 
-    def send(self, data: bytes) -> int:
+    def send(self, data: bytes | memoryview) -> int:
         """Send as much of `data` as the socket takes now. Return the number of bytes."""
         try:
             return self._sock.send(data)
@@ -126,12 +130,27 @@ class Channel:
 
     def sendall(self, data: bytes) -> None:
         """Send `data`, or keep what is left of it while `holds` is set."""
+        if self._is_corked:
+            self.outgoing += data
+            return
         sent = 0 if self.outgoing else self.send(data)
         if sent == len(data):
             return
         with memoryview(data) as view:
             self.outgoing += view[sent:]
         if not self.holds:
+            self._flush_at_pace()
+
+    @contextmanager
+    def corked(self) -> Iterator[None]:
+        """Collect what is sent within the block, and send it in one piece."""
+        self._is_corked = True
+        try:
+            yield
+        finally:
+            self._is_corked = False
+        self.flush()
+        if self.outgoing and not self.holds:
             self._flush_at_pace()
 
     def flush(self) -> int:
@@ -174,6 +193,7 @@ class Channel:
 
     def close(self) -> None:
         """Close the socket. Repeating it does nothing."""
+        self.outgoing.clear()
         try:
             self._sock.close()
         except OSError:
@@ -181,7 +201,7 @@ class Channel:
 
 
 class Incoming(Unreader):
-    """What a client has sent, for gunicorn's parser.
+    """The received data of a client, for gunicorn's parser.
 
     The parser gets the bytes that have arrived. It waits for more only while `waits` is set, that is, while a slot for
     a large body is taken; without it, `starved` says that the parser wanted more than had arrived.
@@ -452,7 +472,7 @@ class Connection:
 
 
 def client_address(client: Any) -> str:
-    """Return what a client is counted by: its IPv4 address, the /64 network of its IPv6 address, "" for a socket
+    """Return the key for the limits of a client: its IPv4 address, the /64 network of its IPv6 address, "" for a socket
     file."""
     if not isinstance(client, tuple):
         return ""

@@ -1,14 +1,15 @@
-"""Read documents that users upload, paste or point to in a child process, with limits on what reading may cost.
+"""Read documents of users in a child process, with limits on memory and time.
 
-A document may crash a parser, or make it take gigabytes or minutes. `run` therefore calls a function by its dotted
-name in a process of its own, and returns what the function returns, as JSON. Three kinds of processes take part:
+A document may crash a parser, or make it use gigabytes or minutes. Therefore `run` calls a function by its
+dotted name in a separate process, and returns its result as JSON. Three kinds of processes take part:
 
-- The server, `python -m webapp.document_process`, is started by the first call of a process. It imports the modules
-  that are asked for, has one thread and never reads a document, so that it can be forked at any time.
-- The worker, forked for each document, reads it under the limits and ends.
-- The supervisor, forked between the two, ends the worker when its time is over and reports how it ended.
+- The server, `python -m webapp.document_process`, is started by the first call in a process. It imports the
+requested modules, has one thread and never reads a document, so it can be forked at any time.
+- The worker, which is forked for each document, reads it within the limits and exits.
+- The supervisor, which is forked between the two, kills the worker at the time limit and reports how it
+ended.
 
-All of them end with the process that started the server.
+All of them end when the process that started the server ends.
 """
 
 from __future__ import annotations
@@ -39,14 +40,14 @@ from webapp.fork_server import ForkServer, die_with_parent, serve
 
 log = logging.getLogger(__name__)
 
-_STATUS: Final = struct.Struct("<ii")  # how the worker ended, and whether its time was over
-_JSON, _BYTES, _LIMIT, _REJECTED, _BUG = b"j", b"b", b"l", b"r", b"x"  # kinds of a worker's answer
+_STATUS: Final = struct.Struct("<ii")  # how the worker ended, and whether it exceeded the time limit
+_JSON, _BYTES, _LIMIT, _REJECTED, _BUG = b"j", b"b", b"l", b"r", b"x"  # kinds of a worker's response
 _turns = threading.BoundedSemaphore(limits.DOCUMENTS_AT_ONCE)
 _server: Final = ForkServer("webapp.document_process")
 
 
 class DocumentError(Exception):
-    """A document that cannot be read within the limits. The message says which limit, `hint` what to do."""
+    """A document that cannot be read within the limits. The message names the limit, `hint` says what to do."""
 
     def __init__(self, message: str, hint: str = "") -> None:
         super().__init__(message)
@@ -59,14 +60,14 @@ def run(
     arguments: Mapping[str, Any] | None = None,
     seconds: int = limits.DOCUMENT_CPU_SECONDS,
 ) -> Any:
-    """Call `function`, such as `"package.module:name"`, in a process of its own and return its result.
+    """Call `function`, such as `"package.module:name"`, in a separate process, and return its result.
 
-    The function gets the document as a binary file, positioned at its beginning, and `arguments` by name. These must
-    be JSON, and its result JSON or bytes. `seconds` is the processor time that it may take. The position of
-    a `document` that is a file is undefined afterwards.
+    The function gets the document as a binary file, positioned at its beginning, and `arguments` by name. The
+    arguments must be JSON, and the result JSON or bytes. `seconds` limits the CPU time. If `document` is a
+    file, its position is undefined afterwards.
 
-    Raises `DocumentError` where a limit is exceeded or the worker crashes. An `ApiError` of the function is raised
-    here. Error: unavailable, where too many documents are being read.
+    Raises `DocumentError` if a limit is exceeded or the worker crashes. An `ApiError` of the function is
+    raised here. Error: unavailable, if too many documents are being read.
     """
     module, _, name = function.partition(":")
     request = orjson.dumps(
@@ -85,11 +86,11 @@ def run(
 
 @contextlib.contextmanager
 def _on_disk(document: bytes | IO[bytes]) -> Iterator[int]:
-    """The descriptor of a document: its own, or that of a copy where it is in memory."""
+    """Yield the descriptor of a document, or of a temporary copy if it is in memory."""
     if not isinstance(document, bytes | bytearray):
         try:
-            descriptor = document.fileno()  # before it is flushed: a spooled file moves to the disk by this
-        except io.UnsupportedOperation:  # it is in memory
+            descriptor = document.fileno()  # before flushing: this moves a spooled file to disk
+        except io.UnsupportedOperation:  # the file is in memory
             document.seek(0)
         else:
             document.flush()
@@ -105,7 +106,7 @@ def _on_disk(document: bytes | IO[bytes]) -> Iterator[int]:
 
 
 def check_depth(value: Any, most: int = limits.DOCUMENT_LEVELS) -> None:
-    """Raise `DocumentError` where arrays and objects are nested more than `most` levels deep.
+    """Raise `DocumentError` if arrays and objects are nested more than `most` levels deep.
 
     Walks level by level instead of recursively, so any depth is safe.
     """
@@ -124,21 +125,22 @@ def check_depth(value: Any, most: int = limits.DOCUMENT_LEVELS) -> None:
 
 
 def too_deep(most: int = limits.DOCUMENT_LEVELS) -> DocumentError:
-    """The error for a document that is nested more than `most` levels deep."""
+    """Return the error for a document that is nested more than `most` levels deep."""
     return DocumentError(f"The document is nested more than {most} levels deep.", "Flatten it.")
 
 
-# --- The process that asks ----------------------------------------------------------------------------------
+# --- In the calling process ---------------------------------------------------------------------------------
 
 
 def _exchanged(module: str, request: bytes, document: int) -> tuple[bytes, int, bool]:
-    """What a worker answers to a request, its wait status, and whether it was ended because its time was over."""
+    """Send a request to a worker, and return its response, its wait status, and whether it exceeded the time
+    limit."""
     ours, theirs = socket.socketpair()
     with ours:
         ours.settimeout(limits.DOCUMENT_SECONDS + limits.DOCUMENT_START_SECONDS)
         with theirs:
             if not _server.ask(module, [theirs.fileno(), document]):
-                text = "The process that reads documents cannot be started."
+                text = "The process that reads documents could not be started."
                 raise ApiError("unavailable", text, headers={"Retry-After": "5"})
         answer = bytearray()
         try:
@@ -147,9 +149,9 @@ def _exchanged(module: str, request: bytes, document: int) -> tuple[bytes, int, 
             while piece := ours.recv(limits.MB):
                 answer += piece
         except ConnectionError:
-            pass  # the processes were ended from outside: the status is missing
+            pass  # the processes were killed: the status is missing
         except TimeoutError:
-            _server.stop()  # it does not fork any more
+            _server.stop()  # the server no longer forks
     if len(answer) < _STATUS.size:
         raise ApiError(
             "unavailable", "Reading the document was interrupted. Try again.", headers={"Retry-After": "5"}
@@ -160,7 +162,7 @@ def _exchanged(module: str, request: bytes, document: int) -> tuple[bytes, int, 
 
 
 def _forget() -> None:
-    """In a forked process: the turns are its parent's."""
+    """Reset the semaphore in a forked process: its slots belong to the parent."""
     global _turns
     _turns = threading.BoundedSemaphore(limits.DOCUMENTS_AT_ONCE)
 
@@ -170,15 +172,17 @@ os.register_at_fork(after_in_child=_forget)
 
 def _result(function: str, answer: bytes, status: int, late: bool, seconds: int) -> Any:
     if late:
-        text = f"The document takes more than {limits.DOCUMENT_SECONDS:g} s to read."
-        raise DocumentError(text, "Split it into smaller documents, or try again when there is less load.")
+        text = f"Reading the document takes more than {limits.DOCUMENT_SECONDS:g} s."
+        raise DocumentError(
+            text, "Split it into smaller documents, or try again when the system is less busy."
+        )
     code = os.waitstatus_to_exitcode(status)
     if code == -signal.SIGXCPU:
-        text = f"The document needs more than {seconds} s of processor time to read."
+        text = f"Reading the document takes more than {seconds} s of CPU time."
         raise DocumentError(text, "Split it into smaller documents.")
     if code != 0:
         log.error("document: the worker for %s ended with %s", function, code)
-        text = "The document cannot be read: it makes the parser crash."
+        text = "The document could not be read because it crashes the parser."
         raise DocumentError(
             text, "It may be nested too deeply or need too much memory. Split or simplify it."
         )
@@ -192,8 +196,8 @@ def _result(function: str, answer: bytes, status: int, late: bool, seconds: int)
     if kind == _REJECTED:
         raise ApiError(**orjson.loads(told))
     log.error("document: %s failed\n%s", function, told.decode("utf-8", "replace"))
-    text = "The document cannot be read because of an error in Rowsmith, which has been logged."
-    raise DocumentError(text, "Report it to the operator of this service.")
+    text = "The document could not be read because of an internal error, which has been logged."
+    raise DocumentError(text, "Report it to your administrator.")
 
 
 # --- The server ---------------------------------------------------------------------------------------------
@@ -225,7 +229,7 @@ def _supervise(connection: int, document: int) -> NoReturn:
 
 
 def _work(connection: int, document: int) -> NoReturn:
-    """Read one document and answer. Never returns."""
+    """Read one document and send the result. Never returns."""
     die_with_parent()
     reply = socket.socket(fileno=connection)
     request = bytearray()
@@ -234,13 +238,13 @@ def _work(connection: int, document: int) -> NoReturn:
     asked = orjson.loads(request)
     function = getattr(importlib.import_module(asked["module"]), asked["name"])
     _limit(asked["seconds"])
-    with contextlib.suppress(BrokenPipeError):  # nobody waits any more
+    with contextlib.suppress(BrokenPipeError):  # the caller is no longer waiting
         reply.sendall(_answer(function, document, asked["arguments"]))
     os._exit(0)
 
 
 def _limit(seconds: int) -> None:
-    """Hold this process to the limits. The address space counts, from what it is now on."""
+    """Limit this process. The address space may grow by the memory limit from its current size."""
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     resource.setrlimit(resource.RLIMIT_CPU, (math.ceil(seconds), math.ceil(seconds) + 1))
     if sys.platform.startswith("linux"):
@@ -251,7 +255,7 @@ def _limit(seconds: int) -> None:
 
 
 def _answer(function: Any, document: int, arguments: Mapping[str, Any]) -> bytes:
-    """The kind of an answer, then what it says."""
+    """Return the kind of a response, and its content."""
     try:
         with open(document, "rb") as file:
             file.seek(0)
@@ -259,7 +263,7 @@ def _answer(function: Any, document: int, arguments: Mapping[str, Any]) -> bytes
         answer = _BYTES + result if isinstance(result, bytes) else _JSON + orjson.dumps(result)
         if len(answer) > limits.DOCUMENT_RESULT_BYTES:
             text = (
-                f"What the document describes takes more than {limits.DOCUMENT_RESULT_BYTES // limits.MB} MB."
+                f"The content of the document is larger than {limits.DOCUMENT_RESULT_BYTES // limits.MB} MB."
             )
             return _limited(text, "Split it into smaller documents.")
         return answer
@@ -269,12 +273,12 @@ def _answer(function: Any, document: int, arguments: Mapping[str, Any]) -> bytes
         told = {name: getattr(error, name) for name in ("code", "message", "details", "status", "headers")}
         return _REJECTED + orjson.dumps(told)
     except MemoryError:
-        pass  # what the frames hold is released before anything else is done
+        pass  # leave this block first, so that the frames release their memory
     except RecursionError:
         return _limited("The document is nested too deeply to read.", "Flatten it.")
     except Exception:
         return _BUG + traceback.format_exc()[-limits.LOG_TRACE_CHARS :].encode("utf-8", "replace")
-    text = f"The document needs more than {limits.DOCUMENT_MEMORY_BYTES // limits.MB} MB of memory to read."
+    text = f"Reading the document takes more than {limits.DOCUMENT_MEMORY_BYTES // limits.MB} MB of memory."
     return _limited(text, "Split it into smaller documents.")
 
 
@@ -283,5 +287,5 @@ def _limited(message: str, hint: str) -> bytes:
 
 
 if __name__ == "__main__":
-    # As the module that workers import, so that both know the same classes.
+    # Import the module by name, so that classes have the same identity as in workers.
     serve(socket.socket(fileno=0), importlib.import_module("webapp.document_process")._supervise)

@@ -1,7 +1,7 @@
-"""Errors as values: one table of stable codes, and the two things that carry them.
+"""Errors as values: one table of stable codes, and the classes that carry them.
 
 Clients match on the code (specification, section 7), so a code is never renamed or reused. Every code of the
-service stands in `CODES`; raising an unlisted one is a bug and fails at once.
+service is in `CODES`; raising any other code is a bug and fails immediately.
 """
 
 from __future__ import annotations
@@ -15,42 +15,42 @@ from typing import Any, Final
 
 CODES: Final[Mapping[str, tuple[int, str]]] = MappingProxyType(
     {
-        # code: (HTTP status, message when the raiser has none of its own)
-        "invalid_request": (400, "The request cannot be read."),
-        "unsupported_version": (400, "This Api-Version does not exist."),
-        "unauthenticated": (401, "A valid API key is needed."),
-        "forbidden": (403, "This key or account may not do that."),
-        "https_required": (403, "Plain HTTP is refused. Use https."),
+        # code: (HTTP status, default message)
+        "invalid_request": (400, "The request is malformed."),
+        "unsupported_version": (400, "Unknown Api-Version."),
+        "unauthenticated": (401, "A valid API key is required."),
+        "forbidden": (403, "You don't have permission for this."),
+        "https_required": (403, "Use HTTPS. Plain HTTP is not supported."),
         "read_only_connection": (403, "This connection is read-only."),
-        "target_not_allowed": (403, "This address may not be reached from here."),
-        "not_found": (404, "There is no such object."),
-        "method_not_allowed": (405, "This method does not exist here."),
-        "request_timeout": (408, "The request did not arrive in time. Send it again without pauses."),
-        "conflict": (409, "The name is taken."),
-        "in_use": (409, "Other objects use this one."),
-        "run_finished": (409, "The run has ended."),
-        "idempotency_in_progress": (409, "The first call with this Idempotency-Key has not ended."),
+        "target_not_allowed": (403, "This address is in a blocked network."),
+        "not_found": (404, "Not found."),
+        "method_not_allowed": (405, "This method is not supported here."),
+        "request_timeout": (408, "The request was not received in time. Try again."),
+        "conflict": (409, "The name is already in use."),
+        "in_use": (409, "Other objects use this object."),
+        "run_finished": (409, "The run has finished."),
+        "idempotency_in_progress": (409, "A request with this Idempotency-Key is still in progress."),
         "version_conflict": (412, "The object has changed since it was read."),
         "payload_too_large": (413, "The body is too large."),
-        "uri_too_long": (414, "The address is too long."),
-        "unsupported_media_type": (415, "This content type is not understood here."),
-        "expectation_failed": (417, "What the Expect header asks for cannot be met."),
-        "validation_error": (422, "The request has faults."),
-        "row_limit_exceeded": (422, "That is more rows than one call may ask for."),
-        "idempotency_mismatch": (422, "This Idempotency-Key was used with another request."),
+        "uri_too_long": (414, "The URL is too long."),
+        "unsupported_media_type": (415, "This content type is not supported."),
+        "expectation_failed": (417, "The Expect header cannot be met."),
+        "validation_error": (422, "The request is invalid."),
+        "row_limit_exceeded": (422, "Too many rows for one request."),
+        "idempotency_mismatch": (422, "This Idempotency-Key was used with a different request."),
         "driver_missing": (422, "The driver for this kind of connection is not installed."),
-        "provider_missing": (422, "No AI provider is set up."),
+        "provider_missing": (422, "No AI provider is configured."),
         "rate_limited": (429, "Too many requests."),
-        "leak_found": (422, "A real value would have left."),
-        "quota_exceeded": (429, "What the workspace may use is used up."),
+        "leak_found": (422, "The output would contain an original value."),
+        "quota_exceeded": (429, "The quota of the workspace is used up."),
         "headers_too_large": (431, "The headers are too many or too large."),
         "internal_error": (500, "Something went wrong on our side."),
-        "not_implemented": (501, "This is not understood here."),
-        "target_failed": (502, "The target refused or failed."),
-        "token_request_failed": (502, "The token endpoint refused or failed."),
-        "csrf_failed": (502, "The target refused the CSRF token twice."),
-        "unavailable": (503, "The service is not ready. Try again."),
-        "target_timeout": (504, "The target did not answer in time."),
+        "not_implemented": (501, "Not supported."),
+        "target_failed": (502, "The target rejected the request or failed."),
+        "token_request_failed": (502, "The token endpoint rejected the request or failed."),
+        "csrf_failed": (502, "The target rejected the CSRF token twice."),
+        "unavailable": (503, "The service is unavailable. Try again."),
+        "target_timeout": (504, "The target did not respond in time."),
     }
 )
 
@@ -60,17 +60,17 @@ _WORD_CHARS: Final = 200  # chosen: of a word that is compared with known ones; 
 
 @dataclass(frozen=True, slots=True)
 class Fault:
-    """One fault of an input. `path` is as a person would write it: `fields[3].options.min`; "" is the whole."""
+    """One error of an input. `path`: for example `fields[3].options.min`; "" is the whole input."""
 
     path: str
     code: str
     message: str
     hint: str | None = None
     position: int | None = None
-    """Where in a text (a formula) it is, in characters from 1."""
+    """Position in a text (a formula), in characters from 1."""
 
     def as_dict(self) -> dict[str, Any]:
-        """The JSON form; `hint` and `position` only where there is one."""
+        """Return the JSON form, with `hint` and `position` only if set."""
         out: dict[str, Any] = {"path": self.path, "code": self.code, "message": self.message}
         if self.hint:
             out["hint"] = self.hint
@@ -80,10 +80,10 @@ class Fault:
 
 
 class ApiError(Exception):
-    """A refusal with a code of the table. Raised by services; turned into an answer in one place.
+    """An error with a code of the table. Raised by services, and converted to a response in one place.
 
     `details` is any JSON object; `status` overrides the table's only where the contract names two;
-    `headers` go out with the answer (Retry-After).
+    `headers` are sent with the response (Retry-After).
     """
 
     def __init__(
@@ -101,7 +101,7 @@ class ApiError(Exception):
         self.status = status or table_status
         self.headers: dict[str, str] = dict(headers or {})
         self.path = ""
-        """The key of the body that it is about, where it is about one."""
+        """The key of the request body that caused it, if any."""
         super().__init__(f"{code}: {self.message}")
 
     def as_dict(self) -> dict[str, Any]:
@@ -110,7 +110,7 @@ class ApiError(Exception):
 
 
 def validation_error(faults: Iterable[Any], message: str | None = None) -> ApiError:
-    """All faults at once as one 422. Takes anything with `path`, `code`, `message`, `hint` (the engine's too)."""
+    """Return all errors of an input as one 422. Accepts anything with `path`, `code`, `message` and `hint`."""
     fields = [
         Fault(
             str(f.path), str(f.code), str(f.message), getattr(f, "hint", None), getattr(f, "position", None)
@@ -131,8 +131,8 @@ _GATHERED: Final = frozenset({"validation_error", "not_found", "row_limit_exceed
 class Gathered:
     """Errors of several checks of one request, raised together.
 
-    An error alone is raised as it is; several become one `validation_error`. Errors of targets (5xx and their like)
-    are raised where nothing is wrong with the request itself.
+    A single error is raised unchanged; several become one `validation_error`. Errors of targets (5xx and similar) are
+    raised only if the request itself is valid.
     """
 
     def __init__(self) -> None:
@@ -144,7 +144,7 @@ class Gathered:
 
     @contextmanager
     def check(self, path: str = "") -> Iterator[None]:
-        """Keep an error of the block; `path` is what names the missing object or the number of rows."""
+        """Collect an error of the block; `path` is the key of the missing object or the number of rows."""
         try:
             yield
         except ApiError as error:
@@ -157,12 +157,12 @@ class Gathered:
                 raise
 
     def add(self, faults: Iterable[Fault]) -> None:
-        """Keep faults."""
+        """Collect faults."""
         if found := list(faults):
             self._errors.append(validation_error(found))
 
     def error(self, more: Iterable[Fault] = ()) -> ApiError | None:
-        """What is to be raised for the errors and `more` faults; None where there are none."""
+        """Return the error to raise for the collected errors and `more` faults; None without any."""
         self.add(more)
         if len(self._errors) == 1:
             return self._errors[0]
@@ -187,7 +187,7 @@ def faults_of(error: ApiError) -> list[Fault]:
 def did_you_mean(word: str, known: Iterable[str]) -> str | None:
     """The question "Did you mean `x`?" where a known word is close, else None. Compares letters without case.
 
-    Takes time with the square of the word's length, so long words have no hint.
+    Takes quadratic time in the length of the word, so long words get no hint.
     """
     if len(word) > _WORD_CHARS:
         return None

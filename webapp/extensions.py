@@ -5,16 +5,20 @@ Nothing here connects; connections are made at first use, in the process that us
 
 from __future__ import annotations
 
+import os
 import sqlite3
+import threading
+from collections import deque
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any, Final
+from weakref import WeakKeyDictionary
 
 import redis
 from flask import Flask, current_app, g, has_app_context
 from flask_migrate import Migrate
 from flask_sqlalchemy import SQLAlchemy
-from sqlalchemy import Engine, event
+from sqlalchemy import CursorResult, Engine, Result, event
 from sqlalchemy.engine import Connection
 from sqlalchemy.orm import Session
 
@@ -23,15 +27,22 @@ from webapp.model_base import Base
 
 READS: Final = "rowsmith_reads"  # execution option of a connection: this transaction only reads
 
-# What a request has just committed is what it answers with: read again, it would begin one more transaction.
-# Whoever needs the present state of a row locks it (`services.tenancy.get(lock=True)`) or uses `reading()`.
+# A response uses the objects that were just committed; reading them again would start another transaction.
+# To get the current state of a row, lock it (`tenancy.get(lock=True)`) or use `reading()`.
 db = SQLAlchemy(model_class=Base, disable_autonaming=True, session_options={"expire_on_commit": False})
 migrate = Migrate()
 
 
+def application() -> Flask:
+    """Return the application itself, for a thread or a stream that continues after the request."""
+    app: Flask = current_app._get_current_object()  # type: ignore[attr-defined]  # documented; not in Flask's types
+    return app
+
+
 def redis_client() -> redis.Redis:
     """The application's Redis (bytes in and out). One pool a process, safe over threads and forks."""
-    return current_app.extensions["rowsmith.redis"]
+    client: redis.Redis = current_app.extensions["rowsmith.redis"]
+    return client
 
 
 def make_redis(url: str) -> redis.Redis:
@@ -67,7 +78,7 @@ def engine_options(url: str) -> dict[str, Any]:
 
 @contextmanager
 def reading() -> Iterator[Session]:
-    """A short session of its own for reads beside the request's: no writers' lock, gone when the block ends."""
+    """Open a short read session, separate from that of the request, without the writers' lock."""
     with Session(db.engine, autoflush=False, expire_on_commit=False) as session:
         session.connection(execution_options={READS: True})
         yield session
@@ -75,10 +86,16 @@ def reading() -> Iterator[Session]:
 
 @contextmanager
 def writing() -> Iterator[Session]:
-    """A short transaction of its own, committed when the block ends well, beside the request's session."""
+    """Open a short transaction, separate from that of the request, and commit it if the block succeeds."""
     with Session(db.engine, expire_on_commit=False) as session, session.begin():
         session.connection(execution_options={READS: False})
         yield session
+
+
+def changed_rows(result: Result[*tuple[Any, ...]]) -> int:
+    """Return how many rows an INSERT, UPDATE or DELETE changed."""
+    assert isinstance(result, CursorResult)  # what such a statement gives
+    return result.rowcount
 
 
 def after_fork(app: Flask) -> None:
@@ -91,7 +108,7 @@ def only_reads() -> None:
     """Say that the rest of this request reads only.
 
     On SQLite its transactions then begin without the writers' lock. A transaction that would write begins
-    IMMEDIATE instead, because one that reads first and writes later fails at once (SQLITE_BUSY_SNAPSHOT) when
+    IMMEDIATE instead, because one that reads first and writes later fails immediately (SQLITE_BUSY_SNAPSHOT) when
     another writer came between, however long the busy timeout.
     """
     g.rowsmith_only_reads = True
@@ -123,4 +140,72 @@ def _sqlite_begin(connection: Connection) -> None:
     reads = connection.get_execution_options().get(READS)
     if reads is None:
         reads = has_app_context() and g.get("rowsmith_only_reads", False)
-    connection.exec_driver_sql("BEGIN" if reads else "BEGIN IMMEDIATE")
+    if reads:
+        connection.exec_driver_sql("BEGIN")
+        return
+    with write_turns(connection.engine).taken():
+        connection.exec_driver_sql("BEGIN IMMEDIATE")
+
+
+class Turns:
+    """First come, first served, for the threads of a process that wait for SQLite's write lock.
+
+    SQLite's own waiting is a sequence of attempts with growing pauses: the newest waiter has the best chance, and
+    under load some wait until their time is over. With this one thread of a process makes the attempts, and all others
+    wait behind it in their order. A turn ends when the lock is held, not when it is released.
+    """
+
+    def __init__(self) -> None:
+        self._mutex = threading.Lock()
+        self._taken = False
+        self._queue: deque[threading.Lock] = deque()
+
+    @property
+    def waiting(self) -> int:
+        """How many threads wait for their turn."""
+        return len(self._queue)
+
+    @contextmanager
+    def taken(self) -> Iterator[None]:
+        """Wait for the turn, at most as long as SQLite waits for its lock; then go without it."""
+        mine = self._enter()
+        try:
+            yield
+        finally:
+            if mine:
+                self._leave()
+
+    def _enter(self) -> bool:
+        gate = threading.Lock()
+        with self._mutex:
+            if not self._taken:
+                self._taken = True
+                return True
+            gate.acquire()
+            self._queue.append(gate)
+        if gate.acquire(timeout=limits.SQLITE_BUSY_MS / 1000):
+            return True
+        with self._mutex:
+            if gate in self._queue:
+                self._queue.remove(gate)
+                return False
+        return True  # it came at the last moment
+
+    def _leave(self) -> None:
+        with self._mutex:
+            if self._queue:
+                self._queue.popleft().release()
+            else:
+                self._taken = False
+
+
+_turns: WeakKeyDictionary[Engine, Turns] = WeakKeyDictionary()
+
+
+def write_turns(engine: Engine) -> Turns:
+    """The turns of those who write through an engine."""
+    return _turns.setdefault(engine, Turns())
+
+
+# A forked child has none of the threads that wait or have the turn.
+os.register_at_fork(after_in_child=_turns.clear)

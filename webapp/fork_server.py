@@ -1,7 +1,7 @@
-"""Child processes that start within milliseconds: a server process with one thread imports modules once and forks.
+"""Start child processes within milliseconds: a server process with one thread imports modules once and forks.
 
-Each process of the service starts its own server with the first request. The server never does the work itself, so it
-can be forked at any time. It ends with the process that started it.
+Each process of the service starts its own server at the first request. The server does no work itself, so it
+can be forked at any time. It ends when the process that started it ends.
 """
 
 from __future__ import annotations
@@ -22,21 +22,22 @@ from typing import Final, NoReturn
 from webapp import limits
 
 _ROOT: Final = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
-# What the server gets of our environment: the way to Python, libraries, temporary files and certificate authorities.
-# No secrets.
+# Environment variables that the server inherits: for Python, libraries, temporary files and certificate
+# authorities. No secrets.
 _PASSED_ON: Final = (
     "PATH", "PYTHONPATH", "LD_LIBRARY_PATH", "LANG", "LC_ALL", "TZ", "TMPDIR", "SSL_CERT_FILE", "SSL_CERT_DIR",
 )  # fmt: skip
-# One thread and few arenas, and no pool of Arrow's own: what they reserve counts against limits on memory.
+# One thread, few arenas and no separate Arrow pool, because memory that they reserve counts toward memory
+# limits.
 SETTINGS: Final = {
     "OPENBLAS_NUM_THREADS": "1", "ARROW_DEFAULT_MEMORY_POOL": "system", "MALLOC_ARENA_MAX": str(limits.MALLOC_ARENAS),
 }  # fmt: skip
-_NAME_BYTES: Final = 512  # of a module's name in a request to the server
+_NAME_BYTES: Final = 512  # maximum length of a module's name in a request
 _PR_SET_PDEATHSIG: Final = 1  # prctl(2)
 
 
 class ForkServer:
-    """A server, `python -m {module}`, that this process starts when it needs it. `module` calls `serve`."""
+    """A server process, `python -m {module}`, which is started on demand. `module` calls `serve`."""
 
     def __init__(self, module: str) -> None:
         self._module = module
@@ -47,10 +48,10 @@ class ForkServer:
         os.register_at_fork(after_in_child=self._forget)
 
     def ask(self, module: str, descriptors: list[int]) -> bool:
-        """Have the server import `module` and fork a process that gets the descriptors. False where it cannot be
-        started."""
+        """Make the server import `module` and fork a process that gets the descriptors. Returns False if it
+        cannot start."""
         with self._lock:
-            for _ in range(2):  # a server that was ended from outside is replaced
+            for _ in range(2):  # a server that was killed is replaced
                 try:
                     channel = self._started()
                     socket.send_fds(channel, [module.encode()], descriptors)
@@ -68,7 +69,7 @@ class ForkServer:
             with theirs:
                 self.process = subprocess.Popen(
                     [sys.executable, "-m", self._module],
-                    stdin=theirs,
+                    stdin=theirs.fileno(),
                     stdout=subprocess.DEVNULL,
                     cwd=_ROOT,
                     env={**{name: os.environ[name] for name in _PASSED_ON if name in os.environ}, **SETTINGS},
@@ -78,7 +79,7 @@ class ForkServer:
         return self._channel
 
     def stop(self) -> None:
-        """End the server, if it runs. The processes that it forked end with it."""
+        """Stop the server, if it runs. The processes that it forked end with it."""
         channel, process, self._channel, self.process = self._channel, self.process, None, None
         if channel is not None:
             channel.close()
@@ -87,19 +88,19 @@ class ForkServer:
             process.wait()
 
     def _forget(self) -> None:
-        """In a forked process: the server is its parent's."""
+        """Close the server's channel in a forked process: the server belongs to the parent."""
         if self._channel is not None:
             self._channel.close()
         if self.process is not None:
-            self.process.returncode = 0  # it is not a child of this process, so there is nothing to wait for
+            self.process.returncode = 0  # not a child of this process, so there is nothing to wait for
         self._channel = self.process = None
         self._lock = threading.Lock()
 
 
 def serve(channel: socket.socket, work: Callable[..., NoReturn]) -> None:
-    """Fork a process for each request, which calls `work` with its descriptors, until the process that asks is gone."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C in a terminal is for the process that asks
-    signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # those that are forked are not waited for
+    """Fork a process for each request, and call `work` with its descriptors, until the calling process ends."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C in a terminal is meant for the calling process
+    signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # forked processes are not waited for
     while True:
         module, descriptors, _, _ = socket.recv_fds(channel, _NAME_BYTES, 2)
         if not module:
@@ -108,15 +109,15 @@ def serve(channel: socket.socket, work: Callable[..., NoReturn]) -> None:
         if module.decode() not in sys.modules:
             importlib.import_module(module.decode())
             gc.collect()
-            gc.freeze()  # so that those that are forked do not copy what they never change
+            gc.freeze()  # so that forked processes do not copy unchanged objects
         if os.fork() == 0:
             channel.close()
             work(*descriptors)
-        for one in descriptors:
-            os.close(one)
+        for descriptor in descriptors:
+            os.close(descriptor)
 
 
 def die_with_parent() -> None:
-    """Have the kernel end this process when its parent ends."""
+    """Make the kernel kill this process when its parent ends."""
     if sys.platform.startswith("linux"):
         ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, int(signal.SIGKILL), 0, 0, 0)

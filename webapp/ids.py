@@ -36,7 +36,7 @@ def new(prefix: str) -> str:
 
 
 _RANDOM: Final = 10  # bytes in an id
-_spare: deque[bytes] = deque()  # asked of the kernel for many ids at once
+_spare: deque[bytes] = deque()  # read from the kernel for many ids together
 os.register_at_fork(after_in_child=_spare.clear)
 
 
@@ -52,4 +52,4 @@ def _random() -> bytes:
 def is_id(text: str, prefix: str | None = None) -> bool:
     """Whether `text` has the form of an id (of that prefix). Anything else need not be looked up."""
     match = _FORM.match(text)
-    return bool(match) and match[1] in PREFIXES and prefix in (None, match[1])
+    return match is not None and match[1] in PREFIXES and prefix in (None, match[1])

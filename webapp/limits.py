@@ -122,7 +122,7 @@ MAX_FIELDS: Final = 500
 # Chosen: JSON of all templates of a dataset, or of all that the relations of one template reach. Compiled they take
 # some three times that.
 RELATED_BYTES: Final = 32 * MB
-MAX_DATASET_TABLES: Final = 50  # chosen: templates of one dataset
+MAX_DATASET_TABLES: Final = 2_000  # chosen: templates of one dataset
 MAX_NESTING: Final = 8
 MAX_SEED_CHARS: Final = 200
 MAX_OFFSET: Final = 2**53  # chosen: row numbers stay exact in JSON readers that hold doubles
@@ -137,6 +137,12 @@ BLOCK_BYTES: Final = 16 * MB
 BLOCK_STEP: Final = 4  # chosen: a block that exceeds its budget is made again with so many times fewer rows
 BLOCK_GROWTH: Final = 32  # BLOCK_ROWS / FIRST_BLOCK_ROWS: the next block has at most so many times more rows,
 # and twice as many once a block has exceeded its budget.
+# Chosen: processor time of a request that generates up to MAX_ROWS_PER_GENERATION rows, more in proportion for more of
+# them. Twenty ordinary fields take 0.4 s for so many rows. Setting: ROWSMITH_GENERATE_SECONDS.
+GENERATE_SECONDS: Final = 30
+GENERATE_LEAST_SHARE: Final = 1 / 3  # chosen: of it, for previews and few rows
+SLOW_SAMPLE_ROWS: Final = 1_024  # chosen: so many rows, and a quarter of them, tell what a further row takes;
+SLOW_SAMPLE_SECONDS: Final = 0.5  # or the quarter by itself, where it takes longer than this
 PREVIEW_RECORDS: Final = 10_000  # chosen: objects in arrays of a preview; as many as one row may have
 # Chosen: of them so many are free. Beyond that previews have an allowance of their own, as large as the rows per hour.
 PREVIEW_FREE_RECORDS: Final = 100
@@ -257,6 +263,8 @@ SESSION_SEEN_SECONDS: Final = 60  # chosen: last_seen_at is written at most this
 FRESH_SIGN_IN_MINUTES: Final = 15
 SIGN_IN_LINK_HOURS: Final = 24  # chosen: one-time sign-in link
 INVITATION_DAYS: Final = 7  # chosen
+INVITATION_MAILS_PER_HOUR: Final = 5  # chosen: of one workspace to one mailbox
+INVITATION_MAILS_SECONDS: Final = 3_600
 KEY_UNUSED_DAYS: Final = 90  # chosen: a key that nobody used for so long is marked
 SIGN_IN_WAIT_SECONDS: Final = (
     600  # chosen: between the two steps of a sign-in, and away at a provider of sign-ins
@@ -425,6 +433,7 @@ WEB_FREE_THREADS: Final = (
 MALLOC_MMAP_BYTES: Final = 4 * MB
 MALLOC_TRIM_BYTES: Final = 4 * MB  # chosen: free memory at the end of an arena that is kept
 TRIM_BYTES: Final = 8 * MB  # chosen: after an output of so many bytes all that is free is returned: some 5 ms
+TRIM_GROWN_BYTES: Final = 32 * MB  # chosen: likewise after a request, where the process has grown by so much
 MALLOC_ARENAS: Final = 2  # measured: as fast as glibc's own eight for each processor, and half of the memory
 # Chosen: connections of one web process, fewer where the operating system allows fewer open files. Idle ones and
 # those with an unfinished request take no thread; at the limit some of them are closed for new ones.
@@ -472,7 +481,7 @@ RESTART_PAUSES: Final = (0.2, 1.0, 2.0, 4.0, 8.0)  # chosen: waits before a part
 QUICK_DEATH_SECONDS: Final = 15.0  # chosen: a part that lived shorter than this died at once
 LOG_FILE_BYTES: Final = 5 * MB  # chosen: each part's log is turned over at this size, one old one is kept
 LOG_CHECK_SECONDS: Final = 5.0
-LOG_TAIL_LINES: Final = 12  # chosen: lines shown when a part dies
+PART_LOG_LINES: Final = 12  # chosen: lines of its log that are shown when a part dies
 SOCKET_PATH_BYTES: Final = 100  # sockaddr_un holds 108 bytes on Linux, 104 on macOS
 
 # --- Worker and sweeper ------------------------------------------------------------------------------------
@@ -609,6 +618,8 @@ SQLITE_WORKSPACE_BYTES: Final = 8_192 * MB  # chosen: all SQLite files of a work
 SQLITE_GROWTH_BYTES: Final = 256 * MB
 SQLITE_NAME_CHARS: Final = 100  # chosen; with what SQLite adds it stays below the 255 bytes of file systems
 SQLITE_STEPS: Final = 10_000  # steps of SQLite's machine between two looks at the clock: about a millisecond
+# Chosen: processor time between two of these looks. One function of a query that works on long values takes longer.
+SQLITE_STEP_SECONDS: Final = 5.0
 TARGET_LOCK_SECONDS: Final = (
     15.0  # chosen: below TARGET_SETTLE_SECONDS; whoever holds rows for longer is reported
 )
@@ -707,9 +718,10 @@ INFER_REPEATS: Final = 4  # chosen: how often each of them occurs at least, on a
 INFER_WORD_CHARS: Final = 40  # chosen
 INFER_SHAPE_CHARS: Final = 40  # chosen: longer texts have no shape
 INFER_ROWS: Final = 2_000  # chosen: values looked at where a check wants texts of some length
-TEMPLATES_OF_TABLES: Final = 100  # chosen: tables of one call; each is a template, compiled and saved
+TEMPLATES_OF_TABLES: Final = 2_000  # chosen: tables of one call; each is a template, compiled and saved
 # Imports. What a file holds beyond these is not looked at, and the report says so.
 CHECK_CHARS: Final = 10_000  # chosen: of a check constraint that is read
+CHECK_PLANS: Final = 5_000  # chosen: combinations of values that are tried to satisfy a check constraint
 IMPORT_TEXT_CHARS: Final = MAX_BODY_BYTES  # chosen: a text that stands in a body
 IMPORT_ROWS: Final = 10_000  # chosen: rows of JSON and of a sheet that are looked at; of CSV all
 IMPORT_TABLES: Final = TEMPLATES_OF_TABLES  # chosen: tables of one import
@@ -766,6 +778,9 @@ HTTP_CAPTURES: Final = 20  # chosen: keys taken from one answer
 HTTP_ANSWER_BYTES: Final = 1_000_000  # chosen: of the answer to one row
 HTTP_LOOK_BYTES: Final = 64 * 1024  # chosen: of the answer to a verification
 JSON_PATH_CHARS: Final = 500  # chosen
+# Chosen: values that a JSONPath visits in one document, three to five seconds. An answer of HTTP_ANSWER_BYTES has at
+# most 500,000 values, which `..` visits once each.
+JSON_PATH_VISITS: Final = 2_000_000
 VERIFY_STEP_SECONDS: Final = 10.0  # chosen: one request of a verification
 DOCUMENT_BYTES: Final = 10 * MB  # the largest body that is taken
 MAX_DOCUMENTS: Final = 100  # chosen: uploaded metadata documents of a workspace
@@ -935,6 +950,8 @@ RUN_WALL_MARGIN_SECONDS: Final = (
 RUN_LINE_BYTES: Final = 16 * 1024  # chosen: a longer line goes on as the next one
 RUN_LOG_BYTES: Final = 64 * MB  # chosen: of a run's log; a program that prints more is stopped
 RUN_LOG_LINES: Final = 2_000_000  # chosen: likewise
+# Chosen, by plan: the logs of a workspace's runs together. Where a run needs space for its own, the oldest are removed.
+RUN_LOGS_BYTES: Final = MappingProxyType({"free": 512 * MB, "pro": 4_096 * MB, "enterprise": 16_384 * MB})
 RUN_READ_BYTES: Final = 256 * 1024  # chosen: taken out of a program's pipe at once
 RUN_PIPE_BYTES: Final = MB  # the most an unprivileged process may ask for (pipe(7), pipe-max-size)
 RUN_FLUSH_SECONDS: Final = 0.05  # chosen: lines are written this long after they were printed

@@ -16,6 +16,10 @@ from webapp import limits
 _M_ARENA_MAX: Final = -8  # mallopt(3); the numbers are glibc's malloc.h
 _M_MMAP_THRESHOLD: Final = -3
 _M_TRIM_THRESHOLD: Final = -1
+_PAGE_BYTES: Final = os.sysconf("SC_PAGE_SIZE")
+
+_settled = 0
+"""Resident bytes after the last trim, or less if the process has shrunk since."""
 
 
 def settle() -> None:
@@ -43,6 +47,28 @@ def trim() -> None:
     library = _glibc()
     if library is not None:
         library.malloc_trim(0)
+
+
+def trim_if_grown() -> None:
+    """Return freed memory to the system if the process has grown by `limits.TRIM_GROWN_BYTES` since the last time.
+
+    A request may take much memory for a short answer, and thousands of small pieces that are freed stay in the arenas.
+    """
+    global _settled
+    resident = _resident()
+    if resident > _settled + limits.TRIM_GROWN_BYTES:
+        trim()
+        resident = _settled = _resident()
+    _settled = min(_settled, resident)
+
+
+def _resident() -> int:
+    """Resident bytes of this process; 0 where /proc does not tell."""
+    try:
+        with open("/proc/self/statm", "rb") as file:
+            return int(file.read().split()[1]) * _PAGE_BYTES
+    except OSError:
+        return 0
 
 
 def _glibc() -> ctypes.CDLL | None:

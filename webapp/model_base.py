@@ -7,10 +7,10 @@ from typing import Any
 
 from sqlalchemy import JSON, DateTime, ForeignKey, MetaData, String
 from sqlalchemy.engine import Dialect
-from sqlalchemy.orm import DeclarativeBase, Mapped, declared_attr, mapped_column, registry
+from sqlalchemy.orm import DeclarativeBase, Mapped, MappedColumn, declared_attr, mapped_column, registry
 from sqlalchemy.types import TypeDecorator
 
-from webapp import clock
+from webapp import clock, ids
 
 ID_CHARS = 40
 
@@ -60,12 +60,12 @@ class Base(DeclarativeBase):
 
 def identity(prefix: str) -> Mapped[str]:
     """A primary key that fills itself with a fresh id of that prefix."""
-    from webapp import ids
-
     return mapped_column(String(ID_CHARS), primary_key=True, default=lambda: ids.new(prefix))
 
 
-def reference(target: str, *, nullable: bool = False, ondelete: str = "RESTRICT", index: bool = True) -> Any:
+def reference(
+    target: str, *, nullable: bool = False, ondelete: str = "RESTRICT", index: bool = True
+) -> MappedColumn[Any]:
     """A foreign key column to `table.column`."""
     return mapped_column(
         String(ID_CHARS), ForeignKey(target, ondelete=ondelete), nullable=nullable, index=index
@@ -100,7 +100,7 @@ class InWorkspace:
 
 
 class InProject(InWorkspace):
-    """Belongs to a project, and so to its team and workspace, which are kept beside it for the tenancy check."""
+    """Belongs to a project, and so to its team and workspace, which are stored with it for the tenancy check."""
 
     @declared_attr
     def project_id(cls) -> Mapped[str]:

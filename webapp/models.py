@@ -1,6 +1,6 @@
 """SQLAlchemy tables. No behaviour beyond invariants; services do the rest."""
 
-from webapp.accounts.models import (
+from webapp.access.models import (
     ROLES,
     ApiKey,
     BrowserSession,
@@ -16,20 +16,20 @@ from webapp.accounts.models import (
     Workspace,
 )
 from webapp.audit.models import AuditEntry, AuditHead, AuditPending, AuditSeal
-from webapp.compat.models import CompatObject, KeyMapEntry
-from webapp.connections.models import Connection, Fetched, MaskingKey, Secret
+from webapp.connections.models import Connection, Endpoint, Fetched, MaskingKey, Secret
 from webapp.datasets.models import Dataset, DatasetVersion
-from webapp.endpoints.models import Endpoint
-from webapp.files.models import StorageHold, WorkspaceFile
-from webapp.generation.models import Export, ExportPart
+from webapp.exports.models import Export, ExportPart
+from webapp.files.models import CompatObject, KeyMapEntry, StorageHold, WorkspaceFile
 from webapp.imports.models import TemplateImport
+from webapp.mail.models import Mail, NoticeChoice
+from webapp.metering.models import UsageFold, UsageHour
 from webapp.model_base import JSON_DOC, Base, UtcTime
-from webapp.notifications.models import Delivery, LimitWarning, Mail, NoticeChoice, Noticed, Webhook
-from webapp.operations.models import END_STATES, NEXT_STATES, STATES, IdempotencyRecord, Work
+from webapp.notifications.models import Delivery, LimitWarning, Webhook
 from webapp.pushes.models import Push, PushLine, PushRange, PushRow
 from webapp.row_templates.models import Template, TemplateVersion
 from webapp.scenarios.models import Run, RunChunk, Scenario, ScenarioVersion
-from webapp.usage.models import UsageFold, UsageHour
+from webapp.web.models import IdempotencyRecord
+from webapp.work.models import END_STATES, NEXT_STATES, STATES, Noticed, Work
 
 __all__ = [
     "END_STATES",

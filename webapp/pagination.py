@@ -6,13 +6,25 @@ so it can be neither made nor carried over to another list.
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Final, Generic, TypeVar
 
 from flask import current_app
-from sqlalchemy import ColumnElement, Select, Text, and_, cast, func, literal, or_, select
+from sqlalchemy import (
+    ColumnElement,
+    Select,
+    SQLColumnExpression,
+    Text,
+    and_,
+    cast,
+    func,
+    literal,
+    or_,
+    select,
+)
 from sqlalchemy.orm import InstrumentedAttribute
 
 from webapp import limits
@@ -40,24 +52,24 @@ class Page(Generic[T]):
 
 
 def page(
-    statement: Select[tuple[T]],
+    statement: Select[T],
     *,
     name: str,
     identity: InstrumentedAttribute[Any],
     cursor: str | None = None,
     limit: int = limits.PAGE_LIMIT_DEFAULT,
-    search: tuple[str | None, InstrumentedAttribute[str]] | None = None,
+    search: tuple[str | None, SQLColumnExpression[str | None]] | None = None,
     order: InstrumentedAttribute[Any] | None = None,
     descending: bool = True,
     of: Callable[[T], Any] | None = None,
     context: str = "",
-    sizes: Sequence[ColumnElement[Any]] = (),
+    sizes: Sequence[SQLColumnExpression[Any]] = (),
 ) -> Page[T]:
     """One page of `statement` (a select of one entity, already narrowed to the actor's workspace).
 
     `identity` is the column that breaks ties; newest first by it unless `order` names another column, which
     must not be NULL; `of` reads its value where it is a column of another entity. `search` is `(?q=, column)`:
-    a part of the text, without case. `context` is whatever else narrows the statement (the workspace, a state):
+    a part of the text, without case. `context`: other filters of the statement (the workspace, a state):
     a cursor holds only where it is the same. `sizes` are columns of it that can be large: the page ends before the item
     with which they exceed `PAGE_BYTES`, but has at least one item.
     Errors: invalid_request for a bad limit, search or cursor.
@@ -93,7 +105,9 @@ def page(
     return Page(rows[:limit], following, total, size)
 
 
-def _fitting(statement: Select[Any], sizes: Sequence[ColumnElement[Any]], limit: int) -> tuple[int, int]:
+def _fitting(
+    statement: Select[Any], sizes: Sequence[SQLColumnExpression[Any]], limit: int
+) -> tuple[int, int]:
     """How many of the first `limit` rows take at most `PAGE_BYTES` together, at least one; and what these take."""
     of_row = sum((func.coalesce(func.length(cast(column, Text)), 0) for column in sizes), start=literal(0))
     total = 0
@@ -108,7 +122,7 @@ def _fitting(statement: Select[Any], sizes: Sequence[ColumnElement[Any]], limit:
 def of_list(
     found: Sequence[T], *, name: str, cursor: str | None = None, limit: int | None = None, context: str = ""
 ) -> Page[T]:
-    """One page of a list that lies in memory, in its own order; all of it where no `limit` is asked for.
+    """Return one page of a list in memory, in its order; all of it without a `limit`.
 
     `context` as in `page`. Errors: invalid_request for a bad limit or cursor.
     """
@@ -133,7 +147,7 @@ def read_cursor(name: str, context: str, cursor: str) -> list[Any]:
     return _read(cursor, [name, context])
 
 
-def contains(column: InstrumentedAttribute[str], text: str) -> ColumnElement[bool]:
+def contains(column: SQLColumnExpression[str | None], text: str) -> ColumnElement[bool]:
     """Whether a column holds a text, without case, the wildcards of LIKE taken as they are."""
     escaped = text.replace("\\", "\\\\").replace("%", "\\%").replace("_", "\\_")
     return func.lower(column).like(f"%{escaped.lower()}%", escape="\\")
@@ -145,7 +159,7 @@ def _after(
     value: Any = at[0]
     if isinstance(value, dict):
         value = datetime.fromisoformat(value["time"])
-    beyond: Callable[[Any, Any], Any] = (lambda c, v: c < v) if descending else (lambda c, v: c > v)
+    beyond: Callable[[Any, Any], ColumnElement[bool]] = operator.lt if descending else operator.gt
     if column is identity:
         return beyond(identity, value)
     return or_(beyond(column, value), and_(column == value, beyond(identity, at[1])))
@@ -159,7 +173,8 @@ def _read(cursor: str, kind: list[Any]) -> list[Any]:
     value = sealing.unsign(_sign_key(), cursor)
     if not isinstance(value, list) or len(value) != 2 or value[0] != kind:
         raise ApiError("invalid_request", "This cursor is not one of this list.", {"cursor": cursor[:100]})
-    return value[1]
+    at: list[Any] = value[1]
+    return at
 
 
 def _sign_key() -> bytes:

@@ -1,149 +1,34 @@
-"""Exact sliding windows in Redis: requests per minute, sign-in failures, rows per hour.
+"""The rate limiter: sliding windows in Redis for requests per minute, failed sign-ins and rows per hour.
 
-Each question is one Lua script, so it is atomic over all threads, processes and machines, and one round trip.
-Time is Redis' own. A window holds at most its limit in ANY span of its length:
+Each operation is one Lua script: one round trip, and atomic across threads, processes and machines. Time is Redis' own.
+A window has at most its limit in any span of its length:
 
-- Requests: a list of the accepted ones' times, newest first. One more is accepted while fewer than the limit
-  are younger than the window. `RATE_MARGIN_SECONDS` is added to the window, since a caller measures when the
-  answers reach it, not when they were decided.
-- Rows: one number per second. A second leaves the window when all of it is old, so never too early.
+- Requests: a list of the times of accepted requests, newest first. Another request is accepted while fewer than the
+  limit are younger than the window. `RATE_MARGIN_SECONDS` is added to the window because callers measure when
+  responses arrive, not when they were decided.
+- Rows: a counter per second. A second leaves the window when all of it is old, so never too early.
 
-An accepted request is also counted under its hour and its caller, for the usage (`services.usage_hours`).
+An accepted request is also counted for its hour and caller, for the usage page (`metering.hourly`).
 
-When Redis has been emptied, request windows begin anew; the rows of the hour are counted again from the audit
-trail (`unknown`, then `seed_rows`). When Redis is away, `redis.RedisError` is raised to the caller.
+When Redis has been emptied, request windows start empty, and the rows of the last hour are restored from the audit log
+(state `unknown`, then `restore_rows`). While Redis is unavailable, `redis.RedisError` reaches the caller.
 """
 
 from __future__ import annotations
 
-import hashlib
-import os
-import socket
-import ssl
-import struct
-import threading
 from dataclasses import dataclass
 from typing import Any, Final
 
 import redis
-from redis.exceptions import NoScriptError
 
 from webapp import limits
 
-_SHORT: Final = 512  # bytes; the scripts answer with a few numbers
-
-
-class Script:
-    """A Lua script that answers with one text, its parts separated by blanks."""
-
-    def __init__(self, source: str) -> None:
-        self.source = source.encode()
-        # How Redis names scripts; nothing depends on it being hard to forge.
-        self.name = hashlib.sha1(self.source, usedforsecurity=False).hexdigest().encode()
-
-
-class Wire:
-    """Runs scripts on the Redis of a client, over one connection a thread."""
-
-    def __init__(self, client: redis.Redis) -> None:
-        self._pool = client.connection_pool
-        self._local = threading.local()
-
-    def run(self, script: Script, keys: list[str], args: list[str | int]) -> list[bytes]:
-        """The parts of the script's answer. Raises redis.RedisError; a broken connection is renewed once."""
-        tail = [b"%d" % len(keys), *(k.encode() for k in keys), *(str(a).encode() for a in args)]
-        fresh = self._connection() is None
-        try:
-            answer = self._ask(script, tail)
-        except (redis.ConnectionError, redis.TimeoutError):
-            self._drop()
-            if fresh:
-                raise
-            # Redis was restarted or an idle connection cut. Asked twice at worst, which counts once too often.
-            answer = self._ask(script, tail)
-        return answer.split(b" ")
-
-    def _ask(self, script: Script, tail: list[bytes]) -> bytes:
-        connection = self._connection() or self._connect()
-        try:
-            return _exchange(connection, _pack([b"EVALSHA", script.name, *tail]))
-        except NoScriptError:
-            return _exchange(connection, _pack([b"EVAL", script.source, *tail]))
-
-    def _connection(self) -> Any:
-        """This thread's connection, if it has one and it was made in this process."""
-        held = getattr(self._local, "held", None)
-        return held[1] if held is not None and held[0] == os.getpid() else None
-
-    def _connect(self) -> Any:
-        connection = self._pool.connection_class(**self._pool.connection_kwargs)
-        connection.connect()
-        _leave_timeout_to_kernel(connection._sock)
-        self._local.held = (os.getpid(), connection)
-        return connection
-
-    def _drop(self) -> None:
-        connection = self._connection()
-        if connection is not None:
-            connection.disconnect()
-        self._local.held = None
-
-    def close(self) -> None:
-        """Close this thread's connection."""
-        self._drop()
-
-
-def _leave_timeout_to_kernel(sock: socket.socket) -> None:
-    wait = sock.gettimeout()
-    if not wait or isinstance(sock, ssl.SSLSocket):
-        return
-    span = struct.pack("ll", int(wait), int(wait % 1 * 1_000_000))  # struct timeval
-    sock.setsockopt(socket.SOL_SOCKET, socket.SO_RCVTIMEO, span)
-    sock.setsockopt(socket.SOL_SOCKET, socket.SO_SNDTIMEO, span)
-    sock.settimeout(None)
-
-
-def _exchange(connection: Any, message: bytes) -> bytes:
-    """Send a command, read the text that it answers with. Raises redis.RedisError."""
-    sock = connection._sock
-    if sock is None or isinstance(sock, ssl.SSLSocket):  # to be connected; has no short way
-        connection.send_packed_command([message], check_health=False)
-        return bytes(connection.read_response())
-    try:
-        sock.sendall(message)
-        seen = sock.recv(_SHORT)
-        while not _is_whole(seen):
-            more = sock.recv(_SHORT)
-            if not more:
-                raise ConnectionError("the connection was closed")
-            seen += more
-    except OSError as error:
-        connection.disconnect()  # an answer that comes late must not be taken for the next one's
-        late = isinstance(error, BlockingIOError | TimeoutError)  # how the kernel, and Python, tell a timeout
-        raise (redis.TimeoutError if late else redis.ConnectionError)(str(error)) from error
-    head, _, text = seen.partition(b"\r\n")
-    if head[:1] == b"-":
-        raise connection._parser.parse_error(head[1:].decode(errors="replace"))
-    return text[:-2]
-
-
-def _is_whole(seen: bytes) -> bool:
-    """Whether this is all of an answer, a text or an error. Raises OSError for what is neither."""
-    head, _, text = seen.partition(b"\r\n")
-    if head[:1] == b"$":
-        return len(text) >= 2 and len(text) == int(head[1:]) + 2
-    if head and head[:1] != b"-":
-        raise ConnectionError("an answer that no script gives")
-    return seen.endswith(b"\r\n")
-
-
-def _pack(parts: list[bytes]) -> bytes:
-    return b"*%d\r\n%b" % (len(parts), b"".join([b"$%d\r\n%b\r\n" % (len(part), part) for part in parts]))
-
+# Every script returns one text with numbers separated by spaces.
 
 # KEYS: log, epoch, counts. ARGV: expected epoch ("" = any), limit, window (us), caller ("" = do not count).
-# -> 1 accepted | 0 refused | -1 the epoch is another; remaining; reset (us); now (us) as pushed
-_ENTER_LUA: Final = """
+# -> 1 accepted | 0 rejected | -1 the epoch has changed; remaining; reset (us); now (us) as pushed
+_HIT_LUA: Final = """
+local time = redis.call('TIME')
 local epoch = false
 if ARGV[1] ~= '' then
   epoch = redis.call('GET', KEYS[2])
@@ -170,9 +55,10 @@ end
 return string.format('1 %d %.0f %s', limit - used, (oldest or now) + window, text)
 """
 
-# KEYS: rows by second (hash, `total` beside), seconds (list, newest first). ARGV: rows, limit, window (s).
-# -> 1 taken | 0 refused | -1 unknown; total; the second taken in | the second at which it would fit
-_TAKE_LUA: Final = """
+# KEYS: rows by second (hash, with their `total`), seconds (list, newest first). ARGV: rows, limit, window (s).
+# -> 1 reserved | 0 exceeded | -1 unknown; total; the second of the reservation | the second at which it would fit
+_RESERVE_ROWS_LUA: Final = """
+local time = redis.call('TIME')
 local total = tonumber(redis.call('HGET', KEYS[1], 'total') or '-1')
 if total < 0 then return '-1 0 0' end
 local want, limit, window = tonumber(ARGV[1]), tonumber(ARGV[2]), tonumber(ARGV[3])
@@ -202,7 +88,7 @@ if want > 0 then
   local here = redis.call('HINCRBY', KEYS[1], second, ARGV[1])
   total = total + want
   redis.call('HSET', KEYS[1], 'total', string.format('%.0f', total))
-  if here == want then  -- the second's first rows, or its first after all were given back
+  if here == want then  -- the second's first rows, or its first after all were returned
     if redis.call('LINDEX', KEYS[2], 0) ~= second then redis.call('LPUSH', KEYS[2], second) end
     redis.call('EXPIRE', KEYS[1], window + 60)
     redis.call('EXPIRE', KEYS[2], window + 60)
@@ -211,20 +97,8 @@ end
 return string.format('1 %.0f %.0f', total, now)
 """
 
-_TIME_LUA: Final = "local time = redis.call('TIME')\n"
-_ENTER = Script(_TIME_LUA + _ENTER_LUA)
-_TAKE_ROWS = Script(_TIME_LUA + _TAKE_LUA)
-# Both at once. KEYS and ARGV: of the first, then of the second. -> the first's answer; if accepted, the second's too.
-_ENTER_AND_TAKE = Script(f"""{_TIME_LUA}
-local function enter(KEYS, ARGV) {_ENTER_LUA} end
-local function take(KEYS, ARGV) {_TAKE_LUA} end
-local passed = enter({{KEYS[1], KEYS[2], KEYS[3]}}, {{ARGV[1], ARGV[2], ARGV[3], ARGV[4]}})
-if string.sub(passed, 1, 2) ~= '1 ' then return passed end
-return passed .. ' ' .. take({{KEYS[4], KEYS[5]}}, {{ARGV[5], ARGV[6], ARGV[7]}})
-""")
-
-# KEYS as above. ARGV: second, rows. -> rows given back: never more than that second still holds.
-_GIVE_ROWS = Script("""
+# KEYS as above. ARGV: second, rows. -> rows returned: at most what is still counted for that second.
+_RETURN_ROWS_LUA: Final = """
 local held = tonumber(redis.call('HGET', KEYS[1], ARGV[1]) or '0')
 local back = math.min(held, tonumber(ARGV[2]))
 if back <= 0 then return '0' end
@@ -232,10 +106,10 @@ local text = string.format('%.0f', -back)
 redis.call('HINCRBY', KEYS[1], ARGV[1], text)
 redis.call('HINCRBY', KEYS[1], 'total', text)
 return string.format('%.0f', back)
-""")
+"""
 
-# KEYS as above. ARGV: window (s), then second, rows, ... oldest first. Does nothing where a count exists.
-_SEED_ROWS = Script("""
+# KEYS as above. ARGV: window (s), then second, rows, ... oldest first. Does nothing if there is a count.
+_RESTORE_ROWS_LUA: Final = """
 if redis.call('HEXISTS', KEYS[1], 'total') == 1 then return '0' end
 redis.call('DEL', KEYS[1], KEYS[2])
 local total = 0
@@ -248,124 +122,108 @@ redis.call('HSET', KEYS[1], 'total', string.format('%.0f', total))
 redis.call('EXPIRE', KEYS[1], ARGV[1] + 60)
 redis.call('EXPIRE', KEYS[2], ARGV[1] + 60)
 return '1'
-""")
+"""
 
 
 @dataclass(frozen=True, slots=True)
-class Passage:
-    """The answer to one request's question. `reset` is in seconds since 1970: when the next place comes free."""
+class RateLimitResult:
+    """The result of counting one request. `reset`: when the next request is possible, in seconds since 1970."""
 
     accepted: bool
-    stale: bool  # the expected epoch is not the present one; nothing was counted
+    stale: bool  # the epoch is not the expected one; nothing was counted
     limit: int
     remaining: int
     reset: float
-    mark: bytes  # what `give_back` needs
+    mark: bytes  # identifies the request for `undo_hit`
 
 
 @dataclass(frozen=True, slots=True)
-class RowsAnswer:
-    """The answer to a question for rows. `second` is where they were taken, or when they would fit."""
+class RowsResult:
+    """The result of reserving rows. `second`: of the reservation, or when the rows would fit."""
 
-    state: str  # taken, refused, unknown
+    state: str  # reserved, exceeded, unknown
     used: int
     second: int
 
 
-class Windows:
-    """The scripts, on one Redis client."""
+class RateLimiter:
+    """The sliding windows of one Redis."""
 
     def __init__(self, client: redis.Redis) -> None:
         self._client = client
-        self._wire = Wire(client)
+        self._hit = client.register_script(_HIT_LUA)
+        self._reserve_rows = client.register_script(_RESERVE_ROWS_LUA)
+        self._return_rows = client.register_script(_RETURN_ROWS_LUA)
+        self._restore_rows = client.register_script(_RESTORE_ROWS_LUA)
 
-    def enter(
+    def hit(
         self,
         log: str,
         limit: int,
         window: float,
         epoch_key: str = "",
         epoch: str = "",
-        counted: tuple[str, str] | None = None,
-    ) -> Passage:
-        """Ask for one place in the window named `log`, if `epoch_key` still holds `epoch` ("" = do not ask). `counted`:
-        under which key and field of the usage the request is counted."""
-        key, field = counted or (log, "")
-        told = self._wire.run(
-            _ENTER, [log, epoch_key or log, key], [epoch, limit, int(window * 1_000_000), field]
+        usage: tuple[str, str] | None = None,
+    ) -> RateLimitResult:
+        """Count one request in the window `log`, unless `epoch_key` no longer has the value `epoch` ("": not compared).
+        `usage`: the key and field under which the request is counted for the usage page."""
+        usage_key, field = usage or (log, "")
+        state, remaining, reset, mark = _run(
+            self._hit, [log, epoch_key or log, usage_key], [epoch, limit, int(window * 1_000_000), field]
         )
-        return _passage(told, limit)
+        return RateLimitResult(state == b"1", state == b"-1", limit, int(remaining), int(reset) / 1e6, mark)
 
-    def enter_and_take(
-        self,
-        log: str,
-        limit: int,
-        window: float,
-        epoch_key: str,
-        epoch: str,
-        name: str,
-        rows: int,
-        most: int,
-        counted: tuple[str, str] | None = None,
-    ) -> tuple[Passage, RowsAnswer | None]:
-        """`enter` and, where it accepts, `take_rows` of `name` (`rows` of `most` an hour), in one round trip."""
-        key, field = counted or (log, "")
-        told = self._wire.run(
-            _ENTER_AND_TAKE,
-            [log, epoch_key, key, *_rows_keys(name)],
-            [epoch, limit, int(window * 1_000_000), field, rows, most, limits.ROWS_WINDOW_SECONDS],
+    def undo_hit(self, log: str, result: RateLimitResult) -> None:
+        """Remove one accepted request from its window."""
+        self._client.lrem(log, 1, result.mark)  # type: ignore[arg-type]  # bytes are accepted as well
+
+    def reserve_rows(self, name: str, rows: int, limit: int) -> RowsResult:
+        """Reserve `rows` of the hour's `limit`, all or none. With 0 rows, return only how many are used."""
+        state, used, second = _run(
+            self._reserve_rows, _rows_keys(name), [rows, limit, limits.ROWS_WINDOW_SECONDS]
         )
-        return _passage(told, limit), _rows_answer(*told[4:]) if len(told) > 4 else None
+        return RowsResult(_STATES[state], int(used), int(second))
 
-    def give_back(self, log: str, passage: Passage) -> None:
-        """Take one accepted passage out of its window."""
-        self._client.lrem(log, 1, passage.mark)
-
-    def take_rows(self, name: str, rows: int, limit: int) -> RowsAnswer:
-        """Take `rows` of the hour's `limit`; all or nothing. `rows` 0 only asks."""
-        told = self._wire.run(_TAKE_ROWS, _rows_keys(name), [rows, limit, limits.ROWS_WINDOW_SECONDS])
-        return _rows_answer(*told)
-
-    def ends(self, log: str, name: str, window: float) -> tuple[float | None, float | None, float | None]:
-        """When all requests of `log` have left their window; when the first rows of `name` leave the hour, and when all
-        have. In seconds since 1970; None where there is nothing to leave."""
+    def resets(self, log: str, name: str, window: float) -> tuple[float | None, float | None, float | None]:
+        """Return when all requests of `log` have left their window, when the first rows of `name` leave the hour, and
+        when all of them have left it. In seconds since 1970; None where nothing is counted."""
         seconds = _rows_keys(name)[1]
-        with self._client.pipeline(transaction=False) as asked:
-            asked.lindex(log, 0)
-            asked.lindex(seconds, -1)
-            asked.lindex(seconds, 0)
-            newest, oldest_row, newest_row = asked.execute()
-        left = limits.ROWS_WINDOW_SECONDS + 1  # a second leaves when all of it is old
+        with self._client.pipeline(transaction=False) as pipeline:
+            pipeline.lindex(log, 0)
+            pipeline.lindex(seconds, -1)
+            pipeline.lindex(seconds, 0)
+            newest, oldest_row, newest_row = pipeline.execute()
+        left = limits.ROWS_WINDOW_SECONDS + 1  # a second leaves the window when all of it is old
         return (
             int(newest) / 1e6 + window if newest else None,
             float(int(oldest_row) + left) if oldest_row else None,
             float(int(newest_row) + left) if newest_row else None,
         )
 
-    def give_rows(self, name: str, second: int, rows: int) -> int:
-        """Give unused rows back to the second they were taken in. Returns how many that second still held."""
-        return int(self._wire.run(_GIVE_ROWS, _rows_keys(name), [second, rows])[0])
+    def return_rows(self, name: str, second: int, rows: int) -> int:
+        """Return unused rows to the second in which they were reserved. Return how many were still counted there."""
+        return int(_run(self._return_rows, _rows_keys(name), [second, rows])[0])
 
-    def seed_rows(self, name: str, by_second: list[tuple[int, int]]) -> None:
-        """Put the hour's rows back after Redis was emptied: `(second, rows)`, oldest first."""
-        flat = [part for pair in by_second for part in pair]
-        self._wire.run(_SEED_ROWS, _rows_keys(name), [limits.ROWS_WINDOW_SECONDS, *flat])
-
-    def close(self) -> None:
-        """Close this thread's connection to Redis."""
-        self._wire.close()
+    def restore_rows(self, name: str, by_second: list[tuple[int, int]]) -> None:
+        """Restore the rows of the last hour after Redis was emptied: `(second, rows)`, oldest first."""
+        flat = [number for pair in by_second for number in pair]
+        _run(self._restore_rows, _rows_keys(name), [limits.ROWS_WINDOW_SECONDS, *flat])
 
 
-_STATES: Final = {b"1": "taken", b"0": "refused", b"-1": "unknown"}
+_STATES: Final = {b"1": "reserved", b"0": "exceeded", b"-1": "unknown"}
 
 
-def _passage(told: list[bytes], limit: int) -> Passage:
-    state, remaining, reset, mark = told[:4]
-    return Passage(state == b"1", state == b"-1", limit, int(remaining), int(reset) / 1e6, mark)
+def _run(script: Any, keys: list[str], args: list[str | int]) -> list[bytes]:
+    """Run a script. Raises redis.RedisError.
 
-
-def _rows_answer(state: bytes, used: bytes, second: bytes) -> RowsAnswer:
-    return RowsAnswer(_STATES[state], int(used), int(second))
+    A lost connection (Redis restarted, an idle connection closed) is retried once. At worst one request counts twice.
+    """
+    try:
+        result = script(keys, args)
+    except redis.ConnectionError:
+        result = script(keys, args)
+    parts: list[bytes] = result.split(b" ")
+    return parts
 
 
 def _rows_keys(name: str) -> list[str]:

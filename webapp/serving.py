@@ -1,8 +1,7 @@
-"""How gunicorn serves: which connections get a thread, and how it answers requests that the application never sees.
+"""The gunicorn worker: which connections get a thread, and errors for requests that the application never sees.
 
-
-A request line that is too long, a header that is none, a body in a transfer coding nobody knows: gunicorn refuses
-these itself, in HTML. `Worker` refuses them as the application would. A body that is malformed or ends too early is
+A request line that is too long, an invalid header, an unknown transfer coding: gunicorn rejects these itself, in HTML.
+`Worker` rejects them like the application. A body that is malformed or ends too early is
 noticed only while the application reads it, and `Body` tells it so. `gunicorn.conf.py` names the worker.
 """
 
@@ -24,20 +23,22 @@ from typing import Any, Final
 
 import orjson
 from gunicorn import glogging
-from gunicorn.http import errors, wsgi
+from gunicorn.http import errors
+from gunicorn.http import wsgi as gunicorn_wsgi
 from gunicorn.workers.gthread import STOP_KEEPALIVE_LINGER, ThreadWorker
 
 from webapp import limits
+from webapp.access.models import NEWEST_VERSION
 from webapp.client_connection import Channel, Connection, Stalled, State
 from webapp.errors import ApiError
 from webapp.net import addresses
-from webapp.web import authentication, hooks
+from webapp.web import hooks, routing
 
 _CHUNK: Final = "A chunk of the body is malformed."
 _SENTENCES: Final[tuple[tuple[type[Exception], str], ...]] = (
-    (errors.InvalidRequestMethod, "The request names no method that HTTP knows."),
-    (errors.InvalidHTTPVersion, "This version of HTTP is not spoken here."),
-    (errors.InvalidRequestLine, "The request line is not one of HTTP."),
+    (errors.InvalidRequestMethod, "The request method is invalid."),
+    (errors.InvalidHTTPVersion, "This version of HTTP is not supported."),
+    (errors.InvalidRequestLine, "The request line is malformed."),
     (errors.InvalidHeaderName, "A header of the request has a name that HTTP does not allow."),
     (errors.ObsoleteFolding, "A header of the request runs over several lines."),
     (errors.InvalidHeader, "A header of the request is malformed, or two of them contradict each other."),
@@ -47,7 +48,7 @@ _SENTENCES: Final[tuple[tuple[type[Exception], str], ...]] = (
 )
 
 
-_CUT_OFF: Final = "The body ended before it was whole."
+_CUT_OFF: Final = "The body is incomplete."
 
 
 class Logger(glogging.Logger):
@@ -67,6 +68,9 @@ class Worker(ThreadWorker):
     thread. There it has a deadline, and each address a limit (`murder_pending`). Errors have the service's own shape.
     """
 
+    wsgi: Any
+    """What is called for each request."""
+
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         # Without idle connections, which are in gunicorn's `keepalived_conns`. The least recently active first.
@@ -78,26 +82,43 @@ class Worker(ThreadWorker):
         self.accept_failed = 0.0
 
     def load_wsgi(self) -> None:
-        """The application, reading its bodies through `Body`."""
+        """Load the application, and learn which proxies it trusts."""
         super().load_wsgi()
-        application = self.wsgi
+        application: Any = self.wsgi
         self.proxies = addresses.Proxies(application.config["SETTINGS"].trusted_proxies)
-        told = (self.cfg.limit_request_fields, self.cfg.limit_request_field_size)
 
-        def reading(environ: dict[str, Any], start_response: Any) -> Any:
-            body = None
-            if "HTTP_TRANSFER_ENCODING" in environ or "CONTENT_LENGTH" in environ:
-                body = environ["wsgi.input"] = Body(
-                    environ["wsgi.input"], environ.get("CONTENT_LENGTH"), told
-                )
-            response = getattr(start_response, "__self__", None)
-            if type(response) is wsgi.Response:
-                response.__class__ = Response  # gunicorn takes a class of one's own for HTTP/2 alone
-                response.body = body
-                start_response = response.start_response
-            return application(environ, start_response)
-
-        self.wsgi = reading
+    def handle_request(self, req: Any, conn: Connection) -> bool:
+        """Answer one request. Return whether the connection can stay open. Errors: OSError, StopIteration, Stalled."""
+        response, environ = gunicorn_wsgi.create(
+            req, conn.sock, conn.client, conn.server, self.cfg, response_class=Response
+        )
+        environ["wsgi.multithread"] = True
+        if "HTTP_TRANSFER_ENCODING" in environ or "CONTENT_LENGTH" in environ:
+            header_limits = (self.cfg.limit_request_fields, self.cfg.limit_request_field_size)
+            response.body = environ["wsgi.input"] = Body(
+                environ["wsgi.input"], environ.get("CONTENT_LENGTH"), header_limits
+            )
+        if not self.alive or len(self.keepalived_conns) >= self.max_keepalived:
+            response.force_close()
+        try:
+            pieces = self.wsgi(environ, response.start_response)
+            try:
+                for piece in pieces:
+                    response.write(piece)
+                response.close()
+            finally:
+                if hasattr(pieces, "close"):
+                    pieces.close()
+        except OSError:
+            raise
+        except (Exception, SystemExit):
+            if response.headers_sent:
+                # A second response would corrupt the first. The client sees that it is incomplete.
+                self.log.exception("Error handling request")
+                conn.sock.close()
+                raise StopIteration from None
+            raise
+        return not response.should_close()
 
     def accept(self, listener: Any) -> None:
         """Accept a connection. At the limit of connections, close some that wait."""
@@ -169,7 +190,7 @@ class Worker(ThreadWorker):
     def has_spare_threads(self) -> bool:
         """Whether there are at least as many threads as connections that need one."""
         waiting = len(self.parked) + len(self.keepalived_conns)
-        return self.alive and self.nr_conns - waiting < self.cfg.threads
+        return bool(self.alive and self.nr_conns - waiting < self.cfg.threads)
 
     def can_read(self, conn: Connection) -> bool:
         """Take a slot for the rest of a body that is too large to be read ahead. Return False when none is free."""
@@ -348,7 +369,7 @@ class Worker(ThreadWorker):
         if error.status == HTTPStatus.INTERNAL_SERVER_ERROR:
             self.log.exception("request %s failed outside the application", request_id)
         else:
-            # By kind alone: the line or header may hold a key.
+            # Only by kind: the line or header may contain a secret.
             where = addr[0] if isinstance(addr, tuple) and addr else "a socket"
             self.log.warning("request %s of %s refused: %s", request_id, where, type(exc).__name__)
         told = answer(error, request_id, secure=self.cfg.is_ssl)
@@ -363,7 +384,7 @@ class Worker(ThreadWorker):
 
 
 class BodySlots:
-    """How many threads wait for the rest of large bodies: `WEB_BODY_SLOTS`, and so many for one address."""
+    """Slots for threads that wait for the rest of large bodies: `WEB_BODY_SLOTS`, with a limit per address."""
 
     def __init__(self) -> None:
         self._taken: Counter[str] = Counter()
@@ -424,18 +445,17 @@ def _too_many() -> ApiError:
     )
 
 
-class Response(wsgi.Response):
-    """gunicorn's answer, whose head goes out together with the first part of its body.
+class Response(gunicorn_wsgi.Response):
+    """gunicorn's response, with its head in the same packet as the first part of its body.
 
-    gunicorn sends them one after the other: two system calls, each of which lets go of the interpreter's lock, two
-    packets, and a caller that wakes up twice.
+    gunicorn sends them one after the other: two system calls, two packets, and a client that wakes up twice.
     """
 
-    body: Body | None
-    sock: Any
+    sock: Channel
+    body: Body | None = None
 
     def start_response(self, status: str, headers: list[tuple[str, str]], exc_info: Any = None) -> Any:
-        """Also decide who sends the answer: a small one does not keep the thread from its next request."""
+        """Also decide who sends the response: a small one does not keep the thread from its next request."""
         write = super().start_response(status, headers, exc_info)
         is_empty = self.req.method == "HEAD" or self.status_code in (
             HTTPStatus.NO_CONTENT,
@@ -444,38 +464,20 @@ class Response(wsgi.Response):
         is_small = self.response_length is not None and self.response_length <= limits.WEB_ANSWER_BYTES
         self.sock.holds = is_empty or is_small
         if self.sock.reads_on and (self.body is None or not self.body.is_read):
-            self.force_close()  # the rest of a large body that is refused is not received
+            self.force_close()  # the rest of a large body that is rejected is not received
         return write
 
     def default_headers(self) -> list[str]:
-        """Without the name of the server software."""
+        """Return the status line and the first headers, without the name of the server software."""
         return [line for line in super().default_headers() if not line.startswith("Server:")]
 
-    def can_sendfile(self) -> bool:
-        """No: it would bind the thread to a client that reads slowly."""
-        return False
-
     def write(self, arg: bytes) -> None:
-        """Send a part of the body, the first one with the head before it."""
+        """Send a part of the body, the first one together with the head."""
         if self.headers_sent or len(arg) > limits.HEAD_JOINS_BYTES:
             super().write(arg)
             return
-        line, self.sock = self.sock, _Gathered()
-        try:
+        with self.sock.corked():
             super().write(arg)
-        finally:
-            gathered, self.sock = self.sock, line
-        line.sendall(b"".join(gathered.parts))
-
-
-class _Gathered:
-    """What a response sends, kept."""
-
-    def __init__(self) -> None:
-        self.parts: list[bytes] = []
-
-    def sendall(self, data: bytes) -> None:
-        self.parts.append(data)
 
 
 class Body(io.RawIOBase):
@@ -523,9 +525,7 @@ def refusal(exc: BaseException, max_headers: int, max_header_bytes: int) -> ApiE
         details = {"max_headers": max_headers, "max_header_bytes": max_header_bytes}
         return ApiError("headers_too_large", details=details)
     if isinstance(exc, errors.UnsupportedTransferCoding):
-        return ApiError(
-            "not_implemented", "This transfer coding is not understood here: use chunked, or none."
-        )
+        return ApiError("not_implemented", "This transfer coding is not supported. Use chunked, or none.")
     if isinstance(exc, errors.ExpectationFailed):
         return ApiError("expectation_failed")
     if isinstance(exc, SSLError):
@@ -554,9 +554,9 @@ def _headers(error: ApiError, length: int, request_id: str, secure: bool) -> Ite
     yield "Content-Length", str(length)
     yield "Cache-Control", "no-store"
     yield from error.headers.items()
-    passage = authentication.unspent()  # nobody was recognised, so no request was counted
-    yield from hooks.common_headers(request_id, hooks.NEWEST_VERSION, passage, secure=secure)
-    yield from hooks.SAFETY
+    rate_limit = routing.uncounted()
+    yield from hooks.common_headers(request_id, NEWEST_VERSION, rate_limit, secure=secure)
+    yield from hooks.SECURITY_HEADERS
 
 
 def _request_id(req: Any) -> str:

@@ -25,7 +25,7 @@ def plain(word: str) -> str:
 
 @dataclass(slots=True)
 class _Words:
-    """The words that may stand at a key, by their plain form, and what is known of the keys below it."""
+    """The allowed words at a key, by their normalized form, and the known keys below it."""
 
     words: dict[str, str | None] = field(default_factory=dict)
     below: dict[str, _Words] = field(default_factory=dict)
@@ -33,7 +33,7 @@ class _Words:
     def add(self, found: Iterable[str]) -> None:
         for word in found:
             key = plain(word)
-            # Two words that differ in a hyphen alone (`name`, `-name`) are told apart only as they are.
+            # Two words that differ only in a hyphen (`name`, `-name`) are compared exactly.
             self.words[key] = word if self.words.get(key, word) == word else None
 
 
@@ -74,7 +74,7 @@ def _words(model: type[BaseModel]) -> _Words:
 
 
 def _gather(annotation: Any, into: _Words) -> None:
-    """Add what an annotation says of its values: the words of a `Literal`, the keys of models, at any depth."""
+    """Add the allowed values of an annotation: the words of a `Literal`, the keys of models, at any depth."""
     if get_origin(annotation) is Literal:
         into.add(word for word in get_args(annotation) if isinstance(word, str))
     elif isinstance(annotation, type) and issubclass(annotation, BaseModel):

@@ -1,4 +1,4 @@
-"""Whole numbers in JSON: `5` and `5.0` are one and the same, `5.5`, `"5"` and `true` are none.
+"""Integers in JSON: `5` and `5.0` are the same integer, `5.5`, `"5"` and `true` are not integers.
 
 JSON knows one kind of number, and JSON Schema calls every number without a fraction an integer (draft 2020-12,
 validation, 6.1.1); programs of languages that know only doubles write 5.0. pydantic makes a difference, so what
@@ -22,7 +22,7 @@ def joined(value: Any) -> Any:
 
 
 def alone(value: Any) -> Any:
-    """Likewise, and what is no number is refused here, for models that are not strict."""
+    """Like `joined`, and reject other types here, for models that are not strict."""
     found = joined(value)
     if isinstance(found, bool) or not isinstance(found, int | float):
         raise PydanticKnownError("int_type")
@@ -43,7 +43,7 @@ def _walk(node: Any, read: Any) -> None:
     items: list[tuple[Any, Any]] = []
     if isinstance(node, dict):
         if node.get("type") in ("list", "set") and node.get("max_length") is None:
-            node["max_length"] = limits.MAX_JSON_ELEMENTS  # each may have faults of its own
+            node["max_length"] = limits.MAX_JSON_ELEMENTS  # each can have errors
         if node.get("type") == "function-before" and node["function"]["function"] in (joined, alone):
             return
         items = [(key, item) for key, item in node.items() if key not in _NOT_VALIDATED]

@@ -64,7 +64,7 @@ def rest(page: Page) -> None:
     """A REST connection, and what was answered to its test."""
     _connections(page)
     page.goto(f"/connections/{MADE['rest']}")
-    page.get_by_text("What it answered").click()
+    page.get_by_text("Response:").click()
 
 
 def odata(page: Page) -> None:
@@ -90,7 +90,7 @@ def endpoint(page: Page) -> None:
 def endpoint_form(page: Page) -> None:
     """The form with its example."""
     endpoint(page)
-    page.get_by_role("link", name="Edit, with an example").click()
+    page.get_by_role("link", name="Edit and preview").click()
     page.locator("#template_id").select_option(label="Customers")
     page.wait_for_selector("#example pre")
 

@@ -1,4 +1,4 @@
-"""From what a target says of a row to what the ledger keeps of it."""
+"""Convert the errors that a target reports for rows into entries of the ledger."""
 
 from __future__ import annotations
 
@@ -9,17 +9,16 @@ from typing import Any, Final
 import pyarrow as pa
 
 from webapp import limits
-from webapp.connectors.base import ConnectorError, Failure
+from webapp.connectors.base import ConnectorError, RowError
 from webapp.errors import ApiError
 from webapp.pushes.services.ledger.write import Bad
 from webapp.pushes.services.rows import HIDDEN
 
-_PREFIX: Final = 8  # targets cut long values: so many characters of one are taken for it
+_PREFIX: Final = 8  # targets truncate long values, so this many characters identify a value
 
 
 def hide(text: str, values: Iterable[str]) -> str:
-    """A message without some values. A short one is cut where it stands as a word, of a long one its beginning
-    too."""
+    """Redact values in a message. Short values are redacted as whole words, long ones also when truncated."""
     for value in sorted(set(values), key=len, reverse=True):
         if len(value) < _PREFIX:
             text = re.sub(rf"(?<!\w){re.escape(value)}(?!\w)", HIDDEN, text)
@@ -33,7 +32,7 @@ def hide(text: str, values: Iterable[str]) -> str:
 
 
 def bad_rows(
-    failures: Sequence[Failure],
+    failures: Sequence[RowError],
     numbers: Sequence[int],
     batch: pa.RecordBatch,
     *,
@@ -41,30 +40,31 @@ def bad_rows(
     sensitive: frozenset[str],
     ms: int,
 ) -> list[Bad]:
-    """The failures of a batch by row number; `numbers` has one for each row of the batch."""
+    """Return the failures of a batch by row number. `numbers` has one entry per row of the batch."""
     if not failures:
         return []
-    places = pa.array([one.index for one in failures])
+    places = pa.array([failure.index for failure in failures])
     hidden = _texts(batch, sensitive & set(batch.schema.names), places)
     keys = keys_of(batch, key_columns, sensitive, places)
     return [
         Bad(
-            row=numbers[one.index],
-            code=one.reason,
-            message=hide(one.message, words)[: limits.PUSH_MESSAGE_CHARS],
-            native=one.native[:40],
-            column=one.column,
+            row=numbers[failure.index],
+            code=failure.reason,
+            message=hide(failure.message, words)[: limits.PUSH_MESSAGE_CHARS],
+            native=failure.native[:40],
+            column=failure.column,
             key=key,
             ms=ms,
         )
-        for one, words, key in zip(failures, hidden, keys, strict=True)
+        for failure, words, key in zip(failures, hidden, keys, strict=True)
     ]
 
 
 def keys_of(
     batch: pa.RecordBatch, key_columns: Sequence[str], sensitive: frozenset[str], places: pa.Array
 ) -> list[dict[str, Any] | None]:
-    """The key values of some rows as JSON, those of sensitive columns cut; None where a batch has none of them."""
+    """Return the key values of some rows as JSON, with sensitive columns redacted; None for each row if the
+    batch has no key column."""
     names = [name for name in key_columns if name in batch.schema.names]
     if not names:
         return [None] * len(places)
@@ -81,20 +81,22 @@ def keys_of(
 def hide_rows(
     batch: pa.RecordBatch, sensitive: frozenset[str], places: pa.Array, messages: Sequence[str]
 ) -> list[str]:
-    """What was said of some rows of a batch, without the values of their sensitive columns."""
+    """Redact the sensitive values of each row in its own message."""
     words = _texts(batch, sensitive & set(batch.schema.names), places)
     return [hide(message, values) for message, values in zip(messages, words, strict=True)]
 
 
 def hide_together(batch: pa.RecordBatch, sensitive: frozenset[str], places: pa.Array, message: str) -> str:
-    """What was said of some rows at once, without the values of their sensitive columns."""
+    """Redact the sensitive values of all these rows in their common message."""
     words = {
         value for values in _texts(batch, sensitive & set(batch.schema.names), places) for value in values
     }
     for value in sorted(
-        (one for one in words if len(one) >= _PREFIX and one in message), key=len, reverse=True
+        (word for word in words if len(word) >= _PREFIX and word in message), key=len, reverse=True
     ):
-        message = message.replace(value, HIDDEN)  # before beginnings, which values of one column may share
+        message = message.replace(
+            value, HIDDEN
+        )  # whole values before prefixes, which values of one column may share
     return hide(message, words)
 
 
@@ -109,10 +111,10 @@ def _texts(batch: pa.RecordBatch, names: Iterable[str], places: pa.Array) -> lis
 
 
 def _leaves(value: Any) -> Iterator[Any]:
-    """A value, of objects and arrays what they hold."""
+    """Yield a value, or the values nested in it."""
     if isinstance(value, dict | list):
-        for one in value.values() if isinstance(value, dict) else value:
-            yield from _leaves(one)
+        for item in value.values() if isinstance(value, dict) else value:
+            yield from _leaves(item)
     else:
         yield value
 
@@ -124,7 +126,7 @@ def _plain(value: Any) -> Any:
 
 
 def refusal(error: ConnectorError, **details: Any) -> ApiError:
-    """The end of a push that its target brought about."""
+    """Return the error of a push that ended because of its target."""
     told = {"reason": error.reason, **error.details, **details}
     return ApiError(error.code, error.message, {**told, "hint": error.hint} if error.hint else told)
 
@@ -142,20 +144,20 @@ def table_refused(name: str, bad: Bad, count: int) -> ApiError:
 
 
 def stopped(name: str, bad: Bad, which: str) -> ApiError:
-    """The end of a push that was told to stop at a refused row."""
-    text = f"{which}: {bad.code}: {bad.message} The push was stopped as asked."
+    """Return the error of a push that stops at the first rejected row."""
+    text = f"{which}: {bad.code}: {bad.message} The push stopped at its first error, as configured."
     return ApiError("target_failed", text, {"reason": bad.code, "table": name, "row": bad.row})
 
 
-# What helps when every row fails with a reason.
+# Hints for errors that affect every row.
 HINTS: Final[Mapping[str, str]] = {
-    "unique": "The rows may be there already: undo the earlier push, use mode upsert, or another seed or offset.",
+    "unique": "The rows may already exist. Undo the earlier push, use mode upsert, or choose another seed or offset.",
     "foreign_key": "Push the parent table first, or map the column to keys that exist.",
     "not_null": "Map a field to this column.",
-    "check": "Change the field so that its values pass the check.",
+    "check": "Change the field so that its values satisfy the constraint.",
     "too_long": "Shorten the field's values, or map another field.",
     "out_of_range": "Narrow the field's range, or map another field.",
     "wrong_type": "Map a field of the column's type, or a formula that converts it.",
-    "missing_row": "The rows are not there: insert them first, or check the key columns.",
-    "refused": "Repair the mapping or the table, then push again.",
+    "missing_row": "The rows do not exist. Insert them first, or check the key columns.",
+    "refused": "Correct the mapping or the table, then push again.",
 }

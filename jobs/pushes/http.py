@@ -1,7 +1,9 @@
-"""Sending one table of a push over HTTP: requests of a row or a batch each, several at once, a chunk at a time.
+"""Send one table of a push over HTTP: requests with one row or a batch, several in parallel, one chunk at a
+time.
 
-What is sent cannot be taken back, so the chunk's intent stands in the ledger before its first request. A worker that
-dies leaves the chunk in doubt: its rows are unknown, or sent again where the target takes a request twice for one.
+Requests cannot be rolled back, so the intent of a chunk is in the ledger before its first request. If a
+worker dies, the chunk is in doubt: its rows become unknown, or are sent again if the target treats repeated
+requests as one.
 """
 
 from __future__ import annotations
@@ -17,44 +19,46 @@ from typing import Any, Final
 
 import numpy as np
 import pyarrow as pa
-from flask import current_app
 
-from jobs.lease import HandBack, Lease
+from jobs.lease import Lease, Released
 from jobs.pushes import wait as pushes_wait
 from jobs.pushes.failures import hide_rows, hide_together, keys_of, stopped, table_refused
 from jobs.pushes.table import KEYLESS, ORPHAN, Part, canary, made
 from webapp import limits
 from webapp.connectors.base import ConnectorError
-from webapp.connectors.channel import LOCATION, Channel, Ended, Rows, Sending
-from webapp.pushes.services.ledger.write import Bad, Book, Chunk, next_numbers
+from webapp.connectors.http.channel import LOCATION, Channel, RowOutcome, Rows, Sender
+from webapp.extensions import application
+from webapp.pushes.services.ledger.write import NO_TOKEN, UNKNOWN, Bad, Book, Chunk, next_numbers
 from webapp.pushes.services.planning import Order
 
 _INT64: Final = range(-(2**63), 2**63)
+IN_DOUBT: Final = "It is not known whether this row arrived: the worker was lost while it was being sent."
+NOT_SENT: Final = "The row was not sent: there was no OAuth token for it."
 
 
 class Away(ConnectorError):
-    """The target answers no request: it cannot be reached, or does not answer in time."""
+    """The target is unavailable: it cannot be reached or does not respond in time."""
 
-    def __init__(self, ended: Ended) -> None:
+    def __init__(self, ended: RowOutcome) -> None:
         super().__init__(ended.message, reason=ended.reason, transient=True)
 
 
 class LeaseHand:
-    """The lease, as whoever sends asks it. A worker that is asked to stop begins no further row; those that it has
-    begun may come to their end, retries included, for PUSH_DRAIN_SECONDS."""
+    """Checks the lease for the sender. A worker that is asked to stop starts no further rows. Rows in
+    progress, with their retries, may finish within PUSH_DRAIN_SECONDS."""
 
     def __init__(self, work: Lease) -> None:
         self._work = work
-        self._app: Any = current_app._get_current_object()  # type: ignore[attr-defined]
+        self._app = application()
         self._drained = float("inf")
 
     def may_go(self) -> None:
-        """Raises `Interrupted`."""
-        with self._app.app_context():  # an old lease asks the database
+        """Raise `Interrupted` if no further row may be started."""
+        with self._app.app_context():  # an expired lease is checked in the database
             self._work.check()
 
     def wait(self, seconds: float) -> None:
-        """Raises `Interrupted`."""
+        """Wait, or raise `Interrupted`."""
         until, pause = time.monotonic() + seconds, threading.Event()
         while True:
             self._may_go_on()
@@ -66,7 +70,7 @@ class LeaseHand:
     def _may_go_on(self) -> None:
         try:
             self.may_go()
-        except HandBack:
+        except Released:
             now = time.monotonic()
             self._drained = min(self._drained, now + limits.PUSH_DRAIN_SECONDS)
             if now >= self._drained:
@@ -74,9 +78,9 @@ class LeaseHand:
 
 
 class Caller:
-    """One table, being sent through one channel. Raises `ConnectorError`, `Interrupted`, and `ApiError` where the push
-    must end. `resent` is a chunk that may have been sent before, by a worker that was lost. `probing`: the target
-    answered no request before, so that one row goes first."""
+    """Sends one table through one channel. Raises `ConnectorError`, `Interrupted`, and `ApiError` if the push
+    must end. `resent` is a chunk that a lost worker may have sent. `probing`: the target was unavailable, so
+    send a single row first."""
 
     def __init__(
         self,
@@ -98,16 +102,17 @@ class Caller:
         self._probing = probing and not self.sending.together
         self._resent = resent if resent is not None and resent.table == place else None
         self._again = channel.sending(replace(writing, again=True), hand) if self._resent else self.sending
-        self._app: Any = current_app._get_current_object()  # type: ignore[attr-defined]
+        self._app = application()
         self._alike: Bad | None = None
         self._same: int | None = 0 if book.reach(place) is None else None
         self._told: set[tuple[str, int | None]] = set()
         self._keyless: set[str] = set()
-        # Lower, where so many rows took too much memory.
+        # Reduced if this many rows take too much memory.
         self._most = max(self.sending.size, limits.HTTP_MADE_ROWS)
 
     def send_all(self) -> None:
-        """Every row that has no end yet. The next rows are made while some are on their way."""
+        """Send every row that has no outcome. The next rows are generated while others are being sent."""
+        self._send_without_token()
         with ThreadPoolExecutor(1, thread_name_prefix="rows") as pool:
             following = self._ahead(pool, self.book.reach(self.place))
             while following is not None:
@@ -118,10 +123,10 @@ class Caller:
                 following = self._ahead(pool, (int(part.numbers.min()), int(part.numbers.max())))
                 for start, end in self._cuts(len(part.numbers)):
                     left = part.split(start, end)
-                    while len(left.numbers):  # what stopped a chunk ends the push, or has passed
+                    while len(left.numbers):  # what stopped a chunk has ended the push or is over
                         left = self._send(left)
 
-    # --- Making -----------------------------------------------------------------------------------------------
+    # --- Generating ---
 
     def _ahead(
         self, pool: ThreadPoolExecutor, beyond: tuple[int, int] | None
@@ -130,7 +135,7 @@ class Caller:
         return (numbers, pool.submit(self._make, numbers)) if len(numbers) else None
 
     def _cuts(self, count: int) -> Iterable[tuple[int, int]]:
-        """Chunks of rows that were made together; a canary's rows, or the one that goes first, are the first."""
+        """Split rows into chunks. The rows of the canary, or the single probe row, come first."""
         first = canary(self.order, self.place) if self.book.reach(self.place) is None else 0
         if self._probing:
             first, self._probing = 1, False
@@ -142,10 +147,10 @@ class Caller:
         with self._app.app_context():
             return made(self.order, self.place, numbers)
 
-    # --- Sending ----------------------------------------------------------------------------------------------
+    # --- Sending ---
 
     def _send(self, part: Part) -> Part:
-        """One chunk, from intent to outcome; what is left of it, because it was stopped before its end."""
+        """Send one chunk, from intent to outcome. Return the rows that remain because it was stopped early."""
         self.work.check()
         there = part.numbers[part.sendable]
         proof = {"keyed": not self.undo, "repeatable": self.undo or self.sending.repeatable}
@@ -167,14 +172,67 @@ class Caller:
         done = self._chunk(begun, bad, proof) if len(begun) else replace(chunk, rows=0)
         self.book.landed(done, bad)
         self._tell(done, begun, bad)
-        self._judge(done, bad)
+        self._judge(done, [one for one in bad if not _lacked_token(one)])
         if away is not None:
             self.book.close()
             if self.book.ended_rows < self.book.push.total:
                 raise Away(away)
+        if any(_lacked_token(one) for one in bad):
+            self._send_without_token()
         return part.split(len(begun), len(part.numbers))
 
-    def _sending(self, chunk: Chunk) -> Sending:
+    def _send_without_token(self) -> None:
+        """Send the rows that could not be sent because there was no token for them although later rows were sent: a
+        target rejected the previous token with 401, and the token endpoint was away.
+
+        They are unknown while they are sent, and fail again if they are not sent. Raises `ConnectorError` while there
+        is no token.
+        """
+        if self.undo:
+            return  # a further undo deletes the rows
+        self.book.close()
+        while numbers := self.book.without_token(self.place, self.sending.size):
+            self.work.check()
+            part = made(self.order, self.place, np.array(numbers, np.int64))
+            there = part.numbers[part.sendable]
+            rows = self._rows(part, there)
+            in_doubt = [
+                Bad(number, UNKNOWN, IN_DOUBT, key, attempts=0, state="unknown")
+                for number, key in zip(there.tolist(), rows.keys, strict=True)
+            ]
+            self.book.replace_outcomes(self.place, in_doubt)
+            ended: list[RowOutcome] = []
+            try:
+                if len(there):
+                    ended = self.sending.send(rows, self.order.stops)
+            except ConnectorError as error:
+                self.book.replace_outcomes(self.place, _without_token(there.tolist(), error.message))
+                raise
+            ended, away = _answered(ended)
+            if self.table.capture:
+                self._keep_keys(there[: len(ended)], ended)
+            odd = {one.row: one for one in self._bad(part, part.numbers, rows.keys, ended)}
+            sent = there[: len(ended)].tolist()
+            outcomes = [
+                odd.pop(number)
+                if number in odd
+                else Bad(number, "", "", ms=one.ms, status_code=one.status_code, state="delivered")
+                for number, one in zip(sent, ended, strict=True)
+            ]
+            outcomes += odd.values()  # rows whose parents have no key
+            left = there[len(ended) :].tolist()
+            self.book.replace_outcomes(self.place, [*outcomes, *_without_token(left, NOT_SENT)])
+            low, high = int(part.numbers.min()), int(part.numbers.max())
+            self._tell(Chunk(self.place, low, high, len(outcomes)), np.array(sent, np.int64), outcomes)
+            failed = [one for one in outcomes if one.state != "delivered" and not _lacked_token(one)]
+            if failed and (self.order.stops or high <= canary(self.order, self.place)):
+                raise stopped(
+                    self.table.name, failed[0], f"Row {failed[0].row:,} of {self.table.name} did not arrive"
+                )
+            if away is not None:
+                raise Away(away)
+
+    def _sending(self, chunk: Chunk) -> Sender:
         """The way for a chunk: rows that may have been sent before can be there already, or be gone."""
         before = self._resent
         met = before is not None and before.first <= chunk.last and chunk.first <= before.last
@@ -185,12 +243,12 @@ class Caller:
         return Rows(part.batch, numbers, self.order.idempotency_keys(self.place, numbers))
 
     def _chunk(self, numbers: np.ndarray, bad: Sequence[Bad], proof: dict[str, Any]) -> Chunk:
-        states = Counter(one.state for one in bad)
+        states = Counter(item.state for item in bad)
         low, high = int(numbers.min()), int(numbers.max())
         return Chunk(self.place, low, high, len(numbers), states["failed"], proof, states["unknown"])
 
-    def _begun(self, part: Part, there: np.ndarray, ended: Sequence[Ended]) -> np.ndarray:
-        """The numbers that the chunk reaches over: up to the last row that was begun."""
+    def _begun(self, part: Part, there: np.ndarray, ended: Sequence[RowOutcome]) -> np.ndarray:
+        """Return the row numbers of the chunk, up to the last row that was started."""
         if len(ended) == len(there):
             return part.numbers
         if not ended:
@@ -199,33 +257,33 @@ class Caller:
         return part.numbers[: last + 1]
 
     def _bad(
-        self, part: Part, begun: np.ndarray, sent_as: Sequence[str], ended: Sequence[Ended]
+        self, part: Part, begun: np.ndarray, sent_as: Sequence[str], ended: Sequence[RowOutcome]
     ) -> list[Bad]:
-        """Rows that were not simply delivered."""
+        """Return the rows that were not simply delivered."""
         numbers = part.numbers[part.sendable].tolist()
-        usual = self.book.usual_status(one.status_code for one in ended if one.state == "delivered")
+        usual = self.book.usual_status(item.status_code for item in ended if item.state == "delivered")
         odd = [
-            one
-            for one in ended
-            if one.state != "delivered" or one.attempts > 1 or one.message or one.status_code != usual
+            item
+            for item in ended
+            if item.state != "delivered" or item.attempts > 1 or item.message or item.status_code != usual
         ]
-        places = pa.array([one.index for one in odd], pa.int64())
-        messages = self._messages(part, numbers, places, [one.message for one in odd])
+        places = pa.array([item.index for item in odd], pa.int64())
+        messages = self._messages(part, numbers, places, [item.message for item in odd])
         keys = keys_of(part.batch, self.table.key_columns, self.table.sensitive, places)
         found = [
             Bad(
-                numbers[one.index],
-                one.reason,
+                numbers[item.index],
+                item.reason,
                 message[: limits.HTTP_BODY_CHARS],
-                # What nobody knows of is sent again under the same key: a target that honours keys has it once.
-                native=sent_as[one.index] if one.state == "unknown" else "",
+                # Unknown rows are sent again with the same key: a target that honours keys stores them once.
+                native=sent_as[item.index] if item.state == "unknown" else "",
                 key=key,
-                ms=one.ms,
-                attempts=one.attempts,
-                status_code=one.status_code,
-                state=one.state,
+                ms=item.ms,
+                attempts=item.attempts,
+                status_code=item.status_code,
+                state=item.state,
             )
-            for one, message, key in zip(odd, messages, keys, strict=True)
+            for item, message, key in zip(odd, messages, keys, strict=True)
         ]
         code, text = ("missing_row", KEYLESS) if self.undo else ("foreign_key", ORPHAN)
         orphans = np.intersect1d(part.numbers[~part.sendable], begun).tolist()
@@ -235,8 +293,8 @@ class Caller:
     def _messages(
         self, part: Part, numbers: Sequence[int], places: pa.Array, messages: Sequence[str]
     ) -> list[str]:
-        """What was said of some rows, without their sensitive values. What was said of all at once stands at the first
-        of them, without the values of any."""
+        """Return the messages of rows with sensitive values redacted. A message about a whole batch is
+        attached to its first row and has the values of all rows redacted."""
         sensitive = self.table.sensitive
         if not self.sending.together or len(messages) < 2:
             return hide_rows(part.batch, sensitive, places, messages)
@@ -246,34 +304,39 @@ class Caller:
                 some = pa.array(range(place, min(place + limits.HTTP_MADE_ROWS, len(numbers))), pa.int64())
                 told = hide_together(part.batch, sensitive, some, told)
         first = numbers[places[0].as_py()]
-        return [told, *[f"Sent with row {first:,}: see there." if told else ""] * (len(messages) - 1)]
+        return [
+            told,
+            *[f"Sent together with row {first:,}. See its message." if told else ""] * (len(messages) - 1),
+        ]
 
-    def _keep_keys(self, numbers: np.ndarray, ended: Sequence[Ended]) -> None:
-        """What answers said of their rows, for children and for an undo."""
+    def _keep_keys(self, numbers: np.ndarray, ended: Sequence[RowOutcome]) -> None:
+        """Store the keys from responses, for child rows and for undo."""
         for name in self.table.capture:
-            lacking = next((one for one in ended if one.state == "delivered" and name not in one.keys), None)
+            lacking = next(
+                (item for item in ended if item.state == "delivered" and name not in item.keys), None
+            )
             if lacking is not None and name != LOCATION and name not in self._keyless:
                 self._keyless.add(name)
                 row = int(numbers[lacking.index])
-                self.book.say(f"{self.table.name}, row {row:,}: the answer brings no {name}. {KEYLESS}")
-        if not any(one.keys for one in ended):
+                self.book.say(f"{self.table.name}, row {row:,}: the response contains no {name}. {KEYLESS}")
+        if not any(item.keys for item in ended):
             return
         rows = (numbers - 1 + self.table.first).astype(np.uint64)
-        columns = [_captured([one.keys.get(name) for one in ended]) for name in self.table.capture]
+        columns = [_captured([item.keys.get(name) for item in ended]) for name in self.table.capture]
         keys = pa.RecordBatch.from_arrays(columns, names=list(self.table.capture))
         self.order.spool.put(self.place, rows, keys, self.work.id, self.work.epoch)
 
-    # --- Saying and stopping ----------------------------------------------------------------------------------
+    # --- Log lines and stopping ---
 
     def _tell(self, chunk: Chunk, numbers: np.ndarray, bad: Sequence[Bad]) -> None:
-        """The status code of each row, those of neighbours that are alike together."""
-        for one in bad:
-            if one.state != "delivered" and (one.code, one.status_code) not in self._told:
-                self._told.add((one.code, one.status_code))
-                self.book.say(f"{self.table.name}, row {one.row:,}: {_status(one)}: {one.message}")
+        """Format the status code of each row, merging equal neighbours."""
+        for item in bad:
+            if item.state != "delivered" and (item.code, item.status_code) not in self._told:
+                self._told.add((item.code, item.status_code))
+                self.book.say(f"{self.table.name}, row {item.row:,}: {_status(item)}: {item.message}")
         if not len(numbers):
             return
-        odd = {one.row: _status(one) for one in bad}
+        odd = {item.row: _status(item) for item in bad}
         usual = str(self.book.status_code or "delivered")
         told = []
         for status, group in groupby(numbers.tolist(), lambda number: odd.get(number, usual)):
@@ -284,19 +347,19 @@ class Caller:
         self.book.say(f"{self.table.name}: rows {', '.join(told)}")
 
     def _judge(self, chunk: Chunk, bad: Sequence[Bad]) -> None:
-        """Whether the push goes on after this chunk."""
-        failed = [one for one in bad if one.state != "delivered"]
+        """Decide whether the push continues after this chunk."""
+        failed = [item for item in bad if item.state != "delivered"]
         first = canary(self.order, self.place)
         if failed and first and chunk.last <= first:
-            which = f"{len(failed):,} of the first {first:,} rows of {self.table.name} did not arrive"
+            which = f"{len(failed):,} of the first {first:,} rows of {self.table.name} were not delivered"
             raise stopped(self.table.name, failed[0], which)
         if failed and self.order.stops:
             raise stopped(
-                self.table.name, failed[0], f"Row {failed[0].row:,} of {self.table.name} did not arrive"
+                self.table.name, failed[0], f"Row {failed[0].row:,} of {self.table.name} was not delivered"
             )
         if self._same is None or not chunk.rows:
             return
-        kinds = {(one.code, one.status_code) for one in failed}
+        kinds = {(item.code, item.status_code) for item in failed}
         if self._alike is not None:
             kinds.add((self._alike.code, self._alike.status_code))
         if len(failed) < chunk.rows or len(kinds) > 1:
@@ -308,11 +371,20 @@ class Caller:
 
 
 def settled(chunk: Chunk) -> bool | None:
-    """Whether rows in doubt arrived, as `Session.settled`: nobody can tell, unless they may simply be sent again."""
+    """Return False if the rows may be sent again, otherwise None (unknown). See `Session.commit_outcome`."""
     return False if chunk.proof.get("repeatable") else None
 
 
-def _answered(ended: list[Ended]) -> tuple[list[Ended], Ended | None]:
+def _lacked_token(one: Bad) -> bool:
+    return one.code == NO_TOKEN and one.attempts == 0
+
+
+def _without_token(numbers: Iterable[int], message: str) -> list[Bad]:
+    """Return the outcomes of rows that were not sent for want of a token."""
+    return [Bad(number, NO_TOKEN, message[: limits.HTTP_BODY_CHARS], attempts=0) for number in numbers]
+
+
+def _answered(ended: list[RowOutcome]) -> tuple[list[RowOutcome], RowOutcome | None]:
     """Return the rows without the last ones, if their requests did not reach a target that is away, and the last row
     that it did not answer. A row whose request may have arrived keeps its end."""
     away = ended[-1] if ended and ended[-1].away else None
@@ -329,7 +401,7 @@ def _status(one: Bad) -> str:
 
 
 def _captured(values: Sequence[Any]) -> pa.Array:
-    """Whole numbers as such, all else as text."""
+    """Return integers unchanged and other values as text."""
     if all(value is None or (type(value) is int and value in _INT64) for value in values):
         return pa.array(values, pa.int64())
     return pa.array([None if value is None else str(value) for value in values], pa.string())

@@ -1,21 +1,22 @@
-"""Carrying out a push: whoever takes it up reads the ledger, settles what is in doubt, and goes on from there.
+"""Execute a push: read the ledger, resolve chunks in doubt, and continue with the rows that have no outcome.
 
-A crash, a lost connection and a cancel all take the same way: the session is closed, the ledger is read again, the
-chunk whose commit is in doubt is asked about in a new session. The rows of a chunk are delivered in the ledger only
-when the target is known to have them.
+A crash, a lost connection and a cancel are handled the same way: close the session, read the ledger again, and ask
+the target in a new session whether the chunk in doubt was committed. Rows count as delivered only if the
+target is known to have them.
 """
 
 from __future__ import annotations
 
 import contextlib
 import logging
+from collections.abc import Iterator
 from datetime import datetime, timedelta
 from typing import Any
 
 import pyarrow as pa
 from sqlalchemy.exc import OperationalError
 
-from jobs.lease import Cancelled, Fenced, HandBack, Interrupted, Lease, Postponed, leased
+from jobs.lease import Cancelled, Interrupted, Lease, LeaseLost, Postponed, Released, leased
 from jobs.pushes import http
 from jobs.pushes import wait as pushes_wait
 from jobs.pushes.failures import keys_of, refusal, stopped, table_refused
@@ -24,8 +25,9 @@ from jobs.pushes.steps import Steps
 from jobs.pushes.table import Sender
 from jobs.pushes.wait import Watch
 from webapp import clock, limits
-from webapp.connectors.base import ConnectorError, Link, Lost, Session
-from webapp.connectors.channel import Channel
+from webapp.connectors.base import ConnectionLost, ConnectorError, Link, Session
+from webapp.connectors.http.channel import Channel
+from webapp.connectors.sql import base as sql
 from webapp.errors import ApiError
 from webapp.extensions import reading
 from webapp.pushes.models import Push
@@ -36,15 +38,15 @@ from webapp.pushes.services.ledger.write import Bad, Book, Chunk, next_numbers
 log = logging.getLogger(__name__)
 
 KIND = "push"
-# Reasons that may pass.
+# Reasons that may be temporary.
 AWAY = ("lost", "refused", "unreachable", "unresolved", "timeout", "starting", "too_many_connections")
-REPEATABLE = ("upsert", "update")  # modes whose chunks may be sent again when nobody can tell
+REPEATABLE = ("upsert", "update")  # modes whose chunks can safely be sent again when their outcome is unknown
 
 
 def run(push_id: str) -> None:
-    """Do one push, or go on with one that was lost."""
+    """Execute a push, or continue one whose worker was lost."""
     with leased(KIND, push_id, may=lambda session: completion.is_due(session, push_id)) as work:
-        work.closing = lambda session: completion.close(session, push_id)
+        work.on_finish = lambda session: completion.close(session, push_id)
         Runner(work).carry_out()
     completion.settle(push_id)
 
@@ -60,7 +62,7 @@ class Runner:
         self._resent: Chunk | None = None
 
     def carry_out(self) -> None:
-        """To the end, or until the work must not go on; then the ledger holds all that is known."""
+        """Run until the push ends or must stop. Then the ledger contains everything that is known."""
         self.book.load()
         self.order = planning.order(self.work.id)
         before = self.book.push.waiting
@@ -85,13 +87,13 @@ class Runner:
         self.work.finish("completed", **({"leaks": seen} if seen else {}))
 
     def _leaks(self) -> list[dict[str, Any]]:
-        """What the leak check saw of the rows that this attempt made."""
-        tables = [(one.name, one.maker.watch) for one in self.order.tables]
+        """Return the leak check's result for the rows that this attempt generated."""
+        tables = [(table.name, table.maker.watch) for table in self.order.tables]
         return [{"table": name, "columns": watch.report()} for name, watch in tables if watch is not None]
 
     def _persist(self) -> None:
-        """Try until it is done. Wait for a target that is away as long as the push may wait; whatever else may
-        pass is tried again after PUSH_WAITS."""
+        """Retry until the push is done. Wait for an unavailable target as long as the push allows. Other
+        temporary errors are retried after PUSH_WAITS."""
         failures, reached = 0, -1
         while True:
             try:
@@ -99,7 +101,7 @@ class Runner:
             except (ConnectorError, OperationalError) as error:
                 away = self._is_away(error)
                 self._close()
-                self.work.check()  # a statement that we stopped ourselves is no fault of the target
+                self.work.check()  # a statement that we cancelled ourselves is not an error of the target
                 if not _may_pass(error):
                     raise
                 ended = self._reread()
@@ -108,12 +110,12 @@ class Runner:
                     continue
                 failures, reached = (1 if ended > reached else failures + 1), ended
                 if failures > len(limits.PUSH_WAITS):
-                    self.book.say(f"{_cause(error)} Given up after {failures} times in a row.")
+                    self.book.say(f"{_cause(error)} Gave up after {failures} failures in a row.")
                     if isinstance(error, OperationalError):
-                        raise Fenced(self.work.id) from error  # of our own database: the lease runs out
+                        raise LeaseLost(self.work.id) from error  # our own database failed: the lease expires
                     raise
                 wait = limits.PUSH_WAITS[failures - 1]
-                self.book.say(f"{_cause(error)} Trying again in {wait:g} s.")
+                self.book.say(f"{_cause(error)} Retrying in {wait:g} s.")
                 with contextlib.suppress(OperationalError):
                     self.book.close()
                 pushes_wait.wait(self.work, wait)
@@ -121,18 +123,22 @@ class Runner:
                 return
 
     def _is_away(self, error: ConnectorError | OperationalError) -> bool:
-        """Whether the target cannot be reached, has dropped the connection, or answers no request."""
+        """Whether the target is unavailable or has closed the connection. Over HTTP this includes a token
+        endpoint that is unreachable or overloaded."""
         if not isinstance(error, ConnectorError):
             return False
         if self.order.can.by_row:
-            return isinstance(error, Away) or (error.code != "token_request_failed" and error.reason in AWAY)
-        return isinstance(error, Lost) or (
+            # Without a token no row can be sent, so an unavailable token endpoint pauses a push as the target
+            # itself does.
+            tokenless = error.code == "token_request_failed" and error.transient
+            return isinstance(error, Away) or tokenless or error.reason in AWAY
+        return isinstance(error, ConnectionLost) or (
             self.watch.session is None and error.transient and _may_pass(error)
         )
 
     def _wait_for_target(self, error: ConnectorError | OperationalError, ended: int) -> None:
-        """Wait until the target is tried again: short waits here, longer ones without a worker (`Postponed`). Raises
-        `error` when the push has waited for its time."""
+        """Wait for the next attempt: short waits here, longer ones without a worker (`Postponed`). Raise
+        `error` when the push has waited for its maximum time."""
         now, before = clock.now(), self.book.push.waiting
         if before is None or ended > before["ended"]:
             before = {"since": clock.to_text(now), "tries": 0}
@@ -165,22 +171,25 @@ class Runner:
             pushes_wait.wait(self.work, wait)
             self.work.save(retry_at=None)
         except OperationalError as own:
-            raise Fenced(self.work.id) from own  # our own database is away, too: the lease runs out
+            raise LeaseLost(self.work.id) from own  # our own database is unavailable too: the lease expires
 
     def _reread(self) -> int:
-        """Rows that have their end, by the ledger as it is now, if our own database answers."""
+        """Return the number of rows with an outcome according to the ledger, if our own database is
+        available."""
         with contextlib.suppress(OperationalError):
             self.book.load()
         return self._progress()
 
     def _progress(self) -> int:
-        """Rows that have their end. Over HTTP those that the target did not answer do not count."""
+        """Return the number of rows with an outcome. Over HTTP, rows that the target did not answer are not
+        counted."""
         return self.book.ended_rows - (self.book.push.unknown if self.order.can.by_row else 0)
 
     def _once(self) -> None:
-        """All that is left to do, over one session."""
+        """Send all remaining rows in one session."""
         self.book.load()
-        # What an earlier session may have sent: the chunk in hand, and the one before, whose end is written late.
+        # What an earlier session may have sent: the current chunk, and the previous one, whose outcome is
+        # written late.
         again = 2 if self._was_open or self.work.epoch > 1 else 0
         session = self.watch.session = self._open()
         self._begin_line()
@@ -193,7 +202,7 @@ class Runner:
             self._write(session, again)
 
     def _call(self, channel: Channel) -> None:
-        """All that is left to do at a target that speaks HTTP."""
+        """Send all remaining rows to an HTTP target."""
         places, undo = range(len(self.order.tables)), self.order.push.kind == "undo"
         for place in reversed(places) if undo else places:
             waiting = self.book.push.waiting
@@ -203,7 +212,7 @@ class Runner:
         self.book.close()
 
     def _write(self, session: Session, again: int) -> None:
-        """All that is left to do at a database."""
+        """Send all remaining rows to a database."""
         steps = Steps(self.work, self.book, self.order, session)
         places = range(len(self.order.tables))
         kind = self.order.push.kind
@@ -217,8 +226,11 @@ class Runner:
                 steps.loosen(place)
         for place in reversed(places) if kind == "undo" else places:
             if kind == "undo" and not len(next_numbers(self.order.push, place, self.book.reach(place), 1)):
-                continue  # nothing of it arrived: its table need not be there
-            again -= Sender(self.work, self.book, self.order, session, place, max(0, again)).send_all()
+                continue  # no row was delivered, so the table may not exist
+            if self.order.tables[place].references:
+                self.book.close()  # which parents were delivered is read from the ledger
+            with self._foreign_keys(session, place):
+                again -= self._send_table(session, place, again)
             if kind != "undo":
                 steps.advance(place)
         self.book.close()
@@ -229,9 +241,72 @@ class Runner:
             steps.statements("after_sql")
         self.book.close()
 
+    def _send_table(self, session: Session, place: int, again: int) -> int:
+        """Send the rows of one table and return the number of chunks. An error of the whole table ends only
+        this table if there are others and the push continues after errors."""
+        table = self.order.tables[place]
+        while True:
+            try:
+                return Sender(self.work, self.book, self.order, session, place, max(0, again)).send_all()
+            except ConnectorError as error:
+                alone = len(self.order.tables) == 1 or self.order.push.kind == "undo"
+                if (
+                    isinstance(error, ConnectionLost)
+                    or _may_pass(error)
+                    or error.code == "read_only_connection"
+                ):
+                    raise
+                if self._needs_no_keys(place, error):
+                    told = "the target returns no keys for inserted rows, so this push cannot be undone there"
+                    self.book.say(f"{table.name}: {told}")
+                    table.capture = ()
+                    continue
+                if alone or self.order.ask.get("on_error", "continue") != "continue":
+                    raise
+                self.work.check()  # a statement that a cancel stopped is not an error of the table
+                self._fail_table(place, error)
+                return 0
+
+    def _needs_no_keys(self, place: int, error: ConnectorError) -> bool:
+        """Whether a table only cannot return the keys of its rows, and no other table needs them."""
+        tables = self.order.tables
+        needed = any(item["table"] == place for table in tables for item in table.from_parent.values())
+        return error.details.get("sqlstate") == "0A000" and bool(tables[place].capture) and not needed
+
+    def _fail_table(self, place: int, error: ConnectorError) -> None:
+        """Record all remaining rows of a table as failed, because of an error of the whole table."""
+        table, native = self.order.tables[place], str(error.details.get("sqlstate") or "")
+        code = sql.reason_of(native) if native else "refused"
+        self.book.say(f"{table.name}: {code}: {error.message}; its remaining rows were skipped")
+        beyond = self.book.reach(place)
+        while len(numbers := next_numbers(self.order.push, place, beyond, limits.PUSH_CHUNK_ROWS)):
+            self.work.check()
+            low, high = int(numbers.min()), int(numbers.max())
+            message = error.message[: limits.PUSH_MESSAGE_CHARS]
+            bad = [Bad(number, code, message, native[:40]) for number in numbers.tolist()]
+            self.book.refused(Chunk(place, low, high, len(bad), len(bad)), bad)
+            beyond = (low, high)
+
+    @contextlib.contextmanager
+    def _foreign_keys(self, session: Session, place: int) -> Iterator[None]:
+        """Disable foreign key checks if a cycle of NOT NULL columns requires it, while its rows are written
+        and while rows that they reference are deleted."""
+        tables = self.order.tables
+        undo = self.order.push.kind == "undo"
+        closed = [table for table in tables if table.unchecked]
+        needed = place in {item.references[name]["table"] for item in closed for name in item.unchecked}
+        if not (tables[place].unchecked or (undo and needed)):
+            yield
+            return
+        self.book.say(
+            f"{tables[place].name}: foreign key checks are disabled because of a circular reference"
+        )
+        with session.suspended_foreign_keys():
+            yield
+
     def _open(self) -> Link:
-        """Connect. Where that went well before, whatever is in the way now may pass: a server that starts, a pool that
-        is full."""
+        """Connect. If an earlier connection succeeded, errors are treated as temporary, such as a restarting
+        server or a full pool."""
         try:
             session = self.order.open()
         except ConnectorError as error:
@@ -244,11 +319,11 @@ class Runner:
         left = self.book.push.total - self.book.ended_rows
         attempt = f"attempt {self.work.attempt}: " if self.work.attempt > 1 else ""
         names = ", ".join(table.name for table in self.order.tables)
-        self.book.say(f"{attempt}connected; {left:,} rows to go ({names})")
+        self.book.say(f"{attempt}connected; {left:,} rows left ({names})")
         self.book.close()
 
     def _heed(self) -> None:
-        """A worker that died after the row that was to be the last must not be followed by one that goes on."""
+        """End the push if a worker died after the row at which it had to stop."""
         push, ended = self.book.push, self.book.ended_rows
         canary = 0 < ended <= self.order.canary
         most = limits.HTTP_SAME_FAILURES if self.order.can.by_row else limits.PUSH_SAME_FAILURES
@@ -261,13 +336,13 @@ class Runner:
         raise (
             table_refused(name, bad, ended)
             if alike
-            else stopped(name, bad, f"Row {end.row:,} of {name} was refused")
+            else stopped(name, bad, f"Row {end.row:,} of {name} was rejected")
         )
 
-    # --- What is in doubt -------------------------------------------------------------------------------------
+    # --- Chunks in doubt ---
 
     def _settle(self, session: Link) -> None:
-        """Ask what became of a chunk whose commit was under way, and see to it that it can change no more."""
+        """Ask the target whether a chunk was committed, and make sure that it can no longer change."""
         chunk = self.book.doubt
         if chunk is None:
             return
@@ -275,40 +350,44 @@ class Runner:
         which = f"{self.order.tables[chunk.table].name}, rows {chunk.first:,} to {chunk.last:,}"
         self._resent = chunk if verdict is False else None
         if verdict:
-            self.book.say(f"{which}: the commit had taken place")
+            self.book.say(f"{which}: it was committed")
             self.book.landed()
             self.book.close()
         elif verdict is False:
-            told = "the commit had not taken place; they are sent again"
+            told = "it was not committed; its rows are sent again"
             if isinstance(session, Channel):
-                told = "some may have been sent; the target takes a row twice for one, so they are sent again"
+                told = "its rows may have been sent; repeating them is safe, so they are sent again"
             self.book.say(f"{which}: {told}")
             self.book.retract()
         else:
-            self.book.say(f"{which}: nobody can tell whether they arrived; they are reported as unknown")
+            self.book.say(
+                f"{which}: it cannot be determined whether its rows were delivered; they are reported as unknown"
+            )
             self.book.unknown(self._keys(chunk))
 
     def _settle_earlier(self, session: Link) -> None:
-        """Ask what became of chunks that were in doubt when an earlier push of these rows ended. Rows that had arrived
-        are not sent again."""
+        """Resolve chunks that were in doubt when an earlier push of these rows ended. Delivered rows are not
+        sent again."""
         retry = self.order.push
         if retry.kind != "retry" or not isinstance(session, Session):
             return
         with reading() as own:
-            found = [(one.id, Chunk(**one.unsettled)) for one in read.unsettled(own, retry) if one.unsettled]
+            found = [
+                (item.id, Chunk(**item.unsettled)) for item in read.unsettled(own, retry) if item.unsettled
+            ]
         again = self.order.ask.get("again") or {}
         for push_id, chunk in found:
-            arrived = session.settled(self.order.tables[chunk.table].entity(session), chunk.proof)
+            arrived = session.commit_outcome(self.order.tables[chunk.table].entity(session), chunk.proof)
             with self.work.transaction() as own:
                 mine, push = own.get_one(Push, retry.id), own.get_one(Push, push_id)
                 if arrived is not None:
                     count = write.settle(own, push, chunk, arrived, mine)
-                    told = f"{count:,} rows that were in doubt {'had' if arrived else 'had not'} arrived"
+                    told = f"{count:,} rows in doubt {'were' if arrived else 'were not'} delivered"
                 else:
                     if "unknown" not in again.get("states", ("failed", "unknown")):
                         write.leave_unknown(own, push, chunk, mine)
                     push.unsettled = None
-                    told = "the target cannot tell what became of rows in doubt"
+                    told = "the target could not resolve rows in doubt"
             self.book.say(
                 f"{self.order.tables[chunk.table].name}, rows {chunk.first:,} to {chunk.last:,}: {told}"
             )
@@ -320,14 +399,14 @@ class Runner:
         table = self.order.tables[chunk.table]
         if not isinstance(session, Session):
             return http.settled(chunk)
-        told = session.settled(table.entity(session), chunk.proof) if chunk.proof else None
+        told = session.commit_outcome(table.entity(session), chunk.proof) if chunk.proof else None
         if told is None and self.order.push.kind != "undo":
             safe = table.mode in REPEATABLE or not self.order.transactions
             return False if safe else None
         return told
 
     def _keys(self, chunk: Chunk) -> dict[int, object]:
-        """The key values of a chunk's rows, so that a person can look for them."""
+        """Return the key values of a chunk's rows, so that users can look for them."""
         table = self.order.tables[chunk.table]
         with reading() as session:
             numbers = read.belonging(session, self.order.push, chunk.table, chunk.first, chunk.last)
@@ -336,33 +415,33 @@ class Runner:
         keys = keys_of(batch, table.key_columns, table.sensitive, places)
         return dict(zip(numbers.tolist(), keys, strict=True))
 
-    # --- Leaving ----------------------------------------------------------------------------------------------
+    # --- Ending ---
 
     def _leave(self, reason: Interrupted | None) -> None:
-        """Before the work ends here: what landed is written, what is in doubt is asked about, if there is time."""
+        """Before the work ends: write outcomes, and resolve chunks in doubt if there is time."""
         self._close()
-        if isinstance(reason, Fenced):
+        if isinstance(reason, LeaseLost):
             return
         try:
-            if self.book.in_doubt and not isinstance(reason, HandBack):
+            if self.book.in_doubt and not isinstance(reason, Released):
                 with self.order.open() as session:
                     self._settle(session)
         except (ConnectorError, ApiError, OperationalError) as error:
-            self.book.say(f"{_cause(error)} What is in doubt stays so.")
+            self.book.say(f"{_cause(error)} Chunks in doubt remain unresolved.")
         try:
             self.book.close()
         except OperationalError as error:
-            log.warning("%s: the last lines are lost: %s", self.work.id, type(error).__name__)
+            log.warning("%s: could not write the last log lines: %s", self.work.id, type(error).__name__)
 
     def _stuck(self, reason: Interrupted) -> None:
-        """Called beside a session that hangs for good, right before this process is ended."""
+        """Write the end of a push whose session hangs. Called right before this process exits."""
         try:
-            if isinstance(reason, Fenced):
+            if isinstance(reason, LeaseLost):
                 return
             if not self.book.in_doubt:
                 self.book.close()
-            if isinstance(reason, HandBack):
-                self.work.hand_back()
+            if isinstance(reason, Released):
+                self.work.release()
             elif isinstance(reason, Cancelled):
                 self.work.finish("cancelled")
                 completion.settle(self.work.id)
@@ -376,9 +455,9 @@ class Runner:
 
 
 def _may_pass(error: Exception) -> bool:
-    """Whether the same may succeed a moment later."""
+    """Whether a retry may succeed."""
     return not isinstance(error, ConnectorError) or error.transient or error.reason in AWAY
 
 
 def _cause(error: Exception) -> str:
-    return getattr(error, "message", "Our own database did not answer.")
+    return getattr(error, "message", "The database of Rowsmith is unavailable.")

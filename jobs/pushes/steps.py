@@ -1,7 +1,8 @@
-"""What a push does around its rows: an admin's statements, tables that are missing, counters, keys of a cycle.
+"""The steps of a push before and after its rows: custom SQL, missing tables, sequences, circular foreign
+keys.
 
-A statement is not known to be repeatable: it is noted before it begins, and one that a lost worker had begun is not
-begun again.
+Statements may not be repeatable. Each is recorded before it starts, and one that a lost worker had started is
+not run again.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ import pyarrow.compute as pc
 from jobs.lease import Lease
 from jobs.pushes.failures import bad_rows, refusal
 from webapp import limits
-from webapp.connectors.base import ConnectorError, Lost, Session
+from webapp.connectors.base import ConnectionLost, ConnectorError, Session
 from webapp.errors import ApiError
 from webapp.extensions import reading
 from webapp.pushes.services.ledger import read
@@ -25,20 +26,20 @@ from webapp.pushes.services.rows import TableRows
 
 
 class Steps:
-    """The steps of one push over one session."""
+    """The steps of one push in one session."""
 
     def __init__(self, work: Lease, book: Book, order: Order, session: Session) -> None:
         self.work, self.book, self.order, self.session = work, book, order, session
 
     def statements(self, which: str) -> None:
-        """Carry out `before_sql` or `after_sql`, each statement once. Error: target_failed."""
+        """Run `before_sql` or `after_sql`, each statement once. Raises target_failed."""
         for place, statement in enumerate(self.order.ask.get(which) or ()):
             name, told = f"{which}:{place}", f"{which}, statement {place + 1}"
             state = self.book.step(name)
             if state == "done":
                 continue
             if state == "begun":
-                self.book.say(f"{told}: it is not known whether it took place; it is not repeated")
+                self.book.say(f"{told}: it may have run before and is not repeated")
             else:
                 self.work.check()
                 self.book.mark(name, "begun")
@@ -49,15 +50,15 @@ class Steps:
     def _execute(self, statement: str, told: str) -> None:
         try:
             self.session.execute(statement)
-        except Lost:
+        except ConnectionLost:
             raise
         except ConnectorError as error:
-            self.work.check()  # a cancel stops a statement, too
+            self.work.check()  # a cancel also stops a statement
             found = refusal(error, statement=told)
             raise ApiError(found.code, f"{told}: {found.message}", found.details) from None
 
     def create(self) -> None:
-        """Make the tables that are missing, where that was asked for."""
+        """Create missing tables if the push requests it."""
         for table in self.order.tables:
             if not table.spec.get("create") or self.session.entity(table.target) is not None:
                 continue
@@ -65,36 +66,39 @@ class Steps:
             self.book.say(f"{table.name}: {self.session.create(table.target, columns, keys)}")
             self.book.close()
 
-    # --- Counters of the target -------------------------------------------------------------------------------
+    # --- Sequences of the target ---
 
     def advance(self, place: int) -> None:
-        """Rows that brought their own keys must not be in the way of those that the target counts next. May be
-        repeated."""
+        """Move sequences past the keys of the rows, so that the target's next inserts do not conflict. Safe
+        to repeat."""
         table, name = self.order.tables[place], f"counter:{place}"
         if table.mode == "update" or self.book.step(name):
             return
         writing = table.writing(self.session)
-        counted = [one for one in writing.columns if one.type == "integer" and one.generated == "identity"]
+        counted = [
+            item for item in writing.columns if item.type == "integer" and item.generated == "identity"
+        ]
         if not counted:
             return
-        self.book.close()  # all that arrived is in the ledger
+        self.book.close()  # everything that was delivered is in the ledger
         for column in counted:
             told = f"{table.name}, {column.name}"
             try:
                 highest = partial(self._highest, table, column.name)
                 moved = self.session.advance(writing.entity, column.name, highest)
-            except Lost:
+            except ConnectionLost:
                 raise
             except ConnectorError as error:
                 self.work.check()
                 self.book.say(f"{told}: its sequence could not be moved past these rows: {error.message}")
                 continue
             if moved is not None:
-                self.book.say(f"{told}: its sequence goes on after {moved}")
+                self.book.say(f"{told}: its sequence continues after {moved}")
         self.book.mark(name, "done")
 
     def _highest(self, table: TableRows, column: str) -> int | None:
-        """The highest value of a column among the rows that arrived, an earlier attempt's and the first push's too."""
+        """Return the highest value of a column among delivered rows, including those of earlier attempts and
+        of the first push."""
         only = TableRows(table.place, {**table.spec, "key_columns": [column]}, table.maker)
         most = None
         for first in range(1, table.count + 1, limits.PUSH_WINDOW_ROWS):
@@ -107,14 +111,14 @@ class Steps:
             try:
                 found = pc.max(values.cast(pa.int64())).as_py()
             except pa.ArrowInvalid:
-                return None  # texts, which the target reads in its own way
+                return None  # text, which the target compares in its own collation
             most = found if most is None or (found is not None and found > most) else most
         return most
 
-    # --- Foreign keys of a cycle ------------------------------------------------------------------------------
+    # --- Circular foreign keys ---
 
     def fill_later(self, place: int) -> None:
-        """Set the columns that were sent null because their parents came later. May be repeated."""
+        """Set the columns that were sent as NULL because their parents came later. Safe to repeat."""
         table, name = self.order.tables[place], f"later:{place}"
         goes_on = any(read.pending_of(self.order.push, at) for at in range(len(self.order.tables)))
         target = self.session.target(table.later_writing(self.session))
@@ -123,7 +127,7 @@ class Steps:
             self.work.check()
             last = min(done + limits.PUSH_CHUNK_ROWS, table.count)
             with reading() as session:
-                # Of a push that ended before it came to this, the rows it brought itself are still without.
+                # If the earlier push ended before this step, the rows that it delivered still have NULL.
                 whose = read.first_of(session, self.order.push) if goes_on else self.order.push
                 there = read.delivered(session, whose, place, done + 1, last)
                 gone = read.undone(session, whose, place, done + 1, last)
@@ -143,13 +147,13 @@ class Steps:
             if bad:
                 columns = ", ".join(table.later)
                 self.book.say(
-                    f"{table.name}: {len(bad):,} rows are there without {columns}: {bad[0].message}"
+                    f"{table.name}: {len(bad):,} rows were delivered without {columns}: {bad[0].message}"
                 )
             done = last
             self.book.amend(place, bad, name, done)
 
     def loosen(self, place: int) -> None:
-        """Before rows of a cycle are deleted, their keys to one another are set null. May be repeated."""
+        """Set the circular keys to NULL before their rows are deleted. Safe to repeat."""
         table, name = self.order.tables[place], f"loosen:{place}"
         target = self.session.target(table.later_writing(self.session))
         beyond = self.book.step(name)
@@ -163,7 +167,7 @@ class Steps:
             columns = [*keys.columns, *(pa.nulls(len(numbers)) for _ in table.later)]
             batch = pa.RecordBatch.from_arrays(columns, names=[*keys.schema.names, *table.later])
             target.begin()
-            target.send(batch)  # what cannot be found here will be told when it is to be deleted
+            target.send(batch)  # rows that do not exist are reported when they are to be deleted
             target.commit()
             beyond = int(numbers.min())
             self.book.mark(name, beyond)

@@ -1,4 +1,5 @@
-"""Sending one table of a push, chunk after chunk; the next chunk is made and written out while one is being sent."""
+"""Send one table of a push to a database, chunk by chunk. The next chunk is generated and encoded while one
+is being sent."""
 
 from __future__ import annotations
 
@@ -11,42 +12,43 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
-from flask import current_app
 
 from jobs.lease import Lease
 from jobs.pushes.failures import bad_rows, stopped, table_refused
 from webapp import limits
-from webapp.connectors import sql
-from webapp.connectors.base import ConnectorError, Sent, Session
+from webapp.connectors.base import ConnectorError, Session, WriteResult
+from webapp.connectors.sql import base as sql
 from webapp.engine.budget import TooLarge
 from webapp.errors import validation_error
+from webapp.extensions import application
 from webapp.pushes.services.ledger.write import Bad, Book, Chunk, next_numbers
 from webapp.pushes.services.planning import Order
 
-ORPHAN = "Its parent row did not arrive, so there is no key to refer to."
-KEYLESS = "The key of this row is not known, so it cannot be found."
+ORPHAN = "Its parent row was not delivered, so there is no key to reference."
+KEYLESS = "The key of this row is unknown, so it cannot be located."
 
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """Rows of one chunk, made. `numbers` are the ledger's; `sendable` says which of them the batch has.
-    `send` is `Target.prepare`'s, where the target has done its part already."""
+    """The generated rows of a chunk. `numbers` are the ledger's; `sendable` marks those that the batch
+    contains. `send` is the result of `Target.prepare`, if the target has prepared the batch."""
 
     numbers: np.ndarray
     sendable: np.ndarray
     batch: pa.RecordBatch
-    send: Callable[[], Sent] | None = None
+    send: Callable[[], WriteResult] | None = None
 
     def split(self, start: int, end: int) -> Part:
-        """Some of its rows, by their place in `numbers`."""
+        """Return some of the rows, by their positions in `numbers`."""
         before = int(self.sendable[:start].sum())
         sendable = self.sendable[start:end]
         return Part(self.numbers[start:end], sendable, self.batch.slice(before, int(sendable.sum())))
 
 
 def made(order: Order, place: int, numbers: np.ndarray) -> Part:
-    """The rows of some numbers of a table, or of the first of them where all together take too much memory; not those
-    whose parent has no key, or that have none themselves. Error: validation_error where a single row is too large."""
+    """Generate rows of a table, or only the first ones if all would take too much memory. Rows whose parent
+    has no key, or that have none themselves, are left out. Raises validation_error if a single row is too
+    large."""
     while True:
         try:
             return _made(order, place, numbers)
@@ -65,19 +67,19 @@ def _made(order: Order, place: int, numbers: np.ndarray) -> Part:
         for column in batch.columns:
             sendable &= column.is_valid().to_numpy(zero_copy_only=False)
         return Part(numbers, sendable, batch if sendable.all() else batch.filter(pa.array(sendable)))
-    if table.from_parent:
+    if table.from_parent or table.references:
         sendable = ~table.orphans(rows, order.spool)
     return Part(numbers, sendable, table.batch(rows[sendable], order.spool))
 
 
 def canary(order: Order, place: int) -> int:
-    """Rows of a table to be tried before all others; 0 where none are."""
+    """Return how many rows of a table are sent first as a canary; 0 for none."""
     return 0 if place else order.canary
 
 
 class Sender:
-    """One table, being sent through one session. Raises `ConnectorError` (`Lost` among them), `Interrupted`, and
-    `ApiError` where the push must end. `again`: so many chunks an earlier session may have sent."""
+    """Sends one table through one session. Raises `ConnectorError` (including `Lost`), `Interrupted`, and
+    `ApiError` if the push must end. `again`: the number of chunks that an earlier session may have sent."""
 
     def __init__(
         self, work: Lease, book: Book, order: Order, session: Session, place: int, again: int = 0
@@ -93,11 +95,11 @@ class Sender:
         self._alike: Bad | None = None
         self._same: int | None = 0 if order.stops_when_all_fail and book.reach(place) is None else None
         self._told: set[str] = set()
-        self._most = limits.PUSH_CHUNK_ROWS  # lower, where so many rows took too much memory
-        self._app: Any = current_app._get_current_object()  # type: ignore[attr-defined]
+        self._most = limits.PUSH_CHUNK_ROWS  # reduced if this many rows take too much memory
+        self._app = application()
 
     def send_all(self) -> int:
-        """Every row that has no end yet, in so many chunks."""
+        """Send every row that has no outcome. Return the number of chunks."""
         sent = 0
         try:
             with ThreadPoolExecutor(1, thread_name_prefix="rows") as pool:
@@ -118,7 +120,7 @@ class Sender:
             self.target.rollback()
         return sent
 
-    # --- Making -----------------------------------------------------------------------------------------------
+    # --- Generating ---
 
     def _ahead(
         self, pool: ThreadPoolExecutor, beyond: tuple[int, int] | None
@@ -135,13 +137,13 @@ class Sender:
         with self._app.app_context():
             part = made(self.order, self.place, numbers)
         if self.undo or not self.order.transactions:
-            return part  # without transactions, another target may take the place of this one meanwhile
+            return part  # without transactions, the target may be replaced in the meantime
         return replace(part, send=self.target.prepare(part.batch))
 
-    # --- Sending ----------------------------------------------------------------------------------------------
+    # --- Sending ---
 
     def _send(self, part: Part) -> None:
-        """One chunk, from begin to commit."""
+        """Send one chunk, from begin to commit."""
         self.work.check()
         began = time.monotonic()
         self.target.begin()
@@ -150,9 +152,9 @@ class Sender:
             if self.undo
             else (part.send or partial(self.target.send, part.batch))()
         )
-        self.work.check()  # what a stopped statement makes of its rows is no answer of the target
+        self.work.check()  # errors of a cancelled statement are not the target's response
         bad = self._bad(part, sent.failures, began)
-        if bad and self.order.stops and self.order.transactions:  # else nothing of it can be taken back
+        if bad and self.order.stops and self.order.transactions:  # otherwise nothing can be rolled back
             cut = 1 + int(np.flatnonzero(part.numbers == bad[0].row)[0])
             if cut < len(part.numbers):
                 self.target.rollback()
@@ -171,8 +173,9 @@ class Sender:
         self._judge(chunk, bad)
 
     def _commit(self, chunk: Chunk, bad: Sequence[Bad], part: Part) -> bool:
-        """Intent, commit. False when the target refused the chunk at its commit: then its halves are sent."""
-        chunk = replace(chunk, proof=self.target.proof())
+        """Write the intent and commit. If the target rejects the chunk at its commit, send its halves and
+        return False."""
+        chunk = replace(chunk, proof=self.target.commit_token())
         self.book.intend(chunk, bad)
         try:
             self.target.commit()
@@ -187,7 +190,7 @@ class Sender:
         return True
 
     def _halve(self, part: Part, error: ConnectorError) -> None:
-        """A deferred constraint names no row: the chunk is sent in halves until the bad rows stand alone."""
+        """Split a chunk in halves to find the rows that violate a deferred constraint, which names no row."""
         count = len(part.numbers)
         if count > 1:
             self._send(part.split(0, count // 2))
@@ -203,7 +206,7 @@ class Sender:
         self._judge(chunk, bad)
 
     def _bad(self, part: Part, failures: Sequence[Any], began: float) -> list[Bad]:
-        """Rows without delivery, in the order of sending."""
+        """Return the rows that were not delivered, in the order of sending."""
         ms = round((time.monotonic() - began) * 1000)
         numbers = part.numbers[part.sendable].tolist()
         found = bad_rows(
@@ -222,29 +225,29 @@ class Sender:
         rows = (part.numbers[part.sendable] - 1 + self.table.first).astype(np.uint64)
         self.order.spool.put(self.place, rows, keys, self.work.id, self.work.epoch)
 
-    # --- Saying and stopping ----------------------------------------------------------------------------------
+    # --- Log lines and stopping ---
 
     def _tell(self, chunk: Chunk, bad: Sequence[Bad]) -> None:
-        for one in bad:
-            if one.code not in self._told:
-                self._told.add(one.code)
-                native = f" ({one.native})" if one.native else ""
-                self.book.say(f"{self.table.name}, row {one.row}: {one.code}{native}: {one.message}")
+        for item in bad:
+            if item.code not in self._told:
+                self._told.add(item.code)
+                native = f" ({item.native})" if item.native else ""
+                self.book.say(f"{self.table.name}, row {item.row}: {item.code}{native}: {item.message}")
         done = f"{self.table.name}: rows {chunk.first:,} to {chunk.last:,} of {self.table.count:,}"
-        failed = f", {chunk.failed:,} of them refused" if chunk.failed else ""
+        failed = f", {chunk.failed:,} of them rejected" if chunk.failed else ""
         self.book.say_sometimes(lambda: done + failed)
 
     def _judge(self, chunk: Chunk, bad: Sequence[Bad]) -> None:
-        """Whether the push goes on after this chunk. It is already in the ledger, or in hand there."""
+        """Decide whether the push continues after this chunk, which is in the ledger already."""
         first = canary(self.order, self.place)
         if bad and first and chunk.last <= first:
-            which = f"{len(bad):,} of the first {first:,} rows of {self.table.name} were refused"
+            which = f"{len(bad):,} of the first {first:,} rows of {self.table.name} were rejected"
             raise stopped(self.table.name, bad[0], which)
         if bad and self.order.stops:
-            raise stopped(self.table.name, bad[0], f"Row {bad[0].row:,} of {self.table.name} was refused")
+            raise stopped(self.table.name, bad[0], f"Row {bad[0].row:,} of {self.table.name} was rejected")
         if self._same is None:
             return
-        kinds = {(one.code, one.native, one.column) for one in bad}
+        kinds = {(item.code, item.native, item.column) for item in bad}
         if self._alike is not None:
             kinds.add((self._alike.code, self._alike.native, self._alike.column))
         if chunk.failed < chunk.rows or len(kinds) > 1:

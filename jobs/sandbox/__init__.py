@@ -1,11 +1,22 @@
-"""Programs of users, kept apart from this machine and from one another. Imports nothing of webapp.
+"""The sandbox: isolates users' programs from this machine and from each other. Imports nothing of webapp.
 
-`mode` says once how that is done here, `start` starts a program, `Boxed` is one that runs. docs/reference/sandbox.md
-says what is closed; docs/adr/0017-programs-connect-by-asking.md says why it is done so.
+`mode` finds out once how programs can be isolated here, `start` starts a program, and `SandboxHandle`
+controls it. docs/reference/sandbox.md describes what is blocked;
+docs/adr/0017-check-each-connection-of-a-program.md gives the reasons.
 """
 
-from jobs.sandbox.box import Box, Caps, Mode, Network, Setting, Unprotected, Usage
-from jobs.sandbox.boxed import Boxed, start
-from jobs.sandbox.modes import mode
+from jobs.sandbox.spec import Caps, Mode, Network, SandboxSpec, SandboxUnavailable, Setting, Usage
+from jobs.sandbox.supervisor import SandboxHandle, mode, start
 
-__all__ = ["Box", "Boxed", "Caps", "Mode", "Network", "Setting", "Unprotected", "Usage", "mode", "start"]
+__all__ = [
+    "Caps",
+    "Mode",
+    "Network",
+    "SandboxHandle",
+    "SandboxSpec",
+    "SandboxUnavailable",
+    "Setting",
+    "Usage",
+    "mode",
+    "start",
+]

@@ -1,7 +1,8 @@
-"""Which addresses a program may reach: the public internet, and the networks that the operator opens to programs.
+"""Decide which addresses a program may reach: the public internet, and networks that the operator allows for
+programs.
 
-The rules are those of the address guard of connections, and two more: metadata of clouds and the parts of the service
-itself are closed, whatever is opened.
+The rules are those of the SSRF guard of connections, with two additions: cloud metadata services and the
+components of Rowsmith itself are always blocked.
 """
 
 from __future__ import annotations
@@ -13,31 +14,31 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Final
 
-from jobs.sandbox.filters import AF_INET, AF_INET6
+from jobs.sandbox.seccomp import AF_INET, AF_INET6
 
 Address = ipaddress.IPv4Address | ipaddress.IPv6Address
 Net = ipaddress.IPv4Network | ipaddress.IPv6Network
 
-# Where clouds tell their machines' credentials: link-local; Azure; AWS over IPv6; Alibaba; Oracle; Google over IPv6.
+# Metadata services of clouds: link-local; Azure; AWS over IPv6; Alibaba; Oracle; Google over IPv6.
 _METADATA: Final[tuple[Net, ...]] = tuple(
-    ipaddress.ip_network(one)
-    for one in (
+    ipaddress.ip_network(name)
+    for name in (
         "169.254.0.0/16", "fe80::/10", "168.63.129.16/32", "fd00:ec2::/32", "100.100.100.200/32", "192.0.0.192/32",
         "fd20:ce::/32",
     )
 )  # fmt: skip
-# Ways to somewhere else: 6to4 and its relays (RFC 7526), Teredo (RFC 4380); documentation (RFC 9637).
+# Tunnels: 6to4 and its relays (RFC 7526), Teredo (RFC 4380); documentation (RFC 9637).
 _DETOURS: Final[tuple[Net, ...]] = tuple(
-    ipaddress.ip_network(one) for one in ("2002::/16", "192.88.99.0/24", "2001::/32", "3fff::/20")
+    ipaddress.ip_network(name) for name in ("2002::/16", "192.88.99.0/24", "2001::/32", "3fff::/20")
 )
-_UNICAST: Final = ipaddress.IPv6Network("2000::/3")  # IANA gives out IPv6 from here alone
-_NAT64: Final = ipaddress.IPv6Network("64:ff9b::/96")  # RFC 6052: IPv4, for machines that have IPv6 alone
+_UNICAST: Final = ipaddress.IPv6Network("2000::/3")  # the only range that IANA assigns
+_NAT64: Final = ipaddress.IPv6Network("64:ff9b::/96")  # RFC 6052: IPv4 addresses for IPv6-only machines
 _COMPATIBLE: Final = ipaddress.IPv6Network("::/96")  # RFC 4291, 2.5.5.1
 
 
 @dataclass(frozen=True)
 class Target:
-    """An address of the internet and its port, as a program gave it. `raw`: the bytes it came in."""
+    """An IP address and port that a program passed. `raw`: the bytes of its struct sockaddr."""
 
     address: Address
     port: int
@@ -45,12 +46,12 @@ class Target:
 
     @property
     def inside(self) -> bool:
-        """Whether it is of the box's own network; the kernel takes "any" for loopback."""
+        """Whether it is in the sandbox's own network. The kernel treats the unspecified address as loopback."""
         return self.address.is_loopback or self.address.is_unspecified
 
 
 def target(raw: bytes) -> Target | None:
-    """What a `struct sockaddr_in` or `sockaddr_in6` says; None for other families and too short ones."""
+    """Parse a `struct sockaddr_in` or `sockaddr_in6`. Return None for other families and truncated ones."""
     if len(raw) < 8:
         return None
     family = struct.unpack_from("=H", raw)[0]
@@ -63,12 +64,13 @@ def target(raw: bytes) -> Target | None:
 
 
 def plain(address: Address) -> Address:
-    """IPv4 where it is that, written as IPv6: the kernel takes the two for the same."""
+    """Convert an IPv4-mapped IPv6 address to IPv4: the kernel treats them as the same."""
     return getattr(address, "ipv4_mapped", None) or address
 
 
 def is_open(address: Address, opened: tuple[Net, ...]) -> bool:
-    """Whether a program may reach an address. An IPv6 address that stands for an IPv4 one is open only if that is."""
+    """Whether a program may reach an address. An IPv6 address that embeds an IPv4 address is allowed only if
+    that is."""
     inner = _ipv4_in(address)
     if (
         address.is_unspecified
@@ -88,31 +90,32 @@ class Reach:
     """
 
     def __init__(self, networks: Iterable[str] = (), hidden: Iterable[tuple[str, int]] = ()) -> None:
-        self._opened = tuple(ipaddress.ip_network(one) for one in networks)
+        self._opened = tuple(ipaddress.ip_network(network) for network in networks)
         self._hidden: list[tuple[Net, int]] = []
         self._here: set[int] = set()
         for host, port in hidden:
             found = _networks_of(host)
-            self._hidden += [(one, port) for one in found]
-            if any(one.num_addresses == 1 and is_of_this_machine(one.network_address) for one in found):
+            self._hidden += [(item, port) for item in found]
+            if any(item.num_addresses == 1 and is_of_this_machine(item.network_address) for item in found):
                 self._here.add(port)
 
     def allows(self, address: Address, port: int) -> bool:
-        """Whether a program may connect to an address."""
+        """Whether a program may connect to this address and port."""
         inner = _ipv4_in(address)
         if inner is not None and not self.allows(inner, port):
             return False
         if port in self._here and is_of_this_machine(address):
             return False
         if not _is_public(address) and any(
-            port == one and _is_in(address, (net,)) for net, one in self._hidden
+            port == item and _is_in(address, (net,)) for net, item in self._hidden
         ):
             return False
         return is_open(address, self._opened)
 
 
 def is_of_this_machine(address: Address) -> bool:
-    """Whether who connects to an address comes to this machine: loopback, or an address of one of its interfaces."""
+    """Whether connecting to an address reaches this machine: loopback, or an address of one of its
+    interfaces."""
     if address.is_loopback or address.is_unspecified:
         return True
     with socket.socket(AF_INET if address.version == 4 else AF_INET6, socket.SOCK_STREAM) as one:
@@ -124,7 +127,7 @@ def is_of_this_machine(address: Address) -> bool:
 
 
 def _networks_of(host: str) -> list[Net]:
-    """A network as it is; of a host, each of its addresses. Nothing if there is no such host."""
+    """Return a network as it is, or each address of a host. Empty if the host does not exist."""
     try:
         return [ipaddress.ip_network(host)]
     except ValueError:
@@ -134,11 +137,11 @@ def _networks_of(host: str) -> list[Net]:
     except (OSError, UnicodeError):
         return []
     texts = {str(item[4][0]).partition("%")[0] for item in found}
-    return [ipaddress.ip_network(plain(ipaddress.ip_address(one))) for one in texts]
+    return [ipaddress.ip_network(plain(ipaddress.ip_address(text))) for text in texts]
 
 
 def _is_in(address: Address, networks: Iterable[Net]) -> bool:
-    return any(address.version == one.version and address in one for one in networks)
+    return any(address.version == network.version and address in network for network in networks)
 
 
 def _ipv4_in(address: Address) -> ipaddress.IPv4Address | None:

@@ -1,7 +1,8 @@
-"""Memory and disk space that the kernel holds for a program and that is in no process's resident set: page tables,
-buffers of sockets and pipes, file locks, mappings, files without a name.
+"""Measure memory and disk space that the kernel uses for a program outside of its processes' resident sets:
+page tables, buffers of sockets and pipes, file locks, mappings, deleted files. Part of the sandbox memory
+limit.
 
-Where the kernel does not report what an object holds, the most that it can hold is counted. See "Kernel memory" in
+If the kernel does not report the size of an object, the maximum is assumed. See "Kernel memory" in
 docs/reference/sandbox.md.
 """
 
@@ -18,7 +19,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from jobs.sandbox.box import Box
+from jobs.sandbox.spec import SandboxSpec
 
 _SHARE: Final = 5  # descriptors and sockets are examined for at most this part of the time
 _ANSWER_SECONDS: Final = 5.0
@@ -32,7 +33,7 @@ _SOCKET: Final = 2_048  # a socket, its inode and its file
 _EPOLL_ITEM: Final = 256
 _PROC_FILE: Final = 32_768  # the buffer of a file of /proc; that of /proc/stat grows with the processors
 _PROC_LINE: Final = 256  # an item of epoll or a lock in fdinfo: 100 characters, in a buffer that doubles
-_FLIGHT_SECONDS: Final = 0.5  # a descriptor is on its way for microseconds, unless nobody receives it
+_FLIGHT_SECONDS: Final = 0.5  # a descriptor is in flight for microseconds, unless it is never received
 _MOST_LOCKS: Final = 10_000  # SQLite holds a few; counting millions would take longer than making them
 _MAPPING: Final = 256
 _PIPE: Final = 65_536
@@ -61,23 +62,24 @@ _RECEIVED, _SENT, _FORWARD, _QUEUED, _OPTIONS, _BACKLOG = 0, 2, 4, 5, 6, 7
 
 
 @dataclass
-class _Open:
-    """What the processes of a box have open, counted."""
+class _OpenObjects:
+    """Counts of open objects of the sandbox's processes."""
 
     items: int = 0
-    """Of epoll."""
+    """Items of epoll instances."""
     proc_files: int = 0
     """Files of /proc."""
     in_flight: int = 0
-    """Descriptors that are on their way through unix sockets."""
+    """Descriptors in flight through unix sockets."""
 
 
 class KernelMemory:
-    """What the kernel holds for the processes of one box.
+    """The kernel memory of one sandbox's processes.
 
-    `proc`: a descriptor of their /proc; `diagnostics`: a socket of NETLINK_SOCK_DIAG in their network, or None where
-    there is none; `shared`: that network is the host's; `files`: how many descriptors a process can have; `home`: where
-    they may write apart from the outputs; `own_home`: its device where it has a size of its own, else -1.
+    `proc`: a descriptor of their /proc; `diagnostics`: a NETLINK_SOCK_DIAG socket in their network, or None;
+    `shared`: whether that network is the host's; `files`: the maximum number of descriptors per process;
+    `home`: the folder that they may write to in addition to the outputs; `own_home`: its device if it has a
+    size limit, else -1.
     """
 
     def __init__(
@@ -87,13 +89,13 @@ class KernelMemory:
         *,
         shared: bool,
         files: int,
-        box: Box,
+        spec: SandboxSpec,
         home: str,
         own_home: int,
     ) -> None:
         self._proc, self._diagnostics, self._shared = proc, diagnostics, shared
-        self._files, self._file_bytes = files, box.caps.file_bytes
-        self._written = tuple(os.fsencode(f"{one}/") for one in (box.outputs, home))
+        self._files, self._file_bytes = files, spec.caps.file_bytes
+        self._written = tuple(os.fsencode(f"{item}/") for item in (spec.outputs, home))
         self._own_home = own_home
         self._buffer = max(_setting("net/core/wmem_default"), _setting("net/core/rmem_default"), _BUFFER)
         self._pipe_pages = _setting("fs/pipe-user-pages-soft")
@@ -110,11 +112,11 @@ class KernelMemory:
         """Disk space of files that were deleted and are still open or mapped."""
 
     def measure(self, pids: Sequence[int], leader: int) -> int:
-        """Bytes that the kernel holds for these processes. `leader`: a process of their network."""
+        """Return the bytes of kernel memory of these processes. `leader`: a process in their network."""
         now = time.monotonic()
         if now >= self._next_slow:
             self._next_slow = now + _SLOW_SECONDS
-            self._look_at_mappings(pids)
+            self._count_mappings(pids)
             self._locks = self._count_locks(pids, _MOST_LOCKS)
             self.too_many_locks = self._locks > _MOST_LOCKS
         if now >= self._next:
@@ -137,7 +139,7 @@ class KernelMemory:
         pipes: set[tuple[int, int]] = set()
         nameless = dict(self._mapped)
         held = self._mappings * _MAPPING if len(pids) > _FEW_PROCESSES else 0
-        open_ = _Open()
+        open_ = _OpenObjects()
         for pid in pids:
             try:
                 folder = os.open(f"{pid}/fd", os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC, dir_fd=self._proc)
@@ -174,9 +176,9 @@ class KernelMemory:
         sockets: set[int],
         pipes: set[tuple[int, int]],
         nameless: dict[tuple[int, int], int],
-        open_: _Open,
+        open_: _OpenObjects,
     ) -> None:
-        """Sort what a process has open."""
+        """Classify the open descriptors of a process."""
         for name in os.listdir(folder):
             try:
                 about = os.stat(name, dir_fd=folder)
@@ -197,33 +199,33 @@ class KernelMemory:
                 continue  # it was closed
 
     def _hidden_sockets(self, sockets: set[int]) -> int:
-        """How many unix sockets with something to read no process has open: they are on their way through others, and
-        what is on its way through them is not to be seen. A socket counts from the second look on, since those of the
-        first may have been made after the descriptors were looked through."""
+        """Count unix sockets with unread data that no process has open: they are in flight through other
+        sockets, and their contents are not visible. A socket counts from the second measurement on, because
+        it may have been created after the descriptors were listed."""
         waiting = self._waiting_unix()
         hidden = (waiting & self._known) - sockets
         self._known = waiting
         return len(hidden)
 
     def _stays_in_flight(self, count: int) -> int:
-        """How many descriptors have been on their way through sockets for a while: the least of the last looks. Nobody
-        can tell what they are; deleted files, at worst."""
+        """Return how many descriptors have been in flight for a while: the minimum of the recent
+        measurements. In the worst case they are deleted files."""
         now = time.monotonic()
         self._flights.append((now, count))
         while len(self._flights) > 1 and self._flights[1][0] <= now - _FLIGHT_SECONDS:
             del self._flights[0]
         if self._flights[0][0] > now - _FLIGHT_SECONDS:
             return 0
-        return min(each for _, each in self._flights)
+        return min(item for _, item in self._flights)
 
-    def _look_at_mappings(self, pids: Sequence[int]) -> None:
-        """How many mappings the processes have, and the deleted files among them."""
+    def _count_mappings(self, pids: Sequence[int]) -> None:
+        """Count the mappings of the processes, and find deleted files among them."""
         self._mappings, self._mapped = 0, {}
         for pid in pids:
             text = _read(self._proc, f"{pid}/maps")
             self._mappings += text.count(b"\n")
             for line in text.splitlines() if b" (deleted)\n" in text else ():
-                where, _, _, _, inode, *path = line.split(maxsplit=5)
+                condition, _, _, _, inode, *path = line.split(maxsplit=5)
                 if (
                     not path
                     or not path[0].endswith(b" (deleted)")
@@ -231,7 +233,7 @@ class KernelMemory:
                 ):
                     continue
                 try:
-                    about = os.stat(f"{pid}/map_files/{where.decode()}", dir_fd=self._proc)
+                    about = os.stat(f"{pid}/map_files/{condition.decode()}", dir_fd=self._proc)
                 except PermissionError:  # an ordinary user may not look: as large as a file can be
                     self._mapped[-1, int(inode)] = self._file_bytes
                 except OSError:
@@ -321,7 +323,7 @@ class KernelMemory:
         return sum(sizes), len(sizes)
 
     def _dump(self, request: bytes) -> Iterator[bytes]:
-        return _ask(self._diagnostics, request, _REQUEST | _DUMP)
+        return _query(self._diagnostics, request, _REQUEST | _DUMP)
 
 
 class OutsideSockets:
@@ -338,7 +340,7 @@ class OutsideSockets:
         own = one.getsockname()
         start, size = (4, 4) if one.family == socket.AF_INET else (8, 16)
         ends = (socket.inet_pton(one.family, own[0].partition("%")[0]), raw[start : start + size])
-        name = struct.pack("!H", own[1]) + raw[2:4] + b"".join(each.ljust(16, b"\0") for each in ends)
+        name = struct.pack("!H", own[1]) + raw[2:4] + b"".join(end.ljust(16, b"\0") for end in ends)
         name += struct.pack("=IQ", 0, cookie)
         self._requests[name] = _INET_REQUEST.pack(
             one.family, socket.IPPROTO_TCP, 1 << (_INET_SKMEMINFO - 1), _ALL_STATES, name
@@ -351,7 +353,7 @@ class OutsideSockets:
             return self._held
         self._held = 0
         for name, request in list(self._requests.items()):
-            found = next(_ask(self._diagnostics, request, _REQUEST), None)
+            found = next(_query(self._diagnostics, request, _REQUEST), None)
             memory = (
                 b"" if found is None else dict(_attributes(found, _INET_MESSAGE)).get(_INET_SKMEMINFO, b"")
             )
@@ -376,7 +378,7 @@ def diagnostics() -> socket.socket | None:
         return None
 
 
-def _ask(diagnostics: socket.socket | None, request: bytes, flags: int) -> Iterator[bytes]:
+def _query(diagnostics: socket.socket | None, request: bytes, flags: int) -> Iterator[bytes]:
     """The messages that answer a request (sock_diag(7)); none where the kernel does not answer."""
     if diagnostics is None:
         return
@@ -409,7 +411,7 @@ def _attributes(message: bytes, place: int) -> Iterator[tuple[int, bytes]]:
 
 def _memory(numbers: bytes) -> int:
     """Bytes of a socket, by its SK_MEMINFO."""
-    each = struct.unpack(f"={len(numbers) // 4}I", numbers)
+    each: tuple[int, ...] = struct.unpack(f"={len(numbers) // 4}I", numbers)
     if len(each) <= _BACKLOG:
         return _SOCKET
     sending = max(each[_SENT], each[_QUEUED])
@@ -431,7 +433,7 @@ def _setting(name: str) -> int:
 
 
 def _read(proc: int, name: str, most: int = 64 * 1024 * 1024) -> bytes:
-    """A file below a folder of /proc, as far as `most` bytes; empty if there is none."""
+    """Read a file below a /proc folder, up to `most` bytes. Empty if it does not exist."""
     try:
         file = os.open(name, os.O_RDONLY | os.O_CLOEXEC, dir_fd=proc)
     except OSError:

@@ -1,4 +1,4 @@
-"""The outputs of a program, read as what they are: made by somebody who is not trusted."""
+"""Read and remove the outputs of a program. They are untrusted."""
 
 from __future__ import annotations
 
@@ -17,33 +17,33 @@ _FOLDER: Final = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 
 
 def size(folder: Path) -> tuple[int, int]:
-    """Bytes on the disk of all below a folder, and how many files and folders there are. A file under two names
-    counts once. Where something cannot be looked at (too deep, a path that is too long, a folder that is closed to us),
-    there may be any number of files: more than MOST_FILES are reported."""
+    """Return the bytes on disk below a folder, and the number of files and folders. Hard links count once. If
+    something cannot be read (too deep, too long a path, no permission), more than MOST_FILES are reported."""
     total, count = 0, 0
     seen: set[int] = set()
-    unseen: list[str] = []
-    for entry in _walk(folder, unseen):
+    unreadable: list[str] = []
+    for entry in _walk(folder, unreadable):
         count += 1
         try:
             found = entry.stat(follow_symlinks=False)
         except OSError as error:
             if error.errno not in _GONE:
-                unseen.append(entry.path)
+                unreadable.append(entry.path)
             continue
         if found.st_ino not in seen:
             seen.add(found.st_ino)
             total += max(found.st_blocks * 512, 0)
-        if count > MOST_FILES or unseen:
+        if count > MOST_FILES or unreadable:
             break
-    return total, max(count, MOST_FILES + 1) if unseen else count
+    return total, max(count, MOST_FILES + 1) if unreadable else count
 
 
 def remove(folder: Path) -> None:
-    """Delete a folder with all that is below it, however deep and whatever its rights. No link is followed. Raises
-    OSError.
+    """Delete a folder and everything below it, regardless of depth and permissions. Links are not followed.
+    Raises OSError.
 
-    Folders move up to `folder` before they are emptied, so that neither the depth nor the length of a path matters.
+    Nested folders are moved up to `folder` before they are emptied, so that neither depth nor path length
+    matters.
     """
     top = os.open(folder, _FOLDER)
     try:
@@ -58,7 +58,7 @@ def remove(folder: Path) -> None:
 
 
 def _empty(name: str, top: int) -> None:
-    """Remove a folder in `top`; the folders in it move up."""
+    """Remove a folder in `top`. Its subfolders are moved up."""
     os.chmod(name, 0o700, dir_fd=top)
     at = os.open(name, _FOLDER, dir_fd=top)
     try:
@@ -72,7 +72,7 @@ def _empty(name: str, top: int) -> None:
 
 
 def _unlinked(name: str, at: int) -> bool:
-    """Remove what is no folder; False for a folder."""
+    """Remove anything but a folder. Return False for a folder."""
     if stat.S_ISDIR(os.stat(name, dir_fd=at, follow_symlinks=False).st_mode):
         return False
     os.unlink(name, dir_fd=at)
@@ -80,8 +80,8 @@ def _unlinked(name: str, at: int) -> bool:
 
 
 def files(folder: Path) -> list[Path]:
-    """The regular files below a folder, in order of their names. Left out are links of both kinds, pipes, sockets,
-    devices: what stands behind them may be the host's."""
+    """Return the regular files below a folder, sorted by name. Symbolic and hard links, pipes, sockets and
+    devices are left out, because they may lead to the host's files."""
     found = []
     for entry in _walk(folder):
         try:
@@ -94,8 +94,7 @@ def files(folder: Path) -> list[Path]:
 
 
 def open_file(folder: Path, path: Path) -> int:
-    """A descriptor to read one of `files` from. No part of the way is followed where it is a link. OSError if it is
-    no longer what it was."""
+    """Open one of `files` for reading. No symbolic link is followed. Raises OSError if it has changed."""
     at = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     try:
         *parents, name = path.relative_to(folder).parts
@@ -109,13 +108,14 @@ def open_file(folder: Path, path: Path) -> int:
     about = os.fstat(made)
     if not stat.S_ISREG(about.st_mode) or about.st_nlink != 1:
         os.close(made)
-        raise OSError(f"{path.name} is no file of its own")
+        raise OSError(f"{path.name} has other hard links or is not a regular file")
     return made
 
 
-def _walk(folder: Path, unseen: list[str] | None = None) -> Iterator[os.DirEntry[str]]:
-    """All entries below a folder; no link is followed. `unseen` takes the folders that cannot be looked into."""
-    unseen = [] if unseen is None else unseen
+def _walk(folder: Path, unreadable: list[str] | None = None) -> Iterator[os.DirEntry[str]]:
+    """Yield all entries below a folder without following links. `unreadable` collects folders that cannot be
+    read."""
+    unreadable = [] if unreadable is None else unreadable
     waiting = [(str(folder), 0)]
     while waiting:
         path, depth = waiting.pop()
@@ -128,7 +128,7 @@ def _walk(folder: Path, unseen: list[str] | None = None) -> Iterator[os.DirEntry
                     if depth < DEPTH:
                         waiting.append((entry.path, depth + 1))
                     else:
-                        unseen.append(entry.path)
+                        unreadable.append(entry.path)
         except OSError as error:
             if error.errno not in _GONE:
-                unseen.append(path)
+                unreadable.append(path)

@@ -1,1 +1,1 @@
-"""Scenarios."""
+"""Scenario runs."""

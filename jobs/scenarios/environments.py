@@ -1,11 +1,14 @@
-"""Environments that programs run in: a folder with Python, the packages of a lock, and our own client.
+"""The Python environments that programs run in: the packages of a lock and the Rowsmith client, cached by
+hash.
 
-Each lies in `<data folder>/environments/<hash>` and is whole or not there: it is made beside, under a lock of the
-kernel, and then renamed. The hash is over all that is in it, so a new release, another Python or a changed client
-makes a new one, and an old one is removed when space runs short and nobody has used it for a while. Everybody on this
-machine can read them: programs run as another user.
+Each environment is a folder `<data folder>/environments/<hash>` and is either complete or absent: it is
+created in a temporary folder under a file lock and then renamed. The hash covers everything in it, so a new
+release, another Python or a changed client results in a new environment. If disk space runs low, environments
+that have not been used for a while are removed. All users of this machine can read them, because programs run
+as another user.
 
-`python -m jobs.scenarios.environments` makes the one with the common libraries ready; runners start it when they begin.
+`python -m jobs.scenarios.environments` creates the environment with the common libraries. Runners start it
+when they start.
 """
 
 from __future__ import annotations
@@ -33,10 +36,11 @@ from typing import Final, cast
 
 from flask import current_app
 
-from jobs.sandbox import Box, Caps, Setting, Unprotected, mode, outputs, start
-from webapp import ROOT, limits
+from jobs.sandbox import Caps, SandboxSpec, SandboxUnavailable, Setting, mode, outputs, start
+from webapp import limits
 from webapp.config import Settings, SettingsError
-from webapp.operations import process_log
+from webapp.monitoring import process_log
+from webapp.paths import ROOT
 from webapp.scenarios.services import requirements
 
 log = logging.getLogger(__name__)
@@ -48,8 +52,8 @@ _GONE: Final = ".gone-"
 _FAILED: Final = ".failed"
 _LOCK: Final = ".lock"
 _PYTHON: Final = f"python{sys.version_info.major}.{sys.version_info.minor}"
-# Runs in the sandbox. Each worker writes to one file: the number of a module, the length of its bytecode, the bytecode.
-# A module with a syntax error (templates of code generators have them) does not stop the others.
+# Runs in the sandbox. Each worker writes to one file: the number of a module, the length of its bytecode, the
+# bytecode. A module with a syntax error (templates of code generators have them) does not stop the others.
 _COMPILE: Final = """
 import json, os, py_compile, struct
 
@@ -73,7 +77,7 @@ for worker in range(count):
 for worker in range(count):
     os.wait()
 """
-_RECORD: Final = struct.Struct("<QQ")  # what stands before each module's bytecode
+_RECORD: Final = struct.Struct("<QQ")  # the header of each module's bytecode
 _COMPILE_CAPS: Final = Caps(
     wall_seconds=limits.ENVIRONMENT_SECONDS,
     cpu_seconds=limits.ENVIRONMENT_SECONDS * limits.RUN_PROCESSORS,
@@ -87,18 +91,18 @@ Tell = Callable[[str], None]
 
 
 class NotMade(Exception):
-    """An environment could not be made. The text is a sentence for whoever asked for the run; `reason` is what uv
-    said, without addresses and folders."""
+    """An environment could not be created. The text is a sentence for the user; `reason` is uv's message
+    without addresses and folders."""
 
     def __init__(self, reason: str, *, away: bool = False) -> None:
         self.reason = reason
         self.away = away
         what = "the package index cannot be reached" if away else "its packages cannot be installed"
-        super().__init__(f"The environment of this program could not be made: {what}.")
+        super().__init__(f"The environment of this program could not be created: {what}.")
 
     @property
     def details(self) -> dict[str, str]:
-        """For the run's error."""
+        """Return the details of the run's error."""
         return {"reason": self.reason}
 
 
@@ -109,18 +113,20 @@ def ensure(
     *,
     alive: Callable[[], None] | None = None,
 ) -> Path:
-    """The environment for a version's lock (`pins.lock`, `pins.environment`); "" for a program without requirements,
-    which gets the common libraries, or, where those cannot be had, our client alone, which `tell` is then told.
+    """Return the environment for a version's lock (`pins.lock`, `pins.environment`). An empty lock means a
+    program without requirements: it gets the common libraries or, if those are unavailable, only the client,
+    which is reported through `tell`.
 
-    Takes milliseconds where it is there, seconds where it must be made; `tell` gets a line for whoever waits. `alive`
-    is called several times a second meanwhile, and may raise to stop it. Error: NotMade.
+    Takes milliseconds if the environment exists, and seconds if it must be created. `tell` receives progress
+    lines for the log. `alive` is called several times a second in the meantime and may raise an exception to
+    stop. Raises NotMade.
     """
     return Maker.of(current_app.config["SETTINGS"]).ensure(lock, environment, tell, alive)
 
 
 def prepare_base() -> None:
-    """Have the environment with the common libraries made, in a process of its own that dies with this one; returns
-    at once. What goes wrong is in its log, and tried again by the first run."""
+    """Start a process that creates the environment with the common libraries, and return immediately. It ends
+    with this process. Its errors are logged, and the first run tries again."""
     command = [
         sys.executable,
         "-I",
@@ -135,8 +141,8 @@ def prepare_base() -> None:
 
 @dataclass(frozen=True)
 class Maker:
-    """Makes and keeps environments in one folder. `source` is the client that goes into each, `space` what they may
-    take together in bytes, `sandbox` the setting for the sandbox in which packages are compiled."""
+    """Creates and caches environments in one folder. `source` is the client to install in each, `space` their
+    maximum total size in bytes, `sandbox` the setting for the sandbox that compiles packages."""
 
     folder: Path
     source: Path = SDK
@@ -146,7 +152,7 @@ class Maker:
 
     @classmethod
     def of(cls, settings: Settings) -> Maker:
-        """The one of a service with these settings."""
+        """Return the environments of a service with these settings."""
         return cls(settings.data_dir / "environments", sandbox=cast(Setting, settings.sandbox))
 
     def ensure(
@@ -156,17 +162,17 @@ class Maker:
         tell: Tell = lambda _line: None,
         alive: Callable[[], None] | None = None,
     ) -> Path:
-        """See `ensure`."""
+        """Return an environment. See `ensure`."""
         if lock:
             if environment and requirements.digest(lock) != environment:
-                raise NotMade("The lock of this version was changed after it was saved.")
+                raise NotMade("This version's lock was changed after it was saved.")
             return self._ensured(lock, tell, alive)
         try:
             return self._common(tell, alive)
         except NotMade as error:
             names = ", ".join(requirements.COMMON)
-            tell(f"The common libraries ({names}) are not there: {error.reason}")
-            tell("This program runs with Python's own library and rowsmith alone.")
+            tell(f"The common libraries ({names}) are unavailable: {error.reason}")
+            tell("This program runs with the standard library and rowsmith only.")
         return self._ensured("", tell, alive)
 
     def _common(self, tell: Tell, alive: Callable[[], None] | None) -> Path:
@@ -177,7 +183,7 @@ class Maker:
         return self._ensured(lock, tell, alive)
 
     def place(self, lock: str) -> Path:
-        """Where the environment of a lock lies, or will lie: the hash is over all that it is made of."""
+        """Return the path of the environment for a lock. The name is a hash of everything that goes into it."""
         parts = [lock, platform.python_implementation(), sys.version, sysconfig.get_platform()]
         parts += [requirements.base_python(), _content(self.source)]
         return self.folder / hashlib.sha256("\0".join(parts).encode()).hexdigest()[:40]
@@ -195,18 +201,18 @@ class Maker:
 
     @contextmanager
     def _alone(self, found: Path, tell: Tell, alive: Callable[[], None] | None) -> Iterator[None]:
-        """Keep others from making the same one meanwhile. The kernel ends the lock with the process."""
+        """Hold the file lock of an environment. The kernel releases it if the process dies."""
         handle = os.open(found.with_suffix(_LOCK), os.O_RDWR | os.O_CREAT, 0o600)
         until, told = time.monotonic() + limits.ENVIRONMENT_SECONDS, False
         try:
             while not _locked(handle):
                 if not told:
-                    tell("Waiting for the environment that another run is making.")
+                    tell("Waiting for another run to create this environment.")
                     told = True
                 if alive is not None:
                     alive()
                 if time.monotonic() >= until:
-                    raise NotMade("Another run has been making it for too long.")
+                    raise NotMade("Another run is taking too long to create it.")
                 time.sleep(limits.ENVIRONMENT_POLL_SECONDS)
             yield
         finally:
@@ -226,7 +232,7 @@ class Maker:
             found.with_suffix(_FAILED).write_text(error.reason, "utf-8")
             raise
         except OSError as error:
-            raise NotMade(f"The folder of environments cannot be written: {error.strerror}.") from error
+            raise NotMade(f"Could not write to the environments folder: {error.strerror}.") from error
         finally:
             shutil.rmtree(folder, ignore_errors=True)
         found.with_suffix(_FAILED).unlink(missing_ok=True)
@@ -236,9 +242,9 @@ class Maker:
     def _filled(
         self, folder: Path, lock: str, found: Path, tell: Tell, alive: Callable[[], None] | None
     ) -> Path:
-        """An environment in `folder`, not yet where it belongs."""
+        """Create an environment in `folder`, which is not its final place."""
         made, env = folder / "venv", requirements.environment(self.env, self.folder / "cache")
-        # uv dies with this process, so that a killed run leaves nobody behind who goes on writing.
+        # uv ends with this process, so that a killed run leaves no process that keeps writing.
         front = [sys.executable, "-I", str(CHILD), str(os.getpid())]
 
         def uv(*arguments: str) -> None:
@@ -267,8 +273,8 @@ class Maker:
             if lock:
                 tell(f"Installing {len(requirements.packages(lock))} packages (once).")
                 (folder / "requirements.lock").write_text(lock, "utf-8")
-                # Without --compile-bytecode, for which uv starts the environment's interpreter: that one runs every
-                # .pth file and sitecustomize module of the packages, here and not in the sandbox.
+                # Without --compile-bytecode, which would start the environment's interpreter: that one runs
+                # the .pth files and sitecustomize modules of packages, outside the sandbox.
                 uv(
                     *"pip install --quiet --no-deps --only-binary :all: --require-hashes".split(),
                     *("--python", str(made / "bin" / "python"), "--requirement", "requirements.lock"),
@@ -293,12 +299,12 @@ class Maker:
             if name.endswith(".py") and stat.S_ISREG(os.lstat(os.path.join(top, name)).st_mode)
         ]
         code, uploads, results = folder / "code", folder / "uploads", folder / "bytecode"
-        for one in (code, uploads, results):
-            one.mkdir()
-        listed = [(str(one), str(found / one.relative_to(made))) for one in sources]
+        for item in (code, uploads, results):
+            item.mkdir()
+        listed = [(str(source), str(found / source.relative_to(made))) for source in sources]
         (code / "sources.json").write_text(json.dumps(listed), "utf-8")
         (code / "main.py").write_text(_COMPILE, "utf-8")
-        box = Box(
+        box = SandboxSpec(
             command=(requirements.base_python(), "-I", "-S", "main.py"),
             code=code,
             environment=made,
@@ -312,13 +318,13 @@ class Maker:
         )
         with open(folder / "compile.log", "w+b") as output:
             try:
-                with start(box, mode(self.sandbox), output.fileno()) as boxed:
-                    while boxed.wait(limits.ENVIRONMENT_POLL_SECONDS) is None:
+                with start(box, mode(self.sandbox), output.fileno()) as handle:
+                    while handle.wait(limits.ENVIRONMENT_POLL_SECONDS) is None:
                         if alive is not None:
                             alive()
-                    if boxed.poll() != 0:
-                        log.warning("Compiling packages ended with %s (%s)", boxed.poll(), boxed.stopped_by)
-            except Unprotected as error:
+                    if handle.poll() != 0:
+                        log.warning("Compiling packages ended with %s (%s)", handle.poll(), handle.stopped_by)
+            except SandboxUnavailable as error:
                 log.warning("Packages are not compiled: %s", error)
         for file in outputs.files(results):
             with open(outputs.open_file(results, file), "rb") as compiled:
@@ -329,7 +335,7 @@ class Maker:
                     _put_bytecode(sources[number], compiled.read(length))
 
     def _put_client(self, made: Path) -> None:
-        """Our own client, as a package that is installed."""
+        """Build the wheel-like package of the Rowsmith client."""
         packages = made / "lib" / _PYTHON / "site-packages"
         told = re.search(r'__version__ = "([^"]+)"', (self.source / "_version.py").read_text("utf-8"))
         version = told[1] if told else "0"
@@ -342,7 +348,7 @@ class Maker:
         (about / "INSTALLER").write_text("rowsmith\n", "utf-8")
 
     def _lately_failed(self, found: Path) -> str:
-        """Why it could not be made a moment ago; "" where that is long ago, or never was."""
+        """Return why creating it failed recently; "" if it has not."""
         note = found.with_suffix(_FAILED)
         with suppress(OSError):
             if time.time() - note.stat().st_mtime < limits.ENVIRONMENT_RETRY_SECONDS:
@@ -350,34 +356,35 @@ class Maker:
         return ""
 
     def _sweep(self, found: Path) -> None:
-        """Remove what a maker that was killed has left of the same one: its lock is ours now."""
+        """Remove what an interrupted process left of this environment: we hold its lock."""
         for left in self.folder.glob(f"{_MAKING}{found.name}-*"):
             shutil.rmtree(left, ignore_errors=True)
 
     # --- Removing ---------------------------------------------------------------------------------------------
 
     def purge(self, keep: Path | None = None) -> list[str]:
-        """Remove environments, longest unused first, until all of them and what uv keeps fit into `space`. None goes
-        that was used in the last ENVIRONMENT_KEEP_SECONDS, so none that a run may still be in. Returns what went."""
+        """Remove the least recently used environments until all of them and uv's cache fit into `space`.
+        Environments used in the last ENVIRONMENT_KEEP_SECONDS are kept, because a run may use them. Return
+        the removed ones."""
         now, removed = time.time(), []
         for left in self.folder.glob(f"{_GONE}*"):
             shutil.rmtree(left, ignore_errors=True)
-        made = [one for one in self.folder.iterdir() if one.is_dir() and _is_hash(one.name)]
+        made = [item for item in self.folder.iterdir() if item.is_dir() and _is_hash(item.name)]
         made.sort(key=lambda one: one.stat().st_mtime)
         over = _size([*made, self.folder / "cache"]) - self.space
-        for one in made:
-            if over <= 0 or now - one.stat().st_mtime < limits.ENVIRONMENT_KEEP_SECONDS:
+        for item in made:
+            if over <= 0 or now - item.stat().st_mtime < limits.ENVIRONMENT_KEEP_SECONDS:
                 break
-            if one != keep and self._removed(one):
-                removed.append(one.name)
+            if item != keep and self._removed(item):
+                removed.append(item.name)
                 rest = [other for other in made if other.name not in removed]
                 over = _size([*rest, self.folder / "cache"]) - self.space
-        if over > 0:  # what uv has fetched can be fetched again
+        if over > 0:  # uv can download its cache again
             shutil.rmtree(self.folder / "cache", ignore_errors=True)
         return removed
 
     def _removed(self, one: Path) -> bool:
-        """Remove an environment that nobody is asking for just now. It stops being one before its files go."""
+        """Remove an environment that is not locked. It is renamed before its files are deleted."""
         handle = os.open(one.with_suffix(_LOCK), os.O_RDWR | os.O_CREAT, 0o600)
         try:
             if not _locked(handle):
@@ -401,7 +408,7 @@ def _locked(handle: int) -> bool:
 
 
 def _used(found: Path) -> bool:
-    """Note that an environment is used now. False where it is not there."""
+    """Update the time of last use. Return False if the environment does not exist."""
     try:
         os.utime(found)
     except FileNotFoundError:
@@ -414,8 +421,8 @@ def _is_hash(name: str) -> bool:
 
 
 def _put_bytecode(source: Path, bytecode: bytes) -> None:
-    """Write the bytecode of a module to where Python looks for it. A package may have brought a file or link of that
-    name, and the file may be a hard link into uv's cache, so it is replaced and never written to."""
+    """Write the bytecode of a module to its __pycache__. A package may contain a file or link of that name,
+    and the file may be a hard link into uv's cache, so it is replaced and never written to."""
     target = Path(importlib.util.cache_from_source(str(source)))
     try:
         if not target.parent.is_symlink():
@@ -428,7 +435,7 @@ def _put_bytecode(source: Path, bytecode: bytes) -> None:
 
 
 def _content(folder: Path) -> str:
-    """A hash of a package's files, with their names."""
+    """Return a hash of a package's files and their names."""
     whole = hashlib.sha256()
     for file in sorted(folder.rglob("*")):
         if file.is_file() and "__pycache__" not in file.parts:
@@ -438,8 +445,8 @@ def _content(folder: Path) -> str:
 
 
 def _readable(made: Path) -> None:
-    """Let everybody read an environment and only its owner write, whatever this process's mask and the packages' own
-    rights."""
+    """Make an environment readable for all and writable for its owner only, whatever the umask and the
+    packages' modes are."""
     for folder, _, names in os.walk(made):
         os.chmod(folder, 0o755)  # noqa: S103 - programs run as another user
         for name in names:
@@ -450,7 +457,7 @@ def _readable(made: Path) -> None:
 
 
 def _size(folders: list[Path]) -> int:
-    """Bytes on the disk; a file that lies in several folders by links counts once."""
+    """Return the bytes on disk. A file with several hard links counts once."""
     seen: dict[tuple[int, int], int] = {}
     for top in folders:
         for folder, _, names in os.walk(top):
@@ -462,7 +469,7 @@ def _size(folders: list[Path]) -> int:
 
 
 def main() -> int:
-    """Make the environment with the common libraries, if nobody has. Returns 0 when it is there."""
+    """Create the environment with the common libraries if it does not exist. Return 0 on success."""
     os.nice(10)
     try:
         settings = Settings.from_env(os.environ)

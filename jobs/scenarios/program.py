@@ -1,4 +1,4 @@
-"""What a run's program is given: its box, its variables, its limits; and how this machine keeps it apart."""
+"""What a run's program gets: its folders, sandbox, environment variables and limits."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from urllib.parse import urlsplit
 from flask import Flask
 from sqlalchemy import make_url, select
 
-from jobs.sandbox import Box, Caps, Mode, Network, Setting, Unprotected, mode, outputs
+from jobs.sandbox import Caps, Mode, Network, SandboxSpec, SandboxUnavailable, Setting, mode, outputs
 from webapp import limits
 from webapp.config import Settings
 from webapp.extensions import reading
@@ -25,15 +25,15 @@ from webapp.scenarios.models import Run, ScenarioVersion
 
 @dataclass(frozen=True)
 class Place:
-    """The folders."""
+    """The folders of one run."""
 
     code: Path
     uploads: Path
     outputs: Path
 
     def open_up(self) -> None:
-        """Let the user that the program runs as read what it is given, whatever our umask. Uploads are readable as they
-        are; they may be shared with other runs."""
+        """Make the files readable for the user that runs the program, whatever the umask is. Uploads are
+        readable already, and other runs may share them."""
         for folder in (self.code, self.uploads):
             for path, _, _ in os.walk(folder):
                 os.chmod(path, 0o755)  # noqa: S103 - nobody else comes into the folder above
@@ -41,13 +41,13 @@ class Place:
 
 
 def base(settings: Settings) -> Path:
-    """Where the folders of all runs lie."""
+    """Return the parent folder of all runs' folders."""
     return settings.data_dir / "runs"
 
 
 @contextmanager
 def made(settings: Settings, run_id: str, epoch: int, code: str) -> Iterator[Place]:
-    """The folders of one run, its program in its own as `main.py`; removed when the block ends."""
+    """Create the folders of a run, with its code as `main.py`, and remove them when the block ends."""
     root = base(settings) / f"{run_id}.{epoch}"
     place = Place(root / "code", root / "uploads", root / "outputs")
     root.mkdir(parents=True, mode=0o700)
@@ -61,7 +61,7 @@ def made(settings: Settings, run_id: str, epoch: int, code: str) -> Iterator[Pla
 
 
 def clear(app: Flask) -> None:
-    """Remove the folders of runs that have ended: their runner was killed."""
+    """Remove folders of ended runs whose runner was killed."""
     folder = base(app.config["SETTINGS"])
     held = {path.name.partition(".")[0]: path for path in folder.iterdir()} if folder.is_dir() else {}
     if not held:
@@ -75,24 +75,24 @@ def clear(app: Flask) -> None:
 
 
 def _remove(root: Path) -> None:
-    """A folder, whatever a program left in it."""
+    """Remove a folder, whatever a program left in it."""
     try:
         outputs.remove(root)
     except OSError as error:
-        log.warning("%s is left behind: %s", root, error)
+        log.warning("could not remove %s: %s", root, error)
 
 
 log = logging.getLogger(__name__)
 
 COMMAND: Final = ("python3", "main.py")  # specification, Scenario runtime
-NOT_PROTECTED: Final = "none"  # what a runner says of itself that can protect nothing
+NOT_PROTECTED: Final = "none"  # what a runner without a working sandbox reports
 _PORTS: Final = {"http": 80, "https": 443, "postgresql+psycopg": 5432, "redis": 6379, "rediss": 6379}
 _LOCALHOST: Final = "127.0.0.1"
 
 
 @dataclass(frozen=True)
 class Order:
-    """A run as its runner reads it."""
+    """A run with what its runner needs."""
 
     run: Run
     code: str
@@ -100,7 +100,7 @@ class Order:
 
 
 def order(run_id: str) -> Order | None:
-    """The run with its version's program; None where that is gone."""
+    """Return the run with its version's code, or None if it was deleted."""
     with reading() as session:
         run = session.get_one(Run, run_id)
         wanted = select(ScenarioVersion).where(
@@ -111,25 +111,27 @@ def order(run_id: str) -> Order | None:
 
 
 def protection(setting: str) -> str:
-    """How this machine keeps programs apart, in a word: bubblewrap, landlock, plain, or none."""
+    """Return how this machine isolates programs: bubblewrap, landlock, plain or none."""
     try:
         found = mode(cast(Setting, setting))
-    except Unprotected as error:
-        log.error("scenarios cannot be run here: %s", error)
+    except SandboxUnavailable as error:
+        log.error("this machine cannot run scenarios: %s", error)
         return NOT_PROTECTED
-    log.info("programs run in %s: %s", found.name, found.why)
+    log.info("programs are isolated with %s: %s", found.name, found.why)
     return found.name
 
 
 def protected(setting: str) -> Mode:
-    """The same, to start a program with. Error: Unprotected."""
+    """Return the sandbox mode. Raise SandboxUnavailable if there is none."""
     return mode(cast(Setting, setting))
 
 
-def box(settings: Settings, run: Run, place: Place, environment: Path, variables: Mapping[str, str]) -> Box:
-    """All that a program is given."""
+def box(
+    settings: Settings, run: Run, place: Place, environment: Path, variables: Mapping[str, str]
+) -> SandboxSpec:
+    """Return the specification of the program's sandbox."""
     parts = urlsplit(settings.api_url)
-    return Box(
+    return SandboxSpec(
         command=COMMAND,
         code=place.code,
         environment=environment,
@@ -147,10 +149,14 @@ def box(settings: Settings, run: Run, place: Place, environment: Path, variables
 
 
 def service_parts(settings: Settings) -> list[tuple[str, int]]:
-    """Host (or network) and port of each part of the service that listens by TCP, as far as the settings tell."""
+    """Return host (or network) and port of every TCP component of the service that the settings name."""
     found = [(settings.host, settings.port), *_place(settings.api_url)]
-    # A web server that takes the word of its proxies would take a program's, were the program in their network.
-    found += [(one, settings.port) for one in settings.trusted_proxies if one != "unix"]
+    # A web server that trusts X-Forwarded-For from its proxies would trust a program in the same network.
+    found += [
+        (trusted_proxy, settings.port)
+        for trusted_proxy in settings.trusted_proxies
+        if trusted_proxy != "unix"
+    ]
     if not settings.is_sqlite:
         found += _database_places(settings.sqlalchemy_url)
     if not settings.redis_url.startswith("unix:"):
@@ -170,24 +176,26 @@ def _place(url: str) -> list[tuple[str, int]]:
 
 
 def _database_places(url: str) -> list[tuple[str, int]]:
-    """The hosts of a PostgreSQL URL, which may list several in its query (libpq, 34.1.1.3). A socket file counts as
-    this machine, where the same server usually listens by TCP too."""
+    """Return the hosts of a PostgreSQL URL, which may list several in its query (libpq, 34.1.1.3). A socket
+    file counts as this machine, where the same server usually listens on TCP too."""
     parts = make_url(url)
     default = parts.port or _PORTS["postgresql+psycopg"]
     ports = [
-        int(one) for text in _listed(parts.query.get("port")) for one in text.split(",") if one.isdigit()
+        int(part) for text in _listed(parts.query.get("port")) for part in text.split(",") if part.isdigit()
     ]
     named = [
-        one
+        part
         for name in ("host", "hostaddr")
         for text in _listed(parts.query.get(name))
-        for one in text.split(",")
+        for part in text.split(",")
     ]
     found = [(parts.host, default)] if parts.host else []
-    for one in named:
-        host, _, port = one.rpartition(":") if one.count(":") == 1 else (one, "", "")
-        found += [(host, int(port))] if port.isdigit() else [(one, each) for each in ports or [default]]
-    found = found or [(_LOCALHOST, each) for each in ports or [default]]
+    for address in named:
+        host, _, port = address.rpartition(":") if address.count(":") == 1 else (address, "", "")
+        found += (
+            [(host, int(port))] if port.isdigit() else [(address, number) for number in ports or [default]]
+        )
+    found = found or [(_LOCALHOST, number) for number in ports or [default]]
     return [(_LOCALHOST if not host or host.startswith("/") else host, port) for host, port in found]
 
 
@@ -196,8 +204,8 @@ def _listed(value: str | tuple[str, ...] | None) -> tuple[str, ...]:
 
 
 def caps(seconds: int) -> Caps:
-    """What a program may take. Its time is the runner's to watch; the sandbox ends it a little later, should the runner
-    not."""
+    """Return the resource limits of a program. The runner enforces the time limit; the sandbox does so a
+    little later if the runner does not."""
     wall = seconds + limits.RUN_WALL_MARGIN_SECONDS
     return Caps(
         wall_seconds=wall,
@@ -213,8 +221,9 @@ def caps(seconds: int) -> Caps:
 def variables(
     settings: Settings, run: Run, place: Place, key: str, secrets: Mapping[str, str]
 ) -> dict[str, str]:
-    """The variables of a program: the scenario's, the run's parameters, its secrets, and the specification's own, which
-    nothing overrides. Each of those has a twin for programs of the hosted service's clients."""
+    """Return the environment variables of a program: the scenario's variables, the run's parameters, its
+    secrets, and the ones of the specification, which cannot be overridden. Each of the latter also has the
+    name that clients of the hosted service use."""
     ours = {
         "API_KEY": key,
         "API_URL": settings.api_url,

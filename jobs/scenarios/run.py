@@ -1,7 +1,9 @@
-"""Running a scenario: its key, its files and its environment are made, its program is started and watched to its end.
+"""Run a scenario: issue its API key, sync its files, prepare its environment, start its program and watch it
+to its end.
 
-A run is not repeated: once its program has begun it may have acted. So a runner that is asked to stop gives the work
-back only before that; after it the program has RUN_DRAIN_SECONDS to come to its end, and is then stopped.
+A run is never repeated, because its program may have made changes. A runner that is asked to stop therefore
+releases a run only before the program has started. After that, the program has RUN_DRAIN_SECONDS to finish
+before it is stopped.
 """
 
 from __future__ import annotations
@@ -17,29 +19,58 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
 
-from flask import Flask, current_app
 from sqlalchemy import update
 
-from jobs.lease import Fenced, Lease, leased, stopping
-from jobs.sandbox import Boxed, Unprotected, start
+from jobs.lease import Lease, LeaseLost, leased, stopping
+from jobs.sandbox import SandboxHandle, SandboxUnavailable, Usage, start
 from jobs.scenarios import environments, program
 from jobs.scenarios.environments import NotMade
-from jobs.scenarios.log import Pump, RunLog
+from jobs.scenarios.log_reader import LogReader, RunLog
 from jobs.scenarios.program import Order, Place
-from jobs.scenarios.usage import Chart
 from webapp import clock, limits
+from webapp.accounts.services import identity
 from webapp.connectors import redaction
 from webapp.errors import ApiError
-from webapp.extensions import db, reading, writing
-from webapp.files.services.outputs import store_outputs
-from webapp.files.services.sync import sync
+from webapp.extensions import application, db, reading, writing
+from webapp.files.services.files import sync
+from webapp.operations import retention
 from webapp.scenarios.models import Run
-from webapp.scenarios.services import environment_variables, run_completion, run_keys, run_logs, run_queue
+from webapp.scenarios.services import environment_variables, run_completion, run_logs
+from webapp.scenarios.services.outputs import store_outputs
+
+
+class Chart:
+    """Usage samples for a chart. When there are too many, every second one is dropped and the interval
+    doubles."""
+
+    def __init__(self) -> None:
+        self.max_memory = 0
+        self.cpu_ms = 0
+        self._points: list[list[float]] = []
+        self._every = limits.RUN_USAGE_SECONDS
+        self._next = 0.0
+
+    def measure(self, seconds: float, usage: Usage) -> None:
+        """Add a sample, `seconds` after the start."""
+        self.max_memory = max(self.max_memory, usage.max_memory_bytes, usage.memory_bytes)
+        self.cpu_ms = max(self.cpu_ms, usage.cpu_ms)
+        if seconds < self._next:
+            return
+        self._points.append([round(seconds, 2), usage.memory_bytes, usage.cpu_ms])
+        self._next = seconds + self._every
+        if len(self._points) > limits.RUN_USAGE_POINTS:
+            self._points = self._points[::2]
+            self._every *= 2
+
+    def columns(self) -> dict[str, Any]:
+        """Return the columns of the run's row."""
+        return {"usage": [*self._points], "max_rss_bytes": self.max_memory, "cpu_ms": self.cpu_ms}
+
 
 log = logging.getLogger(__name__)
 
 KIND: Final = "run"
-# Why the sandbox ended a program: the code that the run then ends with.
+# Error codes by the sandbox limit that ended the program.
 _CAPS: Final = {
     "memory": "memory_limit",
     "processes": "process_limit",
@@ -52,15 +83,15 @@ _CAPS: Final = {
 
 
 def run(run_id: str) -> None:
-    """Do one run, if it is its turn."""
-    with leased(KIND, run_id, may=run_queue.may_start(run_id)) as work:
-        work.closing = lambda session: run_completion.close(session, run_id)
+    """Execute one run if it may start."""
+    with leased(KIND, run_id, may=run_completion.may_start(run_id)) as work:
+        work.on_finish = lambda session: run_completion.close(session, run_id)
         Runner(work).carry_out()
     run_completion.settle(run_id)
 
 
 class Refused(Exception):
-    """The program cannot be started; `error` is the run's."""
+    """The program cannot be started. `error` is the run's error."""
 
     def __init__(self, code: str, message: str | None = None, **details: Any) -> None:
         self.error = run_completion.error(code, message, **details)
@@ -69,29 +100,30 @@ class Refused(Exception):
 
 @dataclass
 class End:
-    """How a program ended, and what it was stopped for, if it was."""
+    """How a program ended, and the reason if it was stopped."""
 
     code: int | None
     reason: str | None = None
-    """cancelled, lost, or a code of `run_end.CODES`."""
+    """`cancelled`, `lost`, or a code of `run_completion.CODES`."""
     details: dict[str, Any] = field(default_factory=dict)
 
 
 class Runner:
-    """One run."""
+    """Executes one run."""
 
     def __init__(self, work: Lease) -> None:
         self.work = work
-        self.app: Flask = current_app._get_current_object()  # type: ignore[attr-defined]
+        self.app = application()
         self.settings = self.app.config["SETTINGS"]
         self.log = RunLog(work)
         self.chart = Chart()
         self.secrets: dict[str, str] = {}
 
     def carry_out(self) -> None:
-        """To its end, which is then written; or, before the program begins, until the work must not go on here."""
+        """Execute the run and write its final state."""
         try:
             order = self._order()
+            retention.make_room_for_log(order.run.workspace_id, clock.now())
             with program.made(self.settings, self.work.id, self.work.epoch, order.code) as place:
                 environment = self._prepare(order, place)
                 end = self._run(order, place, environment)
@@ -105,24 +137,27 @@ class Runner:
         found = program.order(self.work.id)
         if found is None:
             raise Refused("program_missing")
-        if found.run.created_by is None:
+        # If the user lost access while the run was queued, the program must not start with the secrets.
+        maker = found.run.created_by
+        actor = identity.by_user(maker, found.run.project_id) if maker is not None else None
+        if actor is None or not actor.can("run", found.run.team_id):
             raise Refused("maker_missing")
         return found
 
     def _prepare(self, order: Order, place: Place) -> Path:
-        """Secrets, files and environment. Raises what `Lease.check` raises, and Refused."""
+        """Load secrets, sync files and prepare the environment. Raises Refused and what `Lease.check` raises."""
         self.work.check()
         try:
             self.secrets = environment_variables.granted(
                 order.run.workspace_id, order.run.project_id, order.run.settings["secrets"]
             )
         except environment_variables.Missing as missing:
-            text = f'The secret "{missing.name}" is not there.'
+            text = f'The secret "{missing.name}" does not exist.'
             raise Refused("secret_missing", text, secret=missing.name) from None
-        except ApiError as error:  # it is there, and cannot be opened
+        except ApiError as error:  # the secret exists but cannot be decrypted
             raise Refused("secret_missing", error.message, **error.details) from None
         try:
-            # In the open a program could write to what it is given, and so to what other runs are given.
+            # Without a sandbox a program could write to its uploads, and so to those of other runs.
             sync(
                 order.run.workspace_id,
                 order.run.project_id,
@@ -141,7 +176,7 @@ class Runner:
             raise Refused("environment_failed", str(error), **error.details) from None
 
     def _tell(self, line: str) -> None:
-        """Of the environment, while it is made."""
+        """Write a line about the environment to the log."""
         if not self.log.lines and not self.log.waits:
             self.log.say("preparing the environment")
         self.log.say(line)
@@ -152,40 +187,40 @@ class Runner:
         run = order.run
         self.work.check()
         with self.work.transaction() as session:
-            key = run_keys.issue(session, run, str(run.created_by), clock.now())
+            key = run_completion.issue(session, run, str(run.created_by), clock.now())
         given = program.variables(self.settings, run, place, key, self.secrets)
         box = program.box(self.settings, run, place, environment, given)
         output, into = os.pipe()
-        with contextlib.suppress(OSError, AttributeError):  # a system that has less is slower, no more
+        with contextlib.suppress(OSError, AttributeError):  # a smaller pipe is only slower
             fcntl.fcntl(output, fcntl.F_SETPIPE_SZ, limits.RUN_PIPE_BYTES)
         cut_for = run.workspace_id if environment_variables.is_cut(run.workspace_id) else None
         self.hushed = (key, *self.secrets.values())
-        pump = Pump(self.app, self.log, output, cut_for, (key,))
+        log_reader = LogReader(self.app, self.log, output, cut_for, (key,))
         self.log.flush()
         try:
-            boxed = start(box, program.protected(self.settings.sandbox), into)
-        except Unprotected as error:
+            handle = start(box, program.protected(self.settings.sandbox), into)
+        except SandboxUnavailable as error:
             os.close(output)
             log.error("%s: %s", run.id, error)
             raise Refused("sandbox_missing") from None
         finally:
             os.close(into)
-        pump.start()
-        watch = Watch(self, boxed, pump, run.settings["timeout_seconds"])
+        log_reader.start()
+        watch = Watch(self, handle, log_reader, run.settings["timeout_seconds"])
         try:
             end = watch.to_the_end()
         finally:
-            boxed.kill()
-            if not pump.closed.wait(limits.RUN_DRAINED_SECONDS):
-                pump.stop()
-            pump.join()
-            self.chart.measure(time.monotonic() - watch.began, boxed.usage())
-            boxed.close()
-        self.last = pump.lines.last
+            handle.kill()
+            if not log_reader.closed.wait(limits.RUN_DRAINED_SECONDS):
+                log_reader.stop()
+            log_reader.join()
+            self.chart.measure(time.monotonic() - watch.began, handle.usage())
+            handle.close()
+        self.last = log_reader.lines.last
         return end
 
     def save_usage(self) -> None:
-        """Write what the program has taken, and the rows it had made so far."""
+        """Save the resource usage and the number of rows generated so far."""
         with reading() as session:
             rows = run_completion.rows_made(session, session.get_one(Run, self.work.id))
         self.work.save(rows_generated=rows, **self.chart.columns())
@@ -194,10 +229,10 @@ class Runner:
 
     def _end(self, end: End, place: Place) -> None:
         if end.reason == "lost":
-            raise Fenced(self.work.id)
+            raise LeaseLost(self.work.id)
         told = {"exit_code": _exit_code(end), **self.chart.columns()}
         if end.reason == "cancelled":
-            # Who cancels waits for the word, and not for what the program leaves behind.
+            # Report the cancel first, then store the outputs.
             self.work.finish("cancelled", **told)
             kept = self._keep(place)[0]
             with writing() as session:
@@ -209,25 +244,25 @@ class Runner:
         self.work.finish(status, error=error or fault, outputs=kept, **told)
 
     def _keep(self, place: Place) -> tuple[list[dict[str, Any]], dict[str, Any] | None]:
-        """Store the outputs; the error of a run that went well otherwise, where that fails."""
+        """Store the outputs. Return the stored files, and an error if storing them failed."""
         try:
             run = db.session.get_one(Run, self.work.id)
             stored = store_outputs(run, place.outputs)
         except ApiError as error:
             return [], run_completion.error("outputs_failed", error.message)
         except Exception:
-            log.exception("the outputs of %s are not kept", self.work.id)
+            log.exception("could not store the outputs of %s", self.work.id)
             return [], run_completion.error("outputs_failed")
         finally:
             db.session.remove()
         if not self.work.ended:
-            for name, why in stored.refused:  # a name may hold line feeds, which would be lines of their own
-                self.log.add([run_completion.MARK + " ".join(f"{name} is not kept: {why}".split())])
+            for name, why in stored.refused:  # a name may contain line feeds, which would be lines of the log
+                self.log.add([run_completion.MARK + " ".join(f"{name} was not stored: {why}".split())])
             self.log.flush()
         return stored.files, None
 
     def _error(self, end: End) -> dict[str, Any] | None:
-        """The run's error; None for a program that came to its end."""
+        """Return the run's error, or None if the program succeeded."""
         if end.reason is not None:
             return run_completion.error(end.reason, **end.details)
         if end.code == 0:
@@ -235,7 +270,9 @@ class Runner:
         assert end.code is not None
         if end.code < 0:
             name = _signal(-end.code)
-            return run_completion.error("program_failed", f"The program was ended by {name}.", signal=name)
+            return run_completion.error(
+                "program_failed", f"The program was terminated by {name}.", signal=name
+            )
         last = redaction.without(self.last.strip(), self.hushed)[: limits.RUN_MESSAGE_CHARS]
         told = f"The program ended with exit code {end.code}"
         return run_completion.error(
@@ -244,45 +281,45 @@ class Runner:
 
 
 class Watch:
-    """Looks after a program while it runs: asked to end it, it asks the program first, and then does not."""
+    """Watches a program while it runs, and stops it: SIGTERM first, SIGKILL after a grace period."""
 
-    def __init__(self, runner: Runner, boxed: Boxed, pump: Pump, seconds: float) -> None:
-        self.runner, self.boxed, self.pump = runner, boxed, pump
+    def __init__(self, runner: Runner, handle: SandboxHandle, log_reader: LogReader, seconds: float) -> None:
+        self.runner, self.handle, self.log_reader = runner, handle, log_reader
         self.seconds = seconds
         self.began = time.monotonic()
         self._saved = self.began
         self._drained: float | None = None
 
     def to_the_end(self) -> End:
-        """Until it has ended; nothing of it lives then."""
+        """Wait until all of the program's processes have ended."""
         reason, kill_at = None, float("inf")
-        while (code := self.boxed.wait(limits.RUN_POLL_SECONDS)) is None:
+        while (code := self.handle.wait(limits.RUN_POLL_SECONDS)) is None:
             now = time.monotonic()
             if reason is None and (reason := self._reason(now)) is not None:
                 self._stop(reason)
                 kill_at = now + limits.RUN_GRACE_SECONDS
             if now >= kill_at:
-                self.boxed.kill()
+                self.handle.kill()
             self._measure(now)
-        if self.boxed.stopped_by is not None:
-            reason = _CAPS.get(self.boxed.stopped_by, "disk_limit")
+        if self.handle.stopped_by is not None:
+            reason = _CAPS.get(self.handle.stopped_by, "disk_limit")
         return End(code, reason, self._details(reason))
 
     def _reason(self, now: float) -> str | None:
-        """Why the program must end now; None where it may go on."""
+        """Return why the program must be stopped, or None."""
         work = self.runner.work
-        if work.fenced or self.pump.lost.is_set():
+        if work.lost or self.log_reader.lost.is_set():
             return "lost"
         if work.cancelled:
             return "cancelled"
         if now - self.began >= self.seconds:
             return "time_limit"
-        if self.pump.overflown.is_set():
+        if self.log_reader.overflown.is_set():
             return "log_limit"
         return "worker_stopped" if self._drain(now) else None
 
     def _drain(self, now: float) -> bool:
-        """Whether a runner that is asked to stop has waited for long enough."""
+        """Whether a runner that is asked to stop has waited long enough."""
         if not stopping.is_set():
             return False
         if self._drained is None:
@@ -290,10 +327,10 @@ class Watch:
         return now - self._drained >= limits.RUN_DRAIN_SECONDS
 
     def _stop(self, reason: str) -> None:
-        if reason in ("lost", "log_limit"):  # nothing that it says can be kept
-            self.boxed.kill()
+        if reason in ("lost", "log_limit"):  # nothing that it prints could be stored
+            self.handle.kill()
         else:
-            self.boxed.terminate()
+            self.handle.terminate()
 
     def _details(self, reason: str | None) -> dict[str, Any]:
         limit: dict[str, Callable[[], Any]] = {
@@ -305,22 +342,23 @@ class Watch:
         return limit[reason]() if reason in limit else {}
 
     def _measure(self, now: float) -> None:
-        """Take note of what is used, and write it now and then."""
-        self.runner.chart.measure(now - self.began, self.boxed.usage())
+        """Record the resource usage, and save it from time to time."""
+        self.runner.chart.measure(now - self.began, self.handle.usage())
         if now - self._saved < limits.RUN_USAGE_SAVED_SECONDS:
             return
         self._saved = now
         try:
             self.runner.save_usage()
-        except Fenced:
-            pass  # seen at the next look
-        except Exception as error:  # only the chart stands still
-            log.warning("%s: usage is not written: %s", self.runner.work.id, type(error).__name__)
+        except LeaseLost:
+            pass  # noticed at the next check
+        except Exception as error:  # only the chart misses a point
+            log.warning("%s: could not save the usage: %s", self.runner.work.id, type(error).__name__)
         run_logs.wake(self.runner.work.id)
 
 
 def _exit_code(end: End) -> int | None:
-    """As the run tells it: 128 + the signal, as shells do, for a program that was ended by one; None where we did."""
+    """Return the exit code as shells report it: 128 + the signal number for a program ended by a signal, None
+    if the runner ended it."""
     if end.code is None or (end.code < 0 and end.reason is not None):
         return None
     return end.code if end.code >= 0 else 128 - end.code

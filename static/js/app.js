@@ -182,6 +182,24 @@
     });
   };
 
+  // Errors at their fields, where a form is not drawn anew: a part of the page lists them with the input each belongs
+  // to, and names the form.
+  const mark = (part) => {
+    const target = $(part.dataset.marks);
+    const described = (input) => (input.getAttribute("aria-describedby") || "").split(" ").filter((id) => id && !id.endsWith("-err"));
+    const describe = (input, ids) => ids.length ? input.setAttribute("aria-describedby", ids.join(" ")) : input.removeAttribute("aria-describedby");
+    const outside = (one) => !part.contains(one);
+    $$("[aria-invalid]", target).filter(outside).forEach((one) => { one.removeAttribute("aria-invalid"); describe(one, described(one)); });
+    $$(".field .err, .problems", target).filter(outside).forEach((one) => one.remove());
+    $$("[data-for]", part).forEach((item) => {
+      const input = document.getElementById(item.dataset.for), id = `${item.dataset.for}-err`;
+      if (!input) return;
+      input.setAttribute("aria-invalid", "true");
+      describe(input, [...described(input), id]);
+      input.closest(".field").append(make("span", { className: "err", id, textContent: item.textContent }));
+    });
+  };
+
   ["focusin", "pointerdown"].forEach((kind) => document.addEventListener(kind, ({ target }) => target.matches?.("[data-list]") && fill(target)));
   document.addEventListener("click", async (event) => {
     const at = (query) => event.target.closest(query);
@@ -234,12 +252,13 @@
     } else if (sent.matches("#export-form")) { // a download leaves the page as it is; one that would be refused would not
       if ($("#estimate .err")) { // asked anew, since a limit may be free again by now
         event.preventDefault();
+        $("[aria-invalid]", sent)?.focus();
         return sent.dispatchEvent(new Event("input"));
       }
       const was = dirty;
       dirty = false;
       setTimeout(() => { dirty = was; }, 1000);
-      if (event.submitter?.matches("[data-download]")) { sent.closest("dialog").close(); toast("The download has begun"); }
+      if (event.submitter?.matches("[data-download]")) { sent.closest("dialog")?.close(); toast("The download has begun"); }
     } else if (sent === form()) dirty = false;
   });
 
@@ -270,13 +289,15 @@
   let held = "";
   document.addEventListener("htmx:beforeSwap", ({ detail }) => {
     const at = document.activeElement, link = at.getAttribute("href"), action = at.form?.getAttribute("action");
-    held = at.id || !detail.target.contains(at) ? "" : link ? `a[href=${CSS.escape(link)}]` : action ? `form[action=${CSS.escape(action)}] ${at.localName}` : "";
+    held = at.id || rowOf(at) || !detail.target.contains(at) ? "" // rows of the builder: redraw places the focus
+       : link ? `a[href=${CSS.escape(link)}]` : action ? `form[action=${CSS.escape(action)}] ${at.localName}` : "";
   });
   document.addEventListener("htmx:afterSwap", (event) => {
     timeAll();
     if (held && document.activeElement === document.body) $(held)?.focus({ preventScroll: true });
     if (event.target.id === "preview" && form()) place();
     if (event.target.id === "picker-body") { narrow(); if ("eager" in $("#picker").dataset) pick($("#picker [aria-selected=true]")); }
+    if (event.target.dataset.marks) mark(event.target);
     if (event.target.id === "export") $("[data-unsaved]").hidden = !dirty;
     if (event.target.id === "clash") event.target.scrollIntoView({ block: "center" });
   });

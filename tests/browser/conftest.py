@@ -17,10 +17,10 @@ from playwright.sync_api import Browser, BrowserContext, Page, Playwright, expec
 
 from tests.cast import Person
 from tests.served import served
-from webapp import ROOT
-from webapp.accounts.models import User
+from webapp.access.models import User
 from webapp.accounts.services import sign_in
 from webapp.extensions import db
+from webapp.paths import ROOT
 
 ARGUMENTS = [
     "--no-sandbox",

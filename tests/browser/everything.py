@@ -15,7 +15,7 @@ from tests.promises.world import World
 from tests.views.test_real_data import FIELDS, PEOPLE, as_csv
 from tests.views.uploading import send as upload
 from webapp import clock
-from webapp.accounts.models import BrowserSession
+from webapp.access.models import BrowserSession
 from webapp.accounts.services import sign_in
 from webapp.documentation import pages as documents
 from webapp.extensions import db
@@ -29,6 +29,8 @@ NO_PAGE: Final = {
     "/builder/<template_id>/versions": "a tab of the builder: test_axe_finds_nothing_in_what_opens",
     "/builder/types": "the builder's picker: test_axe_finds_nothing_in_what_opens",
     "/connections/<connection_id>/targets": "a choice in the form of a push",
+    "/destinations": "search results in the form of a push",
+    "/destinations/target": "a choice in the form of a push",
     "/exports/<export_id>/download": "a file, or the error page, which /nowhere shows",
     "/exports/<export_id>/parts/<int:number>": "a file, or the error page",
     "/field-types": "leads to the reference of field types",
@@ -174,7 +176,7 @@ class Acts:
 
     def subset(self, page: Page) -> None:
         self._at(page, f"/connections/{_database(self.world)}")
-        page.get_by_text("A subset: some rows of a table").click()
+        page.get_by_text("Create a subset with related rows").click()
         page.locator("#subset-table").wait_for()
 
     def delete_asks(self, page: Page) -> None:
@@ -246,8 +248,8 @@ class Acts:
         self._at(page, "/me")
         page.get_by_role("button", name="End all others").click()
         page.locator("#end-others-password").fill("not the one")
-        page.get_by_role("button", name="Sign out there").locator("visible=true").click()
-        page.locator("#sessions [role=alert]").wait_for()
+        page.locator("form:has(#end-others-password) button").click()
+        page.locator("#sessions form [aria-invalid=true]").first.wait_for()
         page.get_by_role("button", name="End all others").click()
         browser.submit("/sign-out")
 
@@ -296,7 +298,7 @@ class Strangers:
         ]
 
     def _link(self) -> str:
-        from webapp.accounts.models import User
+        from webapp.access.models import User
 
         with self.world.app.app_context():
             made = sign_in.make_link(db.session.get_one(User, self.world.cast.olivia.user_id))

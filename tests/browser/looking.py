@@ -10,7 +10,7 @@ from typing import Final
 import pytest
 from playwright.sync_api import Page
 
-from webapp import ROOT
+from webapp.paths import ROOT
 
 AXE: Final = ROOT / "tests" / "browser" / "node_modules" / "axe-core" / "axe.min.js"
 TAGS: Final = ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice"]

@@ -314,11 +314,31 @@ def test_an_export_that_is_refused_leaves_the_dialog_and_the_page_as_they_are(sa
     expect(dialog.locator("#estimate .err")).to_be_visible()
     dialog.locator("#estimate").evaluate("node => node.replaceChildren()")  # as if nothing had been said yet
     dialog.get_by_role("button", name="In the background").click()
-    expect(dialog.locator("#estimate .err")).to_contain_text("locale")
+    expect(dialog.locator("#estimate .err")).to_contain_text("Locale")
+    expect(dialog.get_by_label("Locale")).to_have_accessible_description(re.compile("xx_YY"))
     dialog.get_by_role("button", name="Download").click()
     expect(dialog.locator("#estimate .err")).to_be_visible()
     expect(dialog.get_by_label("Seed")).to_have_value("kept")
     assert "emails" in saved.names()
+
+
+def test_errors_of_an_export_are_at_their_fields_until_they_are_corrected(saved):
+    saved.page.get_by_role("button", name="Export").click()
+    dialog = saved.page.locator("#export")
+    rows, seed = dialog.get_by_label("Rows", exact=True), dialog.get_by_label("Seed")
+    rows.fill("0")
+    expect(rows).to_have_attribute("aria-invalid", "true")
+    expect(rows).to_have_accessible_description(re.compile("1"))
+    expect(dialog.locator(".field:has(#x-count) .err")).to_be_visible()
+    expect(dialog.locator("#estimate")).to_contain_text("Correct this field: Rows.")
+    assert seed.get_attribute("aria-invalid") is None
+    dialog.get_by_role("button", name="In the background").click()
+    expect(dialog.locator(".field:has(#x-count) .err")).to_have_count(1)
+    rows.fill("5")
+    expect(dialog.locator("#estimate")).to_contain_text("about")
+    expect(dialog.locator(".field .err")).to_have_count(0)
+    assert (rows.get_attribute("aria-invalid"), rows.get_attribute("aria-describedby")) == (None, None)
+    assert "export" in saved.page.evaluate("document.querySelector('dialog[open]').id")
 
 
 def test_an_export_in_the_background_asks_before_changes_are_left_behind(saved):

@@ -21,9 +21,9 @@ from tests.conftest import ON_POSTGRES, close_app, settings_for
 from tests.promises.world import World
 from tests.served import served
 from webapp import create_app
-from webapp.accounts.models import User
+from webapp.access.models import User
 from webapp.accounts.services import sign_in
-from webapp.engine.data import vocabulary
+from webapp.engine.data import vocab_lock
 from webapp.extensions import db, redis_client
 from webapp.row_templates.services import vocabularies
 
@@ -47,7 +47,7 @@ def world(
     )
     with app.app_context():
         redis_client().flushdb()
-        vocabularies.assume_kept(vocabulary.locked().id)
+        vocabularies.assume_kept(vocab_lock.locked().id)
     yield World(app, cast)
     close_app(app)
 

@@ -95,7 +95,9 @@ def test_a_file_is_uploaded_and_deleted_without_script(desk: Callable[..., Desk]
     page.get_by_label("Into folder").fill("a//b")
     page.get_by_label("Files to upload").set_input_files(CUSTOMERS)
     page.get_by_role("button", name="Upload", exact=True).click()
-    expect(page.get_by_role("alert")).to_contain_text("two slashes stand side by side")
+    error = page.locator("#folder-err")
+    expect(error).to_contain_text("two slashes stand side by side")
+    expect(page.get_by_label("Into folder")).to_have_accessible_description(re.compile("two slashes"))
 
 
 def test_the_page_works_by_keyboard(edith: Desk):

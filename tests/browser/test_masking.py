@@ -31,4 +31,4 @@ def test_what_cannot_be_honoured_is_told_at_the_field(builder):
     builder.row("email").get_by_title("More options").click()
     builder.row("email").locator(".panel").get_by_label("Strategy").select_option("shift")
     builder.page.locator("#save").click()
-    expect(builder.row("email").locator("tr.errs")).to_contain_text("only dates are shifted")
+    expect(builder.row("email").locator("tr.errs")).to_contain_text("only dates can be shifted")

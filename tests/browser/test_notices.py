@@ -10,8 +10,8 @@ from playwright.sync_api import expect
 from tests.fakes.echo_target import Answer, EchoTarget
 from tests.jobs.waiting import eventually
 from webapp import clock
+from webapp.exports.models import Export
 from webapp.extensions import writing
-from webapp.generation.models import Export
 
 # Keeps what would be shown, and shows it.
 RECORDER = """

@@ -11,7 +11,7 @@ from playwright.sync_api import expect
 from tests.browser.conftest import NARROWEST
 from tests.cast import PASSWORD
 from webapp import clock
-from webapp.accounts.models import BrowserSession
+from webapp.access.models import BrowserSession
 from webapp.extensions import db
 
 ID = [{"name": "id", "type": "row_number"}]
@@ -43,7 +43,7 @@ def test_ticked_templates_move_with_what_hangs_together(desk, api, cast):
     expect(page.get_by_role("heading", name="Move to Side")).to_be_visible()
     expect(page.get_by_role("link", name="Children")).to_be_visible()
     page.get_by_role("button", name="Take it along").click()
-    expect(page.locator("#toasts")).to_contain_text("2 objects lie in Side now.")
+    expect(page.locator("#toasts")).to_contain_text("2 objects moved to Side.")
     assert program.get(f"/templates/{parent}").json["project_id"] == cast.side
 
 

@@ -58,7 +58,7 @@ def test_a_push_is_mapped_tried_sent_and_its_failed_rows_repaired(edith, templat
     page.locator("#x-seed").fill("carried")
     page.locator("#x-locale").fill("de_DE")
     page.get_by_label("Push to").select_option(label="Shop")
-    page.get_by_role("button", name="Choose where").click()
+    page.get_by_role("button", name="Review push").click()
     page.wait_for_url("**/push?**")
     expect(page.get_by_label("Rows", exact=True)).to_have_value("77")
     expect(page.get_by_label("Seed")).to_have_value("carried")

@@ -30,7 +30,7 @@ from jobs.process import application, die_with
 from tests.jobs.pushing import Parents, connect, rows
 from webapp import storage
 from webapp.connectors.base import Capabilities, Link
-from webapp.connectors.rest import RestConnector
+from webapp.connectors.rest.connector import RestConnector
 from webapp.extensions import after_fork, reading
 from webapp.net.gate import Gate
 from webapp.pushes.models import Push

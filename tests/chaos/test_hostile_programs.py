@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from jobs.sandbox import Unprotected, mode
+from jobs.sandbox import SandboxUnavailable, mode
 
 ROOT = Path(__file__).parents[2]
 ORDINARY = 64_321
@@ -170,5 +170,5 @@ def test_there_are_twenty_of_them_and_each_is_used():
 def test_this_machine_can_keep_programs_apart():
     try:
         assert mode().name == "bubblewrap"
-    except Unprotected as error:
+    except SandboxUnavailable as error:
         pytest.skip(str(error))

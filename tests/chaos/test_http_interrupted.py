@@ -19,9 +19,9 @@ from tests.fakes.echo_target import Answer, busy
 from tests.jobs.waiting import eventually
 from webapp import clock as present
 from webapp.extensions import writing
-from webapp.operations import jobs_queue
 from webapp.pushes.models import Push
 from webapp.pushes.services.ledger import read
+from webapp.work import jobs_queue
 
 
 @pytest.mark.parametrize(

@@ -22,7 +22,7 @@ from tests.chaos.test_interrupted import horse_of, under_way, worker  # noqa: F4
 from tests.jobs.waiting import eventually
 from webapp import clock as present
 from webapp import limits
-from webapp.operations import jobs_queue
+from webapp.work import jobs_queue
 
 ROUNDS = int(os.environ.get("CHAOS_ROUNDS", "3"))
 

@@ -21,9 +21,10 @@ from tests.chaos.conftest import COUNT, alive, cancel, ids, lose, slow_down
 from tests.jobs.waiting import eventually
 from webapp import clock as present
 from webapp.extensions import writing
-from webapp.operations import health, jobs_queue
+from webapp.monitoring import health
 from webapp.pushes.models import Push
 from webapp.pushes.services.ledger import read
+from webapp.work import jobs_queue
 
 
 def under_way(pushing, push_id: str, rows: int = 1) -> Push:

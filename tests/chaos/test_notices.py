@@ -20,9 +20,10 @@ from tests.fakes.mail_server import MailServer
 from tests.jobs.conftest import app, clock, new_export  # noqa: F401
 from tests.jobs.waiting import eventually
 from webapp import clock as present
-from webapp.accounts.models import Membership, User, Workspace
+from webapp.access.models import Membership, User, Workspace
 from webapp.extensions import writing
-from webapp.notifications.models import Delivery, Mail, Webhook
+from webapp.mail.models import Mail
+from webapp.notifications.models import Delivery, Webhook
 from webapp.notifications.services import webhook_delivery
 from webapp.security.vault import Vault
 

@@ -20,7 +20,7 @@ from pathlib import Path
 import pytest
 
 from jobs import sweeper
-from jobs.sandbox import Unprotected, mode
+from jobs.sandbox import SandboxUnavailable, mode
 from tests.chaos.conftest import alive
 from tests.conftest import app, database_url  # noqa: F401
 from tests.jobs.running import Running
@@ -28,9 +28,10 @@ from tests.jobs.waiting import eventually
 from webapp import clock as present
 from webapp import limits
 from webapp.extensions import db, redis_client
-from webapp.operations import health, jobs_queue
+from webapp.monitoring import health
 from webapp.scenarios.models import Run
 from webapp.scenarios.services import runs
+from webapp.work import jobs_queue
 
 ROUNDS = int(os.environ.get("CHAOS_ROUNDS", "12"))
 # Writes a line each hundredth of a second; with CHILD there is another process, in a session of its own.
@@ -49,7 +50,7 @@ def box() -> str:
     """The real sandbox: what dies with whom is its promise."""
     try:
         mode("auto")
-    except Unprotected as error:
+    except SandboxUnavailable as error:
         pytest.skip(f"nothing on this machine can keep programs apart: {error}")
     return "real"
 
@@ -149,7 +150,7 @@ def test_a_run_whose_runner_is_killed_ends_lost_with_nothing_of_it_alive(running
         assert (run.status, run.error["code"], run.attempt) == ("failed", "worker_lost", 1)
         last = running.log(run_id).splitlines()[-1]
         assert lines_of(running, run_id)
-        assert last.startswith("rowsmith: failed: The worker that did this run was lost")
+        assert last.startswith("rowsmith: failed: The worker of this run was lost")
         worker.kill()
         worker.wait()
 

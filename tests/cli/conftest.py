@@ -129,7 +129,7 @@ def start_up() -> Iterator[Callable[..., Up]]:
             )
         up = Up(process, data, output)
         started.append(up)
-        eventually(lambda: "Ctrl-C" in up.text or process.poll() is not None, within=60)
+        eventually(lambda: "Ctrl-C" in up.text or process.poll() is not None, within=240)  # longer on a busy machine
         assert process.poll() is None, up.text
         return up
 

@@ -8,7 +8,7 @@ import pytest
 from sqlalchemy import select
 
 from webapp import limits
-from webapp.accounts.models import Membership, Project, User, Workspace
+from webapp.access.models import Membership, Project, User, Workspace
 from webapp.accounts.services import sign_in
 from webapp.cli import setup
 from webapp.cli.datadir import CliError

@@ -45,6 +45,13 @@ def test_a_part_that_cannot_start_shows_the_end_of_its_log(supervisor):
     assert "no such table" in str(error.value)
 
 
+def test_a_part_that_cannot_start_shows_only_the_last_lines_of_its_log(supervisor):
+    with pytest.raises(CliError) as error:
+        supervisor.start(part("seq 1 40 >&2; exit 3", ready=lambda: False))
+    shown = [line.strip() for line in str(error.value).splitlines()]
+    assert [line for line in shown if line.isdigit()] == [str(number) for number in range(29, 41)]
+
+
 def test_a_part_that_never_becomes_ready_is_not_waited_for_for_ever(supervisor, monkeypatch):
     monkeypatch.setattr(limits, "PART_READY_SECONDS", 0.1)
     with pytest.raises(CliError, match="was not ready"):

@@ -85,6 +85,14 @@ def test_a_taken_port_is_one_sentence(tmp_path: Path):
     assert refused.stdout == ""
 
 
+def test_the_port_of_the_environment_is_used(tmp_path: Path):
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = str(taken.getsockname()[1])
+        refused = rowsmith("up", "--data-dir", str(tmp_path / "data"), ROWSMITH_PORT=port)
+    assert refused.returncode == 1
+    assert f"Port {port} of 127.0.0.1 cannot be used" in refused.stderr
+
+
 def test_an_address_of_another_machine_is_one_sentence(tmp_path: Path):
     refused = rowsmith("up", "--host", "203.0.113.7", "--data-dir", str(tmp_path / "data"))
     assert refused.returncode == 1
@@ -98,13 +106,15 @@ def test_an_address_of_another_machine_is_one_sentence(tmp_path: Path):
         ("SECRET_KEY", "short", "SECRET_KEY has 5 characters"),
         ("REDIS_URL", "unix:///nowhere/redis.sock", "REDIS_URL is set but nothing answers there"),
         ("DATABASE_URL", "oracle://x/y", "DATABASE_URL must begin with"),
+        ("ROWSMITH_PORT", "80000", "ROWSMITH_PORT: '80000' is not a port (0 to 65535)."),
         ("ROWSMITH_PROT", "80", "Did you mean `ROWSMITH_PORT`?"),
     ],
 )
 def test_a_wrong_setting_is_one_sentence_before_anything_starts(
     tmp_path: Path, name: str, value: str, says: str
 ):
-    refused = rowsmith("up", "--port", "0", "--data-dir", str(tmp_path / "data"), **{name: value})
+    port = [] if name == "ROWSMITH_PORT" else ["--port", "0"]
+    refused = rowsmith("up", *port, "--data-dir", str(tmp_path / "data"), **{name: value})
     assert refused.returncode == 1
     assert says in refused.stderr
     assert refused.stderr.count("\n") == 1
@@ -127,7 +137,7 @@ def test_a_new_sign_in_link_opens(up: Up):
     unknown = rowsmith("sign-in", "nobody@example.com", "--data-dir", str(up.data))
     assert (unknown.returncode, unknown.stderr) == (
         1,
-        "rowsmith: Nobody has the address nobody@example.com.\n",
+        "rowsmith: There is no user with the address nobody@example.com.\n",
     )
 
 

@@ -8,12 +8,14 @@ import threading
 import pytest
 
 from tests.conftest import SECRET_KEY, VAULT_KEY
-from webapp.accounts import actors
+from webapp import app_vault
+from webapp.access import actors
 from webapp.cli import vault
 from webapp.cli.datadir import CliError, DataDir, Running
 from webapp.connections.models import Secret
 from webapp.connections.services import secrets
 from webapp.extensions import db
+from webapp.security.vault import Vault
 
 
 @pytest.fixture
@@ -51,7 +53,7 @@ def test_a_running_process_reads_secrets_of_a_key_made_after_its_start(app, acme
     secrets.put(acme, "old", "before")
     run("rotate")
     assert value("old") == "before"
-    assert len(secrets.keys_in(folder / "keys.env")) == 2
+    assert len(app_vault.keys_in(folder / "keys.env")) == 2
 
 
 def test_no_secret_is_lost_while_keys_are_rotated_under_traffic(app, acme, run, capsys):
@@ -87,9 +89,9 @@ def test_after_the_older_keys_are_dropped_the_newest_alone_opens_everything(app,
     secrets.put(acme, "token", "kept")
     run("rotate")
     run("drop-old")
-    (key,) = secrets.keys_in(folder / "keys.env")
+    (key,) = app_vault.keys_in(folder / "keys.env")
     assert key != VAULT_KEY
-    assert secrets.Vault([key]).open(db.session.query(Secret).filter_by(name="token").one().sealed) == "kept"
+    assert Vault([key]).open(db.session.query(Secret).filter_by(name="token").one().sealed) == "kept"
     assert "SECRET_KEY=" in (folder / "keys.env").read_text()
 
 
@@ -103,4 +105,4 @@ def test_older_keys_stay_while_the_service_runs(run, settings, monkeypatch):
 def test_two_rotations_at_once_do_not_lose_a_key(run, folder):
     with vault._alone(DataDir(folder)), pytest.raises(CliError, match="being changed"):
         run("rotate")
-    assert secrets.keys_in(folder / "keys.env") == [VAULT_KEY]
+    assert app_vault.keys_in(folder / "keys.env") == [VAULT_KEY]

@@ -13,24 +13,23 @@ import pytest
 
 from tests.cli.conftest import rowsmith
 from tests.conftest import SECRET_KEY
-from webapp import ROOT
 from webapp.cli import bootstrap, vocab
 from webapp.cli.datadir import CliError
-from webapp.engine.data import build, vocabulary
+from webapp.engine.data import build, vocab_lock, vocabulary
+from webapp.paths import ROOT
 from webapp.row_templates.services import vocabularies
 
-PRESENT = vocabulary.locked().id
-REAL = vocabulary.REPOSITORY / "var" / "vocab" / f"{PRESENT}.arrow"
+PRESENT = vocab_lock.locked().id
+REAL = vocab_lock.REPOSITORY / "var" / "vocab" / f"{PRESENT}.arrow"
 
 
 @pytest.fixture
 def lock(tmp_path, monkeypatch):
     """Write a lock of this test's own; subprocesses go by the real one."""
     path = tmp_path / "vocab.lock"
-    real = json.loads(vocabulary.LOCK.read_text("utf-8"))
+    real = json.loads(vocab_lock.LOCK.read_text("utf-8"))
     del real["earlier"]
-    for module in (build, vocabulary):
-        monkeypatch.setattr(module, "LOCK", path)
+    monkeypatch.setattr(vocab_lock, "LOCK", path)
 
     def write(present: dict, *earlier: dict) -> None:
         told = [{**real, **one} for one in earlier]
@@ -137,7 +136,7 @@ def test_a_build_that_fails_stores_nothing_and_says_why(service, home, lock, tmp
 def test_a_build_that_is_another_vocabulary_than_it_says_is_refused(service, home, lock, tmp_path):
     lock({"id": "f" * 32}, {"id": "e" * 32})
     lying = program(tmp_path, f'cp {REAL} "$3/{"e" * 32}.arrow"')
-    with pytest.raises(vocabulary.VocabularyError, match=PRESENT):
+    with pytest.raises(vocab_lock.VocabularyError, match=PRESENT):
         vocab.rebuild("e" * 32, lambda *_: lying)
     assert vocabularies.stored() == {}
     assert list(home.iterdir()) == []
@@ -214,7 +213,7 @@ def test_pruning_removes_a_stored_one_that_nothing_pins(service, home, lock, cap
 
 
 def test_the_lock_names_every_vocabulary_once_with_extractors_as_they_were():
-    named = vocabulary.history()
+    named = vocab_lock.history()
     assert len({one.id for one in named}) == len(named)
     for one in named:
         assert one.source == build.source_of(one.extractor)
@@ -226,5 +225,5 @@ def test_a_build_in_another_process_with_another_hash_seed_gives_the_locked_id(t
     command = [sys.executable, "-m", "webapp.engine.data.build", str(tmp_path)]
     subprocess.run(command, env=environment, cwd=ROOT, check=True, capture_output=True)
     (made,) = tmp_path.iterdir()
-    assert made.name == f"{vocabulary.locked().id}.arrow"
-    assert vocabulary.load(made).id == vocabulary.locked().id
+    assert made.name == f"{vocab_lock.locked().id}.arrow"
+    assert vocabulary.load(made).id == vocab_lock.locked().id

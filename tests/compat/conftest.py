@@ -24,7 +24,7 @@ from tests.cast import Cast, Person
 from tests.served import served
 from webapp import limits
 from webapp.extensions import db, redis_client
-from webapp.operations.jobs_queue import waiting
+from webapp.work.jobs_queue import waiting
 
 HERE = Path(__file__).parent
 Run = Callable[..., str]

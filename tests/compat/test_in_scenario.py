@@ -14,7 +14,7 @@ from collections.abc import Iterator
 import pytest
 
 from tests.jobs.waiting import eventually
-from webapp import ROOT
+from webapp.paths import ROOT
 
 sys.path.insert(0, str(ROOT / "sdk" / "python" / "src"))
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from webapp.connectors.db2_errors import converted
-from webapp.connectors.shape import Column
+from webapp.connectors.db2.errors import convert_error
+from webapp.connectors.schema import Column
 
 ID = Column("id", "integer", "INTEGER", nullable=False, bits=32, key=True, unique=True)
 NAME = Column("name", "text", "VARCHAR(5)", max_length=5)
@@ -29,7 +29,7 @@ class Link:
             if words in text:
                 answer = answer(text) if callable(answer) else answer
                 if isinstance(answer, str):
-                    raise converted(answer)
+                    raise convert_error(answer)
                 if answer is not None:
                     return answer
         return None

@@ -9,8 +9,8 @@ import requests
 from pydantic import TypeAdapter
 
 from tests.fakes.echo_target import MB, EchoTarget
-from webapp.connectors import http_token
-from webapp.connectors.http_auth import Auth, authorised
+from webapp.connectors.http import tokens
+from webapp.connectors.http.authentication import Auth, send_authenticated
 from webapp.net.gate import Gate
 from webapp.net.session import Reply, Session, open_session
 
@@ -21,9 +21,9 @@ OPEN = ("127.0.0.0/8",)
 
 @pytest.fixture(autouse=True)
 def fresh() -> Iterator[None]:
-    http_token.tokens.clear()
+    tokens.tokens.clear()
     yield
-    http_token.tokens.clear()
+    tokens.tokens.clear()
 
 
 @pytest.fixture
@@ -40,7 +40,7 @@ def session() -> Iterator[Session]:
 
 def send(session: Session, auth, url: str, method: str = "POST") -> Reply:
     """Settings as JSON has them, or an auth object."""
-    wire = AUTH.validate_python(auth).on_wire(session) if isinstance(auth, dict) else auth
-    return authorised(
+    wire = AUTH.validate_python(auth).requests_auth(session) if isinstance(auth, dict) else auth
+    return send_authenticated(
         session, requests.Request(method, url, json={}, auth=wire), timeout_seconds=20, max_bytes=MB
     )

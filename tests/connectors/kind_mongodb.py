@@ -11,7 +11,7 @@ from typing import Any
 from tests.connectors.kinds import GATE, Kind, Table
 from tests.fakes.mongo_wire import MongoWire
 from webapp.connectors.base import Connector
-from webapp.connectors.mongodb import MongodbConnector
+from webapp.connectors.mongodb.connector import MongodbConnector
 
 TYPES = {
     "integer": ["long"], "decimal": ["decimal"], "float": ["double"], "boolean": ["bool"], "date": ["date"],

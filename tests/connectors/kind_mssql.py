@@ -10,7 +10,7 @@ from tests.connectors.kinds import GATE, SqlKind
 from tests.fakes.tds import Tds
 from tests.fakes.tds_sql import Database
 from webapp.connectors.base import Connector, Session
-from webapp.connectors.mssql import MssqlConnector
+from webapp.connectors.sqlserver.connector import MssqlConnector
 
 WRITER, READER = ("writer", "for this test only"), ("reader", "for this test only")
 

@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 from tests.connectors.kinds import GATE, SqlKind
 from tests.jobs.waiting import eventually
 from webapp.connectors.base import Connector, Session
-from webapp.connectors.mysql import MysqlConnector
+from webapp.connectors.mysql.connector import MysqlConnector
 
 URL = os.environ.get("TEST_MYSQL_URL", "mysql://root@127.0.0.1:3306")
 PASSWORD = "for this test only"  # of an account that lives as long as the test
@@ -40,12 +40,12 @@ class MysqlKind(SqlKind):
     def _connected() -> Any:
         import pymysql
 
-        way = MysqlConnector(MysqlConnector.Settings(connection_string=URL), GATE).way()
+        params = MysqlConnector(MysqlConnector.Settings(connection_string=URL), GATE).connect_options()
         return pymysql.connect(
-            host=way.host,
-            port=way.port,
-            user=way.username,
-            password=way.password,
+            host=params.host,
+            port=params.port,
+            user=params.username,
+            password=params.password,
             autocommit=True,
             connect_timeout=3,
             ssl_disabled=True,

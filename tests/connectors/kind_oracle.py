@@ -10,9 +10,9 @@ from typing import Any, ClassVar
 from tests.connectors.kinds import GATE, SqlKind
 from tests.fakes import h2
 from webapp.connectors.base import Connector, Stage
-from webapp.connectors.oracle import OracleConnector
-from webapp.connectors.oracle_session import OracleSession
-from webapp.connectors.stages import staged
+from webapp.connectors.oracle.connector import OracleConnector
+from webapp.connectors.oracle.session import OracleSession
+from webapp.connectors.verification import staged
 
 
 class InH2(OracleConnector):

@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 
 from tests.connectors.kinds import GATE, SqlKind
 from webapp.connectors.base import Connector, Session
-from webapp.connectors.postgresql import PostgresqlConnector
+from webapp.connectors.postgresql.connector import PostgresqlConnector
 
 URL = os.environ.get("TEST_POSTGRESQL_URL", "postgresql://postgres@127.0.0.1:5432/postgres")
 

@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 
 from tests.connectors.kinds import GATE, SqlKind
 from webapp.connectors.base import Connector
-from webapp.connectors.sqlite import SqliteConnector
+from webapp.connectors.sqlite.connector import SqliteConnector
 
 
 class SqliteKind(SqlKind):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from tests.connectors.kind_mysql import MysqlKind
 from tests.connectors.one_kind import only
 from tests.connectors.sending import target_of
-from webapp.connectors import mysql_catalog
+from webapp.connectors.mysql import catalog as mysql_catalog
 
 MYSQL = mysql_catalog.server("8.0.36")
 

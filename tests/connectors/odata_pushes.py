@@ -10,16 +10,16 @@ import pytest
 
 from tests.connectors.odata_documents import V2
 from tests.fakes.echo_target import EchoTarget
-from webapp.connectors.base import Writing
-from webapp.connectors.channel import LOCATION, Rows
-from webapp.connectors.odata import OdataConnector, OdataSettings
+from webapp.connectors.base import WriteSpec
+from webapp.connectors.http.channel import LOCATION, Rows
+from webapp.connectors.odata.connector import OdataConnector, OdataSettings
 from webapp.net.gate import Gate
 
 GATE = Gate(["127.0.0.0/8"])
 SECRET = "s3cret-token"
 
 
-class Hand:
+class SendControl:
     """Whoever holds the push: says stop after so many requests."""
 
     def __init__(self, stop_after: int | None = None) -> None:
@@ -58,18 +58,18 @@ def rows(values: list[dict], first: int = 1) -> Rows:
     return Rows(batch, list(numbers), [f"push-{number}" for number in numbers])
 
 
-def writing(made: OdataConnector, names: list[str], entity: str = "OrderSet", **more) -> Writing:
+def writing(made: OdataConnector, names: list[str], entity: str = "OrderSet", **more) -> WriteSpec:
     with made.open() as channel:
         found = channel.entity(entity)
-    return Writing(found, tuple(found.column(name) for name in names if name != LOCATION), **more)
+    return WriteSpec(found, tuple(found.column(name) for name in names if name != LOCATION), **more)
 
 
 def push(
-    made: OdataConnector, count: int = 3, hand: Hand | None = None, stop_at_failure: bool = False, **more
+    made: OdataConnector, count: int = 3, hand: SendControl | None = None, stop_at_failure: bool = False, **more
 ):
     told = writing(made, ["Customer", "Total"], **more)
     with made.open() as channel:
-        sending = channel.sending(told, hand or Hand())
+        sending = channel.sending(told, hand or SendControl())
         values = [{"Customer": f"C{n}", "Total": n / 4} for n in range(1, count + 1)]
         found = []
         for start in range(0, count, sending.size):
@@ -82,6 +82,6 @@ def states(ended) -> Counter:
     return Counter((one.state, one.reason) for one in ended)
 
 
-def _shown(made: OdataConnector, told: Writing, row: dict) -> str:
+def _shown(made: OdataConnector, told: WriteSpec, row: dict) -> str:
     with made.open() as channel:
-        return channel.sending(told, Hand()).requests(rows([row]))[0]
+        return channel.sending(told, SendControl()).requests(rows([row]))[0]

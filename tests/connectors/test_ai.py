@@ -12,8 +12,8 @@ from tests.fakes.ai_server import AiServer
 from tests.fakes.echo_target import Answer, redirect
 from tests.net.ways import CLOSED, HERE, METADATA, Canary
 from webapp.connectors import KINDS
-from webapp.connectors.ai import AiConnector, AiSettings
-from webapp.connectors.ai_chat import FORMATS, AiChat, Prompt
+from webapp.connectors.ai.chat import FORMATS, AiChat, Prompt
+from webapp.connectors.ai.connector import AiConnector, AiSettings
 from webapp.connectors.base import ConnectorError
 from webapp.net import session as net
 from webapp.net.gate import Gate
@@ -56,7 +56,7 @@ def test_a_model_that_answers_is_verified_stage_by_stage(server):
     assert [(one.name, one.ok) for one in found] == [
         (name, True) for name in ("resolve", "connect", "auth", "permission", "sample")
     ]
-    assert found[-1].message == "small says: ready"
+    assert found[-1].message == "small answered: ready"
     assert found[-1].response["status"] == 200
     assert '"large"' in found[-1].response["body"]
 
@@ -64,7 +64,7 @@ def test_a_model_that_answers_is_verified_stage_by_stage(server):
 def test_an_unknown_model_is_told_with_those_there_are(server):
     *_, last = connector(server, model="smal").stages()
     assert (last.name, last.code) == ("permission", "no_model")
-    assert last.hint == "Did you mean `small`? There are small, large."
+    assert last.hint == "Did you mean `small`? Available models: small, large."
 
 
 def test_a_model_with_a_tag_is_known_by_its_plain_name():
@@ -76,19 +76,19 @@ def test_a_model_with_a_tag_is_known_by_its_plain_name():
 def test_a_wrong_key_fails_at_auth_and_is_not_repeated():
     with AiServer(key="sk-right") as server:
         made = connector(server, api_key="sk-wrong-key")
-        made.hush = lambda text: text.replace("sk-wrong-key", "********")
+        made.redact = lambda text: text.replace("sk-wrong-key", "********")
         *_, last = made.stages()
         assert (last.name, last.code) == ("auth", "auth_failed")
         assert "Incorrect API key" in last.message
         assert "sk-wrong-key" not in last.message
-        assert stages(server, api_key="sk-right")["sample"] == ("", "small says: ready")
+        assert stages(server, api_key="sk-right")["sample"] == ("", "small answered: ready")
         assert server.seen[-1].headers["authorization"] == "Bearer sk-right"
 
 
 def test_a_server_that_lists_no_models_is_asked_all_the_same(server):
     server.on("/v1/models", Answer(404, "no"))
     found = stages(server)
-    assert "not told" in found["permission"][1]
+    assert "does not list its models" in found["permission"][1]
     assert found["sample"][0] == ""
 
 
@@ -228,7 +228,7 @@ def test_what_is_no_chat_completion_is_told_with_its_beginning(server, what):
     server.quirks = [what]
     error = refused(server)
     assert error.reason == "bad_answer"
-    assert "It says:" in error.message
+    assert "Its message:" in error.message
     assert "base_url" in error.hint
 
 
@@ -268,7 +268,7 @@ def test_no_more_calls_than_the_cap_are_made_retries_included(server):
             channel.ask(PROMPT)
     assert (error.value.code, error.value.reason) == ("target_failed", "cap_reached")
     assert "3 calls (max_calls)" in error.value.message
-    assert "2,000 tokens sent, 200 answered" in error.value.message
+    assert "2,000 tokens sent, 200 received" in error.value.message
     assert len(server.asked) == 3
 
 

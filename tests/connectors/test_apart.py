@@ -20,18 +20,18 @@ from tests.cli.conftest import ROOT, descendants
 from tests.jobs.waiting import eventually
 from webapp import limits
 from webapp.config import LOCAL_NETWORKS
-from webapp.connectors import KINDS, apart
+from webapp.connectors import KINDS, driver_process
 from webapp.connectors.base import Connector, ConnectorError
 from webapp.net.gate import Gate
 
 SECRET = "canary-5d1e07"
 ASKS = """
 import sys
-from webapp.connectors import KINDS, apart
+from webapp.connectors import KINDS, driver_process
 from webapp.net.gate import Gate
 kind = KINDS["postgresql"]
 settings = kind.Settings(host="127.0.0.1", port=int(sys.argv[1]), username="u", password=sys.stdin.readline().strip())
-apart.stages(kind(settings, Gate(["127.0.0.0/8"])), 60)
+driver_process.stages(kind(settings, Gate(["127.0.0.0/8"])), 60)
 """
 
 
@@ -67,7 +67,7 @@ def on_file(folder: Path) -> Connector:
 
 def test_a_server_that_is_silent_fails_its_stage_when_the_time_is_up(silent):
     began = time.monotonic()
-    found = apart.stages(waiting_on(silent), 3.0)
+    found = driver_process.stages(waiting_on(silent), 3.0)
     assert time.monotonic() - began < 6
     assert [(one["name"], one["ok"], one["code"]) for one in found] == [
         ("resolve", True, ""), ("connect", True, ""), ("tls", False, "timeout"),
@@ -77,7 +77,7 @@ def test_a_server_that_is_silent_fails_its_stage_when_the_time_is_up(silent):
 def test_metadata_that_take_too_long_are_a_time_out(silent):
     before = descendants(os.getpid())
     with pytest.raises(ConnectorError) as late:
-        apart.metadata(waiting_on(silent), 2.0)
+        driver_process.metadata(waiting_on(silent), 2.0)
     assert late.value.code == "target_timeout"
     assert descendants(os.getpid()) == before
 
@@ -94,7 +94,7 @@ def test_the_service_own_secrets_are_not_in_the_childs_environment(silent, monke
     monkeypatch.setenv("VAULT_KEYS", SECRET)
     monkeypatch.setenv("DATABASE_URL", f"postgresql://{SECRET}@h/d")
     before = descendants(os.getpid())
-    asker = threading.Thread(target=apart.stages, args=(waiting_on(silent), 3.0))
+    asker = threading.Thread(target=driver_process.stages, args=(waiting_on(silent), 3.0))
     asker.start()
     (child,) = eventually(lambda: descendants(os.getpid()) - before)
     assert SECRET.encode() not in Path(f"/proc/{child}/environ").read_bytes()
@@ -118,7 +118,10 @@ def test_a_child_ends_by_itself_where_nobody_ends_it(silent):
         "secrets": {}, "document": None,
     }  # fmt: skip
     child = subprocess.Popen(
-        [sys.executable, "-m", "webapp.connectors.apart"], cwd=ROOT, stdin=subprocess.PIPE, stdout=subprocess.DEVNULL
+        [sys.executable, "-m", "webapp.connectors.driver_process"],
+        cwd=ROOT,
+        stdin=subprocess.PIPE,
+        stdout=subprocess.DEVNULL,
     )
     child.communicate(orjson.dumps(asked), timeout=30)
     assert child.returncode == -signal.SIGALRM
@@ -128,17 +131,17 @@ def test_what_a_driver_that_dies_had_said_counts(silent, monkeypatch):
     def killed(asked: bytes, seconds: float) -> tuple[bytes, bool]:
         return b'{"part":{"name":"resolve","ok":true,"ms":1}}\n{"part":{"na', False
 
-    monkeypatch.setattr(apart, "_carried_out", killed)
-    found = apart.stages(waiting_on(silent), 3.0)
+    monkeypatch.setattr(driver_process, "_carried_out", killed)
+    found = driver_process.stages(waiting_on(silent), 3.0)
     assert [(one["name"], one["ok"]) for one in found] == [("resolve", True), ("connect", False)]
     assert found[-1]["code"] == "driver_failed"
 
 
 def test_who_waits_too_long_for_a_turn_is_told_to_come_again(silent, monkeypatch):
-    monkeypatch.setattr(apart, "_turns", threading.BoundedSemaphore(1))
+    monkeypatch.setattr(driver_process, "_turns", threading.BoundedSemaphore(1))
     monkeypatch.setattr(limits, "APART_TURN_SECONDS", 0.05)
-    with apart._turns, pytest.raises(ConnectorError) as busy:
-        apart.metadata(waiting_on(silent), 2.0)
+    with driver_process._turns, pytest.raises(ConnectorError) as busy:
+        driver_process.metadata(waiting_on(silent), 2.0)
     assert (busy.value.reason, busy.value.transient) == ("busy", True)
 
 
@@ -147,7 +150,7 @@ def test_samples_are_the_rows_of_the_tables_that_are_there(tmp_path):
     made.executescript("create table pet(id integer primary key, name text)")
     made.executescript("insert into pet(name) values ('Rex'), (null)")
     made.close()
-    found = apart.samples(on_file(tmp_path), ["pet", "no such table"], 10, 20.0)
+    found = driver_process.samples(on_file(tmp_path), ["pet", "no such table"], 10, 20.0)
     assert {name: rows.to_pylist() for name, rows in found.items()} == {
         "pet": [{"id": 1, "name": "Rex"}, {"id": 2, "name": None}]
     }
@@ -155,7 +158,7 @@ def test_samples_are_the_rows_of_the_tables_that_are_there(tmp_path):
 
 def test_there_are_no_samples_where_there_is_no_way_to_the_target(silent):
     with pytest.raises(ConnectorError):
-        apart.samples(waiting_on(silent), ["pet"], 10, 2.0)
+        driver_process.samples(waiting_on(silent), ["pet"], 10, 2.0)
 
 
 def _alive(pid: int) -> bool:

@@ -10,7 +10,7 @@ import pytest
 from tests.connectors.kinds import Col, Table
 from tests.connectors.sending import deliver, target_of
 from tests.jobs.waiting import eventually
-from webapp.connectors.base import ConnectorError, Lost
+from webapp.connectors.base import ConnectionLost, ConnectorError
 
 ROWS = {"id": list(range(3_000)), "v": [f"text {row}" for row in range(3_000)]}
 CHUNK = pa.record_batch(ROWS)
@@ -22,10 +22,10 @@ def table(kind):
     return "kept"
 
 
-def settled(kind, proof):
+def commit_outcome(kind, commit_token):
     """What a new session says of a chunk."""
     with kind.connector().open() as later:
-        return later.settled(later.entity("kept"), proof)
+        return later.commit_outcome(later.entity("kept"), commit_token)
 
 
 @pytest.mark.needs("transactions")
@@ -71,7 +71,7 @@ def test_a_connection_cut_in_mid_chunk_is_lost_and_leaves_nothing(kind, session,
     target = target_of(session, table, ["id", "v"], **how)
     target.send(CHUNK.slice(0, 1_500))
     kind.cut(session)
-    with pytest.raises(Lost):
+    with pytest.raises(ConnectionLost):
         target.send(CHUNK.slice(1_500))
     target.rollback()
     assert kind.rows(table, "id") == []
@@ -81,18 +81,18 @@ def test_a_connection_cut_in_mid_chunk_is_lost_and_leaves_nothing(kind, session,
 def test_a_commit_on_a_cut_connection_is_lost_and_settled_as_not_done(kind, session, table):
     target = target_of(session, table, ["id", "v"])
     target.send(CHUNK)
-    proof = target.proof()
+    commit_token = target.commit_token()
     kind.cut(session)
-    with pytest.raises(Lost):
+    with pytest.raises(ConnectionLost):
         target.commit()
-    assert settled(kind, proof) is False
+    assert commit_outcome(kind, commit_token) is False
     assert kind.rows(table, "id") == []
 
 
 @pytest.mark.needs("cut")
 def test_looking_around_on_a_cut_connection_is_lost(kind, session, table):
     kind.cut(session)
-    with pytest.raises(Lost):
+    with pytest.raises(ConnectionLost):
         session.metadata()
 
 
@@ -100,21 +100,21 @@ def test_looking_around_on_a_cut_connection_is_lost(kind, session, table):
 def test_a_committed_chunk_is_settled_as_done(kind, session, table):
     target = target_of(session, table, ["id", "v"])
     target.send(CHUNK)
-    proof = target.proof()
-    assert proof
+    commit_token = target.commit_token()
+    assert commit_token
     target.commit()
-    assert settled(kind, proof) is True
+    assert commit_outcome(kind, commit_token) is True
     session.close()
-    assert settled(kind, proof) is True
+    assert commit_outcome(kind, commit_token) is True
 
 
 @pytest.mark.needs("transactions")
 def test_a_chunk_whose_session_ended_before_the_commit_is_settled_as_not_done(kind, session, table):
     target = target_of(session, table, ["id", "v"])
     target.send(CHUNK)
-    proof = target.proof()
+    commit_token = target.commit_token()
     session.close()
-    assert settled(kind, proof) is False
+    assert commit_outcome(kind, commit_token) is False
     assert kind.rows(table, "id") == []
 
 
@@ -122,8 +122,8 @@ def test_a_chunk_whose_session_ended_before_the_commit_is_settled_as_not_done(ki
 def test_settling_ends_a_session_that_still_holds_its_chunk_open(kind, session, table):
     target = target_of(session, table, ["id", "v"])
     target.send(CHUNK)
-    proof = target.proof()
-    assert settled(kind, proof) is False
+    commit_token = target.commit_token()
+    assert commit_outcome(kind, commit_token) is False
     with pytest.raises(ConnectorError):
         target.commit()
     assert kind.rows(table, "id") == []
@@ -133,10 +133,10 @@ def test_settling_ends_a_session_that_still_holds_its_chunk_open(kind, session, 
 def test_the_same_chunk_goes_through_after_it_was_settled_as_not_done(kind, session, table):
     target = target_of(session, table, ["id", "v"])
     target.send(CHUNK)
-    proof = target.proof()
+    commit_token = target.commit_token()
     session.close()
     with kind.connector().open() as later:
-        assert later.settled(later.entity(table), proof) is False
+        assert later.commit_outcome(later.entity(table), commit_token) is False
         assert deliver(later, table, ROWS).failures == []
     assert len(kind.rows(table, "id")) == 3_000
 
@@ -146,13 +146,13 @@ def test_a_chunk_in_which_every_row_was_refused_is_settled_without_doubt_or_not_
     deliver(session, table, {"id": [1], "v": ["a"]})
     target = target_of(session, table, ["id", "v"])
     target.send(pa.record_batch({"id": [1, 1], "v": ["b", "c"]}))
-    proof = target.proof()
+    commit_token = target.commit_token()
     target.commit()
-    assert settled(kind, proof) in (True, None)
+    assert commit_outcome(kind, commit_token) in (True, None)
 
 
 def test_a_proof_of_another_kind_settles_nothing(kind, session, table):
-    assert session.settled(session.entity(table), {}) is None
+    assert session.commit_outcome(session.entity(table), {}) is None
 
 
 @pytest.mark.needs("cut")

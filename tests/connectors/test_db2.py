@@ -9,17 +9,17 @@ import pytest
 
 from tests.connectors.db2_answers import ID, NAME, PREFIX, Link, said
 from tests.connectors.sending import reasons
-from webapp.connectors.base import ConnectorError, Lost, Writing
-from webapp.connectors.db2_errors import converted, refusal
-from webapp.connectors.db2_target import Db2Target
-from webapp.connectors.shape import Column, Entity, Relation
+from webapp.connectors.base import ConnectionLost, ConnectorError, WriteSpec
+from webapp.connectors.db2.errors import convert_error, row_rejection
+from webapp.connectors.db2.target import Db2Target
+from webapp.connectors.schema import Column, Entity, Relation
 
 TABLE = Entity("t", ("SHOP", "t"), (ID, NAME), keys=("id",))
 MOMENT = dt.datetime(2024, 1, 2, 3, 4, 5, 6)  # noqa: DTZ001
 
 
 def target_of(link, *columns, entity=TABLE, **how):
-    target = Db2Target(link, Writing(entity, columns, **how))
+    target = Db2Target(link, WriteSpec(entity, columns, **how))
     target.begin()
     return target
 
@@ -224,7 +224,7 @@ def test_missing_values_are_found_without_halving():
     ],
 )  # fmt: skip
 def test_errors_of_one_row_have_their_reasons(code, state, reason):
-    found = refusal(converted(said(code, state, "It is so.")), TABLE)
+    found = row_rejection(convert_error(said(code, state, "It is so.")), TABLE)
     assert (found.reason, found.native, found.message) == (reason, str(code), f"SQL{-code:04d}N It is so.")
 
 
@@ -241,8 +241,8 @@ def test_errors_of_one_row_have_their_reasons(code, state, reason):
     ],
 )  # fmt: skip
 def test_errors_of_everything_else_end_the_push(code, state, reason, transient):
-    error = converted(said(code, state, "x"))
-    assert (error.reason, error.transient, refusal(error, TABLE)) == (reason, transient, None)
+    error = convert_error(said(code, state, "x"))
+    assert (error.reason, error.transient, row_rejection(error, TABLE)) == (reason, transient, None)
     link = Link(("INSERT", said(code, state, "x")))
     with pytest.raises(ConnectorError) as caught:
         target_of(link, ID).send(pa.record_batch({"id": [1]}))
@@ -253,7 +253,7 @@ def test_errors_of_everything_else_end_the_push(code, state, reason, transient):
 @pytest.mark.parametrize("code", [-911, -913])
 def test_a_deadlock_and_a_lock_that_takes_too_long_are_told_apart(code, reason_code, reason):
     text = f'The current transaction has been rolled back ...  Reason code "{reason_code}".'
-    error = converted(said(code, "40001", text))
+    error = convert_error(said(code, "40001", text))
     assert (error.reason, error.transient) == (reason, True)
 
 
@@ -273,22 +273,22 @@ def test_a_deadlock_and_a_lock_that_takes_too_long_are_told_apart(code, reason_c
     ],
 )
 def test_a_connection_that_went_away_is_lost(text):
-    assert isinstance(converted(text), Lost)
+    assert isinstance(convert_error(text), ConnectionLost)
 
 
 def test_a_fault_of_encryption_is_told_as_such():
     text = said(
         -30081, "08001", 'Communication protocol being used: "SSL". Location "sqlccSSLSocketSetup" "414"'
     )
-    assert converted(text).reason == "tls_failed"
+    assert convert_error(text).reason == "tls_failed"
     assert (
-        converted(said(-20576, "08001", "a TLS connection could not be established")).reason == "tls_failed"
+        convert_error(said(-20576, "08001", "a TLS connection could not be established")).reason == "tls_failed"
     )
 
 
 def test_a_refusal_names_the_column_of_its_foreign_key():
     entity = Entity("T", ("SHOP", "T"), (ID, NAME), relations=(Relation("FK1", ("name",), "P", ("ID",)),))
-    error = converted(
+    error = convert_error(
         said(-530, "23503", 'The insert or update value of the FOREIGN KEY "SHOP.T.FK1" is not equal')
     )
-    assert refusal(error, entity).column == "name"
+    assert row_rejection(error, entity).column == "name"

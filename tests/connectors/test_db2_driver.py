@@ -9,17 +9,17 @@ from types import SimpleNamespace
 
 import pytest
 
-from tests.connectors import db2_ways
-from tests.connectors.db2_ways import CERTIFICATE, to
+from tests.connectors import db2_fixtures
+from tests.connectors.db2_fixtures import CERTIFICATE, to
 from tests.fakes.certificates import Authority
 from webapp import limits
-from webapp.connectors import db2_errors
-from webapp.connectors.base import ConnectorError, Lost
-from webapp.connectors.db2 import Db2Connector, dsn
+from webapp.connectors.base import ConnectionLost, ConnectorError
+from webapp.connectors.db2 import errors as db2_errors
+from webapp.connectors.db2.connector import Db2Connector, dsn
 from webapp.net.gate import Gate
 
-ibm_db = db2_ways.ibm_db
-server = db2_ways.server
+ibm_db = db2_fixtures.ibm_db
+server = db2_fixtures.server
 
 
 # --- Verification -------------------------------------------------------------------------------------------
@@ -116,7 +116,7 @@ def test_another_thread_ends_the_wait_for_the_server(ibm_db, link):
     def wait():
         try:
             link.run("SELECT")
-        except Lost as error:
+        except ConnectionLost as error:
             ended.append(error.reason)
 
     waiting = threading.Thread(target=wait)
@@ -163,10 +163,10 @@ def test_the_real_driver_is_found(real):
 
 
 def test_the_real_driver_says_in_time_that_nobody_answers(real, server):
-    said = dsn(to(server.getsockname()[1]).way(), "127.0.0.1", 1, None)
+    said = dsn(to(server.getsockname()[1]).connect_options(), "127.0.0.1", 1, None)
     with pytest.raises(Exception, match="SQL30081N") as caught:
         real.connect(said, "", "")
-    assert isinstance(db2_errors.converted(str(caught.value)), Lost)
+    assert isinstance(db2_errors.convert_error(str(caught.value)), ConnectionLost)
 
 
 @pytest.fixture

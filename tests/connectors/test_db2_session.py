@@ -6,10 +6,10 @@ import pyarrow as pa
 import pytest
 
 from tests.connectors.db2_answers import Link, said
-from webapp.connectors import db2_catalog
-from webapp.connectors.base import ConnectorError, Writing
-from webapp.connectors.db2_session import Db2Session
-from webapp.connectors.shape import Column, Relation
+from webapp.connectors.base import ConnectorError, WriteSpec
+from webapp.connectors.db2 import catalog as db2_catalog
+from webapp.connectors.db2.session import Db2Session
+from webapp.connectors.schema import Column, Relation
 
 ORDERS = ("SHOP", "T", "T", "Orders")
 COLUMNS = [
@@ -157,7 +157,7 @@ def test_rows_are_looked_for_and_sampled():
     session = session_of(link)
     table = session.entity("t")
     wanted = pa.record_batch({"ID": [1, 2, None]})
-    assert session.known(table, ["ID"], wanted).to_pylist() == [False, True, False]
+    assert session.contains(table, ["ID"], wanted).to_pylist() == [False, True, False]
     assert link.told[-1] == (
         'SELECT 0 AS n FROM SYSIBM.SYSDUMMY1 WHERE EXISTS (SELECT 1 FROM "SHOP"."T" WHERE "ID" = 1) UNION ALL '
         'SELECT 1 AS n FROM SYSIBM.SYSDUMMY1 WHERE EXISTS (SELECT 1 FROM "SHOP"."T" WHERE "ID" = 2)'
@@ -187,7 +187,7 @@ def test_a_connection_for_reading_writes_nothing():
     session = session_of(read_only=True)
     table = session.entity("T")
     with pytest.raises(ConnectorError) as caught:
-        session.target(Writing(table, table.fields[:1]))
+        session.target(WriteSpec(table, table.fields[:1]))
     assert caught.value.code == "read_only_connection"
 
 
@@ -197,21 +197,21 @@ def test_a_connection_for_reading_writes_nothing():
 def test_a_chunk_is_settled_by_keys_that_are_read_behind_a_lock():
     link = shop()
     session = session_of(link)
-    target = session.target(Writing(session.entity("T"), (session.entity("T").column("ID"),)))
+    target = session.target(WriteSpec(session.entity("T"), (session.entity("T").column("ID"),)))
     target.begin()
     target.send(pa.record_batch({"ID": [1, 2, 3]}))
-    proof = target.proof()
-    assert proof == {"keys": ["ID"], "rows": [["1"], ["2"], ["3"]]}
-    assert session.settled(target.writing.entity, proof) is False
+    commit_token = target.commit_token()
+    assert commit_token == {"keys": ["ID"], "rows": [["1"], ["2"], ["3"]]}
+    assert session.commit_outcome(target.writing.entity, commit_token) is False
     looked = [f'SELECT 1 FROM "SHOP"."T" WHERE "ID" = {one}' for one in (1, 2, 3)]
     assert link.told[-6:] == ["BEGIN", 'LOCK TABLE "SHOP"."T" IN SHARE MODE', *looked, "ROLLBACK"]
-    assert session_of(shop(('WHERE "ID" =', [(1,)]))).settled(target.writing.entity, proof) is True
-    assert session.settled(target.writing.entity, {}) is None
+    assert session_of(shop(('WHERE "ID" =', [(1,)]))).commit_outcome(target.writing.entity, commit_token) is True
+    assert session.commit_outcome(target.writing.entity, {}) is None
 
 
 def test_a_table_that_is_still_held_tells_nothing():
     held = said(-911, "40001", 'The current transaction has been rolled back.  Reason code "68".')
     session = session_of(shop(("LOCK TABLE", held)))
-    proof = {"keys": ["ID"], "rows": [["1"]]}
-    assert session.settled(session.entity("T"), proof) is None
+    commit_token = {"keys": ["ID"], "rows": [["1"]]}
+    assert session.commit_outcome(session.entity("T"), commit_token) is None
     assert session.link.told[-1] == "ROLLBACK"

@@ -11,7 +11,7 @@ from pydantic import ValidationError
 
 from tests.connectors import http_requests
 from tests.connectors.http_requests import AUTH, SECRET, send
-from webapp.connectors.http_auth import Auth
+from webapp.connectors.http.authentication import Auth
 from webapp.connectors.redaction import without
 
 fresh = http_requests.fresh

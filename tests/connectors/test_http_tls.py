@@ -7,7 +7,7 @@ from pydantic import ValidationError
 
 from tests.fakes.certificates import Authority
 from tests.fakes.echo_target import EchoTarget
-from webapp.connectors.rest import RestConnector, RestSettings
+from webapp.connectors.rest.connector import RestConnector, RestSettings
 from webapp.net.gate import Gate
 
 OPEN = ("127.0.0.0/8",)

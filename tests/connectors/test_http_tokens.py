@@ -17,8 +17,8 @@ from tests.fakes.certificates import Authority
 from tests.fakes.echo_target import Answer, EchoTarget, redirect
 from tests.fakes.oauth_server import OAuthServer
 from tests.net.ways import HERE, METADATA, Canary
-from webapp.connectors import http_token
 from webapp.connectors.base import ConnectorError
+from webapp.connectors.http import tokens
 from webapp.net.gate import Gate
 from webapp.net.session import NetError, Session, open_session
 
@@ -36,12 +36,12 @@ def oauth() -> Iterator[OAuthServer]:
 @pytest.fixture
 def clock(monkeypatch) -> list[float]:
     """The time that tokens live by, in a list of one."""
-    real, ahead = http_token.time.monotonic, [0.0]
+    real, ahead = tokens.time.monotonic, [0.0]
 
     class Clock:
         monotonic = staticmethod(lambda: real() + ahead[0])
 
-    monkeypatch.setattr(http_token, "time", Clock)
+    monkeypatch.setattr(tokens, "time", Clock)
     return ahead
 
 
@@ -103,7 +103,7 @@ def test_one_token_serves_many_requests_and_connections_with_the_same_settings(s
 )  # fmt: skip
 def test_a_token_is_kept_until_60_s_before_its_end(session, oauth, clock, expires_in, kept):
     oauth.expires_in = expires_in
-    auth = AUTH.validate_python(credentials(oauth)).on_wire(session)
+    auth = AUTH.validate_python(credentials(oauth)).requests_auth(session)
     send(session, auth, oauth.url("/guarded/1"))
     clock[0] = kept - 30
     send(session, auth, oauth.url("/guarded/1"))
@@ -148,13 +148,13 @@ def test_threads_that_wait_for_a_token_share_its_failure(oauth):
 
 def test_a_lying_expires_in_costs_one_refresh_and_no_row(session, oauth):
     oauth.uses = 5
-    auth = AUTH.validate_python(credentials(oauth)).on_wire(session)
+    auth = AUTH.validate_python(credentials(oauth)).requests_auth(session)
     assert [send(session, auth, oauth.url("/guarded/1")).status for _ in range(23)] == [201] * 23
     assert len(oauth.given) == 5
 
 
 def test_threads_refresh_once_when_all_get_a_401(session, oauth):
-    auth = AUTH.validate_python(credentials(oauth)).on_wire(session)
+    auth = AUTH.validate_python(credentials(oauth)).requests_auth(session)
     send(session, auth, oauth.url("/guarded/1"))
     oauth.revoke()
     statuses: list[int] = []
@@ -166,7 +166,7 @@ def test_a_target_that_refuses_every_token_is_told_and_the_token_endpoint_is_lef
     session, oauth, clock
 ):
     oauth.uses = 0
-    auth = AUTH.validate_python(credentials(oauth)).on_wire(session)
+    auth = AUTH.validate_python(credentials(oauth)).requests_auth(session)
     assert [send(session, auth, oauth.url("/guarded/1")).status for _ in range(10)] == [401] * 10
     assert len(oauth.given) == 2
     oauth.uses, clock[0] = None, 6.0
@@ -196,7 +196,7 @@ def test_rejected_credentials_are_explained(session, oauth):
 
 def test_a_wrong_place_of_the_credentials_is_explained(session, oauth):
     oauth.client_auth = "basic"
-    assert "some want basic" in failing(session, credentials(oauth), oauth.url("/guarded/1")).hint
+    assert "some servers require basic" in failing(session, credentials(oauth), oauth.url("/guarded/1")).hint
 
 
 def test_a_refused_scope_is_explained(session, oauth):
@@ -255,7 +255,7 @@ def test_a_failure_is_not_kept(session, oauth):
 
 
 def test_a_silent_token_endpoint_is_late(session, oauth, monkeypatch):
-    monkeypatch.setattr(http_token.limits, "TOKEN_SECONDS", 0.3)
+    monkeypatch.setattr(tokens.limits, "TOKEN_SECONDS", 0.3)
     oauth.on("/token", Answer(200, delay=60))
     failed = failing(session, credentials(oauth), oauth.url("/guarded/1"))
     assert (failed.reason, failed.transient) == ("timeout", True)
@@ -282,7 +282,7 @@ def test_no_token_url_leads_into_a_closed_network(host):
         except ValidationError:
             return
         with open_session(Gate()) as session:
-            failed = failing(session, auth.on_wire(session), "http://192.0.2.1/")
+            failed = failing(session, auth.requests_auth(session), "http://192.0.2.1/")
         assert failed.reason in ("not_allowed", "unresolved", "bad_url")
         assert canary.count == 0
     finally:

@@ -8,7 +8,7 @@ import pytest
 from tests.connectors.kinds import Col, Table
 from tests.connectors.sending import deliver
 from webapp.connectors.base import STAGES, ConnectorError
-from webapp.connectors.shape import Column
+from webapp.connectors.schema import Column
 
 
 def test_every_stage_of_a_verification_goes_well(kind):
@@ -147,8 +147,9 @@ def test_known_tells_which_combinations_are_there(kind, session):
     deliver(session, "pairs", {"a": [1, 2, 3], "b": ["x", "y'", None]})
     entity = session.entity("pairs")
     wanted = pa.record_batch({"a": [1, 1, 2, 3], "b": ["x", "y'", "y'", None]})
-    assert session.known(entity, ["a", "b"], wanted).to_pylist() == [True, False, True, False]
-    assert session.known(entity, ["a"], pa.record_batch({"a": ["2", "two", None]})).to_pylist() == [True, False, False]
+    assert session.contains(entity, ["a", "b"], wanted).to_pylist() == [True, False, True, False]
+    texts = pa.record_batch({"a": ["2", "two", None]})
+    assert session.contains(entity, ["a"], texts).to_pylist() == [True, False, False]
 
 
 def test_a_sample_has_every_column_and_no_more_rows_than_asked_for(kind, session):
@@ -223,9 +224,9 @@ def test_statements_for_people_do_what_sending_does(kind, session):
         batch = {**rows, "v": [f"{mode} it's \\ ü\n", None]}
         deliver(session, "sent", batch, mode=mode, **how)
         entity = session.entity("said")
-        from webapp.connectors.base import Writing
+        from webapp.connectors.base import WriteSpec
 
-        target = session.target(Writing(entity, entity.fields, mode, **how))
+        target = session.target(WriteSpec(entity, entity.fields, mode, **how))
         statements = target.statements(pa.record_batch(batch))
         assert len(statements) == 2
         for statement in statements:

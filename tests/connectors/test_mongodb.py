@@ -17,9 +17,9 @@ from tests.connectors.kinds import GATE, Col, Table
 from tests.connectors.one_kind import only
 from tests.connectors.sending import deliver, reasons
 from tests.jobs.waiting import eventually
-from webapp.connectors.base import ConnectorError, Lost, Writing
-from webapp.connectors.mongodb import MongodbConnector
-from webapp.connectors.shape import Column
+from webapp.connectors.base import ConnectionLost, ConnectorError, WriteSpec
+from webapp.connectors.mongodb.connector import MongodbConnector
+from webapp.connectors.schema import Column
 from webapp.net.gate import Gate
 
 IDS = [f"aaaaaaaaaaaa{row:012x}" for row in range(3_000)]
@@ -32,13 +32,13 @@ kind = only(MongodbKind)
 def target(session, table, columns, **how):
     entity = session.entity(table)
     fields = tuple(entity.column(name) or Column(name, "other", "") for name in columns)
-    return session.target(Writing(entity, fields, **how))
+    return session.target(WriteSpec(entity, fields, **how))
 
 
 def test_a_chunk_cut_off_on_its_way_is_there_once_after_it_was_sent_again(kind, session):
     session.create("kept", [], ())
     kind.server.after_writes = 1
-    with pytest.raises(Lost):
+    with pytest.raises(ConnectionLost):
         target(session, "kept", ["_id", "v"]).send(pa.record_batch(ROWS))
     assert len(kind.documents("kept")) == 3_000
     with kind.connector().open() as later:
@@ -240,10 +240,10 @@ def test_a_wait_is_ended_from_another_thread(kind, session):
             return not waiting.is_alive()
 
         eventually(stopped)
-    assert isinstance(outcome[0], Lost)
+    assert isinstance(outcome[0], ConnectionLost)
 
 
-# --- The way there ----------------------------------------------------------------------------------------------
+# --- Connecting
 
 
 def stage_of(connector):
@@ -312,9 +312,9 @@ def test_a_server_without_tls_is_told_at_its_stage(kind, monkeypatch):
     ],
 )
 def test_a_connection_string_is_read(text, tls):
-    way = MongodbConnector(MongodbConnector.Settings(connection_string=text), GATE).way()
-    assert (way.hosts, way.database) == ((("a.example", 27018), ("b.example", 27017)), "shop")
-    assert (way.username, way.password, way.tls, way.options) == ("u", "p@", tls, {"replicaSet": "rs"})
+    params = MongodbConnector(MongodbConnector.Settings(connection_string=text), GATE).connect_options()
+    assert (params.hosts, params.database) == ((("a.example", 27018), ("b.example", 27017)), "shop")
+    assert (params.username, params.password, params.tls, params.options) == ("u", "p@", tls, {"replicaSet": "rs"})
 
 
 @pytest.mark.parametrize(
@@ -331,7 +331,7 @@ def test_a_connection_string_is_read(text, tls):
 )
 def test_a_connection_string_that_leads_elsewhere_is_refused(text):
     with pytest.raises(ConnectorError) as caught:
-        MongodbConnector(MongodbConnector.Settings(connection_string=text), GATE).way()
+        MongodbConnector(MongodbConnector.Settings(connection_string=text), GATE).connect_options()
     assert caught.value.reason == "bad_settings"
     assert "p@ss" not in caught.value.message
 

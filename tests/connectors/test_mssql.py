@@ -15,10 +15,10 @@ from tests.connectors.kinds import GATE, Col, Table
 from tests.connectors.one_kind import only
 from tests.connectors.sending import deliver, reasons, target_of
 from tests.fakes.certificates import Authority
-from webapp.connectors.base import ConnectorError, Writing
-from webapp.connectors.mssql import MssqlConnector
-from webapp.connectors.mssql_target import MssqlTarget
-from webapp.connectors.shape import Column, Entity
+from webapp.connectors.base import ConnectorError, WriteSpec
+from webapp.connectors.schema import Column, Entity
+from webapp.connectors.sqlserver.connector import MssqlConnector
+from webapp.connectors.sqlserver.target import MssqlTarget
 from webapp.net.gate import Gate
 
 kind = only(MssqlKind)
@@ -70,7 +70,7 @@ def test_a_merge_casts_values_to_types_that_cut_nothing():
             self.asked.append(text)
             return ["r", "c0"], [(0, 1)]
 
-    target = MssqlTarget(Link(), Writing(entity, columns, "upsert", ("id",), ("id",)))
+    target = MssqlTarget(Link(), WriteSpec(entity, columns, "upsert", ("id",), ("id",)))
     target.begin()
     at = pa.array([dt.datetime(2024, 1, 31, 1, 2, 3)], pa.timestamp("us"))  # noqa: DTZ001
     target.send(pa.record_batch({"id": [1], "name": ["it's"], "at": at}))
@@ -125,7 +125,7 @@ def test_values_of_every_type_are_read_back(kind, session):
     }  # fmt: skip
 
 
-# --- The way there ----------------------------------------------------------------------------------------------
+# --- Connecting
 
 
 def stage_of(connector):
@@ -165,8 +165,8 @@ def test_nobody_listening_is_told_at_its_stage():
     ],
 )
 def test_a_connection_string_is_read(text):
-    way = MssqlConnector(MssqlConnector.Settings(connection_string=text), GATE).way()
-    assert way == ("db.example", 1444, "shop", "sa", "p@ss", "disable")
+    params = MssqlConnector(MssqlConnector.Settings(connection_string=text), GATE).connect_options()
+    assert params == ("db.example", 1444, "shop", "sa", "p@ss", "disable")
 
 
 @pytest.mark.parametrize(
@@ -182,20 +182,20 @@ def test_a_connection_string_is_read(text):
 )
 def test_a_string_that_promises_a_verified_certificate_keeps_its_word(more, tls):
     settings = MssqlConnector.Settings(connection_string=f"Server=db.example;{more}")
-    assert MssqlConnector(settings, GATE).way().tls == tls
+    assert MssqlConnector(settings, GATE).connect_options().tls == tls
 
 
 @pytest.mark.parametrize(
     ("text", "hint"),
     [
         ("mssql://h/shop?encrypted=no", "Did you mean encrypt?"),
-        ("Server=h;Encrypt=strict", "It takes yes or no. TDS 8.0 is not spoken here."),
-        ("Server=h;Integrated Security=SSPI", "There are server"),
+        ("Server=h;Encrypt=strict", "Use yes or no. TDS 8.0 is not supported."),
+        ("Server=h;Integrated Security=SSPI", "Supported options: server"),
     ],
 )
 def test_options_that_are_not_understood_are_refused_with_what_was_meant(text, hint):
     with pytest.raises(ConnectorError) as caught:
-        MssqlConnector(MssqlConnector.Settings(connection_string=text), GATE).way()
+        MssqlConnector(MssqlConnector.Settings(connection_string=text), GATE).connect_options()
     assert caught.value.reason == "bad_settings"
     assert caught.value.hint.startswith(hint)
 
@@ -229,7 +229,7 @@ def test_a_server_without_tls_is_told_where_it_is_wanted(kind):
 @pytest.mark.parametrize("text", ["mssql://u:p@ss@h:x/shop", "hello", "Server=host\\named", "Database=only"])
 def test_a_connection_string_that_leads_nowhere_is_refused(text):
     with pytest.raises(ConnectorError) as caught:
-        MssqlConnector(MssqlConnector.Settings(connection_string=text), GATE).way()
+        MssqlConnector(MssqlConnector.Settings(connection_string=text), GATE).connect_options()
     assert caught.value.reason == "bad_settings"
     assert "p@ss" not in caught.value.message
 

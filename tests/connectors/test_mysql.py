@@ -14,7 +14,7 @@ from tests.connectors.mysql_sessions import target_as_mysql
 from tests.connectors.sending import deliver, reasons, target_of
 from webapp import limits
 from webapp.connectors.base import ConnectorError
-from webapp.connectors.mysql import MysqlConnector
+from webapp.connectors.mysql.connector import MysqlConnector
 
 kind = mysql_sessions.kind
 REFUSED = [
@@ -155,7 +155,7 @@ def test_what_no_date_can_be_is_not_known(kind, session):
     kind.run("CREATE TABLE days (v DATE)")
     kind.run("INSERT INTO days VALUES ('2024-02-29')")
     wanted = pa.record_batch({"v": ["2024-02-30", "2024-02-29", "never", None]})
-    assert session.known(session.entity("days"), ["v"], wanted).to_pylist() == [False, True, False, False]
+    assert session.contains(session.entity("days"), ["v"], wanted).to_pylist() == [False, True, False, False]
 
 
 @pytest.mark.parametrize("columns", [["id"], ["v"]])

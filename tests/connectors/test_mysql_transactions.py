@@ -11,7 +11,7 @@ import pytest
 from tests.connectors import mysql_sessions
 from tests.connectors.mysql_sessions import target_as_mysql
 from tests.connectors.sending import deliver, reasons, target_of
-from webapp.connectors.base import ConnectorError, Lost
+from webapp.connectors.base import ConnectionLost, ConnectorError
 
 kind = mysql_sessions.kind
 
@@ -66,29 +66,29 @@ def test_a_chunk_whose_keys_the_server_counts_has_a_proof(kind, session):
     kind.run("CREATE TABLE counted (id INT AUTO_INCREMENT PRIMARY KEY, v INT)")
     target = target_of(session, "counted", ["v"])
     target.send(pa.record_batch({"v": [5, 5]}))
-    proof = target.proof()
+    commit_token = target.commit_token()
     target.commit()
     with kind.connector().open() as later:
-        assert later.settled(later.entity("counted"), proof) is True
+        assert later.commit_outcome(later.entity("counted"), commit_token) is True
 
 
 def test_a_chunk_that_nothing_tells_apart_has_no_proof(kind, session):
     kind.run("CREATE TABLE heap (v INT)")
     target = target_of(session, "heap", ["v"])
     target.send(pa.record_batch({"v": [5]}))
-    assert target.proof() == {}
+    assert target.commit_token() == {}
     target.rollback()
-    assert session.settled(session.entity("heap"), {}) is None
+    assert session.commit_outcome(session.entity("heap"), {}) is None
 
 
 def test_settling_kills_the_old_connection_before_it_answers(kind, session):
     kind.run("CREATE TABLE t (n INT PRIMARY KEY)")
     target = target_of(session, "t", ["n"])
     target.send(pa.record_batch({"n": range(100)}))
-    proof = target.proof()
+    commit_token = target.commit_token()
     with kind.connector().open() as later:
-        assert later.settled(later.entity("t"), proof) is False
-    with pytest.raises(Lost):
+        assert later.commit_outcome(later.entity("t"), commit_token) is False
+    with pytest.raises(ConnectionLost):
         target.commit()
     assert kind.rows("t", "n") == []
 
@@ -97,10 +97,10 @@ def test_settling_does_not_kill_a_connection_that_was_given_the_old_number(kind,
     kind.run("CREATE TABLE t (n INT PRIMARY KEY)")
     target = target_of(session, "t", ["n"])
     target.send(pa.record_batch({"n": [1]}))
-    proof = target.proof()
+    commit_token = target.commit_token()
     target.commit()
     with kind.connector().open() as later:
-        assert later.settled(later.entity("t"), {**proof, "from": ["root", "elsewhere:1"]}) is True
+        assert later.commit_outcome(later.entity("t"), {**commit_token, "from": ["root", "elsewhere:1"]}) is True
     assert session.sample(session.entity("t"), 1).num_rows == 1
 
 
@@ -108,7 +108,7 @@ def test_a_key_that_is_kept_otherwise_than_it_was_sent_is_no_proof(kind, session
     kind.run("CREATE TABLE rounded (v DECIMAL(9, 1) PRIMARY KEY)")
     target = target_of(session, "rounded", ["v"])
     assert target.send(pa.record_batch({"v": [Decimal("1.26")]})).failures == []
-    assert target.proof() == {}
+    assert target.commit_token() == {}
     target.rollback()
 
 
@@ -117,9 +117,9 @@ def test_a_chunk_of_which_nothing_went_through_is_settled_as_done(kind, session)
     deliver(session, "t", {"n": [1]})
     target = target_of(session, "t", ["n"])
     assert len(target.send(pa.record_batch({"n": [1, 1]})).failures) == 2
-    proof = target.proof()
+    commit_token = target.commit_token()
     with kind.connector().open() as later:
-        assert later.settled(later.entity("t"), proof) is True
+        assert later.commit_outcome(later.entity("t"), commit_token) is True
 
 
 def test_an_admins_statement_does_not_loosen_the_session(kind, session):

@@ -7,11 +7,11 @@ from pydantic import ValidationError
 
 from tests.connectors import odata_pushes
 from tests.connectors.odata_documents import V2
-from tests.connectors.odata_pushes import SECRET, Hand, _shown, connector, rows, states, writing
+from tests.connectors.odata_pushes import SECRET, SendControl, _shown, connector, rows, states, writing
 from tests.fakes.echo_target import Answer
 from tests.fakes.odata_rules import Csrf
 from webapp.connectors.base import ConnectorError
-from webapp.connectors.odata import OdataConnector, OdataSettings
+from webapp.connectors.odata.connector import OdataConnector, OdataSettings
 from webapp.net.gate import Gate
 
 target = odata_pushes.target
@@ -73,7 +73,7 @@ def test_rows_are_sent_by_known_columns_where_the_metadata_is_closed(target):
     made = connector(target, None)
     made.known = OdataConnector.read_document(V2)
     with made.open() as channel:
-        ended = channel.sending(told, Hand()).send(rows([{"Customer": "1", "Total": "2.5"}]))
+        ended = channel.sending(told, SendControl()).send(rows([{"Customer": "1", "Total": "2.5"}]))
     assert states(ended) == {("delivered", ""): 1}
     assert target.effects[0].json == {"Customer": "1", "Total": "2.5"}
 
@@ -119,7 +119,7 @@ def test_a_closed_address_is_not_reached(target):
     made.document = V2
     told = writing(made, ["Customer"])
     with made.open() as channel, pytest.raises(ConnectorError) as caught:
-        channel.sending(told, Hand()).send(rows([{"Customer": "1"}]))
+        channel.sending(told, SendControl()).send(rows([{"Customer": "1"}]))
     assert caught.value.code == "target_not_allowed"
     assert target.opened == 0
 
@@ -149,5 +149,5 @@ def test_a_read_only_connection_takes_no_rows(target):
     told = writing(made, ["Customer"])
     made.read_only = True
     with made.open() as channel, pytest.raises(ConnectorError) as caught:
-        channel.sending(told, Hand())
+        channel.sending(told, SendControl())
     assert caught.value.code == "read_only_connection"

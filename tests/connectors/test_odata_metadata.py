@@ -12,8 +12,8 @@ import pytest
 from tests.connectors.odata_documents import V2, V4
 from webapp import limits
 from webapp.connectors.base import ConnectorError
-from webapp.connectors.odata import OdataConnector
-from webapp.connectors.shape import Relation
+from webapp.connectors.odata.connector import OdataConnector
+from webapp.connectors.schema import Relation
 
 ROOT = Path(__file__).resolve().parents[2]
 BOMB = (

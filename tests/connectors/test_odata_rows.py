@@ -10,11 +10,11 @@ import pytest
 
 from tests.connectors import odata_pushes
 from tests.connectors.odata_documents import V2, V4
-from tests.connectors.odata_pushes import SECRET, Hand, _shown, connector, push, rows, states, writing
+from tests.connectors.odata_pushes import SECRET, SendControl, _shown, connector, push, rows, states, writing
 from tests.fakes.echo_target import Answer, Seen, busy, redirect
 from tests.fakes.odata_rules import Csrf
 from webapp.connectors.base import ConnectorError
-from webapp.connectors.channel import LOCATION
+from webapp.connectors.http.channel import LOCATION
 
 target = odata_pushes.target
 
@@ -61,7 +61,7 @@ def test_a_value_that_does_not_fit_is_not_sent_and_the_others_are(target):
     made = connector(target, csrf="off")
     told = writing(made, ["Customer", "Total"])
     with made.open() as channel:
-        ended = channel.sending(told, Hand()).send(
+        ended = channel.sending(told, SendControl()).send(
             rows([{"Customer": "1", "Total": "1"}, {"Customer": "2", "Total": "x"}])
         )
     assert [(one.state, one.reason) for one in ended] == [("delivered", ""), ("failed", "wrong_type")]
@@ -71,7 +71,7 @@ def test_a_value_that_does_not_fit_is_not_sent_and_the_others_are(target):
 
 def test_retries_wait_as_specified(target):
     target.on("/sap/OrderSet", Answer(503), busy(7), Answer(502), Answer(201))
-    hand = Hand()
+    hand = SendControl()
     (ended,) = push(connector(target, csrf="off"), 1, hand)
     assert (ended.state, ended.status_code, ended.attempts) == ("delivered", 201, 4)
     assert hand.waits[:3] == [1.0, 7.0, 4.0]
@@ -118,12 +118,12 @@ def test_where_nobody_listens_the_push_ends_and_no_row_fails(target):
     told = writing(made, ["Customer"])
     target.close()
     with made.open() as channel, pytest.raises(ConnectorError) as caught:
-        channel.sending(told, Hand()).send(rows([{"Customer": "1"}]))
+        channel.sending(told, SendControl()).send(rows([{"Customer": "1"}]))
     assert caught.value.reason == "refused"
 
 
 def test_a_hand_that_says_stop_leaves_the_rest_unbegun(target):
-    ended = push(connector(target, csrf="off"), 10, Hand(stop_after=4))
+    ended = push(connector(target, csrf="off"), 10, SendControl(stop_after=4))
     assert [one.index for one in ended] == list(range(len(ended)))
     assert len(target.effects) == len(ended) < 10
 
@@ -146,7 +146,7 @@ def test_cancel_cuts_what_is_under_way(target):
     told = writing(made, ["Customer"])
     found = []
     with made.open() as channel:
-        sending = channel.sending(told, Hand())
+        sending = channel.sending(told, SendControl())
         thread = threading.Thread(target=lambda: found.extend(sending.send(rows([{"Customer": "1"}]))))
         thread.start()
         assert arrived.wait(10)
@@ -158,7 +158,7 @@ def test_cancel_cuts_what_is_under_way(target):
 def test_no_secret_is_in_what_is_told(target):
     target.on("/sap/OrderSet", Answer(400, f"wrong token {SECRET}"))
     made = connector(target, csrf="off", auth={"type": "bearer", "token": SECRET})
-    made.hush = lambda text: text.replace(SECRET, "********")
+    made.redact = lambda text: text.replace(SECRET, "********")
     (ended,) = push(made, 1)
     assert ended.message == "wrong token ********"
     assert target.seen[0].headers["authorization"] == f"Bearer {SECRET}"
@@ -183,7 +183,7 @@ def test_an_update_goes_to_the_row_of_the_key(target, document, entity, method):
         assert text.startswith("MERGE /sap/CustomerSet('A') HTTP/1.1")
         return
     with made.open() as channel:
-        sending = channel.sending(told, Hand())
+        sending = channel.sending(told, SendControl())
         assert sending.repeatable
         target.on("/sap/Orders*", Answer(204), Answer(412))
         ended = sending.send(rows([{key: value, name: "new"}] * 2))
@@ -196,7 +196,7 @@ def test_an_update_by_anything_but_the_key_is_refused(target):
     made = connector(target)
     told = writing(made, ["Customer", "Total"], mode="update", key_columns=("Customer",))
     with made.open() as channel, pytest.raises(ConnectorError) as caught:
-        channel.sending(told, Hand())
+        channel.sending(told, SendControl())
     assert caught.value.reason == "unsupported"
 
 
@@ -205,7 +205,7 @@ def test_rows_are_deleted_by_key_with_an_etag_where_one_is_wanted(target):
     made = connector(target, csrf="off")
     told = writing(made, ["Number"], key_columns=("Number",))
     with made.open() as channel:
-        ended = channel.sending(told, Hand()).delete(rows([{"Number": "O'N"}, {"Number": "2"}]))
+        ended = channel.sending(told, SendControl()).delete(rows([{"Number": "O'N"}, {"Number": "2"}]))
     assert [(one.state, one.reason) for one in ended] == [("delivered", ""), ("failed", "missing_row")]
     assert target.seen[0].path == "/sap/OrderSet('O''N')"
     assert [one.headers.get("if-match") for one in target.seen] == [None, "*", None]
@@ -215,7 +215,7 @@ def test_a_captured_address_of_another_host_is_not_called(target):
     made = connector(target, csrf="off")
     told = writing(made, [LOCATION], key_columns=(LOCATION,))
     with made.open() as channel:
-        ended = channel.sending(told, Hand()).delete(
+        ended = channel.sending(told, SendControl()).delete(
             rows([{LOCATION: "https://evil.example/x"}, {LOCATION: target.url("/sap/OrderSet('1')")}])
         )
     assert [one.state for one in ended] == ["failed", "delivered"]
@@ -261,7 +261,7 @@ def test_a_batch_has_a_changeset_a_row_and_each_row_its_own_end(target):
 def test_rows_that_a_batch_left_undone_or_asks_for_again_are_sent_again_and_no_other(target):
     answers = [[201, 503, 201], [201, 201]]  # three of four; then the second and the fourth
     target.on("/sap/$batch", lambda seen: _batch_answer(seen, answers.pop(0)))
-    hand = Hand()
+    hand = SendControl()
     ended = push(connector(target, csrf="off", batch=True), 4, hand)
     assert states(ended) == {("delivered", ""): 4}
     assert re.findall(rb"X-Rowsmith-Row: (\d+)", target.seen[1].body) == [b"2", b"4"]

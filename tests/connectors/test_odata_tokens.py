@@ -8,7 +8,7 @@ from dataclasses import replace
 import pytest
 
 from tests.connectors import odata_pushes
-from tests.connectors.odata_pushes import Hand, connector, push, rows, states, writing
+from tests.connectors.odata_pushes import SendControl, connector, push, rows, states, writing
 from tests.fakes.echo_target import Answer, Seen
 from tests.fakes.oauth_server import OAuthServer
 from tests.fakes.odata_rules import Csrf
@@ -93,8 +93,8 @@ def test_csrf_off_asks_for_nothing(target):
 @pytest.mark.parametrize(
     ("quirk", "seen"),
     [
-        ({"tokens": False}, "No address gave a CSRF token"),
-        ({"cookies": False}, "no session cookie came with it"),
+        ({"tokens": False}, "No address issued a CSRF token"),
+        ({"cookies": False}, "without a session cookie that can be sent back"),
         ({"uses": 0}, "A fresh CSRF token was sent with its session cookie"),
     ],
     ids=str,
@@ -123,7 +123,7 @@ def test_a_cookie_for_https_alone_is_named_as_the_cause(target):
     target.on("/sap*", secure)
     with pytest.raises(ConnectorError) as caught:
         push(connector(target), 1)
-    assert "write https in service_url" in caught.value.message
+    assert "use https in service_url" in caught.value.message
 
 
 def test_a_refusal_for_the_token_after_rows_were_taken_is_the_rows_own(target):
@@ -131,7 +131,7 @@ def test_a_refusal_for_the_token_after_rows_were_taken_is_the_rows_own(target):
     target.on("/sap*", rule)
     told = writing(connector(target), ["Customer"])
     with connector(target).open() as channel:
-        sending = channel.sending(told, Hand())
+        sending = channel.sending(told, SendControl())
         assert states(sending.send(rows([{"Customer": "1"}]))) == {("delivered", ""): 1}
         rule.uses = 0
         (ended,) = sending.send(rows([{"Customer": "2"}]))
@@ -154,7 +154,7 @@ def test_the_service_being_away_while_the_token_is_fetched_is_retried_and_no_row
     away = [Answer(503), Answer(503)]
     target.on("/sap/", lambda seen: away.pop() if seen.method == "GET" and away else rule(seen))
     target.on("/sap/OrderSet", rule)
-    hand = Hand()
+    hand = SendControl()
     assert states(push(connector(target), 1, hand)) == {("delivered", ""): 1}
     assert hand.waits == [1.0, 2.0]
 

@@ -12,10 +12,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.connectors.odata_documents import V2, V4
-from webapp.connectors import odata_answers, odata_metadata, odata_scalars
-from webapp.connectors.odata_values import Shaper, service_of
-from webapp.connectors.scalars import Misfit
-from webapp.connectors.shape import Column
+from webapp.connectors.odata import metadata as odata_metadata
+from webapp.connectors.odata import responses as odata_responses
+from webapp.connectors.odata import values as odata_values
+from webapp.connectors.odata.values import Shaper, service_of
+from webapp.connectors.scalars import ConversionError
+from webapp.connectors.schema import Column
 
 ROOT = "https://erp.example.com/shop/"
 MOMENT = dt.datetime(2026, 1, 2, 3, 4, 5, 678_912, dt.UTC)
@@ -34,8 +36,8 @@ def body(version: str, **values):
     return json.loads(shaper(version).body(values).text(), parse_float=Decimal)
 
 
-def misfit(version: str, **values) -> Misfit:
-    with pytest.raises(Misfit) as caught:
+def misfit(version: str, **values) -> ConversionError:
+    with pytest.raises(ConversionError) as caught:
         shaper(version).body(values)
     return caught.value
 
@@ -192,7 +194,7 @@ def test_an_open_type_takes_any_name():
 
 
 def test_columns_alone_are_enough_where_the_metadata_cannot_be_read():
-    from webapp.connectors.odata import OdataConnector
+    from webapp.connectors.odata.connector import OdataConnector
 
     known = next(one for one in OdataConnector.read_document(V2).entities if one.name == "OrderSet")
     service = service_of(known, "v2")
@@ -230,7 +232,7 @@ def test_columns_alone_are_enough_where_the_metadata_cannot_be_read():
     ],
 )
 def test_literals_in_urls(version, edm, value, said):
-    assert odata_scalars.literal(value, edm, version) == said
+    assert odata_values.literal(value, edm, version) == said
 
 
 def test_a_key_of_several_parts_names_them_in_their_order():
@@ -239,7 +241,7 @@ def test_a_key_of_several_parts_names_them_in_their_order():
 
 
 def test_a_row_without_its_key_is_not_found():
-    with pytest.raises(Misfit):
+    with pytest.raises(ConversionError):
         shaper("v4").path({"ID": None})
 
 
@@ -279,13 +281,13 @@ def test_a_row_without_its_key_is_not_found():
     ids=["v2", "v4", "xml", "html", "text", "json"],
 )
 def test_errors_are_read_to_one_message(text, code, said, meaning):
-    found = odata_answers.fault(text.encode())
+    found = odata_responses.fault(text.encode())
     assert (found.code, found.message, found.meaning()) == (code, said, meaning)
 
 
 def test_a_bomb_in_an_error_is_not_opened():
     bomb = b'<!DOCTYPE a [<!ENTITY b "x">]><error><message>&b;</message></error>'
-    assert not odata_answers.fault(bomb).read
+    assert not odata_responses.fault(bomb).read
 
 
 @pytest.mark.parametrize(
@@ -305,28 +307,28 @@ def test_a_bomb_in_an_error_is_not_opened():
     ],
 )
 def test_keys_are_read_from_the_address_of_what_was_made(location, names, found):
-    assert odata_answers.key_of(location, names) == found
+    assert odata_responses.key_of(location, names) == found
 
 
 @given(st.text(max_size=30).filter(lambda text: text.isprintable()))
 def test_a_key_read_from_an_address_is_the_key_that_was_written(text):
     for version in ("v2", "v4"):
-        said = odata_scalars.literal(text, "Edm.String", version)
-        assert odata_answers.key_of(f"https://x/s/T({said})", ["k"]) == {"k": text}
+        said = odata_values.literal(text, "Edm.String", version)
+        assert odata_responses.key_of(f"https://x/s/T({said})", ["k"]) == {"k": text}
 
 
 @given(st.decimals(allow_nan=False, allow_infinity=False, places=3, min_value=-(10**9), max_value=10**9))
 def test_a_decimal_arrives_with_all_its_digits(value):
     column = Column("x", "decimal", "Edm.Decimal", precision=13, scale=3)
-    found = odata_scalars.checked(str(value), column)
-    assert Decimal(odata_scalars.as_json(found, "Edm.Decimal", "v2")) == value
-    assert Decimal(odata_scalars.as_json(found, "Edm.Decimal", "v4", strings=True)) == value
+    found = odata_values.checked(str(value), column)
+    assert Decimal(odata_values.as_json(found, "Edm.Decimal", "v2")) == value
+    assert Decimal(odata_values.as_json(found, "Edm.Decimal", "v4", strings=True)) == value
 
 
 @given(st.datetimes(min_value=EARLY, max_value=LATE))
 def test_a_date_of_v2_is_read_back_as_it_was_written(value):
-    said = odata_scalars.as_json(value, "Edm.DateTime", "v2")
-    told = odata_answers.values(json.dumps({"d": {"at": said}}).encode(), "v2")
+    said = odata_values.as_json(value, "Edm.DateTime", "v2")
+    told = odata_responses.values(json.dumps({"d": {"at": said}}).encode(), "v2")
     assert dt.datetime.fromisoformat(told["at"]) == value.replace(
         microsecond=value.microsecond // 1000 * 1000
     )

@@ -6,9 +6,9 @@ import json
 
 import pytest
 
-from webapp.connectors import openapi_document
 from webapp.connectors.base import ConnectorError
-from webapp.connectors.openapi import OpenapiConnector
+from webapp.connectors.openapi import document as openapi_document
+from webapp.connectors.openapi.connector import OpenapiConnector
 
 V3 = """
 openapi: 3.0.3
@@ -105,22 +105,22 @@ def test_an_array_of_rows_is_one_row_and_null_is_a_type_of_3_1():
 @pytest.mark.parametrize(
     ("document", "told"),
     [
-        (b"{", "no JSON"),
-        (b"a: [", "no YAML"),
+        (b"{", "not valid JSON"),
+        (b"a: [", "not valid YAML"),
         (b"- 1", "not an object"),
         (b'{"info": {}}', "neither openapi"),
         (b'{"openapi": "3.0.0", "paths": {"/a": {"$ref": "other.yaml#/a"}}}', ""),
         (
             b'{"openapi": "3.0.0", "paths": {"/a": {"post": {"requestBody": {"content": {"application/json": '
             b'{"schema": {"$ref": "other.yaml#/a"}}}}}}}}',
-            'refers to another one: "other.yaml#/a"',
+            'references another one: "other.yaml#/a"',
         ),
         (
             b'{"openapi": "3.0.0", "paths": {"/a": {"post": {"requestBody": {"content": {"application/json": '
             b'{"schema": {"$ref": "#/components/schemas/Gone"}}}}}}}}',
-            'nothing at "#/components/schemas/Gone"',
+            '"#/components/schemas/Gone" does not exist',
         ),
-        (b"!!python/object/apply:os.system [id]", "no YAML"),
+        (b"!!python/object/apply:os.system [id]", "not valid YAML"),
     ],
 )
 def test_what_cannot_be_read_is_one_clear_error(document, told):

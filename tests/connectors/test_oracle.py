@@ -14,11 +14,11 @@ from tests.connectors.one_kind import only
 from tests.connectors.sending import deliver, reasons, target_of
 from tests.fakes.certificates import Authority
 from tests.fakes.tns import Tns
-from webapp.connectors import oracle_catalog
-from webapp.connectors.base import ConnectorError, Lost
-from webapp.connectors.oracle import OracleConnector
-from webapp.connectors.oracle_errors import converted, failure
-from webapp.connectors.shape import Column
+from webapp.connectors.base import ConnectionLost, ConnectorError
+from webapp.connectors.oracle import catalog as oracle_catalog
+from webapp.connectors.oracle.connector import OracleConnector
+from webapp.connectors.oracle.errors import convert_error, failure
+from webapp.connectors.schema import Column
 from webapp.net.gate import Gate
 
 kind = only(OracleKind)
@@ -99,13 +99,13 @@ def test_a_chunk_is_settled_as_done_after_its_commit_only(kind, session):
     kind.make(Table("kept", {"id": Col(key=True, null=False)}))
     target = target_of(session, "kept", ["id"])
     target.send(pa.record_batch({"id": [1, 2, 3]}))
-    proof = target.proof()
+    commit_token = target.commit_token()
     target.rollback()
     entity = session.entity("kept")
-    assert session.settled(entity, proof) is False
+    assert session.commit_outcome(entity, commit_token) is False
     deliver(session, "kept", {"id": [1, 2, 3]})
-    assert session.settled(entity, proof) is True
-    assert session.settled(entity, {}) is None
+    assert session.commit_outcome(entity, commit_token) is True
+    assert session.commit_outcome(entity, {}) is None
 
 
 def test_a_table_made_of_columns_is_read_and_asked(kind, session):
@@ -119,7 +119,7 @@ def test_a_table_made_of_columns_is_read_and_asked(kind, session):
     deliver(session, "made", {"id": [2, 1], "v": ["b", "it's"]})
     entity = session.entity("made")
     assert [batch.to_pydict() for batch in session.keys(entity, ["id"])] == [{"id": [1, 2]}]
-    assert session.known(entity, ["v"], pa.record_batch({"v": ["it's", "x", None]})).to_pylist() == [
+    assert session.contains(entity, ["v"], pa.record_batch({"v": ["it's", "x", None]})).to_pylist() == [
         True,
         False,
         False,
@@ -197,7 +197,7 @@ def test_errors_of_one_row_name_its_column_and_others_end_the_push(monkeypatch):
         with pytest.raises(ConnectorError) as caught:
             failure(0, number, "x", table)
         assert caught.value.reason == reason
-    assert isinstance(converted(3113, "end-of-file"), Lost)
+    assert isinstance(convert_error(3113, "end-of-file"), ConnectionLost)
 
 
 @pytest.mark.parametrize(
@@ -209,8 +209,8 @@ def test_errors_of_one_row_name_its_column_and_others_end_the_push(monkeypatch):
     ],
 )
 def test_a_connection_string_is_read(text):
-    way = OracleConnector(OracleConnector.Settings(connection_string=text), GATE).way()
-    assert (way.host, way.port, way.service, way.username, way.password) == (
+    params = OracleConnector(OracleConnector.Settings(connection_string=text), GATE).connect_options()
+    assert (params.host, params.port, params.service, params.username, params.password) == (
         "db.example", 1522, "orders", "shop", "p@ss",
     )  # fmt: skip
 
@@ -218,7 +218,7 @@ def test_a_connection_string_is_read(text):
 def test_a_descriptor_that_could_lead_anywhere_is_refused():
     for text in ("(DESCRIPTION=(ADDRESS=(HOST=h)(PORT=1))(CONNECT_DATA=(SID=x)))", "h", "hello world"):
         with pytest.raises(ConnectorError) as caught:
-            OracleConnector(OracleConnector.Settings(connection_string=text), GATE).way()
+            OracleConnector(OracleConnector.Settings(connection_string=text), GATE).connect_options()
         assert caught.value.reason == "bad_settings"
 
 
@@ -308,5 +308,5 @@ def test_a_certificate_is_verified_as_the_mode_says(listens, tmp_path, name, tru
 
 def test_options_that_are_not_understood_are_refused_with_what_was_meant():
     with pytest.raises(ConnectorError) as caught:
-        OracleConnector(OracleConnector.Settings(connection_string="oracle://h/?servicename=x"), GATE).way()
+        OracleConnector(OracleConnector.Settings(connection_string="oracle://h/?servicename=x"), GATE).connect_options()
     assert (caught.value.reason, caught.value.hint) == ("bad_settings", "Did you mean service_name?")

@@ -13,9 +13,9 @@ from tests.connectors.kind_postgresql import URL, PostgresqlKind
 from tests.connectors.kinds import GATE
 from tests.connectors.one_kind import only
 from tests.connectors.sending import deliver, reasons, target_of
-from webapp.connectors.base import ConnectorError, Writing
-from webapp.connectors.postgresql import PostgresqlConnector
-from webapp.connectors.shape import Column
+from webapp.connectors.base import ConnectorError, WriteSpec
+from webapp.connectors.postgresql.connector import PostgresqlConnector
+from webapp.connectors.schema import Column
 
 kind = only(PostgresqlKind)
 
@@ -125,7 +125,7 @@ def test_an_identity_that_is_always_made_takes_values_all_the_same(kind, session
     deliver(session, "made", {"id": [7], "v": ["a"]})
     deliver(session, "made", {"id": [7, 8], "v": ["b", "c"]}, mode="upsert", key_columns=("id",), capture=("id",))
     entity = session.entity("made")
-    (statement,) = session.target(Writing(entity, entity.fields)).statements(pa.record_batch({"id": [9], "v": ["d"]}))
+    (statement,) = session.target(WriteSpec(entity, entity.fields)).statements(pa.record_batch({"id": [9], "v": ["d"]}))
     session.execute(statement)
     assert kind.rows("made") == [(7, "b"), (8, "c"), (9, "d")]
 
@@ -201,11 +201,11 @@ def test_a_deferred_constraint_refuses_the_commit_and_nothing_is_there(kind, ses
     kind.run("CREATE TABLE child (id int REFERENCES parent DEFERRABLE INITIALLY DEFERRED)")
     target = target_of(session, "child", ["id"])
     assert target.send(pa.record_batch({"id": [1]})).failures == []
-    proof = target.proof()
+    commit_token = target.commit_token()
     with pytest.raises(ConnectorError) as caught:
         target.commit()
     assert caught.value.reason == "deferred"
-    assert session.settled(session.entity("child"), proof) is False
+    assert session.commit_outcome(session.entity("child"), commit_token) is False
     target.begin()
     target.rollback()
     assert kind.rows("child") == []
@@ -241,8 +241,8 @@ def test_a_proof_that_this_server_knows_nothing_of_settles_nothing(kind, session
     kind.run("CREATE TABLE kept (id int)")
     entity = session.entity("kept")
     for xid in (2**62, 3):
-        assert session.settled(entity, {"xid": xid, "pid": 1, "started": ""}) in (None, True)
-    assert session.settled(entity, {"xid": 2**62, "pid": 1, "started": ""}) is None
+        assert session.commit_outcome(entity, {"xid": xid, "pid": 1, "started": ""}) in (None, True)
+    assert session.commit_outcome(entity, {"xid": 2**62, "pid": 1, "started": ""}) is None
 
 
 def test_without_the_right_to_end_the_old_session_nothing_is_settled(kind, session, monkeypatch):
@@ -251,7 +251,7 @@ def test_without_the_right_to_end_the_old_session_nothing_is_settled(kind, sessi
     target.send(pa.record_batch({"id": [1]}))
     with kind.stranger().open() as stranger:
         monkeypatch.setattr("webapp.limits.TARGET_SETTLE_SECONDS", 0.2)
-        assert stranger.settled(stranger.entity("kept"), target.proof()) is None
+        assert stranger.commit_outcome(stranger.entity("kept"), target.commit_token()) is None
     target.commit()
     assert kind.rows("kept") == [(1,)]
 
@@ -277,7 +277,7 @@ def test_hundreds_of_tables_take_five_queries(kind, session, monkeypatch):
 
 
 def test_queries_run_under_a_time_limit(kind, session, monkeypatch):
-    monkeypatch.setattr("webapp.connectors.postgresql_session.limits.TARGET_QUERY_SECONDS", 0.2)
+    monkeypatch.setattr("webapp.connectors.postgresql.session.limits.TARGET_QUERY_SECONDS", 0.2)
     with pytest.raises(ConnectorError) as caught:
         session.query("SELECT pg_sleep(30)", {}, 1)
     assert (caught.value.code, caught.value.reason) == ("target_timeout", "timeout")

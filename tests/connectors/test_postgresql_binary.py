@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 from tests.connectors.conftest import missing
 from tests.connectors.kind_postgresql import PostgresqlKind
 from tests.connectors.sending import deliver, reasons, target_of
-from webapp.connectors.postgresql_binary import CopyBinary
-from webapp.connectors.shape import Column
+from webapp.connectors.postgresql.copy import CopyBinary
+from webapp.connectors.schema import Column
 
 TEXTS = st.text(st.characters(exclude_characters="\0", exclude_categories=("Cs",)), max_size=40)
 TYPES = {

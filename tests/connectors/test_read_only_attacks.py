@@ -12,11 +12,11 @@ from tests.connectors.kinds import Col, Kind, Table
 from tests.jobs.waiting import eventually
 from webapp import limits
 from webapp.connections.services.access import limited
-from webapp.connectors import sql
 from webapp.connectors.base import ConnectorError, Session
 from webapp.connectors.reader_process import ReaderProcess
-from webapp.connectors.shape import Column, Entity
-from webapp.connectors.statement_session import StatementSession
+from webapp.connectors.schema import Column, Entity
+from webapp.connectors.sql import base as sql
+from webapp.connectors.sql.statements import StatementSession
 from webapp.engine.formats.sql_dialects import DIALECTS
 
 # Each leaves a read-only transaction where more than one statement is carried out.

@@ -13,7 +13,7 @@ from pydantic import ValidationError
 from tests.fakes.echo_target import MB, Answer, EchoTarget, busy, redirect
 from webapp import limits
 from webapp.connectors.base import ConnectorError
-from webapp.connectors.retry import Ended, Retry, attempt
+from webapp.connectors.http.retry import RequestOutcome, Retry, attempt
 from webapp.net.gate import Gate
 from webapp.net.session import NetError, Reply, Session, exchange, open_session
 
@@ -45,7 +45,7 @@ class Sender:
         request = requests.Request("POST", self.url, json={"a": 1})
         return exchange(self.session, request, timeout_seconds=self.policy.timeout_seconds, max_bytes=MB)
 
-    def ended(self, send: Callable[[], Reply] | None = None) -> Ended:
+    def ended(self, send: Callable[[], Reply] | None = None) -> RequestOutcome:
         return attempt(send or self.post, self.policy, wait=self.waits.append, may_go=self.may_go)
 
 

@@ -185,7 +185,7 @@ def test_tables_and_columns_of_any_name_are_written_to(kind, session, name):
     deliver(session, entity.name, {"id": [1], name: ["e"]}, mode="update", key_columns=("id",))
     assert kind.rows(name, "id", name) == [(1, "e"), (2, "c"), (3, "d")]
     assert session.sample(entity, 1).num_rows == 1
-    found = session.known(entity, [name], pa.record_batch({name: ["c", "nobody"]}))
+    found = session.contains(entity, [name], pa.record_batch({name: ["c", "nobody"]}))
     assert found.to_pylist() == [True, False]
 
 
@@ -202,7 +202,7 @@ def test_an_empty_table_can_be_looked_at(kind, session):
     entity = session.entity("none")
     assert session.sample(entity, 10).num_rows == 0
     assert sum(batch.num_rows for batch in session.keys(entity, ["id"])) == 0
-    assert session.known(entity, ["id"], pa.record_batch({"id": [1]})).to_pylist() == [False]
+    assert session.contains(entity, ["id"], pa.record_batch({"id": [1]})).to_pylist() == [False]
 
 
 @pytest.mark.needs("identity")

@@ -11,11 +11,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from webapp.connectors import sql
-from webapp.connectors.base import REASONS, ConnectorError, Writing
-from webapp.connectors.shape import Column, Entity
-from webapp.connectors.sieve import Pace, Refusal, sift
-from webapp.connectors.sql_values import fitted, hexed, of_objects, read
+from webapp.connectors.arrow_values import fitted, hexed, of_objects, read
+from webapp.connectors.base import REASONS, ConnectorError, WriteSpec
+from webapp.connectors.row_isolation import BatchSizer, RowRejection, isolate_bad_rows
+from webapp.connectors.schema import Column, Entity
+from webapp.connectors.sql import base as sql
 from webapp.engine.formats.sql_dialects import DIALECTS
 
 ID, NAME = Column("id", "integer", "bigint", nullable=False, key=True), Column("na me", "text", "text")
@@ -52,7 +52,7 @@ ROW = pa.record_batch({"id": [1], "na me": ["it's"]})
     ],
 )
 def test_statements_read_as_a_person_writes_them(dialect, mode, statement):
-    writing = Writing(TABLE, (ID, NAME), mode, key_columns=("id",))
+    writing = WriteSpec(TABLE, (ID, NAME), mode, key_columns=("id",))
     assert sql.statements(DIALECTS[dialect], writing, ROW) == [statement]
 
 
@@ -144,7 +144,7 @@ def test_what_does_not_fit_its_type_is_read_as_text():
     st.sampled_from(["line", "key", "nothing"]),
     st.sampled_from([None, (1, 7, 1), (4, 99, 20)]),
 )
-def test_the_sieve_takes_out_exactly_the_bad_rows_and_keeps_the_order(bad, hint, pace):
+def test_the_sieve_takes_out_exactly_the_bad_rows_and_keeps_the_order(bad, hint, batch_sizer):
     taken: list[int] = []
 
     def attempt(piece):
@@ -153,25 +153,25 @@ def test_the_sieve_takes_out_exactly_the_bad_rows_and_keeps_the_order(bad, hint,
             taken.extend(piece.tolist())
             return None
         at = int(places[0]) if hint == "line" else None
-        return Refusal("check", "no", at=at, bad=places[-1:] if hint == "key" else None)
+        return RowRejection("check", "no", at=at, bad=places[-1:] if hint == "key" else None)
 
-    failures = sift(np.arange(60), attempt, pace and Pace(*pace))
+    failures = isolate_bad_rows(np.arange(60), attempt, batch_sizer and BatchSizer(*batch_sizer))
     assert [failure.index for failure in failures] == sorted(bad)
     assert taken == [row for row in range(60) if row not in bad]
 
 
 def test_pieces_grow_while_rows_go_through_and_shrink_where_they_do_not():
-    pace = Pace(10, 1_000, 50)
-    assert pace.rows == 1_000
-    pace.stopped(100)
-    assert pace.rows == 100  # the square root of 2 * 50 * 100
-    pace.went(100)  # those before the bad row, again
-    pace.went(100)
-    assert pace.rows == 100
-    pace.went(300)
-    assert pace.rows == 200
+    batch_sizer = BatchSizer(10, 1_000, 50)
+    assert batch_sizer.rows == 1_000
+    batch_sizer.stopped(100)
+    assert batch_sizer.rows == 100  # the square root of 2 * 50 * 100
+    batch_sizer.went(100)  # those before the bad row, again
+    batch_sizer.went(100)
+    assert batch_sizer.rows == 100
+    batch_sizer.went(300)
+    assert batch_sizer.rows == 200
     for _ in range(20):
-        pace.stopped(0)
-    assert pace.rows == 10
-    pace.went(100_000)
-    assert pace.rows == 1_000
+        batch_sizer.stopped(0)
+    assert batch_sizer.rows == 10
+    batch_sizer.went(100_000)
+    assert batch_sizer.rows == 1_000

@@ -11,8 +11,8 @@ from pydantic import ValidationError
 from tests.connectors.kinds import GATE
 from tests.connectors.sending import deliver, reasons, target_of
 from webapp.connectors.base import ConnectorError
-from webapp.connectors.shape import Column
-from webapp.connectors.sqlite import SqliteConnector
+from webapp.connectors.schema import Column
+from webapp.connectors.sqlite.connector import SqliteConnector
 
 Settings = SqliteConnector.Settings
 
@@ -134,11 +134,11 @@ def test_a_deferred_foreign_key_refuses_the_commit(session):
     session.execute("CREATE TABLE c (id INT REFERENCES p DEFERRABLE INITIALLY DEFERRED)")
     target = target_of(session, "c", ["id"])
     assert target.send(pa.record_batch({"id": [1]})).failures == []
-    proof = target.proof()
+    commit_token = target.commit_token()
     with pytest.raises(ConnectorError) as caught:
         target.commit()
     assert caught.value.reason == "deferred"
-    assert session.settled(session.entity("c"), proof) is False
+    assert session.commit_outcome(session.entity("c"), commit_token) is False
 
 
 def test_tables_without_rowids_and_deleted_rows_are_settled_too(session):
@@ -149,20 +149,20 @@ def test_tables_without_rowids_and_deleted_rows_are_settled_too(session):
         for commit in (False, True):
             target = target_of(session, "w", ["a", "b"], key_columns=("a", "b"))
             assert getattr(target, action)(pa.record_batch({"a": ["x"], "b": [1]})).failures == []
-            proof = target.proof()
+            commit_token = target.commit_token()
             (target.commit if commit else target.rollback)()
-            assert session.settled(entity, proof) is commit
+            assert session.commit_outcome(entity, commit_token) is commit
 
 
 def test_a_row_of_the_same_number_written_by_another_is_no_proof(session, connector):
     session.create("t", [Column("v", "text", "")], [])
     target = target_of(session, "t", ["v"])
     target.send(pa.record_batch({"v": ["mine"]}))
-    proof = target.proof()
+    commit_token = target.commit_token()
     target.rollback()
     with connector.open() as other:
         deliver(other, "t", {"v": ["theirs"]})
-    assert session.settled(session.entity("t"), proof) is False
+    assert session.commit_outcome(session.entity("t"), commit_token) is False
 
 
 def test_a_file_that_somebody_else_writes_to_settles_nothing_yet(connector, session, monkeypatch):
@@ -170,7 +170,7 @@ def test_a_file_that_somebody_else_writes_to_settles_nothing_yet(connector, sess
     target = target_of(session, "t", ["v"])
     target.send(pa.record_batch({"v": ["a"]}))
     with connector.open(timeout=0.1) as other:
-        assert other.settled(other.entity("t"), target.proof()) is None
+        assert other.commit_outcome(other.entity("t"), target.commit_token()) is None
         with pytest.raises(ConnectorError) as caught:
             target_of(other, "t", ["v"])
         assert (caught.value.reason, caught.value.transient) == ("locked", True)

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import gc
 import os
+import resource
 import sqlite3
 import threading
 import time
@@ -12,8 +14,9 @@ from pathlib import Path
 import pytest
 
 from tests.connectors.kinds import GATE
+from webapp import limits
 from webapp.connectors.base import ConnectorError
-from webapp.connectors.sqlite import SqliteConnector
+from webapp.connectors.sqlite.connector import SqliteConnector
 
 
 def resident() -> int:
@@ -23,8 +26,11 @@ def resident() -> int:
 
 def readers() -> list[str]:
     """The processes of this one that carry out queries."""
-    pids = [pid for task in Path("/proc/self/task").iterdir() for pid in (task / "children").read_text().split()]
-    return [pid for pid in pids if b"sqlite_reader" in Path(f"/proc/{pid}/cmdline").read_bytes()]
+    pids: list[str] = []
+    for task in Path("/proc/self/task").iterdir():
+        with contextlib.suppress(FileNotFoundError):  # a thread that has just ended
+            pids += (task / "children").read_text().split()
+    return [pid for pid in pids if b"sqlite/reader.py" in Path(f"/proc/{pid}/cmdline").read_bytes()]
 
 
 @pytest.fixture
@@ -64,6 +70,8 @@ def refused(session, text) -> ConnectorError:
         "select file from pragma_database_list",
         "select * from pragma_hard_heap_limit(100000)",
         "select fts3_tokenizer('simple')",
+        "select * from sqlite_stmt",
+        "select sql from SQLITE_STMT where exists (select 1 from t)",
         "select load_extension('x')",
         "attach 'other.db' as o",
         "vacuum into '/tmp/rowsmith-attack.db'",
@@ -118,6 +126,32 @@ def test_queries_that_need_much_memory_end_without_taking_it_from_this_process(s
     assert "MB" in caught.value.message
     assert most[0] - before < 200 * 1024 * 1024
     assert readers() == []
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "select length(format('%.*c', 2000000000, 'x'))",
+        "select length(printf('%.2000000000c', 'x')) from t",
+        "select count(*) from t where printf('%.*c', 2000000000, name) = name",
+    ],
+)
+def test_one_function_does_not_run_to_the_time_limit_of_the_query(session, text, monkeypatch):
+    monkeypatch.setattr(limits, "SQLITE_STEP_SECONDS", 0.5)
+    before = resource.getrusage(resource.RUSAGE_CHILDREN).ru_utime
+    with pytest.raises(ConnectorError) as caught:
+        session.query(text, {}, 1)
+    assert (caught.value.code, caught.value.reason) == ("target_timeout", "timeout")
+    assert resource.getrusage(resource.RUSAGE_CHILDREN).ru_utime - before < 5
+    assert readers() == []
+
+
+def test_a_query_of_many_short_steps_may_take_longer_than_one_step(session, monkeypatch):
+    monkeypatch.setattr(limits, "SQLITE_STEP_SECONDS", 0.2)
+    many = "with recursive r(n) as (select 1 union all select n + 1 from r limit 3000000) select count(*) n from r"
+    before = resource.getrusage(resource.RUSAGE_CHILDREN).ru_utime
+    assert session.query(many, {}, 1).column(0).to_pylist() == [3_000_000]
+    assert resource.getrusage(resource.RUSAGE_CHILDREN).ru_utime - before > 0.2
 
 
 def test_values_and_rows_up_to_the_limits_are_read(session):

@@ -20,8 +20,8 @@ import pytest
 from tests.conftest import SECRET_KEY, VAULT_KEY, _database
 from tests.jobs.waiting import eventually
 from tests.s3.conftest import BUCKET, KEYS, Server
-from webapp import ROOT
 from webapp.extensions import make_redis
+from webapp.paths import ROOT
 
 sys.path.insert(0, str(ROOT / "sdk" / "python" / "src"))
 

@@ -13,9 +13,10 @@ from pathlib import Path
 import pytest
 import yaml
 
-from webapp import ROOT, limits
+from webapp import limits
 from webapp.config import PREFIX, Settings
-from webapp.config_faults import faults
+from webapp.config.faults import faults
+from webapp.paths import ROOT
 
 DEPLOY = ROOT / "deploy"
 UNITS = sorted((DEPLOY / "systemd").glob("*.service"))

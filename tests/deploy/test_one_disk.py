@@ -11,7 +11,7 @@ from webapp.connections.models import Connection
 from webapp.connections.services import access
 from webapp.errors import ApiError
 from webapp.extensions import db, redis_client
-from webapp.operations.demo import workspace
+from webapp.operations import demo_workspace
 from webapp.scenarios.models import Scenario
 
 SHOP = {"name": "Shop", "type": "sqlite", "settings": {"file": "shop.db"}}
@@ -54,7 +54,7 @@ def test_the_demo_leaves_its_database_out(shared_redis, tmp_path):
     with app.app_context():
         redis_client().flushdb()
         db.create_all()
-        assert workspace.ensure_demo().made
+        assert demo_workspace.ensure_demo().made
         assert db.session.scalars(select(Connection.id)).all() == []
         assert db.session.scalars(select(Scenario.id)).all()
     close_app(app)

@@ -17,8 +17,8 @@ import pytest
 from tests.conftest import SECRET_KEY, VAULT_KEY
 from tests.deploy.conftest import free_port, procfile
 from tests.jobs.waiting import eventually
-from webapp import ROOT
 from webapp.cli import assets
+from webapp.paths import ROOT
 
 OFFLINE = "the package registry cannot be reached"
 NEEDED = ("webapp", "jobs", "templates", "static", "docs", "sdk", "gunicorn.conf.py", "wsgi.py", "package.json",

@@ -8,7 +8,7 @@ from functools import cache
 from unicodedata import normalize
 
 from webapp.engine import groups
-from webapp.engine.block import Bound, Env
+from webapp.engine.blocks import BoundPlan, GenerationContext
 from webapp.engine.data import vocabulary
 from webapp.engine.plan import compile_plan
 from webapp.engine.spec import parse
@@ -40,16 +40,16 @@ TITLES = {
 }
 
 
-def made(*fields: dict, locale: str | None = None, seed: str = "agree", **overrides) -> Bound:
+def made(*fields: dict, locale: str | None = None, seed: str = "agree", **overrides) -> BoundPlan:
     plan = compile_plan(groups.assign(parse(list(fields), locale=locale)), vocabulary.default())
-    return Bound(plan, Env(seed, NOW), overrides)
+    return BoundPlan(plan, GenerationContext(seed, NOW), overrides)
 
 
 def of_types(*types: str) -> list[dict]:
     return [{"name": name, "type": name} for name in types]
 
 
-def rows(source: Bound, count: int, start: int = 0) -> list[dict]:
+def rows(source: BoundPlan, count: int, start: int = 0) -> list[dict]:
     """``count`` rows from ``start`` on."""
     names = source.schema.names
     found: list[dict] = []

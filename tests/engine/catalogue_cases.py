@@ -18,15 +18,15 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from webapp.engine import groups, masking, outside, text
-from webapp.engine.block import Block, Bound, Env
+from webapp.engine import external_values, groups, masking, text
+from webapp.engine.blocks import Block, BoundPlan, GenerationContext
 from webapp.engine.data import vocabulary
-from webapp.engine.fields import REGISTRY
-from webapp.engine.fields.base import FieldType
-from webapp.engine.kinship import Known, Library
 from webapp.engine.plan import compile_plan
-from webapp.engine.real import Real
+from webapp.engine.relations.related_plans import Library, RelatedTemplate
+from webapp.engine.source_data import SourceTable
 from webapp.engine.spec import parse
+from webapp.engine.types.base import FieldType
+from webapp.engine.types.registry import REGISTRY
 
 NOW = datetime(2026, 2, 28, 21, 5, 9, 120_000, tzinfo=UTC)
 
@@ -78,13 +78,13 @@ TOGETHER: dict[tuple[str, str], dict[str, Any]] = {
     ("aggregate", "function=any"): {"field": "open"},
     **{(kind, "default"): {"on_empty": "default", "column": "open"} for kind in _OUTSIDE},
     ("api_response", "default"): {"on_empty": "default", "extract": "$.open"},
-    **{("api_response", f"kind={kind}"): {"extract": f"$.{kind}"} for kind in outside.KINDS},
+    **{("api_response", f"kind={kind}"): {"extract": f"$.{kind}"} for kind in external_values.KINDS},
     ("ai", "kind=choice"): {"choices": ["gold", "tin"]},
     ("ai", "on_error=default"): {"default": "none"},
     ("ai", "default"): {"on_error": "default", "kind": "boolean"},
-    **{("db_response", f"kind={kind}"): {"column": kind} for kind in outside.KINDS},
-    **{("foreign_key", f"kind={kind}"): {"column": kind} for kind in outside.KINDS},
-    **{("dataset_column", f"kind={kind}"): {"column": kind} for kind in outside.KINDS},
+    **{("db_response", f"kind={kind}"): {"column": kind} for kind in external_values.KINDS},
+    **{("foreign_key", f"kind={kind}"): {"column": kind} for kind in external_values.KINDS},
+    **{("dataset_column", f"kind={kind}"): {"column": kind} for kind in external_values.KINDS},
     ("dataset_column", "mode=lookup"): {"key": "source", "key_column": "text"},
     ("dataset_column", "key"): {"mode": "lookup", "key": "source", "key_column": "text"},
     ("dataset_column", "key_column"): {"mode": "lookup", "key": "source"},
@@ -133,7 +133,7 @@ AROUND: dict[str, tuple[int, list[dict[str, Any]]]] = {
 """Rows and fields of the templates that relations reach."""
 OWN_ROWS = 2**45
 _KEYS = 5_000
-ANSWER = outside.Answer(
+ANSWER = external_values.Answer(
     pa.table(
         {
             "name": [f"Customer {number}" for number in range(_KEYS)],
@@ -151,8 +151,10 @@ ANSWER = outside.Answer(
     "a snapshot",
 )
 """What every question to a database is answered with."""
-FILED = outside.Answer(
-    pa.table({}), "a snapshot", taken=outside.Taken(Real(ANSWER.table, "a snapshot"), masking.Keys(0, {}), "a place")
+FILED = external_values.Answer(
+    pa.table({}),
+    "a snapshot",
+    taken=external_values.ReadSource(SourceTable(ANSWER.table, "a snapshot"), masking.Keys(0, {}), "a place"),
 )
 """What every question for a file is answered with."""
 _PATHS = ("/customers/lost", "/customers/open", "/customers/paid")
@@ -160,7 +162,7 @@ _BODIES = [
     json.dumps({name: table[name][0].as_py() for name in table.column_names}, default=str)
     for table in (ANSWER.table.slice(number) for number in range(len(_PATHS)))
 ]
-CALLED = outside.Answer(
+CALLED = external_values.Answer(
     pa.table({"body": _BODIES, "trouble": [""] * len(_PATHS)}),
     "a snapshot",
     pa.array(_PATHS),
@@ -178,16 +180,16 @@ _PROMPTS = [f"{front} {word}?" for front in ("What becomes of", "Who is") for wo
 _SETS = [(prompt, "conformance", *row) for prompt in _PROMPTS for row in [(), *((str(n),) for n in range(300))]]
 
 
-def _prompted(question: outside.Question) -> outside.Answer:
+def _prompted(question: external_values.Question) -> external_values.Answer:
     """What a model answers to each prompt, and to each in the first rows, under the seed of `bound`."""
     choices = question["choices"] or _SAID[question["answer"]]
     said = {"\x1f".join(one): choices[place % len(choices)] for place, one in enumerate(_SETS)}
     keys = sorted(said)
     table = pa.table({"value": [said[key] for key in keys], "trouble": [""] * len(keys)})
-    return outside.Answer(table, "a snapshot", pa.array(keys), np.arange(len(keys) + 1))
+    return external_values.Answer(table, "a snapshot", pa.array(keys), np.arange(len(keys) + 1))
 
 
-def answer_to(question: outside.Question) -> outside.Answer:
+def answer_to(question: external_values.Question) -> external_values.Answer:
     """What a question to the outside is answered with."""
     if question.kind == "ai":
         return _prompted(question)
@@ -232,42 +234,43 @@ def _named(described: dict[str, Any], schema: dict[str, Any]) -> list[Any]:
     return values
 
 
-def bound(*fields: dict[str, Any], seed: str = "conformance") -> Bound:
+def bound(*fields: dict[str, Any], seed: str = "conformance") -> BoundPlan:
     """``fields`` and what they may read, bound to a fixed seed and now."""
     children = [field for field in fields if (field.get("options") or {}).get("within") == "parent"]
     beside = [other for field in fields for other in BESIDE.get(field["type"], ())] or OWNED[: len(children)]
     parsed = groups.assign(parse([*fields, SOURCE, *MORE, *beside]))
     plan = compile_plan(parsed, vocabulary.default(), library=library())
-    return Bound(plan.answered({one.question.key: answer_to(one.question) for one in plan.asks}), Env(seed, NOW))
+    answers = {one.question.key: answer_to(one.question) for one in plan.asks}
+    return BoundPlan(plan.answered(answers), GenerationContext(seed, NOW))
 
 
 @cache
 def library() -> Library:
     """The templates that relations reach."""
     known = {
-        name: Known(name, groups.assign(parse(fields, name=name)), rows, vocabulary.default())
+        name: RelatedTemplate(name, groups.assign(parse(fields, name=name)), rows, vocabulary.default())
         for name, (rows, fields) in AROUND.items()
     }
     return Library(known, "own", OWN_ROWS)
 
 
 @cache
-def made(kind: type[FieldType], label: str) -> Bound:
+def made(kind: type[FieldType], label: str) -> BoundPlan:
     """The bound template of one case."""
     return bound(next(case for case in cases(kind) if case.label == label).field())
 
 
-def column(source: Bound, rows: np.ndarray, name: str = "it") -> pa.Array:
+def column(source: BoundPlan, rows: np.ndarray, name: str = "it") -> pa.Array:
     """The column of any rows, in any order."""
     return Block(source, source.plan.layer, rows.astype(np.uint64)).column(name)
 
 
-def last_row(source: Bound) -> int | None:
+def last_row(source: BoundPlan) -> int | None:
     """How many rows the field has values for, where there is an end to them."""
     return source.plan.layer.columns["it"].type.rows_in(source.states["it"])
 
 
-def window(source: Bound, start: int, count: int) -> pa.Array:
+def window(source: BoundPlan, start: int, count: int) -> pa.Array:
     """The visible column of ``count`` rows from ``start`` on, decoded."""
     return text.decode(source.block(start, count)[0])
 

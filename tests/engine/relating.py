@@ -10,11 +10,11 @@ import numpy as np
 import pyarrow as pa
 
 from webapp.engine import groups, text
-from webapp.engine.block import Block, Bound, Env
+from webapp.engine.blocks import Block, BoundPlan, GenerationContext
 from webapp.engine.data import vocabulary
 from webapp.engine.errors import SpecError
-from webapp.engine.kinship import Known, Library
 from webapp.engine.plan import compile_plan
+from webapp.engine.relations.related_plans import Library, RelatedTemplate
 from webapp.engine.spec import TemplateSpec, parse
 from webapp.errors import Fault
 
@@ -41,17 +41,17 @@ class World:
         """What the template ``own`` sees of the others."""
         words = vocabulary.default()
         others = {
-            name: Known(name, self.spec(name), self._rows(name), words, name in self.stated)
+            name: RelatedTemplate(name, self.spec(name), self._rows(name), words, name in self.stated)
             for name in self.fields
             if name != own
         }
         return Library(others, own, self._rows(own), own in self.stated)
 
-    def bound(self, own: str, seed: str = "s", overrides: dict[str, Any] | None = None) -> Bound:
+    def bound(self, own: str, seed: str = "s", overrides: dict[str, Any] | None = None) -> BoundPlan:
         """One template of them, bound."""
-        return Bound(
+        return BoundPlan(
             compile_plan(self.spec(own), vocabulary.default(), library=self.library(own)),
-            Env(seed, NOW),
+            GenerationContext(seed, NOW),
             overrides,
         )
 
@@ -99,7 +99,7 @@ class World:
         return self.stated.get(name, self._quantity[name])
 
 
-def as_rows(source: Bound, columns: list[pa.Array]) -> list[dict[str, Any]]:
+def as_rows(source: BoundPlan, columns: list[pa.Array]) -> list[dict[str, Any]]:
     """Columns as rows."""
     decoded = [text.decode(column) for column in columns]
     for column, field in zip(decoded, source.schema, strict=True):

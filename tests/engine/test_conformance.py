@@ -21,9 +21,9 @@ import pytest
 from tests.engine.catalogue_cases import bound, cases, column, digests, last_row, made, window
 from webapp.engine import text
 from webapp.engine.errors import SpecError
-from webapp.engine.fields import REGISTRY, find, plain
-from webapp.engine.fields.base import FieldType
-from webapp.engine.fields.values import folded
+from webapp.engine.types.base import FieldType
+from webapp.engine.types.registry import REGISTRY, find, plain
+from webapp.engine.types.values import folded
 
 ROOT = Path(__file__).resolve().parents[2]
 ROWS = 700

@@ -12,13 +12,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.engine.test_cells import chi_square
-from webapp.engine import cells, distributions, fixed_point
+from tests.engine.test_random import chi_square
+from webapp.engine import distributions, fixed_point, random
 
 F = Fraction
 N = 100_000
-KEY = cells.key("seed", "distribution")
-RANDOM = cells.bits(KEY, np.arange(N, dtype=np.uint64))
+KEY = random.key("seed", "distribution")
+RANDOM = random.bits(KEY, np.arange(N, dtype=np.uint64))
 SCALE = 10**6
 """Units of a value, so that rounding does not show."""
 
@@ -101,7 +101,7 @@ def test_the_far_tail_is_there_in_ten_million_rows(name):
     beyond = 0
     for start in range(0, 10_000_000, 1_000_000):
         rows = np.arange(start, start + 1_000_000, dtype=np.uint64)
-        beyond += int((source.draw(cells.bits(KEY, rows)) > edge).sum())
+        beyond += int((source.draw(random.bits(KEY, rows)) > edge).sum())
     assert 1 <= beyond <= 30
 
 

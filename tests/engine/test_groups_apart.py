@@ -10,7 +10,7 @@ import pytest
 from tests.engine.agreeing import NOW, ROWS, TITLES, host, made, of_types, plain, rows
 from tests.engine.facts import tender
 from webapp.engine import groups
-from webapp.engine.block import Bound, Env
+from webapp.engine.blocks import BoundPlan, GenerationContext
 from webapp.engine.data import vocabulary
 from webapp.engine.errors import SpecError
 from webapp.engine.plan import compile_plan
@@ -104,7 +104,7 @@ def test_a_unique_currency_of_a_places_country_is_refused_with_advice():
         made(*of_types("country"), {"name": "c", "type": "currency_code", "group": "place", "unique": True})
     (fault,) = error.value.faults
     assert (fault.path, fault.code) == ("fields[1].unique", "not_unique")
-    assert "group of its own" in fault.hint
+    assert "separate group" in fault.hint
 
 
 # -- what joins later
@@ -120,7 +120,7 @@ def test_a_company_name_and_its_address_keep_their_values_when_others_join():
     )
     alone = [row["company_name"] for row in rows(made(name), 200)]
     unnamed = compile_plan(parse([name]), vocabulary.default())
-    assert [row["company_name"] for row in rows(Bound(unnamed, Env("agree", NOW)), 200)] == alone
+    assert [row["company_name"] for row in rows(BoundPlan(unnamed, GenerationContext("agree", NOW)), 200)] == alone
     assert [row["company_name"] for row in rows(made(name, address, site), 200)] == alone
     before = [row["company_email"] for row in rows(made(address), 200)]
     later = [with_id(of_types("company_name")[0], 7), with_id(of_types("name")[0], 8)]
@@ -139,7 +139,7 @@ def test_two_companies_that_name_no_group_are_two():
     plan = compile_plan(
         parse([*of_types("company_name"), {"name": "b", "type": "company_name"}]), vocabulary.default()
     )
-    found = rows(Bound(plan, Env("agree", NOW)), 500)
+    found = rows(BoundPlan(plan, GenerationContext("agree", NOW)), 500)
     assert sum(row["company_name"] == row["b"] for row in found) < 10
 
 

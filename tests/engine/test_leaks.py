@@ -10,42 +10,42 @@ import pyarrow as pa
 import pytest
 
 from webapp.engine import digests, leaks
-from webapp.engine.block import Bound, Env
+from webapp.engine.blocks import BoundPlan, GenerationContext
 from webapp.engine.data import vocabulary
 from webapp.engine.errors import SpecError
+from webapp.engine.external_values import Answer, ReadSource
 from webapp.engine.masking import Keys
-from webapp.engine.outside import Answer, Taken
 from webapp.engine.plan import compile_plan
-from webapp.engine.real import Real, SourceSpec
+from webapp.engine.source_data import SourceSpec, SourceTable
 from webapp.engine.spec import parse
 from webapp.errors import ApiError
 
 KEYS = Keys(1, {1: bytes(range(32))})
 SOURCE = SourceSpec(file="people.csv")
-ENV = Env("s", datetime(2026, 11, 22, tzinfo=UTC))
+ENV = GenerationContext("s", datetime(2026, 11, 22, tzinfo=UTC))
 
 
 @pytest.fixture
 def bound():
     """A template over some columns, bound to a request."""
 
-    def make(columns: dict[str, list[Any]], fields: list[dict[str, Any]]) -> Bound:
-        real = Real(pa.table(columns), "snapshot")
+    def make(columns: dict[str, list[Any]], fields: list[dict[str, Any]]) -> BoundPlan:
+        real = SourceTable(pa.table(columns), "snapshot")
         plan = compile_plan(parse(fields, source=SOURCE), vocabulary.default())
-        answer = Answer(pa.table({}), "snapshot", taken=Taken(real, KEYS, ""))
-        return Bound(plan.answered({SOURCE.question().key: answer}), ENV)
+        answer = Answer(pa.table({}), "snapshot", taken=ReadSource(real, KEYS, ""))
+        return BoundPlan(plan.answered({SOURCE.question().key: answer}), ENV)
 
     return make
 
 
-def sent(bound: Bound, count: int | None = None) -> dict[str, list[Any]]:
+def sent(bound: BoundPlan, count: int | None = None) -> dict[str, list[Any]]:
     taken = bound.plan.taken
     assert taken is not None
     columns = bound.block(0, taken.real.rows if count is None else count)
     return {name: column.to_pylist() for name, column in zip(bound.plan.layer.visible, columns, strict=True)}
 
 
-def instead(monkeypatch, bound: Bound, name: str, made: list[Any]) -> None:
+def instead(monkeypatch, bound: BoundPlan, name: str, made: list[Any]) -> None:
     """A masking that makes whatever it is told to."""
 
     class Broken:
@@ -69,8 +69,8 @@ PHONES = ["+49 170 1234567", "0049-151-7654321", "030 9876543"]
 @pytest.mark.parametrize(
     ("survivor", "how"),
     [
-        ("+49 170 1234567", "stands as it was"),
-        (" +49 170 1234567 ", "stands as it was"),
+        ("+49 170 1234567", "is unchanged"),
+        (" +49 170 1234567 ", "is unchanged"),
         ("+491701234567", "has the same digits"),
         ("call +49 170 1234567 now", "is part of"),
     ],
@@ -92,7 +92,7 @@ def test_a_survivor_of_any_form_stops_the_block_and_names_the_column(bound, monk
 def test_case_does_not_hide_a_survivor(bound, monkeypatch):
     made = bound({"name": ["Ann Lee"]}, [{"name": "name", "type": "name", "sensitive": True}])
     instead(monkeypatch, made, "name", ["ANN LEE"])
-    with pytest.raises(ApiError, match="stands as it was"):
+    with pytest.raises(ApiError, match="is unchanged"):
         sent(made)
 
 
@@ -111,7 +111,7 @@ def test_a_real_value_in_a_column_that_is_not_masked_is_a_survivor(bound):
     hidden = [fields[0], {**fields[1], "hidden": True}]
     assert len(sent(bound(columns, hidden))["email"]) == 2
     through = [*hidden, {"name": "shown", "type": "formula", "options": {"expression": "upper(note)"}}]
-    with pytest.raises(ApiError, match='stands in "shown"'):
+    with pytest.raises(ApiError, match='appears in "shown"'):
         sent(bound(columns, through))
     masked = [fields[0], {**fields[1], "masking": {"strategy": "redact"}}]
     assert sent(bound(columns, masked))["note"] == ["[redacted]", "[redacted]"]
@@ -125,7 +125,7 @@ def test_digits_inside_a_longer_number_are_chance_and_alone_are_not(bound):
     assert sent(bound({"id": ["12345"], "note": ["order 9912345000"]}, fields))["note"] == [
         "order 9912345000"
     ]
-    with pytest.raises(ApiError, match='stands in "note"'):
+    with pytest.raises(ApiError, match='appears in "note"'):
         sent(bound({"id": ["12345"], "note": ["customer 12345, urgent"]}, fields))
 
 
@@ -149,7 +149,7 @@ def test_a_real_value_in_another_row_stops_a_column_whose_values_cannot_be_real(
         [{"name": "name", "type": "name", "masking": {"strategy": "tokenize"}}],
     )
     instead(monkeypatch, made, "name", ["tok_" + "a" * 26, "ann lee"])
-    with pytest.raises(ApiError, match="stands in another row"):
+    with pytest.raises(ApiError, match="appears in another row"):
         sent(made)
 
 
@@ -190,7 +190,7 @@ def test_digests_of_more_values_than_are_kept_are_thinned_evenly():
     column = pa.chunked_array(
         [[f"value {n}" for n in range(at, at + 1_000)] for at in range(0, 20_000, 1_000)]
     )
-    real = Real(pa.table({"c": column}), "s")
+    real = SourceTable(pa.table({"c": column}), "s")
     found = digests._of_column(real, "c", digests.folded, 4_000)
     assert found.bits in (2, 3)
     assert found.sorted.size <= 8_192
@@ -203,7 +203,7 @@ def test_digests_of_more_values_than_are_kept_are_thinned_evenly():
 
 def test_rows_in_any_order_are_those_of_their_numbers():
     pieces = [[1, 2, 3], [4, 5]]
-    real = Real(pa.table({"n": pa.chunked_array(pieces)}), "s")
+    real = SourceTable(pa.table({"n": pa.chunked_array(pieces)}), "s")
     assert real.at("n", np.array([4, 0, 2], np.uint64)).to_pylist() == [5, 1, 3]
     assert real.at("n", np.array([2, 3], np.uint64)).to_pylist() == [3, 4]
     assert real.at("n", np.array([], np.uint64)).to_pylist() == []

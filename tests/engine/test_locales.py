@@ -5,9 +5,9 @@ from __future__ import annotations
 import phonenumbers
 import pytest
 
-from tests.engine.fields.made import bound, faults, table
+from tests.engine.types.made import bound, faults, table
 from webapp.engine.data import vocabulary
-from webapp.engine.fields import REGISTRY
+from webapp.engine.types.registry import REGISTRY
 
 WORDS = vocabulary.default()
 LOCALES = WORDS.locales

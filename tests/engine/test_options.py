@@ -12,8 +12,8 @@ import pytest
 
 from tests.engine.catalogue_cases import REQUIRED, TOGETHER, _named, bound, window
 from webapp.engine.errors import SpecError
-from webapp.engine.fields import REGISTRY
-from webapp.engine.fields.base import FieldType
+from webapp.engine.types.base import FieldType
+from webapp.engine.types.registry import REGISTRY
 
 every_type = pytest.mark.parametrize("kind", REGISTRY, ids=lambda kind: kind.name)
 
@@ -75,7 +75,7 @@ CHOSEN: dict[tuple[str, str], Any] = {
 ELSEWHERE = {
     "uuid": {
         "primaryKey"
-    },  # rows are the same: it forbids blanks and fixed values (test_block.py, test_identity.py)
+    },  # rows are the same: it forbids blanks and fixed values (test_blocks.py, test_identity.py)
     "template": {
         "foreign_key",
         "max_depth",

@@ -13,12 +13,12 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from webapp import limits
-from webapp.engine import cells, regex
-from webapp.engine.fields.values import folded
-from webapp.engine.regex_parser import parse
-from webapp.engine.regex_tree import Node
+from webapp.engine import random
+from webapp.engine.regex import patterns
+from webapp.engine.regex.parser import Node, parse
+from webapp.engine.types.values import folded
 
-KEY = cells.key("seed", "regex")
+KEY = random.key("seed", "regex")
 ROWS = np.arange(3000, dtype=np.uint64)
 
 EXPRESSIONS = [
@@ -49,16 +49,16 @@ each = pytest.mark.parametrize("source", EXPRESSIONS)
 
 
 def draw(source: str, rows: np.ndarray = ROWS) -> list[str]:
-    made = regex.compile_pattern(source).draw(KEY, rows)
+    made = patterns.compile_pattern(source).draw(KEY, rows)
     made.validate(full=True)
     return made.to_pylist()
 
 
 def unique(source: str, count: int = 3000, start: int = 0) -> list[str]:
-    pattern = regex.compile_pattern(source)
+    pattern = patterns.compile_pattern(source)
     assert pattern.refusal() is None
     rows = np.arange(start, start + count, dtype=np.uint64)
-    made = pattern.unrank(KEY, rows, cells.permutation(KEY, rows, pattern.space))
+    made = pattern.unrank(KEY, rows, random.permutation(KEY, rows, pattern.space))
     made.validate(full=True)
     return made.to_pylist()
 
@@ -68,7 +68,7 @@ def test_every_text_matches_its_expression(source):
     matches = re.compile(source)
     found = draw(source)
     assert [text for text in found if not matches.fullmatch(text)] == []
-    assert max(map(len, found)) <= regex.compile_pattern(source).longest
+    assert max(map(len, found)) <= patterns.compile_pattern(source).longest
 
 
 @each
@@ -82,7 +82,7 @@ def test_a_text_hangs_on_its_row_alone(source):
 
 @each
 def test_unique_texts_match_and_never_repeat(source):
-    pattern = regex.compile_pattern(source)
+    pattern = patterns.compile_pattern(source)
     if pattern.refusal() is not None:
         return
     count = min(pattern.space, 3000)
@@ -95,7 +95,7 @@ def test_unique_texts_match_and_never_repeat(source):
 def test_wide_texts_are_made_in_pieces_that_do_not_show():
     source = r"\w{300,400}"
     rows = np.arange(8192, dtype=np.uint64)
-    found = regex.compile_pattern(source).draw(KEY, rows)
+    found = patterns.compile_pattern(source).draw(KEY, rows)
     assert found.take([0, 4000, 8191]).to_pylist() == draw(source, rows[[0, 4000, 8191]])
 
 
@@ -106,7 +106,7 @@ def test_all_of_a_small_space_is_made():
 
 def test_a_space_beyond_64_bits_still_never_repeats():
     source = r"[a-z]{1,40}[0-9]{3,30}"
-    pattern = regex.compile_pattern(source)
+    pattern = patterns.compile_pattern(source)
     assert pattern.space == 2**62
     found = unique(source) + unique(source, 3000, 2**62 - 3000)
     assert len(set(found)) == 6000
@@ -168,14 +168,14 @@ def test_choices_are_even(source):
     ],
 )
 def test_what_cannot_be_made_is_refused_with_its_position(source, position):
-    with pytest.raises(regex.RegexError) as error:
-        regex.compile_pattern(source)
+    with pytest.raises(patterns.RegexError) as error:
+        patterns.compile_pattern(source)
     assert error.value.position == position
 
 
 def test_an_expression_that_is_too_long_is_refused():
-    with pytest.raises(regex.RegexError):
-        regex.compile_pattern("a" * (limits.MAX_PATTERN_CHARS + 1))
+    with pytest.raises(patterns.RegexError):
+        patterns.compile_pattern("a" * (limits.MAX_PATTERN_CHARS + 1))
 
 
 @pytest.mark.parametrize(
@@ -193,7 +193,7 @@ def test_an_expression_that_is_too_long_is_refused():
     ],
 )
 def test_what_may_come_about_twice_is_not_unique(source):
-    assert regex.compile_pattern(source).refusal()
+    assert patterns.compile_pattern(source).refusal()
 
 
 @pytest.mark.parametrize(
@@ -209,7 +209,7 @@ def test_what_may_come_about_twice_is_not_unique(source):
     ],
 )
 def test_the_space_counts_texts_that_differ_in_more_than_case_and_accents(source, space):
-    pattern = regex.compile_pattern(source)
+    pattern = patterns.compile_pattern(source)
     assert pattern.refusal() is None
     assert pattern.space == space
 
@@ -237,7 +237,7 @@ def test_any_expression_makes_texts_that_match(source):
 @given(PIECES)
 def test_what_is_called_unambiguous_is(source):
     tree: Node = parse(source)
-    pattern = regex.compile_pattern(source)
+    pattern = patterns.compile_pattern(source)
     assume(tree.count <= 3000)
     different = set(tree.texts())
     if pattern.refusal() is None:
@@ -256,8 +256,8 @@ def test_what_is_called_unambiguous_is(source):
 @given(st.text(st.sampled_from("ab01()[]{}|*+?^$.\\-,:<>=!iPdwsx "), max_size=12))
 def test_anything_typed_is_read_as_re_reads_it_or_refused(source):
     try:
-        pattern = regex.compile_pattern(source)
-    except regex.RegexError as refused:
+        pattern = patterns.compile_pattern(source)
+    except patterns.RegexError as refused:
         position = refused.position
     else:
         position = None

@@ -15,10 +15,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pytest
 
-from tests.engine.fields.made import NOW, bound
-from tests.engine.test_cells import chi_square
+from tests.engine.test_random import chi_square
+from tests.engine.types.made import NOW, bound
 from webapp.engine import text
-from webapp.engine.block import Bound
+from webapp.engine.blocks import BoundPlan
 
 N = 100_000
 TAIL_ROWS = 10_000_000
@@ -191,11 +191,11 @@ TIMES = {
 }
 
 
-def made(law: Law) -> Bound:
+def made(law: Law) -> BoundPlan:
     return bound([{"name": "x", "type": law.kind, "options": law.options}])
 
 
-def numbers(source: Bound, count: int, start: int = 0) -> np.ndarray:
+def numbers(source: BoundPlan, count: int, start: int = 0) -> np.ndarray:
     """``float64[count]``."""
     parts = []
     for row in range(start, start + count, 8192):

@@ -8,11 +8,11 @@ import pytest
 
 from tests.engine.catalogue_cases import REQUIRED, Case, bound, cases, window
 from webapp.engine import text
-from webapp.engine.block import Bound
+from webapp.engine.blocks import BoundPlan
 from webapp.engine.errors import SpecError
-from webapp.engine.fields import BY_NAME, REGISTRY
-from webapp.engine.fields.base import FieldType
-from webapp.engine.fields.values import folded
+from webapp.engine.types.base import FieldType
+from webapp.engine.types.registry import BY_NAME, REGISTRY
+from webapp.engine.types.values import folded
 
 PLAIN_ROWS, OTHER_ROWS = 200_000, 20_000
 WHOLE = 1_000_000
@@ -86,7 +86,7 @@ def compared(column: pa.Array) -> pa.Array:
     return pc.utf8_trim_whitespace(pc.replace_substring_regex(bare, r"\p{M}+", ""))
 
 
-def unique(case: Case, **common) -> Bound | None:
+def unique(case: Case, **common) -> BoundPlan | None:
     """The case made unique, or None where that is refused, which it is with advice."""
     try:
         return bound(case.field(unique=True, **common))
@@ -97,11 +97,11 @@ def unique(case: Case, **common) -> Bound | None:
         return None
 
 
-def space(source: Bound) -> int:
+def space(source: BoundPlan) -> int:
     return source.plan.layer.columns["it"].type.space_in(source.states["it"])
 
 
-def assert_unique(source: Bound, rows: int, label: str) -> None:
+def assert_unique(source: BoundPlan, rows: int, label: str) -> None:
     """``rows`` rows, or all there are, differ; one more than all is refused, wherever it starts."""
     size = space(source)
     count = min(size, rows)
@@ -168,7 +168,7 @@ def test_one_fixed_value_in_several_rows_is_not_unique(kind: type[FieldType]):
         return
     value = text.decode(window(source, 0, 1)).to_pylist()[0]
     fixed = value if isinstance(value, int | str | float | bool) else str(value)
-    again = Bound(source.plan, source.env, {"it": fixed})
+    again = BoundPlan(source.plan, source.env, {"it": fixed})
     again.check(0, 1)
     with pytest.raises(SpecError) as error:
         again.check(0, 2)

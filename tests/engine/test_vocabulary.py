@@ -10,11 +10,11 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pytest
 
-from webapp.engine.data import archive, build, vocabulary
+from webapp.engine.data import archive, build, vocab_lock, vocabulary
 from webapp.engine.data import extract_2 as extract
 from webapp.engine.data.extract import phones, postal, romanize
 from webapp.engine.data.extract.tools import word_list
-from webapp.engine.data.vocabulary import VocabularyError
+from webapp.engine.data.vocab_lock import VocabularyError
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -30,8 +30,7 @@ def small(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
     monkeypatch.setattr(extract, "WORDS", {"fruit": lambda: {"": ["fig", "plum"], "de_DE": ["Feige"]}})
     monkeypatch.setattr(extract, "TABLES", {"trees": lambda: pa.table({"name": ["oak"], "height": [30]})})
     lock = tmp_path / "vocab.lock"
-    for module in (build, vocabulary):
-        monkeypatch.setattr(module, "LOCK", lock)
+    monkeypatch.setattr(vocab_lock, "LOCK", lock)
     build.build(tmp_path / "first", relock=True)
     return tmp_path / "second"
 
@@ -43,14 +42,14 @@ def folded(word: str) -> str:
 
 
 def test_the_file_holds_what_the_lock_names(words):
-    lock = vocabulary.locked()
-    contents, metadata = archive.read(vocabulary.REPOSITORY / "var" / "vocab" / f"{lock.id}.arrow")
+    lock = vocab_lock.locked()
+    contents, metadata = archive.read(vocab_lock.REPOSITORY / "var" / "vocab" / f"{lock.id}.arrow")
     assert archive.digest(contents) == lock.id == words.id == metadata["id"]
     assert words.versions == lock.versions == build.versions()
 
 
 def test_a_build_that_is_not_the_locked_one_is_refused_by_name(small, monkeypatch):
-    wanted = vocabulary.locked().id
+    wanted = vocab_lock.locked().id
     monkeypatch.setitem(extract.WORDS, "fruit", lambda: {"": ["fig", "pear"]})
     with pytest.raises(VocabularyError) as error:
         build.build(small)
@@ -60,12 +59,12 @@ def test_a_build_that_is_not_the_locked_one_is_refused_by_name(small, monkeypatc
     assert wanted in str(error.value)
     assert "the extractor has changed" in str(error.value)
     assert not small.exists()
-    assert vocabulary.locked().id == wanted
+    assert vocab_lock.locked().id == wanted
 
 
 def test_a_refusal_names_the_libraries_that_moved(small, monkeypatch):
-    lock = json.loads(vocabulary.LOCK.read_text("utf-8"))
-    vocabulary.LOCK.write_text(
+    lock = json.loads(vocab_lock.LOCK.read_text("utf-8"))
+    vocab_lock.LOCK.write_text(
         json.dumps({"id": "0" * 32, "versions": {**lock["versions"], "faker": "1.0"}}), "utf-8"
     )
     with pytest.raises(VocabularyError, match=r"\(faker 1\.0 -> "):
@@ -75,13 +74,13 @@ def test_a_refusal_names_the_libraries_that_moved(small, monkeypatch):
 def test_relocking_makes_what_is_built_the_locked_one(small, monkeypatch):
     monkeypatch.setitem(extract.WORDS, "fruit", lambda: {"": ["fig", "pear"]})
     path = build.build(small, relock=True)
-    assert path.stem == vocabulary.locked().id
+    assert path.stem == vocab_lock.locked().id
     assert vocabulary.open_in(small).words("fruit").to_pylist() == ["fig", "pear"]
 
 
 def test_the_locked_vocabulary_is_built_where_it_is_missing(small):
     opened = vocabulary.open_in(small)
-    assert opened.id == vocabulary.locked().id
+    assert opened.id == vocab_lock.locked().id
     assert opened.table("trees").to_pylist() == [{"name": "oak", "height": 30}]
     assert opened.names() == {"fruit": ("", "de_DE"), "trees": ()}
 
@@ -118,9 +117,9 @@ def test_a_build_that_fails_half_way_leaves_nothing_behind(small, monkeypatch):
 
 
 def test_a_missing_lock_is_named(small):
-    vocabulary.LOCK.unlink()
+    vocab_lock.LOCK.unlink()
     with pytest.raises(VocabularyError, match=r"vocab\.lock is missing"):
-        vocabulary.locked()
+        vocab_lock.locked()
 
 
 def test_the_order_in_which_lists_are_declared_changes_no_byte(tmp_path):
@@ -252,16 +251,16 @@ def test_a_postal_pattern_is_spelled_out_in_heads_and_tails():
 
 
 def test_relocking_keeps_what_was_present_among_the_earlier_ones(small, monkeypatch):
-    before = vocabulary.locked()
+    before = vocab_lock.locked()
     monkeypatch.setitem(extract.WORDS, "fruit", lambda: {"": ["fig", "pear"]})
     build.build(small, relock=True)
     build.build(small, relock=True)  # the same again changes nothing
-    assert vocabulary.history() == [vocabulary.locked(), before]
-    assert vocabulary.lock_of(before.id) == before
+    assert vocab_lock.history() == [vocab_lock.locked(), before]
+    assert vocab_lock.lock_of(before.id) == before
 
 
 def test_an_earlier_one_is_built_by_its_id(small, monkeypatch):
-    before, words = vocabulary.locked(), extract.WORDS
+    before, words = vocab_lock.locked(), extract.WORDS
     monkeypatch.setattr(extract, "WORDS", {"fruit": lambda: {"": ["fig", "pear"]}})
     build.build(small, relock=True)
     monkeypatch.setattr(extract, "WORDS", words)
@@ -274,14 +273,14 @@ def test_an_id_that_the_lock_does_not_name_is_not_built(small):
 
 
 def test_an_extractor_that_built_an_earlier_one_may_not_change(small, monkeypatch):
-    before = vocabulary.LOCK.read_bytes()
+    before = vocab_lock.LOCK.read_bytes()
     monkeypatch.setitem(extract.WORDS, "fruit", lambda: {"": ["fig", "pear"]})
     monkeypatch.setattr(build, "source_of", lambda _name: "0" * 32)
     with pytest.raises(VocabularyError, match="into a copy of that package under another name"):
         build.build(small, relock=True)
-    assert vocabulary.LOCK.read_bytes() == before
+    assert vocab_lock.LOCK.read_bytes() == before
     build.build(small, relock=True, unreleased=True)
-    assert len(vocabulary.history()) == 1
+    assert len(vocab_lock.history()) == 1
 
 
 def test_an_extractor_that_is_not_there_is_named():
@@ -290,7 +289,7 @@ def test_an_extractor_that_is_not_there_is_named():
 
 
 def test_the_extractors_of_earlier_vocabularies_are_as_they_were():
-    present, *earlier = vocabulary.history()
+    present, *earlier = vocab_lock.history()
     assert earlier
     for lock in (present, *earlier):
         assert build.source_of(lock.extractor) == lock.source

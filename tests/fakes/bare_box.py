@@ -10,7 +10,7 @@ import tempfile
 import threading
 from pathlib import Path
 
-from jobs.sandbox import Box, Mode, Usage
+from jobs.sandbox import Mode, SandboxSpec, Usage
 
 # The kernel ends the program with this process, as the sandbox would; it says its pid where a test wants to know it.
 _BEGIN = """
@@ -31,7 +31,7 @@ class BareBoxed:
 
     stopped_by: str | None = None
 
-    def __init__(self, box: Box, output: int) -> None:
+    def __init__(self, box: SandboxSpec, output: int) -> None:
         self._home = tempfile.TemporaryDirectory()
         for entry in box.code.iterdir():
             (Path(self._home.name) / entry.name).write_bytes(entry.read_bytes())
@@ -76,5 +76,5 @@ class BareBoxed:
         self._home.cleanup()
 
 
-def start(box: Box, _mode: Mode, output: int) -> BareBoxed:
+def start(box: SandboxSpec, _mode: Mode, output: int) -> BareBoxed:
     return BareBoxed(box, output)

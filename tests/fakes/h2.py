@@ -19,8 +19,8 @@ from typing import Any
 
 from tests.jobs.waiting import eventually
 from webapp.connectors.base import ConnectorError
-from webapp.connectors.oracle_errors import converted
-from webapp.connectors.oracle_link import Answer
+from webapp.connectors.oracle.connection import Answer
+from webapp.connectors.oracle.errors import convert_error
 
 JAR = Path(os.environ.get("TEST_H2_JAR", "/usr/share/java/h2.jar"))
 _NUMBERS = {
@@ -114,7 +114,7 @@ class H2Link:
             said = str(error).partition("; SQL statement:")[0]
             state = error.sqlstate or "08006"
             number = _NUMBERS.get(state, 3113 if self._connection.closed else 900)
-            raise converted(number, said) from None
+            raise convert_error(number, said) from None
 
     def ask(self, text: str, values: Any = (), limit: int | None = None) -> tuple[list[str], list[Any]]:
         if "SYS_CONTEXT" in text:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from werkzeug.datastructures import MultiDict
 
+from webapp.builder.forms import draft, field_rows
 from webapp.engine.spec import parse
-from webapp.row_templates.forms import draft, field_rows
 
 FIELD = {
     "id": "fld_01HZZZZZZZZZZZZZZZZZZZZZZZ",

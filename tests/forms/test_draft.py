@@ -8,9 +8,9 @@ import pytest
 from werkzeug.datastructures import MultiDict
 
 from webapp.accounts.views.api_keys import ApiKeyIn
+from webapp.builder.forms import draft, field_rows
 from webapp.engine import guess
 from webapp.errors import Fault
-from webapp.row_templates.forms import draft, field_rows
 from webapp.row_templates.schemas import GenerateInput
 from webapp.web.forms import controls
 from webapp.web.forms.from_model import filled, label_of

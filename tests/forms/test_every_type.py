@@ -9,9 +9,9 @@ from flask import render_template
 
 from tests.forms.in_html import controls
 from webapp import ids
-from webapp.engine.fields import REGISTRY
+from webapp.builder.forms import draft, field_rows
 from webapp.engine.spec import CommonKeys
-from webapp.row_templates.forms import draft, field_rows
+from webapp.engine.types.registry import REGISTRY
 from webapp.web.forms.from_model import bound, form_class, inline, keys
 
 COMMON = {

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from werkzeug.datastructures import MultiDict
 
-from webapp.row_templates.forms import draft, field_rows
+from webapp.builder.forms import draft, field_rows
 
 FIELD = {"id": "fld_01HZZZZZZZZZZZZZZZZZZZZZZZ", "name": "email", "type": "email", "options": {}}
 

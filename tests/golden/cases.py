@@ -18,12 +18,12 @@ import orjson
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from webapp.engine import outside
-from webapp.engine.fields import REGISTRY
-from webapp.engine.fields.base import FieldType
-from webapp.engine.outside import Answer
+from webapp.engine import external_values
+from webapp.engine.external_values import Answer
+from webapp.engine.types.base import FieldType
+from webapp.engine.types.registry import REGISTRY
 from webapp.generation.services import rows
-from webapp.operations.demo import workspace
+from webapp.operations import demo_workspace
 from webapp.row_templates.schemas import GenerateInput
 from webapp.row_templates.services import compiled_plans
 
@@ -127,23 +127,23 @@ ORDERS: dict[str, Any] = {
     "description": "Money, dates and states. The order number is derived from two other fields.",
     "quantity": 100,
     "fields": [
-        workspace._field("id", "uuid"),
-        workspace._field("serial", "sequence", start=1, pad=6, hidden=True),
-        workspace._field("ordered_at", "datetime", min="-90d", max="now"),
-        workspace._field("order_number", "derived", value="{{ordered_at | date('YYYYMM')}}-{{serial}}"),
-        workspace._field("customer", "name"),
-        workspace._field("email", "email"),
-        workspace._field("product", "product_name"),
-        workspace._field("sku", "sku"),
-        workspace._field("quantity", "number", min=1, max=12),
-        workspace._field(
+        demo_workspace._field("id", "uuid"),
+        demo_workspace._field("serial", "sequence", start=1, pad=6, hidden=True),
+        demo_workspace._field("ordered_at", "datetime", min="-90d", max="now"),
+        demo_workspace._field("order_number", "derived", value="{{ordered_at | date('YYYYMM')}}-{{serial}}"),
+        demo_workspace._field("customer", "name"),
+        demo_workspace._field("email", "email"),
+        demo_workspace._field("product", "product_name"),
+        demo_workspace._field("sku", "sku"),
+        demo_workspace._field("quantity", "number", min=1, max=12),
+        demo_workspace._field(
             "unit_price", "number", min=3, max=900, decimals=2, distribution="lognormal", mean=60, stddev=55
         ),
-        workspace._field("currency", "enum", values=["EUR", "USD", "GBP"], weights=[5, 3, 2]),
-        workspace._field(
+        demo_workspace._field("currency", "enum", values=["EUR", "USD", "GBP"], weights=[5, 3, 2]),
+        demo_workspace._field(
             "status", "enum", values=["paid", "shipped", "open", "returned"], weights=[50, 30, 15, 5]
         ),
-        workspace._field("note", "sentences", count=1, percent_blank=80),
+        demo_workspace._field("note", "sentences", count=1, percent_blank=80),
     ],
 }
 
@@ -191,9 +191,9 @@ def digest(data: bytes, format: str) -> str:
 def templates() -> dict[str, dict[str, Any]]:
     """The whole templates, by the name of their file."""
     return {
-        "customers": workspace.CUSTOMERS,
+        "customers": demo_workspace.CUSTOMERS,
         "orders": ORDERS,
-        "documents": workspace.DOCUMENTS,
+        "documents": demo_workspace.DOCUMENTS,
         "awkward": AWKWARD,
     }
 
@@ -239,7 +239,7 @@ CALLED = Answer(
 PROMPTED = Answer(
     pa.table({"value": ["It stays.", "It goes.", "It turns blue."], "trouble": [""] * 3}),
     "a snapshot",
-    outside.keys_of(
+    external_values.keys_of(
         [
             pa.array([f"What becomes of {letter}?" for letter in "abc"]),
             pa.array(["golden"] * 3),

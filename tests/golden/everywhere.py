@@ -17,8 +17,8 @@ import pyarrow as pa
 
 from tests.golden import cases
 from webapp import limits
-from webapp.engine.fields import REGISTRY
-from webapp.engine.fields.base import FieldType
+from webapp.engine.types.base import FieldType
+from webapp.engine.types.registry import REGISTRY
 from webapp.errors import ApiError
 from webapp.row_templates.services import compiled_plans
 

@@ -16,8 +16,8 @@ import pytest
 
 from tests.golden import everywhere
 from tests.golden.test_golden import FOLDER, ROOT, stored
-from webapp.engine.fields import REGISTRY
 from webapp.engine.plan import ENGINE
+from webapp.engine.types.registry import REGISTRY
 from webapp.row_templates.services import compilation
 
 HASHES = orjson.loads((FOLDER / "everywhere.json").read_bytes())

@@ -18,8 +18,8 @@ import orjson
 import pytest
 
 from tests.golden import cases
-from webapp.engine.fields import REGISTRY
 from webapp.engine.plan import ENGINE
+from webapp.engine.types.registry import REGISTRY
 from webapp.row_templates.services import compilation
 
 FOLDER = Path(__file__).parent

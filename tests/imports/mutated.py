@@ -207,15 +207,16 @@ def repacked(raw: bytes, part: str, content: bytes) -> bytes:
 
 def read(kind: str, document: bytes) -> str:
     """Read a document as the service does, in a document process. Returns the message of its refusal, or ""."""
-    from webapp.connectors import documents
+    from webapp.connectors import metadata_documents
     from webapp.connectors.base import ConnectorError
+    from webapp.connectors.odata import metadata as odata_metadata
 
     compilation.vocabulary()
     folder = str(vocabularies.home())
     try:
         if kind in ("odata", "odata_json"):
-            documents.metadata("odata", document)
-            documents.odata_service(document)
+            metadata_documents.metadata("odata", document)
+            odata_metadata.read_safely(document)
         elif kind == "program":
             document_process.run("webapp.scenarios.services.requirement_text:in_process", document)
             document_process.run("webapp.scenarios.services.scenarios:in_process", document)
@@ -227,7 +228,7 @@ def read(kind: str, document: bytes) -> str:
             arguments = {"name": f"x.{kind}", "form": form, "vocabulary_folder": folder, "rows": 10}
             document_process.run("webapp.imports.services.process:drafted", document, arguments)
             if kind in ("openapi", "yaml"):
-                documents.metadata("openapi", document)
+                metadata_documents.metadata("openapi", document)
             elif kind in ("csv", "json", "ndjson", "xlsx"):
                 names = {"name": f"x.{kind}", "sheet": None, "vocabulary_folder": folder}
                 document_process.run("webapp.real_data.services.detection:in_process", document, names)

@@ -54,6 +54,14 @@ def test_a_file_of_the_workspace_is_imported_by_its_name(edith):
     assert answer.json["templates"][0]["name"] == "people"
 
 
+def test_a_check_against_nan_leaves_the_range_as_it_is(edith):
+    table = "CREATE TABLE t (id INT PRIMARY KEY, amount NUMERIC(8, 2) NOT NULL CHECK (amount <> 'NaN'));"
+    answer = edith.post("/import", json={"content": table})
+    assert answer.status_code == 201, answer.text
+    rows = edith.post(f"/templates/{answer.json['templates'][0]['id']}/generate", json={"count": 20, "seed": "s"})
+    assert all(isinstance(row["amount"], int | float) for row in rows.json)
+
+
 def test_nothing_is_saved_where_it_is_only_looked_at(edith):
     answer = edith.post("/import", json={"content": V1, "save": False})
     assert answer.status_code == 200

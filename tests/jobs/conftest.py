@@ -16,10 +16,10 @@ from flask import Flask
 from tests.conftest import SECRET_KEY
 from tests.jobs.pushing import Pushing, connect
 from webapp import create_app, limits
-from webapp.accounts.models import Project, Team, Workspace
+from webapp.access.models import Project, Team, Workspace
 from webapp.config import Settings
+from webapp.exports.models import Export
 from webapp.extensions import db, redis_client, writing
-from webapp.generation.models import Export
 
 
 class FakeClock:

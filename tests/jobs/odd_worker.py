@@ -6,8 +6,7 @@ import os
 import threading
 from pathlib import Path
 
-from webapp.generation.models import Export
-from webapp.operations import jobs_queue
+from webapp.work import jobs_queue
 
 
 def slow(export_id: str) -> None:
@@ -32,8 +31,8 @@ def quick(export_id: str) -> None:
 
 if __name__ == "__main__":
     job = f"tests.jobs.odd_worker.{os.environ['JOB']}"
-    settle = "webapp.generation.services.exports.settle"
-    jobs_queue.KINDS = {"export": jobs_queue.Kind(Export, job, settle, "exports", 3)}
+    settle = "webapp.exports.services.exports.settle"
+    jobs_queue.KINDS = {"export": jobs_queue.Kind("export", job, settle, "exports", 3)}
     from jobs import worker
 
     worker.main()

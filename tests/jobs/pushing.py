@@ -11,10 +11,10 @@ from flask import Flask
 
 from jobs.pushes import push as job
 from webapp import storage
-from webapp.accounts.models import Project, Team, Workspace
+from webapp.access.models import Project, Team, Workspace
 from webapp.connectors.base import Capabilities, Session
-from webapp.connectors.postgresql import PostgresqlConnector
-from webapp.connectors.sqlite import SqliteConnector
+from webapp.connectors.postgresql.connector import PostgresqlConnector
+from webapp.connectors.sqlite.connector import SqliteConnector
 from webapp.engine.plan import ENGINE
 from webapp.extensions import reading, writing
 from webapp.generation.services.row_makers import GivenRows

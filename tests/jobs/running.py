@@ -21,7 +21,7 @@ from jobs.scenarios import run as scenarios_run
 from tests.cast import Cast
 from tests.fakes import bare_box
 from tests.jobs.waiting import eventually
-from webapp.accounts import actors
+from webapp.access import actors
 from webapp.extensions import db, reading
 from webapp.scenarios.models import Run, Scenario, ScenarioVersion
 from webapp.scenarios.services import run_logs, runs

@@ -13,10 +13,10 @@ from tests.jobs.sandboxing import Lab
 def main() -> None:
     way = mode(sys.argv[1])
     box = Lab(Path(sys.argv[2]), way).box
-    boxed = start(replace(box, env={"TOKEN": sys.argv[3]}), way, os.open(os.devnull, os.O_WRONLY))
+    handle = start(replace(box, env={"TOKEN": sys.argv[3]}), way, os.open(os.devnull, os.O_WRONLY))
     print("started", flush=True)
     time.sleep(60)
-    boxed.close()
+    handle.close()
 
 
 if __name__ == "__main__":

@@ -13,7 +13,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from jobs.sandbox import Box, Boxed, Caps, Mode, start
+from jobs.sandbox import Caps, Mode, SandboxHandle, SandboxSpec, start
 
 MB = 1024 * 1024
 CAPS = Caps(
@@ -47,7 +47,7 @@ class Ended:
     code: int | None
     output: str
     stopped_by: str | None
-    boxed: Boxed
+    handle: SandboxHandle
 
 
 class Lab:
@@ -55,7 +55,7 @@ class Lab:
 
     def __init__(self, top: Path, way: Mode) -> None:
         self.top, self.way = top, way
-        self.box = Box(
+        self.box = SandboxSpec(
             command=("python3", "main.py"),
             code=top / "code",
             environment=top / "environment",
@@ -82,10 +82,10 @@ class Lab:
 class Started:
     """A program that runs."""
 
-    def __init__(self, box: Box, way: Mode) -> None:
+    def __init__(self, box: SandboxSpec, way: Mode) -> None:
         self._reading, writing = os.pipe()
         try:
-            self.boxed = start(box, way, writing)
+            self.handle = start(box, way, writing)
         except BaseException:
             os.close(self._reading)
             raise
@@ -108,11 +108,11 @@ class Started:
             assert self._said.wait_for(lambda: word.encode() in self._output, 20), self._output
 
     def end(self) -> Ended:
-        code = self.boxed.wait(40)
-        self.boxed.close()
+        code = self.handle.wait(40)
+        self.handle.close()
         self._reader.join()
         os.close(self._reading)
-        return Ended(code, self._output.decode(), self.boxed.stopped_by, self.boxed)
+        return Ended(code, self._output.decode(), self.handle.stopped_by, self.handle)
 
 
 class Listener:

@@ -10,9 +10,9 @@ from rq.job import Job
 from rq.serializers import JSONSerializer
 
 from jobs.process import named
-from webapp.accounts.models import Workspace
+from webapp.access.models import Workspace
 from webapp.extensions import db, make_redis
-from webapp.operations import jobs_queue
+from webapp.work import jobs_queue
 
 
 def rings(client: redis.Redis) -> set[str]:

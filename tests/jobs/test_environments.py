@@ -22,7 +22,8 @@ from jobs.scenarios.environments import Maker, NotMade
 from tests import wheels
 from tests.jobs.sandboxing import Lab, folders
 from tests.jobs.waiting import eventually
-from webapp import ROOT, limits
+from webapp import limits
+from webapp.paths import ROOT
 from webapp.scenarios.services import requirements
 
 
@@ -140,7 +141,7 @@ def test_another_client_or_another_lock_is_another_environment(maker, client, lo
 
 
 def test_a_lock_that_was_tampered_with_is_refused(maker, lock):
-    with pytest.raises(NotMade, match="could not be made"):
+    with pytest.raises(NotMade, match="could not be created"):
         maker.ensure(lock + "\nevil==1.0\n", requirements.digest(lock))
 
 
@@ -172,7 +173,7 @@ def test_two_at_once_make_it_once(maker, lock, monkeypatch):
     for thread in threads:
         thread.join()
     assert (len(set(places)), len(places), len(made)) == (1, 3, 1)
-    assert told.count("Waiting for the environment that another run is making.") == 2
+    assert told.count("Waiting for another run to create this environment.") == 2
 
 
 def test_what_stops_the_run_stops_the_making(maker, lock):
@@ -372,9 +373,9 @@ def test_without_an_index_a_program_runs_with_our_client_alone_and_is_told_what_
     told = []
     place = maker.ensure("", "", told.append)
     assert python(place, "import rowsmith; print(rowsmith.HERE)") == "True"
-    assert told[-2].startswith("The common libraries (common) are not there: ")
+    assert told[-2].startswith("The common libraries (common) are unavailable: ")
     assert str(index.folder) not in "".join(told)
-    assert told[-1] == "This program runs with Python's own library and rowsmith alone."
+    assert told[-1] == "This program runs with the standard library and rowsmith only."
     begun = time.monotonic()
     assert maker.ensure("", "", told.append) == place
     assert time.monotonic() - begun < 0.5, "what has just failed is not tried again for every run"
@@ -385,7 +386,7 @@ def test_with_requirements_a_run_ends_with_the_reason(maker, lock, index):
     shutil.rmtree(os.environ["UV_CACHE_DIR"], ignore_errors=True)
     with pytest.raises(NotMade) as caught:
         maker.ensure(lock)
-    assert str(caught.value).startswith("The environment of this program could not be made")
+    assert str(caught.value).startswith("The environment of this program could not be created")
     assert set(caught.value.details) == {"reason"}
 
 
@@ -442,5 +443,5 @@ def test_a_runner_has_the_common_libraries_made_beside_its_work(tmp_path, monkey
     # Nothing can be fetched here; that it tried and left a note is what can be seen.
     _, said = process.communicate(timeout=60)
     assert process.returncode == 1, said
-    assert b"could not be made" in said
+    assert b"could not be created" in said
     assert eventually(lambda: list(Path(data, "environments").glob("*.failed")))

@@ -6,14 +6,14 @@ import pytest
 from sqlalchemy import select
 
 from jobs import lease
-from jobs.lease import Cancelled, Fenced, NotFree, leased
+from jobs.lease import Cancelled, LeaseLost, NotAvailable, leased
 from tests.jobs.waiting import eventually
 from webapp import limits
-from webapp.accounts.models import Workspace
+from webapp.access.models import Workspace
 from webapp.errors import ApiError
+from webapp.exports.models import Export
 from webapp.extensions import writing
-from webapp.generation.models import Export
-from webapp.operations import jobs_queue
+from webapp.work import jobs_queue
 
 
 @pytest.fixture
@@ -37,20 +37,20 @@ def test_work_is_done_and_ends_completed(new_export, row, clock):
 def test_two_workers_never_hold_the_same_work(new_export, take):
     export_id = new_export()
     take(export_id)
-    with pytest.raises(NotFree):
+    with pytest.raises(NotAvailable):
         take(export_id)
 
 
 def test_ended_or_unknown_work_is_not_taken(new_export, take):
     for status in ("completed", "failed", "cancelled", "timed_out"):
-        with pytest.raises(NotFree):
+        with pytest.raises(NotAvailable):
             take(new_export(status=status))
-    with pytest.raises(NotFree):
+    with pytest.raises(NotAvailable):
         take("exp_00000000000000000000000000")
 
 
 def test_cancelled_work_never_starts(new_export, take, clock):
-    with pytest.raises(NotFree):
+    with pytest.raises(NotAvailable):
         take(new_export(cancel_requested_at=clock()))
 
 
@@ -59,11 +59,11 @@ def test_lost_work_is_taken_up_as_the_next_attempt_at_most_three_times(new_expor
     attempts = []
     for _ in range(limits.MAX_ATTEMPTS):
         attempts.append(take(export_id).attempt)
-        with pytest.raises(NotFree):
+        with pytest.raises(NotAvailable):
             take(export_id)
         clock.forward(limits.LEASE_SECONDS + 1)
     assert attempts == [1, 2, 3]
-    with pytest.raises(NotFree):
+    with pytest.raises(NotAvailable):
         take(export_id)
 
 
@@ -76,12 +76,12 @@ def test_a_worker_that_lost_its_lease_writes_nothing(new_export, take, row, cloc
     for write in (
         lambda: first.save(rows_done=5),
         lambda: first.finish(bytes=1),
-        lambda: first.hand_back(),
+        lambda: first.release(),
     ):
-        with pytest.raises(Fenced):
+        with pytest.raises(LeaseLost):
             write()
-    first.beat()
-    with pytest.raises(Fenced):
+    first.renew()
+    with pytest.raises(LeaseLost):
         first.check()
     kept = row(export_id)
     assert (kept.status, kept.rows_done, kept.epoch, kept.lease_until) == (
@@ -96,7 +96,7 @@ def test_a_fenced_transaction_leaves_other_tables_alone(new_export, take, clock)
     first = take(export_id := new_export())
     clock.forward(limits.LEASE_SECONDS + 1)
     take(export_id)
-    with pytest.raises(Fenced), first.transaction() as session:
+    with pytest.raises(LeaseLost), first.transaction() as session:
         session.add(Workspace(name="written by the dead"))
     with writing() as session:
         assert session.scalars(select(Workspace.name)).all() == ["Acme"]
@@ -107,7 +107,7 @@ def test_a_frozen_worker_learns_of_its_loss_before_it_goes_on(new_export, take, 
     frozen.check()
     clock.forward(limits.LEASE_SECONDS + 10)
     take(export_id)
-    with pytest.raises(Fenced):
+    with pytest.raises(LeaseLost):
         frozen.check()
 
 
@@ -123,7 +123,7 @@ def test_a_cancel_stops_running_work(new_export, row, clock):
     with leased("export", export_id, clock) as work:
         with writing() as session:
             session.get_one(Export, export_id).cancel_requested_at = clock()
-        work.look()
+        work.refresh()
         work.check()
     assert row(export_id).status == "cancelled"
     assert row(export_id).finished_at == clock()

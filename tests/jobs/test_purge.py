@@ -9,15 +9,14 @@ from sqlalchemy import func, select
 
 from jobs import sweeper
 from webapp import limits, storage
-from webapp.accounts.models import Project, SignInLink, User
-from webapp.connections.models import Connection, Fetched, Secret
-from webapp.endpoints.models import Endpoint
+from webapp.access.models import Project, SignInLink, User
+from webapp.connections.models import Connection, Endpoint, Fetched, Secret
+from webapp.exports.models import Export
 from webapp.extensions import reading, writing
-from webapp.generation.models import Export
-from webapp.operations.models import IdempotencyRecord
 from webapp.operations.purge import purge
 from webapp.pushes.models import Push
 from webapp.row_templates.models import Template, TemplateVersion
+from webapp.web.models import IdempotencyRecord
 
 LONG_AGO = timedelta(days=limits.RESTORE_DAYS, seconds=1)
 

@@ -9,7 +9,7 @@ from jobs.pushes import push, wait
 from tests.jobs.pushing import rows, table_spec
 from webapp import limits
 from webapp.audit.models import AuditEntry
-from webapp.connectors.base import ConnectorError, Lost
+from webapp.connectors.base import ConnectionLost, ConnectorError
 from webapp.extensions import reading
 from webapp.pushes.models import PushRow
 from webapp.pushes.services.ledger import read
@@ -132,7 +132,7 @@ def test_statements_before_and_after_are_carried_out_once(pushing, ask, monkeypa
     def once(*arguments):
         if not broken:
             broken.append(1)
-            raise Lost("away")
+            raise ConnectionLost("away")
         return real(*arguments)
 
     monkeypatch.setattr(push, "Sender", once)

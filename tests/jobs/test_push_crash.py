@@ -16,7 +16,7 @@ from tests.jobs.pushing import rows, table_spec
 from tests.jobs.test_push import bad, counts, people
 from webapp import clock as present
 from webapp import limits
-from webapp.connectors.base import Lost
+from webapp.connectors.base import ConnectionLost
 from webapp.extensions import writing
 from webapp.pushes.models import Push
 from webapp.pushes.services.ledger import read
@@ -84,14 +84,14 @@ def test_row_is_not_sent_twice_after_worker_dies_around_a_commit(pushing, ask, d
     done = pushing.do(push_id)
     assert (done.status, counts(done), done.attempt) == ("completed", (499, 1, 0), 2)
     assert ask("SELECT count(*), count(DISTINCT id) FROM people") == [(499, 499)]
-    verdict = "had taken place" if after else "had not taken place"
+    verdict = "it was committed" if after else "it was not committed"
     assert any(verdict in line.text for line in read.lines(push_id))
 
 
 def test_a_connection_lost_at_a_commit_is_settled_over_a_new_one(pushing, ask, dies, monkeypatch):
     monkeypatch.setattr(limits, "PUSH_WAITS", (0.0, 0.0, 0.0))
     push_id = pushing.push(people(500))
-    dies(2, after=True, how=Lost)
+    dies(2, after=True, how=ConnectionLost)
     done = pushing.do(push_id)
     assert (done.status, counts(done), done.attempt) == ("completed", (500, 0, 0), 1)
 
@@ -115,7 +115,7 @@ def test_rows_nobody_can_ask_about_are_unknown_one_chunk_at_most_with_their_keys
 def silent(monkeypatch, pushing) -> None:
     """The target cannot say what became of a transaction."""
     with pushing.connect() as session:
-        monkeypatch.setattr(type(session), "settled", lambda *_: None)
+        monkeypatch.setattr(type(session), "commit_outcome", lambda *_: None)
 
 
 def test_an_upsert_nobody_can_ask_about_is_sent_again(pushing, ask, dies, monkeypatch):
@@ -213,7 +213,7 @@ def test_a_push_told_to_stop_does_not_go_on_because_its_worker_died(pushing, ask
     lose(push_id)
     done = pushing.do(push_id)
     assert (done.status, done.failed) == ("failed", 1)
-    assert "Row 20 of people was refused" in done.error["message"]
+    assert "Row 20 of people was rejected" in done.error["message"]
     assert ask("SELECT count(*) FROM people") == [(done.delivered,)]
     assert done.delivered < 50
 

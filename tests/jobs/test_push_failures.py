@@ -9,7 +9,7 @@ import pytest
 
 from jobs.pushes.failures import bad_rows, hide
 from webapp import limits
-from webapp.connectors.base import Failure
+from webapp.connectors.base import RowError
 
 
 @pytest.mark.parametrize(
@@ -29,7 +29,7 @@ def test_key_values_are_kept_as_json_and_cut():
     batch = pa.RecordBatch.from_arrays(
         [pa.array([1, 2]), pa.array(["x" * 900, "y"]), pa.array([Decimal("1.50"), None])], names=["id", "name", "n"]
     )
-    failures = [Failure(0, "unique", "m" * 5_000, "23505", "id"), Failure(1, "check", "no", "23514")]
+    failures = [RowError(0, "unique", "m" * 5_000, "23505", "id"), RowError(1, "check", "no", "23514")]
     first, second = bad_rows(
         failures, [11, 12], batch, key_columns=("id", "name", "n", "more"), sensitive=frozenset(), ms=5
     )

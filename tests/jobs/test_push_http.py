@@ -16,7 +16,7 @@ from tests.jobs.pushing import Pushing, rows, table_spec
 from tests.jobs.test_push_crash import Died, lose
 from webapp import clock as present
 from webapp import limits
-from webapp.connectors.rest import RestConnector
+from webapp.connectors.rest.connector import RestConnector
 from webapp.extensions import writing
 from webapp.net.gate import Gate
 from webapp.pushes.models import Push
@@ -207,7 +207,7 @@ def test_after_a_crash_the_chunk_in_hand_is_unknown_and_not_sent_again(pushing, 
     done = pushing.do(push_id)
     assert (done.status, counts(done)) == ("completed", (200 - CHUNK, 0, CHUNK, 0))
     assert seen_rows(echo) == dict.fromkeys(range(1, 201), 1)
-    assert any("nobody can tell" in line.text for line in read.lines(push_id))
+    assert any("cannot be determined" in line.text for line in read.lines(push_id))
 
 
 def test_a_crash_costs_nothing_where_the_target_honours_the_key(pushing, echo, monkeypatch):

@@ -10,7 +10,7 @@ from tests.fakes.echo_target import Answer, busy
 from tests.jobs.pushing import rows, table_spec
 from tests.jobs.test_push_http import counts, echo, people, pushing  # noqa: F401
 from webapp import limits
-from webapp.connectors.rest import RestConnector
+from webapp.connectors.rest.connector import RestConnector
 from webapp.net.gate import Gate
 from webapp.pushes.services.ledger import read
 
@@ -53,7 +53,7 @@ def test_a_row_says_that_an_earlier_attempt_may_have_arrived(pushing, echo):
     done = pushing.do(push_id)
     assert counts(done) == (1, 1, 1, 0)
     messages = [one.message for one in read.rows(push_id)]
-    assert all("An earlier attempt was not answered and may have arrived" in one for one in messages)
+    assert all("An earlier attempt got no response and may have been delivered" in one for one in messages)
 
 
 def test_a_cut_answer_delivers_and_says_that_its_keys_are_lost(pushing, echo):
@@ -64,10 +64,10 @@ def test_a_cut_answer_delivers_and_says_that_its_keys_are_lost(pushing, echo):
     assert counts(done) == (3, 0, 0, 0)
     assert [one.message for one in read.rows(push_id)] == [
         "",
-        "Its answer was cut off. id could not be read.",
+        "The response was truncated. id could not be read.",
         "",
     ]
-    assert any("the answer brings no id" in line.text for line in read.lines(push_id))
+    assert any("the response contains no id" in line.text for line in read.lines(push_id))
 
 
 def test_children_carry_the_keys_that_their_parents_were_given(pushing, echo):
@@ -129,14 +129,14 @@ def test_a_refused_batch_is_told_once_and_hides_the_values_of_all_its_rows(pushi
     assert counts(pushing.do(push_id)) == (0, 50, 0, 0)
     messages = [one.message for one in read.rows(push_id, limit=100)]
     assert messages[0] == "422 Unprocessable Entity: row 7: ******** is taken, ******** too"
-    assert set(messages[1:]) == {"Sent with row 1: see there."}
+    assert set(messages[1:]) == {"Sent together with row 1. See its message."}
 
 
 def test_a_secret_at_the_end_of_what_is_kept_of_an_answer_is_cut_out_whole(pushing, echo):
     secret = "wholly-secret-value"
     made = RestConnector.Settings.model_validate({"base_url": echo.url("/api")})
     connector = RestConnector(made, Gate(["127.0.0.0/8"]))
-    connector.hush = lambda text: text.replace(secret, "********")
+    connector.redact = lambda text: text.replace(secret, "********")
     pushing.connect = connector.open
     echo.on("*", Answer(400, "x" * (limits.HTTP_BODY_CHARS - 25) + secret))
     push_id = pushing.push(people(1))

@@ -11,7 +11,7 @@ import pytest
 
 from tests.fakes.echo_target import Answer, busy
 from tests.jobs.test_push_http import counts, echo, people, pushing  # noqa: F401
-from webapp.connectors import retry
+from webapp.connectors.http import retry
 from webapp.pushes.services.ledger import read
 
 LATE = 0.8  # seconds that a busy machine may take beyond a wait
@@ -30,9 +30,9 @@ def waits(echo) -> list[float]:
 
 
 def holds(found: list[float], wanted: list[float]) -> bool:
-    # What arrives is noted by another thread: the first of two may be noted a little late, the second not.
+    # Another thread notes what arrives: the first of two may be noted late on a busy machine, the second on time.
     return len(found) == len(wanted) and all(
-        least - 0.02 <= wait <= least + LATE for wait, least in zip(found, wanted, strict=True)
+        least - 0.25 <= wait <= least + LATE for wait, least in zip(found, wanted, strict=True)
     )
 
 

@@ -12,8 +12,8 @@ from tests.jobs.pushing import Pushing, rows, table_spec
 from tests.jobs.test_push import bad, counts
 from tests.jobs.test_push_crash import Died, lose
 from webapp import limits
-from webapp.connectors.base import Lost
-from webapp.connectors.mongodb import MongodbConnector
+from webapp.connectors.base import ConnectionLost
+from webapp.connectors.mongodb.connector import MongodbConnector
 from webapp.pushes.services import planning
 
 pytestmark = pytest.mark.usefixtures("small_chunks")
@@ -108,7 +108,7 @@ def test_rows_of_a_chunk_cut_off_are_delivered_once_and_none_is_called_failed(
 def test_a_connection_lost_in_mid_chunk_fails_no_row(pushing, kind, dies, monkeypatch):
     monkeypatch.setattr(limits, "PUSH_WAITS", (0.0, 0.0, 0.0))
     push_id = pushing.push(own_keys(300))
-    dies(2, "send", 30, Lost)
+    dies(2, "send", 30, ConnectionLost)
     done = pushing.do(push_id)
     assert (done.status, counts(done), done.attempt) == ("completed", (300, 0, 0), 1)
     assert len(kind.documents("people")) == 300

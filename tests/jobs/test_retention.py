@@ -10,17 +10,18 @@ import sqlalchemy as sa
 from jobs.sweeper import Sweeper
 from tests.conftest import ON_POSTGRES, close_app, settings_for
 from webapp import create_app, limits, storage
-from webapp.accounts.models import Project, Team, Workspace
+from webapp.access.models import Project, Team, Workspace
 from webapp.audit.models import AuditEntry
+from webapp.exports.models import Export, ExportPart
 from webapp.extensions import db, reading, redis_client, writing
 from webapp.files.models import WorkspaceFile
-from webapp.generation.models import Export, ExportPart
-from webapp.operations import batch_delete, retention
-from webapp.operations.batch_delete import Turn
+from webapp.operations import retention
 from webapp.pushes.models import Push, PushLine, PushRange, PushRow
 from webapp.pushes.services.ledger import read
 from webapp.scenarios.models import Run, RunChunk, Scenario
 from webapp.scenarios.services import run_logs
+from webapp.work import batch_delete
+from webapp.work.batch_delete import Turn
 
 DAY = timedelta(days=1)
 FREE = limits.RETENTION["free"]
@@ -132,6 +133,33 @@ def test_logs_go_when_the_plan_keeps_them_no_longer_and_say_so(any_app, clock):
         assert there(RunChunk, run_id=kept) == 3
     assert there(PushLine, push_id=dear) == 5
     assert retention.sweep(clock(), Turn()) == 0  # once is enough
+
+
+def test_the_oldest_run_logs_make_room_for_a_new_one(any_app, clock, monkeypatch):
+    place, other = Place("free", clock()), Place("free", clock())
+    runs = [place.run(days) for days in (3, 2, 1)]
+    foreign = other.run(9)
+    size = one(Run, runs[0]).log_bytes
+    monkeypatch.setattr(limits, "RUN_LOG_BYTES", size)
+    monkeypatch.setattr(limits, "RUN_LOGS_BYTES", {"free": 4 * size})
+    assert retention.make_room_for_log(place.at["workspace_id"], clock()) == 0
+    monkeypatch.setattr(limits, "RUN_LOGS_BYTES", {"free": 2 * size})
+    assert retention.make_room_for_log(place.at["workspace_id"], clock()) == 2
+    assert [there(RunChunk, run_id=one) for one in (*runs, foreign)] == [1, 1, 3, 3]
+    text = "\n".join(run_logs.pieces(runs[0])[0].lines)
+    assert text.startswith("rowsmith: this log was removed: the logs of all runs may take")
+    assert [one(Run, run).log_removed_at is not None for run in runs] == [True, True, False]
+    assert retention.make_room_for_log(place.at["workspace_id"], clock()) == 0
+
+
+def test_the_log_of_a_run_that_goes_on_is_not_removed_for_another(any_app, clock, monkeypatch):
+    place = Place("free", clock())
+    run = place.run(1)
+    with writing() as session:
+        session.execute(sa.update(Run).where(Run.id == run).values(status="running", closed_at=None))
+    monkeypatch.setattr(limits, "RUN_LOGS_BYTES", {"free": 1})
+    assert retention.make_room_for_log(place.at["workspace_id"], clock()) == 0
+    assert there(RunChunk, run_id=run) == 3
 
 
 def run_logs_removed(plan):

@@ -8,7 +8,7 @@ from urllib.parse import quote
 
 import pytest
 
-from jobs.scenarios.log import Lines
+from jobs.scenarios.log_reader import Lines
 from webapp import limits
 from webapp.connectors.redaction import Cutter
 

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from jobs.sandbox import Unprotected, landlock, mode, modes
+from jobs.sandbox import SandboxUnavailable, landlock_process, mode, supervisor
 from tests.jobs.sandboxing import MB, Lab, folders
 from tests.jobs.waiting import eventually
 
@@ -23,7 +23,7 @@ ROOT = Path(__file__).parents[2]
 def lab(request):
     try:
         way = mode(request.param)
-    except Unprotected as error:
+    except SandboxUnavailable as error:
         pytest.skip(str(error))
     with folders() as top:
         yield Lab(top, way)
@@ -137,7 +137,7 @@ def test_terminate_reaches_it_and_it_may_tidy_up(lab):
         """
     )
     started.until("ready")
-    started.boxed.terminate()
+    started.handle.terminate()
     assert started.end().code == 3
 
 
@@ -155,9 +155,9 @@ def test_kill_returns_when_nothing_of_it_lives(lab):
     )
     started.until("ready")
     eventually(lambda: marked(token) >= 4)
-    started.boxed.terminate()
-    assert started.boxed.wait(0.2) is None
-    started.boxed.kill()
+    started.handle.terminate()
+    assert started.handle.wait(0.2) is None
+    started.handle.kill()
     assert marked(token) == 0
     assert started.end().code == -signal.SIGKILL
 
@@ -200,11 +200,11 @@ def test_what_it_takes_is_told_while_it_runs(lab):
         """
     )
     started.until("ready")
-    usage = eventually(lambda: (seen := started.boxed.usage()).cpu_ms >= 300 and seen)
+    usage = eventually(lambda: (seen := started.handle.usage()).cpu_ms >= 300 and seen)
     assert 64 * MB < usage.memory_bytes < 256 * MB
     assert usage.processes == 1
-    started.boxed.kill()
-    assert started.end().boxed.usage().max_memory_bytes >= 64 * MB
+    started.handle.kill()
+    assert started.end().handle.usage().max_memory_bytes >= 64 * MB
 
 
 @pytest.mark.parametrize(
@@ -311,12 +311,12 @@ def test_a_program_that_is_not_there_says_so(lab):
 
 
 def test_nothing_runs_unprotected_unless_the_setting_says_so(monkeypatch):
-    monkeypatch.setattr(modes, "_bubblewraps", list)
-    monkeypatch.setattr(landlock, "version", lambda: 0)
+    monkeypatch.setattr(supervisor, "_bubblewraps", list)
+    monkeypatch.setattr(landlock_process, "version", lambda: 0)
     mode.cache_clear()
     try:
         with pytest.raises(
-            Unprotected, match="there is no bubblewrap; Landlock: this kernel has no Landlock"
+            SandboxUnavailable, match="there is no bubblewrap; Landlock: this kernel has no Landlock"
         ):
             mode()
         assert mode("plain").name == "plain"
@@ -325,10 +325,10 @@ def test_nothing_runs_unprotected_unless_the_setting_says_so(monkeypatch):
 
 
 def test_a_bubblewrap_that_does_not_work_is_named_with_its_reason(monkeypatch):
-    monkeypatch.setattr(modes, "_bubblewraps", lambda: ["/bin/false"])
+    monkeypatch.setattr(supervisor, "_bubblewraps", lambda: ["/bin/false"])
     mode.cache_clear()
     try:
-        with pytest.raises(Unprotected, match="/bin/false: "):
+        with pytest.raises(SandboxUnavailable, match="/bin/false: "):
             mode("bubblewrap")
     finally:
         mode.cache_clear()

@@ -13,8 +13,8 @@ import sys
 
 import pytest
 
-from jobs.sandbox import addresses, filters, outputs
-from jobs.sandbox.bpf import ALLOW, ASK, KILL, Rule, Where, assemble, fail
+from jobs.sandbox import addresses, outputs, seccomp
+from jobs.sandbox.seccomp import ALLOW, KILL, NOTIFY, Condition, Rule, assemble, fail
 
 X86 = 0xC000003E
 
@@ -39,21 +39,21 @@ def verdict(program: bytes, number: int, *arguments: int, architecture: int = X8
 
 
 def test_first_rule_that_holds_decides():
-    program = assemble(X86, 400, [Rule(5, fail(1), (Where(1, (7, 9)),)), Rule(5, ASK), Rule(6, KILL)], ALLOW)
+    program = assemble(X86, 400, [Rule(5, fail(1), (Condition(1, (7, 9)),)), Rule(5, NOTIFY), Rule(6, KILL)], ALLOW)
     assert verdict(program, 5, 0, 7) == verdict(program, 5, 0, 9) == fail(1)
-    assert verdict(program, 5, 7, 8) == ASK
+    assert verdict(program, 5, 7, 8) == NOTIFY
     assert (verdict(program, 6), verdict(program, 7)) == (KILL, ALLOW)
 
 
 def test_conditions_hold_together_and_their_opposite_is_sayable():
-    both = (Where(0, (1, 2, 3), unless=True), Where(2, (0x10,), mask=0xF0))
+    both = (Condition(0, (1, 2, 3), unless=True), Condition(2, (0x10,), mask=0xF0))
     program = assemble(X86, 400, [Rule(5, fail(13), both)], ALLOW)
     assert verdict(program, 5, 4, 0, 0x1F) == fail(13)
     assert verdict(program, 5, 2, 0, 0x1F) == verdict(program, 5, 4, 0, 0x2F) == ALLOW
 
 
 def test_upper_half_of_an_argument_is_seen_where_that_is_asked_for():
-    program = assemble(X86, 400, [Rule(5, KILL, (Where(4, (0,), unless=True, upper=True),))], ALLOW)
+    program = assemble(X86, 400, [Rule(5, KILL, (Condition(4, (0,), unless=True, upper=True),))], ALLOW)
     assert verdict(program, 5, 0, 0, 0, 0, 1 << 32) == KILL
     assert verdict(program, 5, 0, 0, 0, 0, 0xFFFFFFFF) == ALLOW
 
@@ -70,15 +70,15 @@ def test_foreign_architectures_and_calls_of_x32_end_the_process_and_new_calls_ar
 @pytest.mark.parametrize("shared", [False, True])
 def test_filter_of_a_program_on_each_machine(machine, shared, monkeypatch):
     monkeypatch.setattr(platform, "machine", lambda: machine)
-    architecture = filters.ARCHITECTURES[machine][0]
-    program = filters.program(sockets=(1, 2, 10), ask=("connect",), shared=shared)
+    architecture = seccomp.ARCHITECTURES[machine][0]
+    program = seccomp.program(sockets=(1, 2, 10), ask=("connect",), shared=shared)
     assert len(program) // 8 < 4096  # BPF_MAXINSNS
 
     def says(call: str, *arguments: int) -> int:
-        return verdict(program, filters.number(call), *arguments, architecture=architecture)
+        return verdict(program, seccomp.number(call), *arguments, architecture=architecture)
 
     no, absent = fail(errno.EPERM), fail(errno.ENOSYS)
-    assert says("connect", 3, 0, 16) == ASK
+    assert says("connect", 3, 0, 16) == NOTIFY
     assert {says(call) for call in ("ptrace", "mount", "unshare", "setns", "keyctl", "bpf")} == {no}
     assert {says(call) for call in ("io_uring_setup", "clone3", "memfd_create", "shmget")} == {absent}
     assert says("clone", 0x10000000 | 17) == says("clone", 0x40000000 | 17) == no
@@ -240,7 +240,7 @@ def test_output_that_becomes_something_else_is_not_opened(tmp_path):
         outputs.open_file(folder, found)
     found.unlink()
     os.mkfifo(found)
-    with pytest.raises(OSError, match="no file of its own"):
+    with pytest.raises(OSError, match="hard links or is not"):
         outputs.open_file(folder, found)
     found.unlink()
     (folder / "deep").rmdir()

@@ -8,16 +8,17 @@ import threading
 from pathlib import Path
 
 import pytest
-from sqlalchemy import select, update
+from sqlalchemy import delete, select, update
 
 from jobs import lease
-from jobs.sandbox import Unprotected
+from jobs.sandbox import SandboxUnavailable
 from jobs.scenarios import environments, program
 from tests.conftest import app, database_url  # noqa: F401
 from tests.jobs.running import HELLO, Running, running  # noqa: F401
 from tests.jobs.waiting import eventually
-from webapp.accounts import actors
-from webapp.accounts.models import Workspace
+from webapp import clock
+from webapp.access import actors
+from webapp.access.models import Membership, User, Workspace
 from webapp.audit.models import AuditEntry
 from webapp.connections.services import secrets
 from webapp.extensions import db, reading, writing
@@ -158,7 +159,7 @@ def test_a_run_tells_of_its_environment_only_while_one_is_made(running, monkeypa
 def test_a_missing_secret_is_named_and_nothing_is_run(running):
     run = running.run(HELLO, secrets=["GONE"])
     assert (run.status, run.error["code"]) == ("failed", "secret_missing")
-    assert running.log(run.id) == 'rowsmith: failed: The secret "GONE" is not there.\n'
+    assert running.log(run.id) == 'rowsmith: failed: The secret "GONE" does not exist.\n'
 
 
 def test_an_environment_that_cannot_be_made_fails_the_run_with_the_reason(running, monkeypatch):
@@ -173,7 +174,7 @@ def test_an_environment_that_cannot_be_made_fails_the_run_with_the_reason(runnin
 
 def test_no_program_runs_where_nothing_can_keep_it_apart(running, monkeypatch):
     def refuse(_setting):
-        raise Unprotected("no namespaces")
+        raise SandboxUnavailable("no namespaces")
 
     monkeypatch.setattr(program, "mode", refuse)
     run = running.run(HELLO)
@@ -186,3 +187,22 @@ def test_a_run_whose_maker_is_gone_is_not_run(running):
     with running.app.app_context(), writing() as session:
         session.execute(update(Run).where(Run.id == run_id).values(created_by=None))
     assert running.do(run_id).error["code"] == "maker_missing"
+
+
+@pytest.mark.parametrize("loss", ["removed", "lowered", "disabled"])
+def test_a_run_does_not_start_once_the_user_who_started_it_lost_access(running, loss):
+    """Neither the program nor the secrets of its scenario reach a process."""
+    put_secret(running, "TOKEN", "the-secret-value")
+    run_id = running.queue(HELLO, secrets=["TOKEN"])
+    with running.app.app_context(), writing() as session:
+        maker = session.get_one(Run, run_id).created_by
+        mine = Membership.user_id == maker
+        if loss == "removed":
+            session.execute(delete(Membership).where(mine))
+        elif loss == "lowered":
+            session.execute(update(Membership).where(mine).values(role="viewer"))
+        else:
+            session.get_one(User, maker).disabled_at = clock.now()
+    run = running.do(run_id)
+    assert (run.status, run.error["code"]) == ("failed", "maker_missing")
+    assert "hello" not in running.log(run_id)

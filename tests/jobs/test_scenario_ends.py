@@ -23,11 +23,11 @@ from tests.jobs.running import HELLO, STAYS, STUBBORN, beside, cancel, running  
 from tests.jobs.waiting import eventually
 from webapp import clock as present
 from webapp import limits
-from webapp.accounts.models import ApiKey, Workspace
+from webapp.access.models import ApiKey, Workspace
 from webapp.extensions import db, reading, redis_client, writing
-from webapp.operations import jobs_queue
 from webapp.scenarios.models import Run
 from webapp.scenarios.services import run_completion
+from webapp.work import jobs_queue
 
 
 @pytest.fixture(autouse=True)
@@ -40,7 +40,7 @@ def no_stop():
 def test_a_queued_run_that_is_cancelled_never_starts(running):
     run_id = running.queue(HELLO)
     cancel(running, run_id)
-    with pytest.raises(lease.NotFree):
+    with pytest.raises(lease.NotAvailable):
         running.do(run_id)
     run = running.read(run_id)
     assert (run.status, run.started_at) == ("cancelled", None)
@@ -64,7 +64,7 @@ def test_a_program_is_stopped_at_its_time_limit(running):
     run = running.run(STAYS, timeout_seconds=1)
     assert (run.status, run.error["code"]) == ("timed_out", "time_limit")
     assert run.error["details"] == {"timeout_seconds": 1}
-    assert running.log(run.id).splitlines()[-1] == "rowsmith: stopped: The time limit was reached."
+    assert running.log(run.id).splitlines()[-1] == "rowsmith: stopped: The program exceeded its time limit."
 
 
 def test_a_program_that_prints_without_end_is_stopped_and_what_fits_is_kept(running, monkeypatch):
@@ -74,7 +74,7 @@ def test_a_program_that_prints_without_end_is_stopped_and_what_fits_is_kept(runn
     lines = running.log(run.id).splitlines()
     assert 100_000 <= run.log_bytes < 100_400
     assert set(lines[:-1]) == {"x" * 99}
-    assert lines[-1].startswith("rowsmith: failed: The program printed more")
+    assert lines[-1].startswith("rowsmith: failed: The program's output exceeded")
 
 
 def test_a_stopping_runner_gives_a_run_back_whose_program_has_not_begun(running, monkeypatch):
@@ -117,18 +117,18 @@ def test_a_lost_run_is_not_repeated_its_key_ends_and_its_log_says_why(running):
     with running.app.app_context():
         work = lease.take("run", run_id, present.now)
         with writing() as session:
-            from webapp.scenarios.services import run_keys
+            from webapp.scenarios.services import run_completion
 
-            run_keys.issue(session, session.get_one(Run, run_id), running.cast.edith.user_id, now)
+            run_completion.issue(session, session.get_one(Run, run_id), running.cast.edith.user_id, now)
         done = sweeper.sweep(redis_client(), now + timedelta(seconds=limits.LEASE_SECONDS + 1))
         assert done["failed"] == 1
-        with pytest.raises(lease.Fenced):
+        with pytest.raises(lease.LeaseLost):
             work.save(exit_code=0)
         with reading() as session:
             assert session.scalar(select(ApiKey.revoked_at).where(ApiKey.run_id == run_id)) is not None
     run = running.read(run_id)
     assert (run.status, run.error["code"], run.attempt) == ("failed", "worker_lost", 1)
-    assert running.log(run_id).startswith("rowsmith: failed: The worker that did this run was lost")
+    assert running.log(run_id).startswith("rowsmith: failed: The worker of this run was lost")
 
 
 def test_an_end_that_nobody_was_told_of_is_told_by_the_sweeper(running):
@@ -166,7 +166,7 @@ def test_a_workspace_has_as_many_runs_at_once_as_its_plan_allows_and_the_next_is
     go = Path(running.app.config["SETTINGS"].data_dir) / "go"
     first, second, third = (running.again(scenario_id, {"GO": str(go)}) for _ in range(3))
     thread = beside(first)
-    with pytest.raises(lease.NotFree):
+    with pytest.raises(lease.NotAvailable):
         running.do(second)
     with running.app.app_context():
         jobs_queue.queue_of(redis_client(), "run").empty()
@@ -190,15 +190,15 @@ def test_the_bound_holds_though_many_runners_take_at_once(running):
     taken, barrier = [], threading.Barrier(10)
 
     def take(mine: list[str]) -> None:
-        from webapp.scenarios.services import run_queue
+        from webapp.scenarios.services import run_completion
 
         barrier.wait(10)
         for run_id in mine:
             with running.app.app_context():
                 try:
-                    lease.take("run", run_id, present.now, run_queue.may_start(run_id))
+                    lease.take("run", run_id, present.now, run_completion.may_start(run_id))
                     taken.append(run_id)
-                except lease.NotFree:
+                except lease.NotAvailable:
                     pass
 
     threads = [threading.Thread(target=take, args=(ids[at::10],)) for at in range(10)]
@@ -214,9 +214,9 @@ def test_rows_are_those_the_program_had_made_with_its_key(running):
     with running.app.app_context():
         lease.take("run", run_id, present.now)
         with writing() as session:
-            from webapp.scenarios.services import run_keys
+            from webapp.scenarios.services import run_completion
 
-            run_keys.issue(session, session.get_one(Run, run_id), running.cast.edith.user_id, present.now())
+            run_completion.issue(session, session.get_one(Run, run_id), running.cast.edith.user_id, present.now())
         with reading() as session:
             key_id = session.scalar(select(ApiKey.id).where(ApiKey.run_id == run_id))
         as_run = replace(running.actor, key_id=key_id)

@@ -11,12 +11,12 @@ from collections.abc import Iterator
 import pytest
 from werkzeug.serving import make_server
 
-from jobs.sandbox import Unprotected, mode
+from jobs.sandbox import SandboxUnavailable, mode
 from jobs.scenarios import environments
 from tests.cast import PASSWORD
 from tests.conftest import app, data_dir, database_url, settings_for  # noqa: F401
 from tests.jobs.running import Running
-from webapp.accounts import actors
+from webapp.access import actors
 from webapp.extensions import db
 from webapp.row_templates.services import templates
 
@@ -91,7 +91,7 @@ def served(app, settings) -> Iterator[None]:
 def running(app, cast, monkeypatch):
     try:
         mode("auto")
-    except Unprotected as error:
+    except SandboxUnavailable as error:
         pytest.skip(f"nothing on this machine can keep programs apart: {error}")
 
     def offline(*_):

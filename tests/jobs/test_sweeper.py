@@ -10,9 +10,10 @@ from sqlalchemy import select
 
 from jobs import lease, sweeper
 from webapp import limits
+from webapp.exports.models import Export
 from webapp.extensions import make_redis, reading, redis_client
-from webapp.generation.models import Export
-from webapp.operations import health, jobs_queue
+from webapp.monitoring import health
+from webapp.work import jobs_queue
 
 
 @pytest.fixture
@@ -80,7 +81,7 @@ def test_work_lost_three_times_fails_with_a_line_that_says_why(new_export, sweep
     assert (ended.status, ended.error["code"], ended.finished_at) == ("failed", "worker_lost", clock())
     assert "lost 3 times" in ended.error["message"]
     assert settled(export_id), "its service was told"
-    with pytest.raises(lease.Fenced):
+    with pytest.raises(lease.LeaseLost):
         lost.save(rows_done=1)
 
 

@@ -14,7 +14,8 @@ from rq.serializers import JSONSerializer
 
 from tests.jobs.waiting import eventually
 from webapp import clock as present
-from webapp.operations import health, jobs_queue
+from webapp.monitoring import health
+from webapp.work import jobs_queue
 
 
 def alive(pid: int) -> bool:

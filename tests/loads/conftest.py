@@ -10,7 +10,7 @@ import pytest
 
 from tests.cast import Cast, Program
 from tests.connectors.kind_mysql import URL, MysqlKind
-from webapp.connectors.mysql import MysqlConnector
+from webapp.connectors.mysql.connector import MysqlConnector
 
 
 @pytest.fixture

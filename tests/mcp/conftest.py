@@ -27,7 +27,7 @@ from typing import Any
 import pytest
 
 from tests.jobs.waiting import eventually
-from webapp import ROOT
+from webapp.paths import ROOT
 
 sys.path.insert(0, str(ROOT / "sdk" / "python" / "src"))
 

@@ -14,13 +14,13 @@ from urllib.parse import urlsplit
 import pytest
 
 from tests.mcp.conftest import Agent, Live
-from webapp import ROOT
+from webapp.paths import ROOT
 
 BODY = {"jsonrpc": "2.0", "id": 1, "method": "tools/list", "params": {}}
 WRITING = {
     "create_template", "update_template", "import_schema", "create_dataset", "create_templates_from_tables",
-    "plan_push", "push", "cancel_push", "check_scenario", "create_scenario", "update_scenario", "start_run",
-    "cancel_run", "write_file",
+    "plan_push", "plan_fill", "push", "cancel_push", "check_scenario", "create_scenario", "update_scenario",
+    "start_run", "cancel_run", "write_file",
 }  # fmt: skip
 
 
@@ -46,7 +46,7 @@ def test_a_result_has_at_most_50_rows_and_32_kilobytes(agent: Agent):
     assert size(result) <= 32_000
     assert 0 < answer["shown"] == len(answer["rows"]) < 50
     assert answer["truncated"]
-    assert any(note.startswith("rows: the first") for note in answer["notes"])
+    assert any(note.startswith("rows: showing the first") for note in answer["notes"])
     narrow = agent.call("generate_rows", fields=[{"name": "id", "type": "row_number"}], count=1000)
     assert (narrow["shown"], narrow["truncated"], narrow.get("notes", [])) == (50, True, [])
     few = agent.call("generate_rows", fields=[{"name": "id", "type": "row_number"}], count=5)
@@ -59,7 +59,7 @@ def test_a_large_template_is_cut_with_a_note_and_read_on_from_there(agent: Agent
     made = result["structuredContent"]
     assert size(result) <= 32_000
     assert (made["fields_total"], len(made["fields"]) < 400) == (400, True)
-    assert "of 400 are shown" in made["notes"][0]
+    assert "of 400" in made["notes"][0]
     on = agent.call("get_template", template_id=made["id"], first_field=395)
     assert [one["name"] for one in on["fields"]] == [f"field_{n}" for n in range(395, 400)]
 
@@ -118,11 +118,11 @@ def test_every_tool_says_what_it_does_to_the_world_and_what_it_answers(agent: Ag
 
 def test_the_guide_names_every_tool_resource_and_prompt_and_no_other(agent: Agent):
     section = (ROOT / "docs" / "guide" / "mcp.md").read_text("utf-8").split("\n## Tools\n")[1]
-    table, _, rest = section.partition("\nEach has an output schema")
+    table, _, rest = section.partition("\nEach tool has an output schema")
     told = re.findall(r"`(\w+)`", "".join(line.split("|")[1] for line in table.strip().splitlines()))
     assert sorted(told) == sorted(one["name"] for one in agent.do("list_tools")["tools"])
-    line = next(line for line in rest.partition("\n## ")[0].split("\n\n") if line.startswith("Resources:"))
-    resources, _, prompts = line.partition("Prompts:")
+    line = next(line for line in rest.partition("\n## ")[0].split("\n\n") if line.startswith("The resources are"))
+    resources, _, prompts = line.partition("The prompts are")
     listed = [one["uri"] for one in agent.do("list_resources")["resources"] if "/tpl_" not in one["uri"]]
     templates = [one["uriTemplate"] for one in agent.do("list_resource_templates")["resourceTemplates"]]
     assert sorted(re.findall(r"`([^`]+)`", resources)) == sorted([*listed, *templates])

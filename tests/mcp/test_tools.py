@@ -93,6 +93,10 @@ def targets(agent: Agent, live: Live) -> None:
     assert table["fields"][0]["name"] == "id"
     made = agent.call("create_templates_from_tables", connection_id=connection, entities=["customers"])
     assert {one["column"] for one in made["report"]} >= {"id", "email"}
+    filled = agent.call("plan_fill", connection_id=connection, rows=3, tables=["customers"])
+    assert (filled["rows"], filled["skipped"]) == (3, [])
+    begun = agent.call("push", plan_id=filled["plan_id"], confirm=True)
+    assert begun["counts"]["total"] == 3
 
 
 def pushes(agent: Agent, live: Live, template_id: str, table: str) -> None:

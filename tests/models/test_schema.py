@@ -16,7 +16,7 @@ from alembic.migration import MigrationContext
 
 from tests.conftest import ON_POSTGRES, settings_for
 from webapp import create_app
-from webapp.accounts.models import Workspace
+from webapp.access.models import Workspace
 from webapp.extensions import db, only_reads, reading, writing
 from webapp.model_base import Base
 from webapp.row_templates.models import Template, TemplateVersion

@@ -11,8 +11,9 @@ import pytest
 
 from tests.fakes.clamd import EICAR, MOST, NAME, Clamd
 from tests.jobs.waiting import eventually
-from webapp import config_values, limits
-from webapp.config_values import Scanner
+from webapp import limits
+from webapp.config import values as config_values
+from webapp.config.values import Scanner
 from webapp.net import clamd
 
 
@@ -92,7 +93,7 @@ def test_a_scanner_with_troubles_gives_no_verdict(mood, told, monkeypatch):
 def test_one_that_is_not_there_gives_no_verdict(path):
     server, where = stood_in()
     server.stop()
-    with pytest.raises(clamd.ScannerError, match="cannot be reached"):
+    with pytest.raises(clamd.ScannerError, match="could not be reached"):
         verdict(Scanner(path, where.host, where.port), b"x")
 
 

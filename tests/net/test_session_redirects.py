@@ -9,7 +9,7 @@ from tests.fakes.echo_target import Answer, redirect
 from tests.net import sending
 from tests.net.sending import SECRET, failing, send
 from webapp import limits
-from webapp.connectors.http_auth import ApiKeyAuth
+from webapp.connectors.http.authentication import ApiKeyAuth
 from webapp.net.urls import shown
 
 target = sending.target
@@ -68,7 +68,7 @@ def test_a_cookie_of_another_origin_is_not_taken(session, target, other):
 def test_an_api_key_of_the_query_does_not_leave_even_if_the_target_repeats_it(session, target, other):
     auth = ApiKeyAuth.model_validate({"type": "api-key", "in": "query", "name": "api_key", "value": SECRET})
     target.on("/", redirect(other.url(f"/there?page=2&api_key={SECRET}&copy={SECRET}")))
-    send(session, "GET", target.url("/?page=2"), auth=auth.on_wire(session))
+    send(session, "GET", target.url("/?page=2"), auth=auth.requests_auth(session))
     assert target.seen[0].query == {"page": ["2"], "api_key": [SECRET]}
     assert other.seen[0].query == {"page": ["2"]}
 
@@ -76,7 +76,7 @@ def test_an_api_key_of_the_query_does_not_leave_even_if_the_target_repeats_it(se
 def test_an_api_key_of_the_query_is_sent_along_within_its_origin(session, target):
     auth = ApiKeyAuth.model_validate({"type": "api-key", "in": "query", "name": "api_key", "value": SECRET})
     target.on("/", redirect(f"/there?api_key={SECRET}"))
-    send(session, "GET", target.url("/"), auth=auth.on_wire(session))
+    send(session, "GET", target.url("/"), auth=auth.requests_auth(session))
     assert target.calls("/there")[0].query == {"api_key": [SECRET]}
 
 

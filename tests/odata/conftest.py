@@ -23,7 +23,7 @@ import pytest
 import requests
 
 from tests.jobs.conftest import app, environment  # noqa: F401 - fixtures of the worker's tests
-from webapp.connectors.odata import OdataConnector, OdataSettings
+from webapp.connectors.odata.connector import OdataConnector, OdataSettings
 from webapp.net.gate import Gate
 
 CAP = Path(__file__).parent / "cap"

@@ -14,7 +14,7 @@ from flask import current_app  # isort: skip - the nursery sets the limits befor
 from tests.jobs.pushing import Parents, rows
 from webapp import storage
 from webapp.connectors.base import Link
-from webapp.connectors.odata import OdataConnector
+from webapp.connectors.odata.connector import OdataConnector
 from webapp.extensions import reading
 from webapp.net.gate import Gate
 from webapp.pushes.models import Push

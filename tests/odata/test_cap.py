@@ -10,16 +10,16 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from webapp.connectors.base import ConnectorError, Writing
-from webapp.connectors.channel import Ended, Rows
-from webapp.connectors.odata import OdataConnector
-from webapp.connectors.shape import Relation
+from webapp.connectors.base import ConnectorError, WriteSpec
+from webapp.connectors.http.channel import RowOutcome, Rows
+from webapp.connectors.odata.connector import OdataConnector
+from webapp.connectors.schema import Relation
 
 ROWS = 1_000
 versions = pytest.mark.parametrize("version", ["v4", "v2"])
 
 
-class Hand:
+class SendControl:
     """A push that may go on."""
 
     def may_go(self) -> None:
@@ -35,12 +35,12 @@ def push(
     entity: str = "Orders",
     delete: bool = False,
     **more: Any,
-) -> list[Ended]:
-    ended: list[Ended] = []
+) -> list[RowOutcome]:
+    ended: list[RowOutcome] = []
     with made.open() as channel:
         found = channel.entity(entity)
         names = list(dict.fromkeys(name for row in values for name in row))
-        sending = channel.sending(Writing(found, tuple(found.column(name) for name in names), **more), Hand())
+        sending = channel.sending(WriteSpec(found, tuple(found.column(name) for name in names), **more), SendControl())
         for start in range(0, len(values), sending.size):
             part = values[start : start + sending.size]
             numbers = range(start + 1, start + 1 + len(part))
@@ -60,7 +60,7 @@ def orders(count: int) -> list[dict[str, Any]]:
     ]  # fmt: skip
 
 
-def states(ended: list[Ended]) -> Counter[tuple[str, str]]:
+def states(ended: list[RowOutcome]) -> Counter[tuple[str, str]]:
     return Counter((one.state, one.reason) for one in ended)
 
 

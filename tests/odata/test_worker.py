@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from tests.jobs.pushing import Pushing, rows, table_spec
-from webapp.connectors.odata import OdataConnector
+from webapp.connectors.odata.connector import OdataConnector
 from webapp.pushes.services import planning
 
 ROWS = 1_000

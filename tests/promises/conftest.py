@@ -13,7 +13,7 @@ from tests.conftest import close_app, settings_for
 from tests.promises.product import STACKS, OwnRedis, Product, running
 from tests.promises.world import World
 from webapp import create_app
-from webapp.engine.data import vocabulary
+from webapp.engine.data import vocab_lock
 from webapp.extensions import redis_client
 from webapp.row_templates.services import vocabularies
 
@@ -58,5 +58,5 @@ def world(
         held.callback(close_app, app)
         with app.app_context():
             redis_client().flushdb()
-            vocabularies.assume_kept(vocabulary.locked().id)
+            vocabularies.assume_kept(vocab_lock.locked().id)
         yield World(app, cast)

@@ -14,8 +14,8 @@ import pytest
 from tests.cast import Program
 from tests.promises.world import World
 from tests.security.test_matrix import BELONGING
-from webapp.accounts import actors
-from webapp.accounts.actors import KEY_SCOPES
+from webapp.access import actors
+from webapp.access.actors import KEY_SCOPES
 from webapp.accounts.services import api_keys, identity
 from webapp.extensions import db
 

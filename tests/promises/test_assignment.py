@@ -101,9 +101,9 @@ def test_promise_16_mass_assignment_does_nothing_on_any_route(world):
 
 @pytest.fixture
 def unasked(monkeypatch):
-    from webapp.connectors import apart
+    from webapp.connectors import driver_process
 
-    monkeypatch.setattr(apart, "stages", lambda _connector, _seconds: [])
+    monkeypatch.setattr(driver_process, "stages", lambda _connector, _seconds: [])
 
 
 CANARY = "c4nary-of-promise-16"

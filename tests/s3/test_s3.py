@@ -11,12 +11,14 @@ from jobs import exports
 from tests.views.speak import make
 from tests.views.uploading import URL, send
 from webapp import limits, storage
-from webapp.accounts import actors
+from webapp.access import actors
 from webapp.errors import ApiError
+from webapp.exports.models import ExportPart
 from webapp.extensions import db
+from webapp.files.services import files
 from webapp.files.services import files as files_files
-from webapp.generation.models import ExportPart
 from webapp.scenarios.models import Run, Scenario
+from webapp.scenarios.services import outputs
 from webapp.storage import MissingError
 
 
@@ -87,11 +89,11 @@ def test_a_run_gets_its_files_and_leaves_its_outputs(app, cast, edith, tmp_path)
         run = Run(scenario_id=scenario.id, scenario_version=1, trigger="api", status="running", **where)
         db.session.add(run)
         db.session.commit()
-        files_files.sync(cast.acme, cast.main, tmp_path / "uploads")
+        files.sync(cast.acme, cast.main, tmp_path / "uploads")
         assert (tmp_path / "uploads" / "in" / "a.csv").read_bytes() == b"a\n1\n"
         (tmp_path / "outputs").mkdir()
         (tmp_path / "outputs" / "result").write_bytes(b"z" * (limits.STORAGE_PART_BYTES + 5))
-        done = files_files.store_outputs(run, tmp_path / "outputs")
+        done = outputs.store_outputs(run, tmp_path / "outputs")
         db.session.remove()
     assert (done.refused, [one["size"] for one in done.files]) == ([], [limits.STORAGE_PART_BYTES + 5])
     assert len(edith.get(f"{URL}/{done.files[0]['file_id']}").data) == limits.STORAGE_PART_BYTES + 5
@@ -129,9 +131,9 @@ def test_a_server_that_is_gone_is_unavailable_and_changes_nothing(app, cast, edi
         assert answer.json["error"]["details"]["reason"] == "storage"
         assert "127.0.0.1" not in answer.text
     with app.app_context():
-        acme = actors.system(cast.acme)
+        acme = actors.system(cast.acme, cast.main, cast.blue)
         with pytest.raises(ApiError, match="storage does not answer"):
-            files_files.sync(cast.acme, cast.main, tmp_path / "uploads")
+            files.sync(cast.acme, cast.main, tmp_path / "uploads")
         assert files_files.find(acme, "a").size == 3
         db.session.remove()
     listed = edith.get(URL).json["items"]

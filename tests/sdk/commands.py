@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 
 from tests.cast import Cast
-from webapp import ROOT
+from webapp.paths import ROOT
 
 SOURCE = ROOT / "sdk" / "python" / "src"
 

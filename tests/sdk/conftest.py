@@ -18,11 +18,11 @@ from tests.cast import Cast, Person
 from tests.fakes.echo_target import EchoTarget
 from tests.sdk.commands import shell  # noqa: F401
 from tests.served import served
-from webapp import ROOT
-from webapp.accounts import actors
+from webapp.access import actors
 from webapp.connections.services import connections
 from webapp.extensions import db
-from webapp.operations.demo import workspace
+from webapp.operations import demo_workspace
+from webapp.paths import ROOT
 
 PACKAGE = ROOT / "sdk" / "python"
 sys.path.insert(0, str(PACKAGE / "src"))
@@ -90,13 +90,13 @@ def demo_shop(app: Flask, cast: Cast) -> Path:
     """The file of the demo's database with its empty tables, where a newcomer's service has it."""
     with app.app_context():
         here = actors.system(cast.acme, cast.main, cast.blue)
-        made = connections.create(here, **workspace.DATABASE, verifies=False).id
+        made = connections.create(here, **demo_workspace.DATABASE, verifies=False).id
         db.session.remove()
     folder = Path(app.config["SETTINGS"].data_dir) / "targets" / cast.acme / made
-    path = folder / workspace.DATABASE["settings"]["file"]
+    path = folder / demo_workspace.DATABASE["settings"]["file"]
     path.parent.mkdir(parents=True, exist_ok=True)
     with closing(sqlite3.connect(path)) as held:
-        held.executescript(";".join(workspace.TABLES))
+        held.executescript(";".join(demo_workspace.TABLES))
     return path
 
 

@@ -13,9 +13,10 @@ from jobs.pushes import push as push_job
 from tests.jobs.running import Running, running  # noqa: F401
 from tests.jobs.waiting import eventually
 from tests.sdk.commands import SOURCE
-from webapp import ROOT
 from webapp.extensions import db
-from webapp.operations.demo import scenarios, workspace
+from webapp.operations import demo_workspace
+from webapp.paths import ROOT
+from webapp.scenarios import examples as scenarios_examples
 
 GUIDE = ROOT / "docs" / "guide" / "cli.md"
 SCENARIO = "Nightly CSV"
@@ -23,8 +24,7 @@ SCENARIO = "Nightly CSV"
 
 def test_the_examples_run_one_after_the_other(shell, sdk, app, demo_shop, tmp_path, running: Running):
     api = sdk()
-    api.templates.create(workspace.CUSTOMERS)
-    api.connections.create(**workspace.DATABASE)
+    api.templates.create(demo_workspace.CUSTOMERS)
     api.scenarios.create(name=SCENARIO, code="import os\nprint('rows', os.environ['ROWS'])")
 
     def work() -> None:
@@ -56,5 +56,5 @@ def test_the_examples_run_one_after_the_other(shell, sdk, app, demo_shop, tmp_pa
 
 
 def test_the_scenario_of_the_examples_is_the_demos():
-    (nightly,) = (one for one in scenarios.EXAMPLES if one.name == SCENARIO)
+    (nightly,) = (one for one in scenarios_examples.EXAMPLES if one.name == SCENARIO)
     assert '"ROWS"' in nightly.code

@@ -17,7 +17,7 @@ from rowsmith.cli import asking, main, offline, parser
 from rowsmith.fields import EmailField, FirstNameField, NumberField, RowNumberField
 
 from tests.fakes.echo_target import Answer
-from webapp import ROOT
+from webapp.paths import ROOT
 from webapp.pushes.schemas import PushInput
 from webapp.row_templates.schemas import GenerateInput
 

@@ -11,8 +11,8 @@ from rowsmith import Template, error
 from rowsmith.cli import template_files
 from rowsmith.fields import EmailField, FirstNameField, RowNumberField
 
+from webapp.builder.inputs import TemplateIn
 from webapp.engine.spec import CommonKeys
-from webapp.row_templates.views.templates import TemplateIn
 
 PEOPLE = Template(
     "People",

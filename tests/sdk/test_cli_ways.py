@@ -19,8 +19,8 @@ from rowsmith.cli import completion, console, main, parser, problems, profiles
 
 from tests.sdk.conftest import PACKAGE
 from tests.views.targets import sqlite_target
-from webapp import ROOT
 from webapp.cli import arguments
+from webapp.paths import ROOT
 
 CLI = PACKAGE / "src" / "rowsmith" / "cli"
 REFERENCE = ROOT / "docs" / "reference" / "rowsmith-command.md"

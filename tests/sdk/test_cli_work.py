@@ -74,6 +74,27 @@ def test_a_watched_push_ends_with_1_where_a_row_did_not_arrive(shell, shop, work
     assert (ended.status, ended.json["counts"]["failed"]) == (1, 4)
 
 
+def test_a_dry_fill_lists_a_table_a_line_and_sends_nothing(shell, shop, sdk):
+    assert shell.good("fill", "Shop", "--rows", "7", "--dry-run").out.splitlines() == [
+        "customers: 7 rows",
+        "orders: 7 rows",
+    ]
+    assert sdk().pushes.list().total == 0
+    assert shell("fill", "Shop", "--dry-run", "--watch").status == 2
+
+
+def test_a_watched_fill_ends_with_0_where_every_row_arrived(shell, shop, worker):
+    worker()
+    assert shell.good("fill", "Shop", "--rows", "7", "--seed", "s", "--watch").out == "completed: 14 delivered\n"
+    assert (shop.count("customers"), shop.count("orders")) == (7, 7)
+
+
+def test_a_fill_names_a_table_that_is_not_there(shell, shop):
+    ended = shell("fill", "Shop", "--table", "nothing")
+    assert ended.status != 0
+    assert "nothing" in ended.err
+
+
 def test_a_push_that_is_not_watched_gives_its_id_to_logs_and_cancel(shell, shop, sdk):
     id = shell.good(*PUSH).out.strip()
     assert id.startswith("psh_")

@@ -10,8 +10,8 @@ import pytest
 
 from jobs.pushes import push as job
 from tests.sdk.conftest import PACKAGE
-from webapp import ROOT
 from webapp.extensions import db
+from webapp.paths import ROOT
 from webapp.pushes.views import exports
 
 PAGES = {"README": PACKAGE / "README.md", "guide": ROOT / "docs" / "guide" / "python.md"}

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from webapp import ROOT
+from webapp.paths import ROOT
 
 PAGES = sorted(
     path

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from webapp import ROOT
+from webapp.paths import ROOT
 
 sys.path.insert(0, str(ROOT / "sdk" / "mcp" / "src"))
 
@@ -41,8 +41,8 @@ def test_texts_are_shortened_before_rows_are_dropped_and_both_are_said():
     assert [row["n"] for row in cut["rows"]] == list(range(len(cut["rows"])))
     assert 0 < len(cut["rows"]) < 50
     assert cut["rows"][0]["text"].endswith("… (cut, 2000 characters)")
-    assert any("long texts are cut" in note for note in cut["notes"])
-    assert f"rows: the first {len(cut['rows'])} of 50 are shown." in cut["notes"]
+    assert any("long texts were shortened" in note for note in cut["notes"])
+    assert f"rows: showing the first {len(cut['rows'])} of 50." in cut["notes"]
 
 
 def test_the_answer_that_was_given_is_left_as_it_is():

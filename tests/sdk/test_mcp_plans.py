@@ -8,7 +8,7 @@ from types import ModuleType
 
 import pytest
 
-from webapp import ROOT
+from webapp.paths import ROOT
 
 sys.path.insert(0, str(ROOT / "sdk" / "mcp" / "src"))
 
@@ -134,4 +134,4 @@ def test_a_refusal_tells_every_fault_with_its_place_and_hint():
         "request: req_1",
     ]
     many = told.told(error.ValidationError("validation_error", 422, {"fields": faults * 40}, None, "Many."))
-    assert "and 30 more faults" in many
+    assert "and 30 more errors" in many

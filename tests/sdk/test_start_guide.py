@@ -12,8 +12,8 @@ import pytest
 
 from jobs.pushes import push as push_job
 from tests.jobs.waiting import eventually
-from webapp import ROOT
 from webapp.extensions import db
+from webapp.paths import ROOT
 
 GUIDE = ROOT / "docs" / "guide" / "start.md"
 START = "./rowsmith up"

@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 import uv
 
-from webapp import ROOT
+from webapp.paths import ROOT
 
 NAMES = {"python": "rowsmith", "mcp": "rowsmith_mcp", "spark": "rowsmith_spark"}
 SECONDS = 300

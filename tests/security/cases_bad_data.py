@@ -8,11 +8,11 @@ from flask import Flask
 
 from tests.cast import Cast
 from tests.security.matrix import Case
-from webapp.accounts import actors
+from webapp.access import actors
 from webapp.connections.services import connections
 from webapp.engine.plan import ENGINE
+from webapp.exports.services import exports
 from webapp.extensions import db
-from webapp.generation.services import exports
 from webapp.pushes.models import Push
 from webapp.row_templates.schemas import GenerateInput
 from webapp.row_templates.services import compilation, templates

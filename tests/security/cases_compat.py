@@ -8,7 +8,7 @@ from flask import Flask
 
 from tests.cast import Cast
 from tests.security.matrix import Case
-from webapp.accounts import actors
+from webapp.access import actors
 from webapp.compat.services import key_maps
 from webapp.compat.services import objects as compat_objects
 from webapp.compat.views.plans import Spec

@@ -9,8 +9,8 @@ from flask import Flask
 
 from tests.cast import Cast
 from tests.security.matrix import Case
-from webapp.accounts import actors
-from webapp.accounts.models import BrowserSession, Membership, User
+from webapp.access import actors
+from webapp.access.models import BrowserSession, Membership, User
 from webapp.accounts.services import people, sign_in
 from webapp.accounts.services.sign_in import Visitor
 from webapp.extensions import db

@@ -9,7 +9,7 @@ from flask import Flask
 
 from tests.cast import Cast
 from tests.security.matrix import Case
-from webapp.accounts import actors
+from webapp.access import actors
 from webapp.extensions import db
 from webapp.files.services import files
 

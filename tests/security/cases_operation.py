@@ -8,10 +8,10 @@ from flask import Flask
 
 from tests.cast import Cast
 from tests.security.matrix import Case
-from webapp.accounts import actors
+from webapp.access import actors
+from webapp.exports.models import Export
+from webapp.exports.services import exports
 from webapp.extensions import db, writing
-from webapp.generation.models import Export
-from webapp.generation.services import exports
 from webapp.row_templates.schemas import GenerateInput
 from webapp.row_templates.services import templates
 

@@ -9,9 +9,9 @@ from flask import Flask
 
 from tests.cast import Cast
 from tests.security.matrix import Case
-from webapp.accounts import actors
-from webapp.accounts.models import Invitation, Membership, Team
-from webapp.accounts.services import people, tenancy
+from webapp.access import actors
+from webapp.access.models import Invitation, Membership, Team
+from webapp.accounts.services import people, workspaces
 from webapp.connections.services import secrets
 from webapp.extensions import db
 from webapp.row_templates.services import templates
@@ -21,9 +21,9 @@ FIELDS = [{"name": "id", "type": "row_number"}]
 
 def prepare(app: Flask, cast: Cast) -> dict[str, Any]:
     acme = actors.system(cast.acme, cast.main, cast.blue)
-    empty = tenancy.create_team(acme, "Empty")
-    gone = tenancy.create_team(acme, "Gone")
-    tenancy.delete_team(acme, db.session.get_one(Team, gone.id))
+    empty = workspaces.create_team(acme, "Empty")
+    gone = workspaces.create_team(acme, "Gone")
+    workspaces.delete_team(acme, db.session.get_one(Team, gone.id))
     people.invite(acme, "again@example.org", "viewer")
     of_edith = sa.select(Membership.id).where(Membership.user_id == cast.edith.user_id)
     return {

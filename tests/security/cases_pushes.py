@@ -9,7 +9,7 @@ from flask import Flask
 from tests.cast import Cast
 from tests.security.matrix import Case
 from webapp import clock
-from webapp.accounts import actors
+from webapp.access import actors
 from webapp.connections.services import connections
 from webapp.datasets.services import datasets
 from webapp.engine.plan import ENGINE

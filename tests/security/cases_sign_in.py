@@ -10,7 +10,7 @@ from flask import Flask
 from tests.cast import Cast
 from tests.security.matrix import Case
 from webapp import clock
-from webapp.accounts.models import Identity
+from webapp.access.models import Identity
 from webapp.extensions import db
 
 FOREIGN = {"edith": 404, "adam": 404, "olivia": 404}

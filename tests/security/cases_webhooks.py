@@ -9,7 +9,7 @@ from flask import Flask
 from tests.cast import Cast
 from tests.security.matrix import Case
 from webapp import clock, ids
-from webapp.accounts import actors
+from webapp.access import actors
 from webapp.extensions import db
 from webapp.notifications.models import Delivery
 from webapp.notifications.services import webhooks

@@ -11,8 +11,8 @@ from tests.views.speak import faults
 from tests.views.targets import connection
 from webapp.connections.models import Connection
 from webapp.connections.services import access
-from webapp.connectors import apart
-from webapp.connectors.http_token import tokens
+from webapp.connectors import driver_process
+from webapp.connectors.http.tokens import tokens
 from webapp.extensions import db
 
 SECRET = "canary-91c4e2"
@@ -27,7 +27,7 @@ def edith(api, cast):
 @pytest.fixture
 def unasked(monkeypatch):
     """Nobody is asked: these tests look at what is kept."""
-    monkeypatch.setattr(apart, "stages", lambda _connector, _seconds: [])
+    monkeypatch.setattr(driver_process, "stages", lambda _connector, _seconds: [])
 
 
 def made(edith, kind="postgresql", **settings):
@@ -148,7 +148,7 @@ def test_a_verification_of_settings_that_changed_meanwhile_is_not_kept(edith, un
         assert edith.patch(path, json={"settings": {"file": "two.db"}}).status_code == 200
         return stage(False)
 
-    monkeypatch.setattr(apart, "stages", slow)
+    monkeypatch.setattr(driver_process, "stages", slow)
     assert edith.post(f"{path}/verify").json["status"] == "failed"
     assert edith.get(path).json["verification"]["status"] == "verified"
 
@@ -156,9 +156,9 @@ def test_a_verification_of_settings_that_changed_meanwhile_is_not_kept(edith, un
 def test_tokens_that_were_fetched_are_cut_from_what_any_target_says(app, cast):
     made = connection(app, cast, "odata", {"service_url": "http://127.0.0.1:9/"})
     with app.app_context():
-        _, hush = access.hushing(db.session.get(Connection, made))
+        _, redact = access.connector_and_redactor(db.session.get(Connection, made))
         tokens.entry("one").token = "fetched-token-1"
         try:
-            assert "fetched-token-1" not in hush("you sent Bearer fetched-token-1")
+            assert "fetched-token-1" not in redact("you sent Bearer fetched-token-1")
         finally:
             tokens.clear()

@@ -15,7 +15,7 @@ from tests.fakes.echo_target import Answer, EchoTarget
 from tests.fakes.oauth_server import OAuthServer
 from tests.views.speak import make
 from tests.views.targets import connection
-from webapp.connectors import http_token
+from webapp.connectors.http import tokens
 from webapp.extensions import db
 
 SECRET = 'canary/7f3a+9c "q"=ü&z'
@@ -29,10 +29,10 @@ def edith(api, cast):
 
 @pytest.fixture
 def oauth():
-    http_token.tokens.clear()
+    tokens.tokens.clear()
     with OAuthServer(client_secret=SECRET) as made:
         yield made
-    http_token.tokens.clear()
+    tokens.tokens.clear()
 
 
 def forms(secret: str) -> list[str]:

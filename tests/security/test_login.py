@@ -10,7 +10,7 @@ from argon2 import PasswordHasher
 
 from tests.cast import PASSWORD
 from webapp import limits
-from webapp.accounts.models import User
+from webapp.access.models import User
 from webapp.accounts.services import sign_in
 from webapp.extensions import db
 from webapp.security import passwords

@@ -15,9 +15,9 @@ from tests.conftest import ON_POSTGRES, settings_for
 from tests.security import trail
 from tests.security.matrix import ROLES, Case, cases, prepares
 from webapp import create_app
-from webapp.accounts import actors
-from webapp.accounts.actors import KEY_SCOPES
-from webapp.accounts.models import Membership
+from webapp.access import actors
+from webapp.access.actors import KEY_SCOPES
+from webapp.access.models import Membership
 from webapp.accounts.services import api_keys, identity
 from webapp.audit.services import audit_log
 from webapp.datasets.models import Dataset

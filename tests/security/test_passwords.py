@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from webapp import limits
-from webapp.accounts import actors
+from webapp.access import actors
 from webapp.accounts.services import people
 from webapp.errors import ApiError
 from webapp.security import passwords

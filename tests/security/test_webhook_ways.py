@@ -72,7 +72,7 @@ def test_a_name_that_turns_to_the_inside_after_it_was_taken_reaches_nothing(
     ).json
     sent = edith.post(f"/webhooks/{hook['id']}/test").json
     assert (sent["status"], sent["response_status"]) == ("failed", None)
-    assert "may not be reached" in sent["reason"]
+    assert "connections are not allowed" in sent["reason"]
     with app.app_context(), writing() as session:
         session.add(Delivery(webhook_id=hook["id"], event="run.failed", body="{}", next_at=clock.now()))
     with app.app_context():

@@ -7,7 +7,7 @@ import pytest
 from tests.cast import gather
 from tests.conftest import ON_POSTGRES, close_app, settings_for
 from webapp import clock, create_app
-from webapp.accounts import actors
+from webapp.access import actors
 from webapp.audit.services import audit_log, seals
 from webapp.extensions import db, redis_client
 

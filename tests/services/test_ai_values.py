@@ -13,8 +13,8 @@ from tests.views.speak import faults, make, refused
 from tests.views.targets import connection
 from webapp import limits
 from webapp.connections.models import Fetched
+from webapp.exports.services import exports
 from webapp.extensions import db, reading
-from webapp.generation.services import exports
 
 CODE = {"name": "code", "type": "list_sequential", "options": {"values": ["A", "B", "A"]}}
 
@@ -102,7 +102,7 @@ def test_a_preview_that_calls_nobody_shows_an_example_and_says_so(edith, server,
     path = path_of(edith, CODE, ai(examples=["shiny", "dull"]))
     answer = edith.post(f"{path}/preview", json={"seed": "s", "fetch": False}).json
     assert {row["word"] for row in answer["rows"]} == {"shiny"}
-    assert [one["code"] for one in answer["warnings"]] == ["stand_in"]
+    assert [one["code"] for one in answer["warnings"]] == ["placeholder_values"]
     assert server.seen == []
 
 

@@ -10,8 +10,8 @@ import sqlalchemy as sa
 
 from tests.conftest import ON_POSTGRES, close_app, settings_for
 from webapp import create_app
-from webapp.accounts import actors
-from webapp.accounts.models import Team, Workspace
+from webapp.access import actors
+from webapp.access.models import Team, Workspace
 from webapp.audit.models import AuditEntry
 from webapp.audit.services import audit_log
 from webapp.errors import ApiError

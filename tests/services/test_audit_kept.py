@@ -10,8 +10,8 @@ import sqlalchemy as sa
 from jobs.sweeper import Sweeper
 from tests.services.trails import both, first_misfit, sealed_ids, unguarded
 from webapp import clock, limits
-from webapp.accounts import actors
-from webapp.accounts.models import Workspace
+from webapp.access import actors
+from webapp.access.models import Workspace
 from webapp.audit.models import AuditEntry, AuditHead, AuditPending, AuditSeal
 from webapp.audit.services import audit_log, seals
 from webapp.audit.services.verification import verify

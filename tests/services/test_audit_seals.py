@@ -12,7 +12,7 @@ import sqlalchemy as sa
 from tests.conftest import ON_POSTGRES
 from tests.services.trails import both, first_misfit, sealed_ids, unguarded
 from webapp import clock, ids, limits, storage
-from webapp.accounts import actors
+from webapp.access import actors
 from webapp.audit.models import AuditEntry, AuditPending, AuditSeal
 from webapp.audit.services import audit_log
 from webapp.audit.services import seals as audit_seals

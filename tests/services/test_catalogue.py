@@ -5,7 +5,7 @@ from __future__ import annotations
 import orjson
 import pytest
 
-from webapp.engine.fields import REGISTRY
+from webapp.engine.types.registry import REGISTRY
 from webapp.row_templates.services import catalogue
 
 KEYS = {"name", "label", "category", "description", "aliases", "options_schema", "example", "capacity"}

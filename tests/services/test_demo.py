@@ -12,9 +12,9 @@ from flask import Flask
 from jobs.pushes import push as job
 from tests.conftest import settings_for
 from webapp import create_app, limits
-from webapp.accounts import actors
-from webapp.accounts.models import Project, Workspace
-from webapp.accounts.services import people, tenancy
+from webapp.access import actors, tenancy
+from webapp.access.models import Project, Workspace
+from webapp.accounts.services import people, workspaces
 from webapp.connections.services import access, connections, inspection
 from webapp.datasets.schemas import DatasetPreviewInput
 from webapp.datasets.services import datasets
@@ -22,7 +22,7 @@ from webapp.datasets.services import rows as datasets_rows
 from webapp.extensions import db, redis_client
 from webapp.generation.services import generate
 from webapp.model_base import Base
-from webapp.operations.demo import workspace as demo_workspace
+from webapp.operations import demo_workspace
 from webapp.pushes.schemas import DatasetPushInput
 from webapp.pushes.services import preparation, pushes
 from webapp.row_templates.models import Template
@@ -148,9 +148,9 @@ def test_a_seeding_that_was_cut_off_is_finished(empty, monkeypatch, at):
         return step
 
     for module, name in [
-        (tenancy, "create_workspace"),
-        (tenancy, "create_team"),
-        (tenancy, "create_project"),
+        (workspaces, "create_workspace"),
+        (workspaces, "create_team"),
+        (workspaces, "create_project"),
         (templates, "create"),
         (templates, "change"),
         (datasets, "create"),
@@ -173,6 +173,6 @@ def test_a_seeding_that_was_cut_off_is_finished(empty, monkeypatch, at):
 
 
 def test_a_service_that_is_in_use_gets_no_demo(empty):
-    tenancy.create_workspace(actors.system(), "Ours")
+    workspaces.create_workspace(actors.system(), "Ours")
     assert demo_workspace.ensure_demo() is None
     assert db.session.scalar(sa.select(sa.func.count()).select_from(Project)) == 0

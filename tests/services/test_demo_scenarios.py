@@ -19,12 +19,13 @@ from werkzeug.serving import make_server
 
 from jobs.pushes import push as job
 from tests.services.test_demo import empty  # noqa: F401
-from webapp import ROOT
-from webapp.accounts import actors
+from webapp.access import actors
 from webapp.accounts.services import api_keys, people
 from webapp.extensions import db
-from webapp.operations.demo import scenarios, workspace
+from webapp.operations import demo_workspace
+from webapp.paths import ROOT
 from webapp.pushes.models import Push
+from webapp.scenarios import examples
 from webapp.scenarios.services import requirements
 from webapp.scenarios.services import scenarios as scenarios_scenarios
 
@@ -37,7 +38,7 @@ def seeded(empty, monkeypatch):
         raise AssertionError("the package index was asked")
 
     monkeypatch.setattr(requirements, "call", refuse)
-    return workspace.ensure_demo()
+    return demo_workspace.ensure_demo()
 
 
 @pytest.fixture
@@ -48,9 +49,9 @@ def saved(seeded):
 
 
 def test_three_examples_are_saved_and_nobody_is_asked_for_packages(saved):
-    assert list(saved) == [one.name for one in reversed(scenarios.EXAMPLES)]
+    assert list(saved) == [one.name for one in reversed(examples.EXAMPLES)]
     assert [one["warnings"] for one in saved.values()] == [[], [], []]
-    for one in scenarios.EXAMPLES:
+    for one in examples.EXAMPLES:
         assert saved[one.name]["code"] == one.code
         assert saved[one.name]["description"]
 
@@ -75,7 +76,7 @@ def test_the_nightly_one_has_a_schedule_that_is_off(saved):
 
 
 def test_examples_read_only_what_a_run_gives_them():
-    for path in sorted(scenarios.FOLDER.glob("*.py")):
+    for path in sorted(examples.FOLDER.glob("*.py")):
         code = path.read_text("utf-8")
         assert ast.get_docstring(ast.parse(code)), path.name
         assert "import webapp" not in code
@@ -123,7 +124,7 @@ class Around:
             **params,
         }
         program = self.tmp / "main.py"
-        program.write_text(scenarios.example(key).code)
+        program.write_text(examples.example(key).code)
         done = subprocess.run(
             [sys.executable, str(program)], env=env, capture_output=True, text=True, timeout=60
         )

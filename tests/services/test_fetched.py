@@ -15,9 +15,11 @@ from webapp.connections.models import Connection, Fetched
 from webapp.connections.services import access
 from webapp.connectors.base import ConnectorError
 from webapp.errors import ApiError
+from webapp.exports.models import Export
+from webapp.exports.services import exports
 from webapp.extensions import db, writing
-from webapp.generation.models import Export
-from webapp.generation.services import exports, kept_answers
+from webapp.operations.purge import pinned
+from webapp.sources.services import fetched_files, kept_answers
 
 
 @pytest.fixture
@@ -147,7 +149,7 @@ def test_answers_are_asked_for_anew_after_a_refresh_and_an_export_in_hand_keeps_
     assert {row["customer_id"] for row in after.json} <= set(range(30, 41))
     assert after.headers["X-Snapshot"] != before.headers["X-Snapshot"]
     with app.app_context():
-        kept_answers.purge(clock.now() + timedelta(days=1))
+        kept_answers.purge(clock.now() + timedelta(days=1), pinned)
         assert exports.order(export["id"]).recipe.open().whole() == before.data
 
 
@@ -158,13 +160,13 @@ def test_what_has_run_out_is_asked_for_anew_and_purged_once_nothing_pins_it(edit
     with app.app_context():
         with writing() as session:
             session.execute(update(Fetched).values(expires_at=clock.now() - timedelta(seconds=1)))
-        kept_answers.purge(clock.now())
+        kept_answers.purge(clock.now(), pinned)
         store = storage.of(app)
-        assert len(store.listing(kept_answers.FOLDER)) == 1
+        assert len(store.listing(fetched_files.FOLDER)) == 1
         with writing() as session:
             session.execute(update(Export).where(Export.id == export["id"]).values(status="completed"))
-        kept_answers.purge(clock.now())
-        assert store.listing(kept_answers.FOLDER) == []
+        kept_answers.purge(clock.now(), pinned)
+        assert store.listing(fetched_files.FOLDER) == []
         assert db.session.scalars(select(Fetched)).all() == []
     customers.does("DELETE FROM customers WHERE id < 30")
     assert {row["customer_id"] for row in generated(edith, path).json} <= set(range(30, 41))
@@ -174,7 +176,7 @@ def test_a_draft_calls_nobody_until_it_is_asked_to(edith, customers):
     fields = [key(customers)]
     look = edith.post("/preview", json={"fields": fields, "seed": "s"}).json
     assert [row["customer_id"] for row in look["rows"]] == [4711] * 3
-    assert [(one["path"], one["code"]) for one in look["warnings"]] == [("fields[0]", "stand_in")]
+    assert [(one["path"], one["code"]) for one in look["warnings"]] == [("fields[0]", "placeholder_values")]
     assert customers.kept() == []
     fetched = edith.post("/preview", json={"fields": fields, "seed": "s", "fetch": True}).json
     assert {row["customer_id"] for row in fetched["rows"]} <= set(range(1, 41))

@@ -70,10 +70,10 @@ def test_what_an_answer_says_of_its_path_is_an_error_blank_or_the_default(
     ("status", "reason", "told"),
     [
         (401, "forbidden", "does not accept the credentials"),
-        (403, "forbidden", "may not read this"),
-        (429, "throttled", "takes no more requests"),
-        (500, "unavailable", "is in trouble"),
-        (503, "unavailable", "is in trouble"),
+        (403, "forbidden", "not allowed to read this"),
+        (429, "throttled", "accepts no more requests"),
+        (500, "unavailable", "has a problem"),
+        (503, "unavailable", "has a problem"),
     ],
 )
 def test_what_concerns_the_connection_is_always_an_error_and_never_kept(

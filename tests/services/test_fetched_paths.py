@@ -15,8 +15,9 @@ from tests.views.targets import (
     work,  # noqa: F401
 )
 from webapp import limits
-from webapp.connectors import http_token
-from webapp.generation.services import exports, kept_answers
+from webapp.connectors.http import tokens
+from webapp.exports.services import exports
+from webapp.sources.services import kept_answers
 
 target = fetched_calls.target
 edith = fetched_calls.edith
@@ -95,7 +96,7 @@ def test_a_read_only_connection_may_be_asked(edith, rest):
 
 
 def test_one_token_serves_all_calls(app, cast, edith):
-    http_token.tokens.clear()
+    tokens.tokens.clear()
     with OAuthServer() as server:
         auth = {
             "type": "oauth2-client-credentials", "token_url": server.token_url, "client_id": server.client_id,
@@ -110,7 +111,7 @@ def test_one_token_serves_all_calls(app, cast, edith):
         message, details = failed(edith, NUMBERS, call(made, "/other/{{code}}"), code="token_request_failed")
         assert details["path"] == "fields[1]"
         assert "invalid_client" in message
-    http_token.tokens.clear()
+    tokens.tokens.clear()
 
 
 def test_a_path_may_hang_on_what_another_one_answers(edith, target, rest):
@@ -127,7 +128,7 @@ def test_a_look_calls_nobody_until_it_is_asked_to(edith, target, rest):
     fields = [CODES, call(rest())]
     look = edith.post("/preview", json={"fields": fields, "seed": "s"}).json
     assert [row["value"] for row in look["rows"]] == ["example"] * 3
-    assert [(one["path"], one["code"]) for one in look["warnings"]] == [("fields[1]", "stand_in")]
+    assert [(one["path"], one["code"]) for one in look["warnings"]] == [("fields[1]", "placeholder_values")]
     assert target.calls() == []
     fetched = edith.post("/preview", json={"fields": fields, "seed": "s", "fetch": True}).json
     assert ([row["value"] for row in fetched["rows"]], fetched["warnings"]) == (["A", "B", "A"], [])

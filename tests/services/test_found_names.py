@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from webapp.engine.fields import BY_NAME, find
+from webapp.engine.types.registry import BY_NAME, find
 from webapp.row_templates.services import catalogue
 
 NAMES = [

@@ -11,7 +11,7 @@ import pytest
 from flask import g
 
 from webapp import limits
-from webapp.operations import log_redaction, process_log
+from webapp.monitoring import log_redaction, process_log
 from webapp.security import keys
 
 CANARY = "c4n/ary+pass word?7"  # has what URL and base64 write otherwise

@@ -9,7 +9,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from webapp.connectors.shape import Column, Entity
+from webapp.connectors.schema import Column, Entity
 from webapp.imports.inference import columns
 from webapp.imports.inference.names import singular, split
 from webapp.row_templates.services import compilation
@@ -76,10 +76,10 @@ def test_a_unique_name_of_which_there_are_too_few_becomes_words_and_few_are_told
         assert codes.field["type"] == "regexp"
 
 
-def test_a_title_of_a_work_is_cut_to_its_column(app):
+def test_a_title_of_a_work_has_as_many_words_as_fit(app):
     with app.app_context():
         made = became("books", ["isbn"], "title", "20").field
-        assert (made["type"], made["formula"]) == ("words", "left(this, 20)")
+        assert (made["type"], made["options"], made.get("formula")) == ("words", {"count": 1}, None)
         assert became("books", ["isbn"], "title", "200").field["text_case"] == "title"
 
 

@@ -10,7 +10,7 @@ import pytest
 
 from tests.conftest import close_app, settings_for
 from webapp import create_app
-from webapp.operations import process_log
+from webapp.monitoring import process_log
 
 
 @pytest.fixture

@@ -11,10 +11,12 @@ import sqlalchemy as sa
 
 from tests.cast import Program
 from webapp import clock, limits
-from webapp.accounts.models import Membership, User, Workspace
+from webapp.access.models import Membership, User, Workspace
 from webapp.extensions import db, redis_client, writing
-from webapp.notifications.models import Delivery, LimitWarning, Mail, NoticeChoice
-from webapp.notifications.services import limit_notifications, limit_warnings
+from webapp.mail.models import Mail, NoticeChoice
+from webapp.metering import limit_warnings
+from webapp.notifications.models import Delivery, LimitWarning
+from webapp.notifications.services import limit_notifications
 from webapp.operations.purge import purge
 
 ID = [{"name": "id", "type": "row_number"}]
@@ -46,7 +48,7 @@ def generate(program, rows):
 def told(app, now=clock.now):
     """What the courier tells of; all warnings so far, as (limit, used, most)."""
     with app.app_context():
-        limit_notifications.tell(now)
+        limit_notifications.send_pending(now)
         with writing() as session:
             found = session.scalars(sa.select(LimitWarning).order_by(LimitWarning.id)).all()
             return [(one.limit_name, one.used, one.most) for one in found]
@@ -82,14 +84,14 @@ def test_it_is_told_again_after_an_hour_and_not_before(app, small):
     assert len(told(app)) == 1
     for minutes, most in ((59, 1), (61, 2)):
         with app.app_context():
-            limit_warnings._note(_acme(app), "rows", 900, 1_000)
+            limit_warnings._record(_acme(app), "rows", 900, 1_000)
         assert len(told(app, lambda minutes=minutes: clock.now() + timedelta(minutes=minutes))) == most
         with app.app_context():
-            assert limit_warnings.noted() == [], "what was told of is not noted any more"
+            assert limit_warnings.pending() == [], "what was told of is not noted any more"
 
 
 def _acme(app):
-    from webapp.accounts import actors
+    from webapp.access import actors
 
     with app.app_context(), writing() as session:
         return actors.system(session.scalars(sa.select(Workspace.id).where(Workspace.name == "Acme")).one())
@@ -132,7 +134,7 @@ def test_admins_are_mailed_once_a_day_unless_they_want_none(app, mailing, cast, 
     generate(small, 800)
     told(app)
     with app.app_context():
-        limit_warnings._note(_acme(app), "rows", 900, 1_000)
+        limit_warnings._record(_acme(app), "rows", 900, 1_000)
     told(app, lambda: clock.now() + timedelta(hours=2))
     with app.app_context(), writing() as session:
         sent = [(one.recipient, one.subject) for one in session.scalars(sa.select(Mail))]
@@ -175,8 +177,8 @@ def test_a_redis_that_is_away_costs_the_warning_and_not_the_rows(app, cast, smal
 def test_a_note_that_cannot_be_told_of_keeps_no_other_back_and_is_tried_again(app, small, cast, monkeypatch):
     with app.app_context():
         redis_client().hset(limit_warnings.KEY, "ws_gone rows", "8 10 1.0")
-        assert limit_notifications.tell() == 0
-        assert limit_warnings.noted() == []
+        assert limit_notifications.send_pending() == 0
+        assert limit_warnings.pending() == []
         generate(small, 800)
 
         def broken(*_):
@@ -184,8 +186,8 @@ def test_a_note_that_cannot_be_told_of_keeps_no_other_back_and_is_tried_again(ap
 
         with monkeypatch.context() as patched:
             patched.setattr(limit_notifications, "_to_webhooks", broken)
-            assert limit_notifications.tell() == 0
-        assert limit_notifications.tell() == 1
+            assert limit_notifications.send_pending() == 0
+        assert limit_notifications.send_pending() == 1
 
 
 def test_warnings_are_kept_as_long_as_deliveries(app, small):

@@ -13,9 +13,9 @@ from tests.fakes.mail_server import PASSWORD, USER, MailServer
 from webapp import clock, limits
 from webapp.config import SettingsError
 from webapp.extensions import db, writing
-from webapp.notifications.models import Mail
-from webapp.notifications.services import mail
-from webapp.notifications.services.mail import Letter
+from webapp.mail import mail
+from webapp.mail.mail import Letter
+from webapp.mail.models import Mail
 
 
 class Outbox:
@@ -105,7 +105,7 @@ def test_a_mail_goes_by_starttls_with_a_password_to_a_server_whose_certificate_i
         second = wrong.post()
         assert wrong.send() == 0
         row = wrong.row(second)
-        assert (row.status, "refuses the user or the password" in row.reason) == ("queued", True)
+        assert (row.status, "rejected the user or the password" in row.reason) == ("queued", True)
     assert len(server.mails) == 1
 
 
@@ -122,7 +122,7 @@ def test_nothing_is_handed_to_a_server_that_offers_no_starttls(app, tmp_path, se
     outbox = Outbox(app, tmp_path, f"smtp://127.0.0.1:{server.port}")
     mail_id = outbox.post()
     assert outbox.send() == 0
-    assert "offers no STARTTLS" in outbox.row(mail_id).reason
+    assert "does not support STARTTLS" in outbox.row(mail_id).reason
     assert server.mails == []
 
 
@@ -132,7 +132,7 @@ def test_a_refused_recipient_is_given_up_with_the_reason_and_keeps_no_other_mail
     assert outbox.send() == 1
     row = outbox.row(refused)
     assert (row.status, row.attempts, row.sealed) == ("failed", 1, None)
-    assert row.reason == "The server refuses this recipient (550 5.1.1 No such user here)."
+    assert row.reason == "The server rejected this recipient (550 5.1.1 No such user here)."
     assert outbox.row(good).status == "sent"
 
 
@@ -151,7 +151,7 @@ def test_a_mail_waits_for_a_server_that_is_down_and_comes_back(app, tmp_path):
     mail_id = outbox.post()
     assert outbox.send() == 0
     assert outbox.send(later=limits.MAIL_WAITS[0]) == 0
-    assert "cannot be reached" in outbox.row(mail_id).reason
+    assert "could not be reached" in outbox.row(mail_id).reason
     with MailServer(port=down.port) as server:
         assert outbox.send(later=limits.MAIL_WAITS[1]) == 1
     assert len(server.mails) == 1
@@ -197,6 +197,9 @@ def test_a_sender_that_was_thought_dead_notes_nothing(outbox, server):
         "x\x85Bcc: all@example.org",
         "x\0y",
         "a\u202eb",
+        "=?utf-8?q?x=0d=0aBcc:_all@example.org?=",
+        "=?utf-8?b?eA0KQmNjOiBhbGxAZXhhbXBsZS5vcmc=?=",
+        "=?us-ascii?q?x=0aBcc:_all@example.org=0a=0aText?=",
     ],
 )
 def test_no_header_and_no_line_is_slipped_into_a_mail(outbox, server, name):

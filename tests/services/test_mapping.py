@@ -7,7 +7,7 @@ from dataclasses import replace
 import pyarrow as pa
 import pytest
 
-from webapp.connectors.shape import Column, Entity
+from webapp.connectors.schema import Column, Entity
 from webapp.generation.services.row_makers import Field
 from webapp.pushes.services.mapping import Asked, mapped, plain, singular, words
 

@@ -7,13 +7,13 @@ import threading
 import pytest
 from cryptography.fernet import Fernet
 
-from webapp.accounts import actors
+from webapp import app_vault
+from webapp.access import actors
 from webapp.connections.models import MaskingKey
-from webapp.connections.services import secrets
 from webapp.errors import ApiError
 from webapp.extensions import db
-from webapp.real_data.services import masking_keys
 from webapp.security.vault import Vault
+from webapp.sources.services import masking_keys
 
 
 @pytest.fixture
@@ -49,12 +49,12 @@ def test_the_key_lies_sealed_and_the_vaults_newest_key_seals_it_anew(acme, monke
     ring = masking_keys.ring(acme.workspace_id)
     (stored,) = db.session.query(MaskingKey)
     assert ring.keys[1] not in stored.sealed
-    newer = Vault([Fernet.generate_key().decode(), *secrets.vault()._keys])
-    monkeypatch.setattr(secrets, "vault", lambda: newer)
+    newer = Vault([Fernet.generate_key().decode(), *app_vault.vault()._keys])
+    monkeypatch.setattr(app_vault, "vault", lambda: newer)
     assert masking_keys.reseal() == (1, 1)
     assert masking_keys.reseal() == (0, 1)
     assert masking_keys.ring(acme.workspace_id).keys == ring.keys
-    monkeypatch.setattr(secrets, "vault", lambda: Vault([Fernet.generate_key().decode()]))
+    monkeypatch.setattr(app_vault, "vault", lambda: Vault([Fernet.generate_key().decode()]))
     for ask in (lambda: masking_keys.ring(acme.workspace_id), masking_keys.reseal):
         with pytest.raises(ApiError) as told:
             ask()

@@ -9,9 +9,9 @@ import pyarrow as pa
 import pytest
 
 from webapp import limits
-from webapp.connectors import postgresql
-from webapp.connectors.shape import Column, Entity, Relation
-from webapp.engine.block import Bound, Env
+from webapp.connectors.postgresql import connector
+from webapp.connectors.schema import Column, Entity, Relation
+from webapp.engine.blocks import BoundPlan, GenerationContext
 from webapp.generation.services.row_makers import GivenRows, TemplateRows, given_table
 from webapp.pushes.services import planning, value_checks
 from webapp.pushes.services.mapping import Asked
@@ -20,7 +20,7 @@ from webapp.pushes.services.value_checks import bad_values
 from webapp.row_templates.services import compiled_plans
 
 NOW = datetime(2026, 11, 21, tzinfo=UTC)
-CAN = postgresql.PostgresqlConnector.can
+CAN = connector.PostgresqlConnector.can
 
 
 class Known:
@@ -32,7 +32,7 @@ class Known:
     def entity(self, name):
         return Entity(name, (name,), ())
 
-    def known(self, entity, columns, wanted):
+    def contains(self, entity, columns, wanted):
         self.asked += wanted.num_rows
         rows = zip(*(column.to_pylist() for column in wanted.columns), strict=True)
         return pa.array([(entity.name, *row) in self.keys for row in rows])
@@ -55,7 +55,7 @@ def checked(rows: list[dict], *columns: Column, session=None, **more):
 
 def bound(fields: list[dict]) -> TemplateRows:
     source = compiled_plans.of_draft("t", fields, 10, None, None)
-    return TemplateRows(Bound(source.plan, Env("s", NOW)))
+    return TemplateRows(BoundPlan(source.plan, GenerationContext("s", NOW)))
 
 
 def text(name: str, **more) -> Column:

@@ -7,10 +7,10 @@ from datetime import timedelta
 import pytest
 
 from webapp import clock, limits
-from webapp.accounts.models import Membership, User
+from webapp.access.models import Membership, User
+from webapp.exports.models import Export
 from webapp.extensions import writing
-from webapp.generation.models import Export
-from webapp.notifications.models import Mail, NoticeChoice
+from webapp.mail.models import Mail, NoticeChoice
 from webapp.notifications.services import notifications
 from webapp.operations.purge import purge
 from webapp.pushes.models import Push

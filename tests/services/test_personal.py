@@ -7,8 +7,9 @@ import pytest
 from webapp.engine.data import vocabulary
 from webapp.engine.errors import SpecError
 from webapp.engine.masking import Keys, masker_of
+from webapp.engine.plan import bind_fields
 from webapp.engine.spec import parse
-from webapp.real_data.services import detection, detection_values
+from webapp.real_data.services import detection
 
 CUSTOMERS = {
     "id": [1, 2, 3, 4],
@@ -62,7 +63,7 @@ def test_what_is_proposed_can_be_put_into_a_template_as_it_is():
     fields = [{"name": "id", "type": "row_number"}]
     fields += [{"name": one.name, "type": one.type, "masking": one.masking} for one in made]
     for one in parse(fields).fields[1:]:
-        masker_of(one, vocabulary.default(), Keys(1, {1: b"k" * 32}), run="r")
+        masker_of(one, vocabulary.default(), Keys(1, {1: b"k" * 32}), bind_fields, run="r")
 
 
 def test_dates_of_birth_are_shifted_by_a_column_that_tells_persons_apart():
@@ -94,19 +95,19 @@ def test_a_column_that_tells_nothing_says_so():
 @pytest.mark.parametrize(
     ("test", "right", "wrong"),
     [
-        (detection_values.email, ["a.b+c@mail.example.org"], ["a@b", "@x.org", "a b@x.org"]),
-        (detection_values.iban, ["DE89 3704 0044 0532 0130 00"], ["DE88370400440532013000", "X"]),
-        (detection_values.card, ["4111-1111-1111-1111", "340000000000009"], ["4111111111111112", "1" * 16]),
-        (detection_values.ssn, ["536-90-4399"], ["000-12-3456", "219099999", "219-09-999"]),
+        (detection.email, ["a.b+c@mail.example.org"], ["a@b", "@x.org", "a b@x.org"]),
+        (detection.iban, ["DE89 3704 0044 0532 0130 00"], ["DE88370400440532013000", "X"]),
+        (detection.card, ["4111-1111-1111-1111", "340000000000009"], ["4111111111111112", "1" * 16]),
+        (detection.ssn, ["536-90-4399"], ["000-12-3456", "219099999", "219-09-999"]),
         (
-            detection_values.phone,
+            detection.phone,
             ["+353 1 234 5678", "(030) 123456"],
             ["2024-01-02", "1234567", "10.0.0.1", "12-34"],
         ),
-        (detection_values.address_of_network, ["8.8.8.8", "fe80::1"], ["8.8.8", "12", "x"]),
-        (detection_values.day, ["1980-02-29", "31.12.1999", "12/31/1999"], ["1981-02-29", "1780-01-01", "x"]),
+        (detection.address_of_network, ["8.8.8.8", "fe80::1"], ["8.8.8", "12", "x"]),
+        (detection.day, ["1980-02-29", "31.12.1999", "12/31/1999"], ["1981-02-29", "1780-01-01", "x"]),
         (
-            detection_values.street,
+            detection.street,
             ["12 Main St", "Am Weg 5", "Lindenallee 7"],
             ["Main", "street", "12 apples"],
         ),

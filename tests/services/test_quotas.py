@@ -7,13 +7,12 @@ import threading
 
 import pytest
 
-from webapp import limits
-from webapp.accounts import actors
+from webapp import limits, quotas
+from webapp.access import actors
 from webapp.audit.services import audit_log
 from webapp.errors import ApiError
 from webapp.extensions import redis_client
 from webapp.limits import PlanLimits
-from webapp.usage.services import quotas
 
 
 @pytest.fixture

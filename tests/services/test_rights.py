@@ -5,14 +5,16 @@ from __future__ import annotations
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
+import sqlalchemy as sa
 
+from tests.jobs.waiting import eventually
 from webapp import clock, limits
-from webapp.accounts import actors
-from webapp.accounts.actors import require
-from webapp.accounts.models import ApiKey, Membership, User, Workspace
+from webapp.access import actors
+from webapp.access.actors import require
+from webapp.access.models import ApiKey, Membership, User, Workspace
 from webapp.accounts.services import identity, people
 from webapp.errors import ApiError
-from webapp.extensions import db, redis_client
+from webapp.extensions import db, redis_client, write_turns
 
 
 @pytest.fixture
@@ -77,9 +79,9 @@ def test_a_rolled_back_change_leaves_no_pending_epoch(app, cast):
     with app.app_context():
         db.session.execute(db.select(Workspace))
         actors.changing(db.session(), cast.acme)
-        assert not actors.may_be_remembered(actors.current(cast.acme))
+        assert not actors.is_cacheable(actors.current(cast.acme))
         db.session.rollback()
-        assert actors.may_be_remembered(actors.current(cast.acme))
+        assert actors.is_cacheable(actors.current(cast.acme))
 
 
 def test_a_process_that_dies_in_the_middle_blocks_nobody(app, api, cast):
@@ -113,13 +115,13 @@ def test_a_disabled_account_is_out_at_once(app, api, cast):
 
 
 def test_edits_that_change_the_epoch_all_the_time_do_not_refuse_a_request(app, api, cast, monkeypatch):
-    counted = identity.enter_workspace
+    counted = identity.count_request
 
     def after_an_edit(*given):
         redis_client().set(actors.epoch_key(cast.acme), clock.now().isoformat())
         return counted(*given)
 
-    monkeypatch.setattr(identity, "enter_workspace", after_an_edit)
+    monkeypatch.setattr(identity, "count_request", after_an_edit)
     statuses = [api(cast.edith).get("/me").status_code for _ in range(5)]
     assert statuses == [200] * 5
 
@@ -132,6 +134,43 @@ def test_fifty_parallel_edits_are_all_carried_out(app, api, cast):
         statuses = [edit.result().status_code for edit in edits]
     assert statuses == [200] * 50
     assert api(cast.edith).get(path).json["version"] == 51
+
+
+def test_writers_of_sqlite_come_to_their_turn_in_the_order_they_came(tmp_path):
+    engine = sa.create_engine(f"sqlite:///{tmp_path / 'own.db'}", poolclass=sa.NullPool)
+    came: list[int] = []
+
+    def write(number: int) -> None:
+        with engine.begin():
+            came.append(number)
+
+    turns, writes = write_turns(engine), []
+    with ThreadPoolExecutor(20) as threads:
+        with turns.taken():
+            for number in range(20):
+                writes.append(threads.submit(write, number))
+                eventually(lambda number=number: turns.waiting == number + 1)
+            assert came == []
+        for one in writes:
+            one.result()
+    assert came == list(range(20))
+    assert turns.waiting == 0
+
+
+def test_a_turn_that_does_not_come_is_not_waited_for_longer_than_the_lock(tmp_path, monkeypatch):
+    monkeypatch.setattr(limits, "SQLITE_BUSY_MS", 50)
+    engine = sa.create_engine(f"sqlite:///{tmp_path / 'own.db'}", poolclass=sa.NullPool)
+    turns = write_turns(engine)
+    with turns.taken(), ThreadPoolExecutor(1) as threads:
+
+        def write() -> None:
+            with engine.begin():
+                pass
+
+        threads.submit(write).result(timeout=20)
+    assert turns.waiting == 0
+    with engine.begin() as connection:
+        assert connection.exec_driver_sql("SELECT 1").scalar() == 1
 
 
 # --- Roles ---------------------------------------------------------------------------------------------------
@@ -234,8 +273,8 @@ def test_a_second_change_in_one_session_is_announced_like_the_first(app, cast):
         seen = set()
         for _ in range(3):
             actors.changing(db.session(), cast.acme)
-            assert not actors.may_be_remembered(actors.current(cast.acme))
+            assert not actors.is_cacheable(actors.current(cast.acme))
             db.session.commit()
             seen.add(actors.current(cast.acme))
         assert len(seen) == 3
-        assert all(actors.may_be_remembered(epoch) for epoch in seen)
+        assert all(actors.is_cacheable(epoch) for epoch in seen)

@@ -8,8 +8,8 @@ import pytest
 
 from tests.cli.conftest import ROOT
 from webapp import limits
-from webapp.operations.models import STATES
 from webapp.scenarios.services import run_completion, runs
+from webapp.work.models import STATES
 
 REFERENCE = (ROOT / "docs" / "reference" / "runs.md").read_text()
 

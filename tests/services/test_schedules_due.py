@@ -9,7 +9,7 @@ import pytest
 import sqlalchemy as sa
 
 from webapp import clock, limits
-from webapp.accounts.models import Membership, Project, User
+from webapp.access.models import Membership, Project, User
 from webapp.accounts.services import identity
 from webapp.errors import ApiError
 from webapp.extensions import db, reading, writing

@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 from contextlib import suppress
 
-from webapp.accounts import actors
+from webapp.access import actors
 from webapp.connections.models import Secret
 from webapp.connections.services import secrets
 from webapp.extensions import db

@@ -7,20 +7,20 @@ import pytest
 
 from tests.views.speak import make
 from webapp import storage
-from webapp.engine.data import archive, vocabulary
+from webapp.engine.data import archive, vocab_lock, vocabulary
 from webapp.errors import ApiError
 from webapp.extensions import db, writing
 from webapp.row_templates.models import TemplateVersion
 from webapp.row_templates.services import compilation, vocabularies
 
-PRESENT = vocabulary.locked().id
+PRESENT = vocab_lock.locked().id
 FIELDS = [{"name": "n", "type": "row_number"}, {"name": "color", "type": "color_name"}]
 
 
 @pytest.fixture(scope="module")
 def other(tmp_path_factory):
     """The file of a vocabulary with other colours."""
-    contents, metadata = archive.read(vocabulary.REPOSITORY / "var" / "vocab" / f"{PRESENT}.arrow")
+    contents, metadata = archive.read(vocab_lock.REPOSITORY / "var" / "vocab" / f"{PRESENT}.arrow")
     contents["words:color:"] = pa.array(["Mauve", "Teal"])
     made = archive.digest(contents)
     path = tmp_path_factory.mktemp("other") / f"{made}.arrow"
@@ -34,7 +34,7 @@ def home(tmp_path, monkeypatch):
     folder = tmp_path / "vocab"
     folder.mkdir()
     vocabulary.default()
-    (folder / f"{PRESENT}.arrow").symlink_to(vocabulary.REPOSITORY / "var" / "vocab" / f"{PRESENT}.arrow")
+    (folder / f"{PRESENT}.arrow").symlink_to(vocab_lock.REPOSITORY / "var" / "vocab" / f"{PRESENT}.arrow")
     monkeypatch.setattr(vocabularies, "home", lambda: folder)
     return folder
 
@@ -129,7 +129,7 @@ def test_a_stored_file_that_is_broken_is_refused_and_not_kept(fresh, home, conte
 
 
 def test_nothing_is_stored_under_a_name_that_is_not_its_own(fresh, other):
-    with pytest.raises(vocabulary.VocabularyError, match=other.stem):
+    with pytest.raises(vocab_lock.VocabularyError, match=other.stem):
         vocabularies.put(other, "d" * 32)
     assert vocabularies.stored() == {}
 
@@ -173,6 +173,6 @@ def test_a_clone_that_cannot_be_written_keeps_its_files_in_the_data_folder(
     tmp_path, monkeypatch, writable, there
 ):
     (tmp_path / "clone").mkdir()
-    monkeypatch.setattr(vocabulary, "REPOSITORY", tmp_path / "clone")
+    monkeypatch.setattr(vocab_lock, "REPOSITORY", tmp_path / "clone")
     monkeypatch.setattr(vocabularies.os, "access", lambda *_asked: writable)
     assert vocabularies._home.__wrapped__(tmp_path / "data") == tmp_path / there

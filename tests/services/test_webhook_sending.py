@@ -13,12 +13,13 @@ import pytest
 
 from tests.fakes.echo_target import Answer, EchoTarget, busy, redirect
 from webapp import clock, limits
-from webapp.accounts import actors
+from webapp.access import actors
 from webapp.audit.models import AuditEntry
+from webapp.exports.models import Export
 from webapp.extensions import db, writing
-from webapp.generation.models import Export
+from webapp.mail.models import Mail
 from webapp.net.gate import Gate
-from webapp.notifications.models import Delivery, Mail, Webhook
+from webapp.notifications.models import Delivery, Webhook
 from webapp.notifications.services import events as notifications_events
 from webapp.notifications.services import notifications, webhook_delivery, webhooks
 from webapp.pushes.models import Push

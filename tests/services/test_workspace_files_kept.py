@@ -14,7 +14,7 @@ from sqlalchemy import func, select
 
 from tests.views.uploading import send
 from webapp import clock, ids, limits, storage
-from webapp.accounts import actors
+from webapp.access import actors
 from webapp.errors import ApiError
 from webapp.extensions import db
 from webapp.files.models import WorkspaceFile

@@ -11,9 +11,9 @@ import pytest
 from openpyxl import Workbook
 
 from webapp import limits
-from webapp.accounts import actors
+from webapp.access import actors
 from webapp.extensions import db
-from webapp.files.services import files, preview
+from webapp.files.services import files
 
 
 @pytest.fixture
@@ -22,7 +22,7 @@ def head(app, cast):
         acme = actors.system(cast.acme, cast.main, cast.blue)
 
         def of(name: str, content: bytes):
-            return preview.head(files.upload(acme, name, io.BytesIO(content))[0])
+            return files.head(files.upload(acme, name, io.BytesIO(content))[0])
 
         yield of
         db.session.remove()

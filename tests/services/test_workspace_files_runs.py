@@ -13,13 +13,14 @@ import pytest
 
 from tests.fakes.clamd import EICAR, NAME, Clamd
 from webapp import clock, limits, storage
-from webapp.accounts import actors
-from webapp.config_values import Scanner
+from webapp.access import actors
+from webapp.config.values import Scanner
 from webapp.errors import ApiError
 from webapp.extensions import db
 from webapp.files.models import WorkspaceFile
-from webapp.files.services import file_store, files, sync
+from webapp.files.services import file_store, files
 from webapp.scenarios.models import Run, Scenario
+from webapp.scenarios.services import outputs
 
 
 @pytest.fixture
@@ -222,7 +223,7 @@ def test_what_a_run_leaves_is_stored_under_its_id(acme, run, folder, cast):
     (folder / "deep" / "er").mkdir(parents=True)
     (folder / "result.csv").write_bytes(b"a\n1\n")
     (folder / "deep" / "er" / "log.txt").write_bytes(b"")
-    done = files.store_outputs(run, folder)
+    done = outputs.store_outputs(run, folder)
     assert done.refused == []
     prefix = f"outputs/{run.id}"
     assert [(one["name"], one["size"]) for one in done.files] == [
@@ -232,7 +233,7 @@ def test_what_a_run_leaves_is_stored_under_its_id(acme, run, folder, cast):
     assert (row.id, row.run_id, row.created_by) == (done.files[1]["file_id"], run.id, cast.edith.user_id)
     assert row.content_type == "text/csv"
     assert b"".join(files.open_file(acme, row)) == b"a\n1\n"
-    again = files.store_outputs(run, folder)
+    again = outputs.store_outputs(run, folder)
     assert [one["file_id"] for one in again.files] == [one["file_id"] for one in done.files]
 
 
@@ -248,7 +249,7 @@ def test_no_link_is_followed_and_nothing_but_files_is_read(acme, run, folder, tm
     with socket.socket(socket.AF_UNIX) as listening:
         listening.bind(str(folder / "socket"))
         (folder / "good").write_text("yes")
-        done = files.store_outputs(run, folder)
+        done = outputs.store_outputs(run, folder)
     assert [one["name"].rpartition("/")[2] for one in done.files] == ["good"]
     told = dict(done.refused)
     assert set(told) == {"link", "loop", "folder", "etc", "pipe", "socket"}
@@ -258,7 +259,7 @@ def test_no_link_is_followed_and_nothing_but_files_is_read(acme, run, folder, tm
 def test_a_folder_that_is_a_link_is_not_followed(acme, run, folder, tmp_path):
     (tmp_path / "swapped").symlink_to(folder)
     (folder / "a").write_text("x")
-    done = files.store_outputs(run, tmp_path / "swapped")
+    done = outputs.store_outputs(run, tmp_path / "swapped")
     assert done.files == []
     assert done.refused[0][1].startswith("The folder of outputs cannot be read")
 
@@ -278,7 +279,7 @@ def test_a_file_that_becomes_a_link_while_it_is_looked_at_is_not_followed(
         return found
 
     monkeypatch.setattr(os, "stat", swapped)
-    done = files.store_outputs(run, folder)
+    done = outputs.store_outputs(run, folder)
     assert done.files == []
     assert done.refused[0][0] == "a"
 
@@ -287,7 +288,7 @@ def test_names_that_cannot_be_are_cleaned_or_told(acme, run, folder):
     for name in (b"new\nline", b"back\\slash", b" spaces ", b"not\xffutf8", "e\u0301".encode(), "é".encode()):
         (folder / os.fsdecode(name)).write_bytes(name)
     (folder / ("x" * 250)).write_bytes(b"")
-    done = files.store_outputs(run, folder)
+    done = outputs.store_outputs(run, folder)
     names = {one["name"].removeprefix(f"outputs/{run.id}/") for one in done.files}
     assert names == {"new_line", "back_slash", "_spaces_", "not\ufffdutf8", "é"}
     told = dict(done.refused)
@@ -302,7 +303,7 @@ def test_a_deep_tree_ends_somewhere(acme, run, folder):
         deep = deep / "d"
     deep.mkdir(parents=True)
     (folder / "a").write_text("kept")
-    done = files.store_outputs(run, folder)
+    done = outputs.store_outputs(run, folder)
     assert [one["size"] for one in done.files] == [4]
     assert len(done.refused) == 1
 
@@ -312,7 +313,7 @@ def test_the_quota_is_asked_file_by_file(acme, run, put, folder, monkeypatch):
     put("there", b"x" * 50)
     for name, size in (("a", 40), ("b", 20), ("c", 10)):
         (folder / name).write_bytes(b"x" * size)
-    done = files.store_outputs(run, folder)
+    done = outputs.store_outputs(run, folder)
     assert [one["size"] for one in done.files] == [40, 10]
     assert done.refused[0][0] == "b"
     assert "100 bytes" in done.refused[0][1]
@@ -322,7 +323,7 @@ def test_the_number_of_outputs_is_bounded(acme, run, folder, monkeypatch):
     monkeypatch.setattr(limits, "MAX_OUTPUT_FILES", 3)
     for number in range(9):
         (folder / str(number)).write_text("x")
-    done = files.store_outputs(run, folder)
+    done = outputs.store_outputs(run, folder)
     assert (len(done.files), len(done.refused)) == (3, 1)
 
 
@@ -334,18 +335,18 @@ def test_a_storage_that_fails_is_told_once_and_stores_nothing_half(acme, run, fo
         raise OSError(28, "No space left on device")
 
     monkeypatch.setattr(storage.Storage, "put", broken)
-    done = files.store_outputs(run, folder)
+    done = outputs.store_outputs(run, folder)
     assert (done.files, [name for name, _ in done.refused]) == ([], ["a"])
     assert "disk is full" in done.refused[0][1]
 
 
 def test_a_folder_that_is_not_there_holds_nothing(acme, run, tmp_path):
-    assert files.store_outputs(run, tmp_path / "never") == files.Stored()
+    assert outputs.store_outputs(run, tmp_path / "never") == outputs.Stored()
 
 
 def test_outputs_of_a_run_are_not_put_before_the_next(acme, run, folder, tmp_path, cast):
     (folder / "a").write_text("x")
-    files.store_outputs(run, folder)
+    outputs.store_outputs(run, folder)
     files.sync(cast.acme, cast.main, tmp_path / "next")
     assert tree(tmp_path / "next") == {}
     assert db.session.query(WorkspaceFile).count() == 1
@@ -360,7 +361,7 @@ def test_a_damaged_cache_is_not_believed(acme, put, tmp_path, data_dir, cast):
     held.write_bytes(b"cut")
     files.sync(cast.acme, cast.main, tmp_path / "two")
     assert (tmp_path / "two" / "a").read_bytes() == b"right"
-    assert sync._listed(cast.acme, cast.main)[0].size == 5
+    assert files._listed(cast.acme, cast.main)[0].size == 5
 
 
 def test_an_output_that_the_virus_scanner_finds_is_left_out_and_the_others_are_kept(app, acme, run, folder):
@@ -369,7 +370,7 @@ def test_an_output_that_the_virus_scanner_finds_is_left_out_and_the_others_are_k
     for name, content in (("a.csv", b"1"), ("b.com", EICAR), ("c.csv", b"3")):
         (folder / name).write_bytes(content)
     try:
-        done = files.store_outputs(run, folder)
+        done = outputs.store_outputs(run, folder)
     finally:
         server.stop()
     assert [one["name"].rpartition("/")[2] for one in done.files] == ["a.csv", "c.csv"]

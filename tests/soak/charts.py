@@ -34,12 +34,12 @@ class Chart:
 
 
 CHARTS: Final = (
-    Chart("memory", "Memory by part, MB", {group: f"{group}_mb" for group in GROUPS}),
-    Chart("descriptors", "Open descriptors by part", {group: f"{group}_fds" for group in GROUPS}),
+    Chart("memory", "Memory by component, MB", {group: f"{group}_mb" for group in GROUPS}),
+    Chart("descriptors", "Open file descriptors by component", {group: f"{group}_fds" for group in GROUPS}),
     Chart(
-        "latency", "Time to an answer, ms", {"live": "live_ms", "median": "median_ms", "95 of 100": "slow_ms"}
+        "latency", "Response time, ms", {"live": "live_ms", "median": "median_ms", "95th percentile": "slow_ms"}
     ),
-    Chart("queue", "Rings that wait, and Redis' own memory in MB", {"rings": "rings", "memory": "redis_mb"}),
+    Chart("queue", "Waiting queue entries, and memory of Redis in MB", {"entries": "rings", "memory": "redis_mb"}),
 )
 
 

@@ -14,7 +14,7 @@ from typing import Final
 
 from tests.promises.product import STACKS
 from tests.soak import charts, sampler
-from webapp import ROOT
+from webapp.paths import ROOT
 
 PAGE: Final = ROOT / "docs" / "soak.md"
 IMAGES: Final = ROOT / "docs" / "img"
@@ -37,7 +37,8 @@ def told(folder: Path, stack: str) -> str:
         f"{sum(done.values()):,} rounds of work ({', '.join(f'{count:,} {kind}' for kind, count in done.items())}), "
         f"{int(sum(row['requests'] for row in rows)):,} requests, {faults} faults. {times(rows)}",
         "",
-        "| part | MB at first | at the end | usual | most | growth over the second half | descriptors | growth |",
+        "| component | MB at the start | at the end | median | maximum | growth over the second half | descriptors "
+        "| growth |",
         "|---|---|---|---|---|---|---|---|",
         *(
             f"| {one['part']} | {rows[0][one['part'] + '_mb']} | {rows[-1][one['part'] + '_mb']} | {one['usual_mb']} "
@@ -56,12 +57,12 @@ def lasted(seconds: float) -> str:
 
 
 def times(rows: list[dict[str, float]]) -> str:
-    """How long requests took and rings waited, in a sentence."""
+    """Describe response times and queue lengths in sentences."""
     half, most, live = (sampler.usual(rows, f"{name}_ms") for name in ("median", "slow", "live"))
     return (
-        f"Half of the requests took {half:.0f} ms or less, 95 of a hundred {most:.0f} ms or less, and half of those "
-        f"for `/health/live` {live:.0f} ms or less. Up to {max(row['rings'] for row in rows):.0f} rings waited in the "
-        f"queues, at the last measurement {rows[-1]['rings']:.0f}."
+        f"The median response time was {half:.0f} ms (95th percentile {most:.0f} ms), and {live:.0f} ms for "
+        f"`/health/live`. The queues contained at most {max(row['rings'] for row in rows):.0f} waiting entries, and "
+        f"{rows[-1]['rings']:.0f} at the end."
     )
 
 

@@ -25,7 +25,7 @@ import requests
 
 from tests.cli.conftest import descendants
 from tests.promises.product import Product
-from webapp.operations.jobs_queue import KINDS
+from webapp.work.jobs_queue import KINDS
 
 GROUPS: Final = ("web", "worker", "runner", "sweeper", "valkey")
 FORKING: Final = ("worker", "runner")

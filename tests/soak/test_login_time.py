@@ -8,7 +8,7 @@ import time
 import pytest
 
 from webapp import limits
-from webapp.accounts.models import User
+from webapp.access.models import User
 from webapp.extensions import db, redis_client
 from webapp.security import passwords
 

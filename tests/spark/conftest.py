@@ -21,7 +21,7 @@ from typing import Any
 import pytest
 
 from tests.compat.conftest import origin  # noqa: F401 - a fixture
-from webapp import ROOT
+from webapp.paths import ROOT
 
 LOCK = Path(__file__).parent / "requirements.lock"
 INSTALL_SECONDS = 900

@@ -10,7 +10,8 @@ import pyarrow as pa
 import pytest
 from flask import Response
 
-from webapp import ROOT, limits
+from webapp import limits
+from webapp.paths import ROOT
 
 
 @pytest.fixture

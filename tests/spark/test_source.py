@@ -212,7 +212,7 @@ def test_more_rows_than_a_call_may_have_are_refused_with_the_limit(read, cast, a
     frame = read(
         template=made.json["id"], key=cast.mallory.key, rows=200_000, partitions=1, rows_per_call=150_000
     )
-    assert "One call may ask for 100,000 rows, not 150,000." in refusal(frame.load().count)
+    assert "A request can have at most 100,000 rows, not 150,000." in refusal(frame.load().count)
 
 
 def test_a_column_that_is_not_there_is_told(read, template):

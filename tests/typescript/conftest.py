@@ -8,7 +8,7 @@ from types import ModuleType
 
 import pytest
 
-from webapp import ROOT
+from webapp.paths import ROOT
 
 PACKAGE = ROOT / "sdk" / "typescript"
 

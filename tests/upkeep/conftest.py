@@ -14,12 +14,12 @@ import sqlalchemy as sa
 
 from tests.conftest import SECRET_KEY, VAULT_KEY, _database
 from webapp import create_app, storage
+from webapp.backup import revisions
+from webapp.backup.backup import engine
+from webapp.backup.restore import driven, fold
 from webapp.cli import audit, backup, doctor, restore, upgrade, workspace
 from webapp.cli.arguments import parse
 from webapp.config import Settings
-from webapp.operations.backup import revisions
-from webapp.operations.backup.backup import engine
-from webapp.operations.backup.loading import driven, fold
 
 
 @dataclass

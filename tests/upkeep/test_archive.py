@@ -12,8 +12,8 @@ from pathlib import Path
 import orjson
 import pytest
 
-from webapp.operations.backup.archive import FORMAT, MANIFEST, Manifest, Reader, TablePart, Writer
-from webapp.operations.backup.errors import UpkeepError, told
+from webapp.backup.archive import FORMAT, MANIFEST, Manifest, Reader, TablePart, Writer
+from webapp.backup.errors import UpkeepError, told
 
 ROWS = b'["a", 1]\n["b", 2]\n'
 
@@ -127,7 +127,7 @@ def test_two_backups_to_the_same_file_do_not_mix(file):
 KILLED = """
 import os, signal, sys
 from pathlib import Path
-from webapp.operations.backup.archive import Writer
+from webapp.backup.archive import Writer
 with Writer(Path(sys.argv[1])) as writer, writer.part("tables/t.ndjson") as part:
     part.write(b"x" * 10_000_000)
     os.kill(os.getpid(), signal.SIGKILL)

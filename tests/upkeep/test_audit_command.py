@@ -9,8 +9,8 @@ import pytest
 import sqlalchemy as sa
 
 from webapp import clock, limits
-from webapp.accounts import actors
-from webapp.accounts.models import Workspace
+from webapp.access import actors
+from webapp.access.models import Workspace
 from webapp.audit.models import AuditEntry
 from webapp.audit.services import audit_log, seals
 from webapp.cli.datadir import CliError
@@ -49,7 +49,7 @@ def test_the_head_is_kept_anew_and_an_entry_says_so(acme, capsys):
     """On SQLite the command's own reading must not stand in the way of its writing."""
     place, workspace_id = acme
     assert place.run("audit", "anchor", "Acme") == 0
-    assert capsys.readouterr().out == f"{workspace_id}: the head of the chain as it stands now is kept.\n"
+    assert capsys.readouterr().out == f"{workspace_id}: the current head of the chain is saved.\n"
     assert place.run("audit", "verify") == 0
     assert "fits (4 entries in 2 seals)" in capsys.readouterr().out
     with place.connect() as connection:

@@ -13,12 +13,12 @@ import pytest
 
 from tests.cli.conftest import ROOT, clean_environment
 from tests.fakes.clamd import Clamd
-from webapp.accounts.models import Workspace
+from webapp.access.models import Workspace
 from webapp.cli import doctor_machine, doctor_service
 from webapp.cli.findings import FAIL, OK, WARN, Finding, Patient, looked, worst
 from webapp.connections.models import Secret
 from webapp.extensions import make_redis, writing
-from webapp.operations import health
+from webapp.monitoring import health
 from webapp.security.vault import Vault
 
 

@@ -13,10 +13,10 @@ from jobs import exports
 from tests.cast import VERSION, Cast, Person, Program
 from tests.views.speak import make
 from webapp import limits, storage
-from webapp.accounts import actors
+from webapp.access import actors
 from webapp.accounts.services import api_keys, people
+from webapp.exports.models import ExportPart
 from webapp.extensions import db, writing
-from webapp.generation.models import ExportPart
 
 
 @pytest.fixture

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from html.parser import HTMLParser
 
+from lxml import html
+
 
 class _Reader(HTMLParser):
     def __init__(self, form_id: str) -> None:
@@ -54,3 +56,17 @@ def form_in(text: str, form_id: str) -> dict[str, str]:
     reader.feed(text)
     reader.found.pop("csrf_token", None)
     return reader.found
+
+
+def error_at(page: str, control: str) -> str:
+    """The error of a control: inside its own block, and tied to it for a screen reader; "" for none."""
+    found = html.fromstring(page).get_element_by_id(control)
+    around = (one for one in found.iterancestors() if one.tag == "td" or "field" in one.get("class", "").split())
+    errors = next(around).xpath(".//*[contains(concat(' ', @class, ' '), ' err ')]")
+    if not errors:
+        assert found.get("aria-invalid") is None
+        return ""
+    assert [one.get("id") for one in errors] == [f"{control}-err"]
+    assert f"{control}-err" in found.get("aria-describedby").split()
+    assert found.get("aria-invalid") == "true"
+    return str(errors[0].text_content())

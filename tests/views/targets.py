@@ -15,7 +15,7 @@ from flask import Flask
 
 from jobs.pushes import push as job
 from tests.cast import Cast
-from webapp.accounts import actors
+from webapp.access import actors
 from webapp.connections.services import connections
 from webapp.extensions import db
 

@@ -272,7 +272,7 @@ def test_a_model_is_connected_by_the_form_and_has_a_page(browser, cast, server):
     made = page.submit("/connections/new", data={**form, "settings.model": "small"})
     assert made.status_code == 303, made.text
     text = page.get(made.headers["Location"]).text
-    assert "small says: ready" in text
+    assert "small answered: ready" in text
 
 
 def test_a_field_of_a_model_can_be_built_and_its_connection_picked(browser, cast, model, edith):
@@ -363,4 +363,4 @@ def test_a_model_that_fails_is_told_in_the_picker(browser, cast, server, model):
     nameless = form_of(page.get("/templates/new?names=x"))
     nameless[f"{key_of(nameless, 'x')}.name"] = ""
     answer = send(page, "/builder/suggest", nameless, do=f"suggest:{key_of(nameless, '')}")
-    assert "Give the field a name first" in answer.text
+    assert "Enter a name first" in answer.text

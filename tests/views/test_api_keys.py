@@ -8,7 +8,7 @@ import pytest
 
 from tests.conftest import close_app, settings_for
 from webapp import clock, create_app
-from webapp.accounts.models import ApiKey
+from webapp.access.models import ApiKey
 from webapp.extensions import db, redis_client
 
 

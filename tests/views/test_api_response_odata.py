@@ -5,8 +5,8 @@ from __future__ import annotations
 from tests.fakes.echo_target import Answer, EchoTarget
 from tests.views.speak import make, refused
 from tests.views.targets import connection
-from webapp.connectors.odata import OdataConnector, OdataSettings
-from webapp.connectors.rest_fetch import Fetches
+from webapp.connectors.odata.connector import OdataConnector, OdataSettings
+from webapp.connectors.rest.fetch import Fetches
 from webapp.net.gate import Gate
 
 NAMES = {"1": "Anna & Co", "2": None}

@@ -148,8 +148,8 @@ def test_the_page_of_a_push_says_it_in_words(app, cast, edith, work, browser):
     target = sqlite_target(app, cast, TABLE)
     push, _ = pushed(edith, work, target, spoilt(age=["out_of_range"]))
     page = browser(cast.edith).get(push).get_data(as_text=True)
-    assert "Bad on purpose" in page
-    assert "refused, as they should be" in page
+    assert "Intentionally invalid rows" in page
+    assert "rejected as expected" in page
 
 
 ERP = b"""<?xml version="1.0" encoding="utf-8"?>

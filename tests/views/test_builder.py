@@ -7,12 +7,14 @@ import re
 
 import orjson
 import pytest
+from lxml import html as lxml_html
 from werkzeug.datastructures import MultiDict
 
 from tests.forms.in_html import controls
+from tests.views.forms import error_at
 from tests.views.test_pages import MOST_BYTES
 from webapp import limits
-from webapp.engine.fields import REGISTRY
+from webapp.engine.types.registry import REGISTRY
 
 TEN = "id,first_name,last_name,email,phone,city,country,price,created_at,notes"
 HTMX = {"HX-Request": "true"}
@@ -353,6 +355,59 @@ def test_an_export_in_the_background_leads_to_its_page(edith, saved):
     block = edith.get(answer.location, headers=HTMX)
     assert "<html" not in block.text
     assert "waiting for a worker" in block.text
+
+
+WRONG_EXPORT = {
+    "format": "csv", "count": "many", "seed": "s" * 201, "locale": "xx_XX", "csv.delimiter": "ab",
+    "sql.rows_per_statement": "x",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("end", ["generate", "exports"])
+def test_a_rejected_export_shows_each_error_at_its_field_and_keeps_what_was_typed(edith, saved, end):
+    answer = edith.submit(f"/templates/{saved['id']}/{end}", {**WRONG_EXPORT, "csv.header": "false"})
+    assert answer.status_code == 422
+    assert error_at(answer.text, "x-count") == "Enter a whole number."
+    assert error_at(answer.text, "x-seed") == "Enter at most 200 characters. You entered 201."
+    assert error_at(answer.text, "csv.delimiter")
+    assert error_at(answer.text, "sql.rows_per_statement")
+    assert error_at(answer.text, "csv.quote") == ""
+    form = controls(answer.text, "export-form")
+    assert {name: form[name] for name in ("count", "locale", "sql.rows_per_statement", "csv.header")} == {
+        "count": "many", "locale": "xx_XX", "sql.rows_per_statement": "x", "csv.header": "false",
+    }  # fmt: skip
+    links = lxml_html.fromstring(answer.text).xpath("//*[contains(@class, 'problems')]//a/@href")
+    assert links == ["#x-count", "#x-seed", "#csv.delimiter", "#sql.rows_per_statement"]
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "control"),
+    [
+        ("count", "0", "x-count"),
+        ("count", "100000000000", "x-count"),
+        ("seed", "s" * 201, "x-seed"),
+        ("locale", "xx_XX", "x-locale"),
+        ("csv.delimiter", "ab", "csv.delimiter"),
+        ("sql.table", "", ""),
+    ],
+)
+def test_an_estimate_tells_the_dialog_which_field_each_error_belongs_to(edith, saved, name, value, control):
+    form = {"template_id": saved["id"], "format": "csv", "count": "5", "seed": "", "locale": "", name: value}
+    found = lxml_html.fromstring(f"<div>{send(edith, '/builder/estimate', form).text}</div>")
+    assert found.xpath("//li/@data-for") == ([control] if control else [])
+    assert bool(found.xpath("//*[@class='err']")) == bool(control)
+    assert all(one.text_content().strip() for one in found.xpath("//li"))
+    dialog = lxml_html.fromstring(edith.get(f"/builder/{saved['id']}/export").text)
+    assert all(dialog.get_element_by_id(one) is not None for one in found.xpath("//li/@data-for"))
+
+
+def test_a_rejected_export_in_the_background_leaves_the_dialog_and_marks_its_fields(edith, saved):
+    answer = send(edith, f"/templates/{saved['id']}/exports", {"format": "csv", "count": "0"})
+    assert (answer.status_code, answer.headers["HX-Retarget"], answer.headers["HX-Reswap"]) == (
+        422, "#estimate", "innerHTML",
+    )  # fmt: skip
+    assert 'data-for="x-count"' in answer.text
+    assert "<form" not in answer.text
 
 
 # Rights

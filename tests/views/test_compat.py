@@ -8,7 +8,7 @@ import pytest
 
 from tests.cast import Program
 from tests.views.speak import rows_used
-from webapp.engine import fields as catalogue
+from webapp.engine.types import registry as catalogue
 
 README = [
     {"name": "first_name", "type": "First Name"},

@@ -9,11 +9,11 @@ import pytest
 
 from tests.views.test_compat import README, made, new, refused
 from webapp import clock, limits
-from webapp.accounts.actors import system
-from webapp.accounts.models import Project
-from webapp.accounts.services import tenancy
-from webapp.compat.models import CompatObject, KeyMapEntry
+from webapp.access.actors import system
+from webapp.access.models import Project
+from webapp.accounts.services import workspaces
 from webapp.extensions import db
+from webapp.files.models import CompatObject, KeyMapEntry
 from webapp.operations import purge
 
 GRADE = {"type": "Number", "options": {"min": 5, "max": 5}}
@@ -366,7 +366,7 @@ def test_objects_go_with_their_project(dm, app, cast):
     kept = save(dm, "sets", name="S")
     with app.app_context():
         project = db.session.get_one(Project, cast.side)
-        tenancy.delete_project(system(cast.acme), project)
+        workspaces.delete_project(system(cast.acme), project)
         db.session.remove()
         purge.purge(clock.now() + timedelta(days=limits.RESTORE_DAYS + 1))
         assert [one.id for one in db.session.query(CompatObject)] == [kept["id"]]

@@ -37,25 +37,25 @@ def test_each_kind_has_a_form_of_its_own_settings(page, kind):
 def test_every_kind_can_be_chosen(page):
     text = page.get("/connections/new").text
     assert [kind for kind, one in KINDS.items() if one.title not in text] == []
-    assert "needs its extra" in text
+    assert "needs an extra package" in text
 
 
 def test_a_connection_made_by_its_form_is_tested_and_shown(page):
     where = made(page)
     shown = page.get(where).text
     assert "verified" in shown
-    assert "May be written to." in shown
+    assert "Readable and writable." in shown
 
 
 def test_a_port_is_a_number_in_a_form_too(page):
     where = made(page, **PG)
-    assert "Nobody listens on 127.0.0.1:9" in page.get(where).text
+    assert "No server is listening on 127.0.0.1:9" in page.get(where).text
 
 
 def test_faults_stand_at_their_fields_and_nothing_typed_is_lost(page):
     answer = page.submit("/connections/new", data={**FORM, "settings.file": "../etc/passwd"})
     assert answer.status_code == 422
-    assert "no plain file name" in answer.text
+    assert "not a plain file name" in answer.text
     assert 'value="../etc/passwd"' in answer.text
 
 
@@ -96,4 +96,4 @@ def test_secrets_are_stored_by_a_form_that_never_shows_them(browser, cast):
     text = page.get("/secrets").text
     assert "${db}" in text
     assert "canary-4c1" not in text
-    assert "begins with a letter" in page.submit("/secrets", data={"name": "1 x", "value": "v"}).text
+    assert "must start with a letter" in page.submit("/secrets", data={"name": "1 x", "value": "v"}).text

@@ -118,7 +118,7 @@ def test_what_was_answered_to_the_test_is_shown(page, target):
     target.on("/api", Answer(405), method="OPTIONS")
     target.on("/api", Answer(401, "who are <you>?", {"Content-Type": "text/plain"}), method="GET")
     text = page.get(page.submit("/connections/new", rest(target)).headers["Location"]).text
-    assert "What it answered: 401" in text
+    assert "Response: 401" in text
     assert f"GET {target.url('/api')}" in text
     assert "who are &lt;you&gt;?" in text
     assert "text/plain" in text
@@ -128,16 +128,16 @@ def test_a_document_is_uploaded_looked_into_and_removed(page, service):
     file = {"document": (io.BytesIO(V2), "metadata.xml")}
     answer = page.submit(f"{service}/metadata-document", file)
     assert answer.status_code == 303, answer.text
-    assert "One is stored" in shown(page, service)
+    assert "uses the uploaded document" in shown(page, service)
     assert page.get(f"{service}/metadata-document").data == V2
     text = shown(page, f"{service}/tables")
     assert "4 entity sets" in text
     assert "rows of <b>ItemSet</b>" in text
-    assert "navigation, sent inside its row" in text
+    assert "navigation, sent within its row" in text
     made = page.submit(f"{service}/tables", {"entities": ["CustomerSet", "ItemSet"]}).text
     assert "2 linked templates" in made
     assert page.submit(f"{service}/metadata-document?_method=DELETE", {}).status_code == 303
-    assert "One is stored" not in shown(page, service)
+    assert "uses the uploaded document" not in shown(page, service)
 
 
 @pytest.mark.parametrize("document", [b"", b"<html>sign in</html>"])
@@ -152,5 +152,5 @@ def test_an_api_without_a_list_says_where_rows_go(page, target):
     text = page.get(
         page.submit("/connections/new", rest(target, **{"settings.push_path": "/in"})).headers["Location"]
     ).text
-    assert "Rows go there" in text
-    assert "What it holds" not in text
+    assert "Send rows" in text
+    assert "<h2>Tables</h2>" not in text

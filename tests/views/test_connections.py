@@ -10,8 +10,8 @@ import tomllib
 import pytest
 
 from tests.views.speak import faults
-from webapp import ROOT
 from webapp.connectors.base import DRIVER_PACKAGES, DriverMissing
+from webapp.paths import ROOT
 
 SECRET = "canary-7f3a9c"
 
@@ -203,7 +203,7 @@ def test_a_driver_that_hangs_holds_nobody_beyond_its_time(edith, monkeypatch):
 def test_a_target_that_goes_before_the_sample_is_told_as_the_targets_fault(edith, box, settings, cast, monkeypatch):
     import sqlite3
 
-    from webapp.connectors import apart
+    from webapp.connectors import driver_process
     from webapp.connectors.base import ConnectorError
 
     made = sqlite3.connect(settings.data_dir / "targets" / cast.acme / box["id"] / "box.db")
@@ -214,6 +214,6 @@ def test_a_target_that_goes_before_the_sample_is_told_as_the_targets_fault(edith
     def gone(*_args):
         raise ConnectorError("Nobody listens there.", reason="refused")
 
-    monkeypatch.setattr(apart, "samples", gone)
+    monkeypatch.setattr(driver_process, "samples", gone)
     answer = edith.post(f"/connections/{box['id']}/templates", json={"entities": ["pet"]})
     assert (answer.status_code, answer.json["error"]["code"]) == (502, "target_failed")

@@ -7,7 +7,7 @@ import pytest
 from tests.views.speak import faults, make
 from tests.views.targets import work  # noqa: F401
 from tests.views.uploading import send
-from webapp.real_data.services import spool
+from webapp.sources.services import spool
 
 CITIES = b"name,country\nUlm,DE\nLyon,FR\nBari,IT\n"
 CITY = {"name": "city", "type": "dataset_column", "options": {"file": "cities.csv", "column": "name"}}

@@ -14,10 +14,10 @@ import pytest
 from jobs.lease import Lease
 from tests.views.speak import FIELDS, faults, make, own, refused, rows_used
 from webapp import clock, limits
-from webapp.accounts import actors
-from webapp.accounts.services import tenancy
+from webapp.access import actors
+from webapp.accounts.services import workspaces
+from webapp.exports.models import Export
 from webapp.extensions import db, writing
-from webapp.generation.models import Export
 
 PEOPLE = [
     {"name": "id", "type": "row_number"},
@@ -62,7 +62,7 @@ def limited(app, cast):
 
     def set_to(**numbers):
         with app.app_context():
-            tenancy.change_workspace(actors.system(cast.acme), {"own_limits": numbers})
+            workspaces.change_workspace(actors.system(cast.acme), {"own_limits": numbers})
             db.session.remove()
 
     return set_to

@@ -318,13 +318,12 @@ def test_a_deleted_template_is_none(edith, two, shop):
     assert edith.patch(at(shop), json={"templates": [{"template_id": two[0]}]}).status_code == 200
 
 
-def test_fifty_tables_are_taken_and_one_more_is_not(edith):
-    ids = [
-        make(edith, fields=[{"name": "n", "type": "row_number"}])["id"]
-        for _ in range(limits.MAX_DATASET_TABLES + 1)
-    ]
-    assert len(made(edith, ids[:-1])["templates"]) == 50
-    answer = edith.post("/datasets", json={"name": "D", "templates": [{"template_id": one} for one in ids]})
+def test_two_thousand_tables_are_accepted_and_one_more_is_not(edith):
+    ids = [make(edith, fields=[{"name": "n", "type": "row_number"}])["id"] for _ in range(60)]
+    assert len(made(edith, ids)["templates"]) == 60
+    listed = [{"template_id": f"tpl_{number}"} for number in range(limits.MAX_DATASET_TABLES + 1)]
+    answer = edith.post("/datasets", json={"name": "D", "templates": listed})
+    assert limits.MAX_DATASET_TABLES == 2_000
     assert faults(answer) == {"templates": "too_long"}
 
 

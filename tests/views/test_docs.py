@@ -10,14 +10,15 @@ import pytest
 
 from tests.cast import Browser
 from tests.views.test_pages import MOST_BYTES, unsafe
-from webapp import ROOT, limits
+from webapp import limits
 from webapp.documentation import error_codes, field_types, pages, registry, rendering
 from webapp.documentation import limits as documentation_limits
 from webapp.documentation.markdown import code, table, text
-from webapp.engine.fields import REGISTRY
 from webapp.engine.spec import CommonKeys
+from webapp.engine.types.registry import REGISTRY
 from webapp.errors import CODES, ApiError
 from webapp.generation.services import generate
+from webapp.paths import ROOT
 from webapp.row_templates.schemas import DraftInput
 from webapp.web.forms import schema_text
 
@@ -53,9 +54,18 @@ def test_every_file_of_the_documentation_has_a_page_and_every_page_its_file():
         for folder in ("guide", "reference", "adr")
         for path in (ROOT / "docs" / folder).glob("*.md")
     }
-    listed = set(pages.by_file()) | {"docs/adr/README.md"}  # the head of the list of decisions
+    listed = set(pages.by_file())
     assert files - listed == set(), "these have no line in webapp/documentation/registry.py"
     assert [name for name in listed if not (ROOT / name).is_file()] == []
+
+
+def test_the_index_of_decisions_lists_each_decision_with_its_title():
+    index = (ROOT / "docs" / "adr" / "README.md").read_text("utf-8")
+    listed = re.findall(r"^\| (\d+) \| \[(.+)\]\((.+\.md)\) \| .+ \|$", index, re.MULTILINE)
+    files = sorted(path for path in (ROOT / "docs" / "adr").glob("*.md") if path.name != "README.md")
+    titles = [path.read_text("utf-8").partition("\n")[0] for path in files]
+    assert [name for _, _, name in listed] == [path.name for path in files]
+    assert [f"# {number}. {title}" for number, title, _ in listed] == titles
 
 
 def test_no_two_pages_share_an_address_or_a_name_in_their_group():
@@ -105,7 +115,7 @@ def test_a_page_is_markdown_at_its_address_with_md(browser, address):
     assert (answer.status_code, answer.mimetype) == (200, "text/markdown")
     assert answer.text.startswith("# ")
     file = pages.find(address).file
-    if file and address != "adr":
+    if file:
         assert answer.text == (ROOT / file).read_text("utf-8")
 
 
@@ -339,7 +349,7 @@ def test_what_every_field_takes_is_told_key_by_key(browser):
 def test_types_are_found_by_alias_and_listed_best_first(browser):
     html = browser().get("/docs/field-types?q=guid").text
     assert re.search(r'<li><a href="/docs/field-types/identity#(\w+)"', html)[1] == "uuid"
-    assert "No type fits" in browser().get("/docs/field-types?q=nothing+like+it").text
+    assert "No matching type" in browser().get("/docs/field-types?q=nothing+like+it").text
 
 
 # --- For programs that read

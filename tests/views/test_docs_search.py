@@ -9,7 +9,7 @@ import pytest
 from webapp import limits
 from webapp.documentation import search
 from webapp.documentation.api.reference import slug_of
-from webapp.engine.fields import REGISTRY
+from webapp.engine.types.registry import REGISTRY
 from webapp.errors import CODES
 from webapp.web import hooks, openapi
 

@@ -9,7 +9,7 @@ from types import ModuleType
 
 import pytest
 
-from webapp import ROOT
+from webapp.paths import ROOT
 from webapp.row_templates.services import catalogue
 
 

@@ -7,7 +7,7 @@ import json
 import pytest
 
 from tests.fakes.echo_target import EchoTarget
-from webapp.connectors import http_token
+from webapp.connectors.http import tokens
 
 VALUE = "canary-77aa-token"
 
@@ -20,7 +20,7 @@ def good():
 
 @pytest.fixture
 def evil():
-    http_token.tokens.clear()
+    tokens.tokens.clear()
     with EchoTarget(host="127.0.0.2") as target:
         yield target
     for seen in target.seen:

@@ -62,7 +62,7 @@ def made(page, form, **more):
 
 def test_without_endpoints_the_page_says_what_one_is_for(page):
     text = page.get("/endpoints").text
-    assert "An endpoint is one request kept under a name" in text
+    assert "An endpoint is a saved request" in text
     assert 'href="/endpoints/new"' in text
 
 
@@ -90,10 +90,10 @@ def test_a_batch_is_shown_with_several_rows(page, form):
 @pytest.mark.parametrize(
     ("wrong", "told"),
     [
-        ({"body": '{"x": "{{nowhere}}"}'}, 'The request reads "nowhere"'),
+        ({"body": '{"x": "{{nowhere}}"}'}, 'The request uses "nowhere"'),
         ({"body": "{x"}, "body"),
-        ({"url": ""}, "Give an address"),
-        ({"url": "people"}, "names its host in full"),
+        ({"url": ""}, "Enter a URL"),
+        ({"url": "people"}, "must start with https:"),
         ({"url": "http://127.0.0.1:9/{{id"}, "path"),
     ],
 )

@@ -30,7 +30,7 @@ def test_wrong_method_is_405_and_names_the_right_ones(api, cast):
 def test_unforeseen_error_is_500_with_the_request_id_and_says_nothing_else(
     app, api, cast, monkeypatch, caplog
 ):
-    from webapp.accounts.services import tenancy
+    from webapp.access import tenancy
 
     def broken(*_args, **_more):
         raise RuntimeError("the secret is Rosebud")
@@ -61,7 +61,7 @@ def test_person_of_htmx_gets_only_the_message_of_the_error_page(browser, cast):
     answer = browser(cast.edith).get("/no/such/thing", headers={"HX-Request": "true"})
     assert answer.status_code == 404
     assert "<html" not in answer.text
-    assert "There is no such object." in answer.text
+    assert "Not found." in answer.text
 
 
 def test_accept_never_refuses_a_key(api, cast):
@@ -105,7 +105,7 @@ def test_did_you_mean_names_the_nearest_word_or_nothing():
 def test_a_request_that_exceeds_the_process_is_told_so_and_logged(
     api, cast, monkeypatch, caplog, raised, status, code
 ):
-    from webapp.accounts.services import tenancy
+    from webapp.access import tenancy
 
     def exhausted(*_args, **_more):
         raise raised

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 import orjson
 
 from webapp import limits
-from webapp.generation.services.exports import State
+from webapp.exports.services.exports import State
 from webapp.web import events
 
 

@@ -7,7 +7,7 @@ import re
 from werkzeug.datastructures import MultiDict
 
 from tests.forms.in_html import controls
-from webapp.row_templates.views import drafts
+from webapp.builder.views import drafts
 
 
 def test_numbers_have_a_histogram_whose_bars_count_every_value():

@@ -12,7 +12,7 @@ from tests.views.speak import faults, make
 from tests.views.targets import CUSTOMERS, postgres_target, shop, work  # noqa: F401
 from webapp import limits
 from webapp.extensions import db, redis_client
-from webapp.operations.jobs_queue import waiting
+from webapp.work.jobs_queue import waiting
 
 
 @pytest.fixture

@@ -9,12 +9,12 @@ import pyarrow.parquet as pq
 import pytest
 
 from jobs import exports
-from jobs.lease import NotFree
+from jobs.lease import NotAvailable
 from tests.views.speak import faults, in_parts, make, reference, refused, rows_used
 from webapp import limits
+from webapp.exports.services import export_parts
 from webapp.extensions import redis_client
-from webapp.generation.services import export_parts
-from webapp.operations import jobs_queue
+from webapp.work import jobs_queue
 
 FIELDS = [
     {"name": "id", "type": "row_number"},
@@ -177,7 +177,7 @@ def test_each_part_is_rung_for_and_the_export_itself_is_not(edith, parts_of, app
     with app.app_context():
         assert jobs_queue.waiting(redis_client(), "part") == set(parts_of(export["id"]))
         assert jobs_queue.waiting(redis_client(), "export") == set()
-        with pytest.raises(NotFree):
+        with pytest.raises(NotAvailable):
             exports.run(export["id"])
     first, *rest = parts_of(export["id"])
     do(first)

@@ -5,13 +5,14 @@ from __future__ import annotations
 import pytest
 
 from jobs import exports, sweeper
-from jobs.lease import NotFree
+from jobs.lease import NotAvailable
 from tests.views.speak import in_parts, refused, rows_used
 from webapp import clock, limits, storage
+from webapp.exports.models import Export, ExportPart
+from webapp.exports.services import export_parts
 from webapp.extensions import redis_client
-from webapp.generation.models import Export, ExportPart
-from webapp.generation.services import export_parts
-from webapp.operations import jobs_queue, purge
+from webapp.operations import purge
+from webapp.work import jobs_queue
 
 pytestmark = pytest.mark.usefixtures("small_parts")
 
@@ -26,7 +27,7 @@ def test_a_cancel_ends_what_waits_and_gives_back_once_what_was_not_made(edith, p
     assert asked["cancel_requested_at"]
     assert [row(ExportPart, part).status for part in rest] == ["cancelled"] * 3
     assert row(ExportPart, second).cancel_requested_at
-    with app.app_context(), pytest.raises(NotFree):
+    with app.app_context(), pytest.raises(NotAvailable):
         exports.run_part(rest[0])
     with app.app_context():
         sweeper.sweep(redis_client(), clock.now())
@@ -72,7 +73,7 @@ def test_a_failed_part_is_made_again_alone_by_a_retry(edith, path, parts_of, do,
     with app.app_context():
         assert fresh[1] in jobs_queue.waiting(redis_client(), "part")
         for part in (fresh[0], *fresh[2:]):
-            with pytest.raises(NotFree):
+            with pytest.raises(NotAvailable):
                 exports.run_part(part)
     do(fresh[1])
     assert edith.get(f"/exports/{again['id']}").json["status"] == "completed"
@@ -160,5 +161,5 @@ def test_a_part_whose_workers_are_lost_three_times_fails_its_export(edith, path,
         sweeper.sweep(redis_client(), clock.now())
     failed = edith.get(f"/exports/{export['id']}").json
     assert (failed["status"], failed["error"]["code"]) == ("failed", "worker_lost")
-    assert failed["error"]["message"].startswith("Part 1: The worker that did this part was lost 3 times")
+    assert failed["error"]["message"].startswith("Part 1: The worker of this part was lost 3 times")
     assert rows_used(edith) == 5_000

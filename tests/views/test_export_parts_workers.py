@@ -7,6 +7,7 @@ import os
 import signal
 import subprocess
 import sys
+import threading
 from datetime import timedelta
 from pathlib import Path
 
@@ -14,14 +15,16 @@ import pytest
 from sqlalchemy import select
 
 from jobs import sweeper
+from jobs.lease import take
 from tests.cast import Program, gather
 from tests.conftest import SECRET_KEY, close_app, settings_for
 from tests.jobs.waiting import eventually
 from tests.views.speak import make
 from webapp import clock, create_app, storage
+from webapp.exports.models import Export, ExportPart
+from webapp.exports.services import export_parts
 from webapp.extensions import db, reading, redis_client, writing
-from webapp.generation.models import ExportPart
-from webapp.operations import health
+from webapp.monitoring import health
 
 FIELDS = [
     {"name": "id", "type": "row_number"},
@@ -195,3 +198,29 @@ def test_a_cancel_stops_every_worker_within_six_seconds(served, ask):
     assert export["status"] == "cancelled"
     assert {one.status for one in served.parts(export["id"])} <= {"cancelled", "completed"}
     eventually(lambda: served.edith.get("/usage").json["rows"]["used"] == export["rows_done"])
+
+
+def test_a_worker_saves_and_ends_a_part_while_its_export_is_locked(served, ask):
+    """A cancel holds the export and then wants the parts: a worker that holds a part must not wait for the export."""
+    path = f"/templates/{make(served.edith, fields=FIELDS)['id']}"
+    export = served.edith.post(f"{path}/exports", json={**ask, "part_rows": PART}).json
+    part = served.parts(export["id"])[0]
+    with served.app.app_context():
+        work = take(export_parts.KIND, part.id, clock.now, export_parts.may_start(part.id))
+    if served.app.config["SQLALCHEMY_DATABASE_URI"].startswith("sqlite"):
+        pytest.skip("SQLite has one lock for all rows")
+
+    def write() -> None:
+        with served.app.app_context():
+            work.save(rows_done=1)
+            work.finish("cancelled")
+
+    writer = threading.Thread(target=write)
+    with served.app.app_context(), writing() as session:
+        session.get(Export, export["id"], with_for_update=True)
+        writer.start()
+        writer.join(10)
+        waits = writer.is_alive()
+    writer.join()
+    assert not waits
+    assert served.parts(export["id"])[0].status == "cancelled"

@@ -9,9 +9,9 @@ import sqlalchemy as sa
 
 from jobs import exports
 from webapp import limits, storage
+from webapp.exports.services import export_files
 from webapp.extensions import db, reading
 from webapp.files.models import StorageHold
-from webapp.generation.services import export_files
 
 
 @pytest.fixture

@@ -7,14 +7,14 @@ import hashlib
 import orjson
 import pytest
 
-from jobs.lease import Cancelled, Lease, NotFree
+from jobs.lease import Cancelled, Lease, NotAvailable
 from tests.views.speak import faults, make, refused, rows_used
 from webapp import limits
 from webapp.audit.services import audit_log
+from webapp.exports.models import Export
+from webapp.exports.services import exports
 from webapp.extensions import db, redis_client, writing
-from webapp.generation.models import Export
-from webapp.generation.services import exports
-from webapp.operations.jobs_queue import waiting
+from webapp.work.jobs_queue import waiting
 
 
 @pytest.fixture
@@ -173,7 +173,7 @@ def test_a_queued_export_that_is_cancelled_never_starts_and_spends_nothing(edith
     answer = edith.delete(f"/exports/{export['id']}")
     assert (answer.status_code, answer.json["status"]) == (200, "cancelled")
     assert answer.json["finished_at"]
-    with pytest.raises(NotFree):
+    with pytest.raises(NotAvailable):
         work(export["id"])
     assert edith.get(f"/exports/{export['id']}").json["status"] == "cancelled"
     assert rows_used(edith) == 0

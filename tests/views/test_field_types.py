@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tests.views.speak import refused
-from webapp.engine.fields import REGISTRY
+from webapp.engine.types.registry import REGISTRY
 
 
 @pytest.fixture
@@ -51,7 +51,7 @@ def test_a_cursor_holds_only_for_its_own_search(victor):
 
 
 def test_the_functions_of_formulas_are_listed_with_their_examples(victor):
-    from webapp.engine.expressions.functions import FUNCTIONS
+    from webapp.engine.formulas.functions import FUNCTIONS
 
     found = victor.get("/field-types").json["functions"]
     assert [one["name"] for one in found] == [one.name for one in FUNCTIONS]

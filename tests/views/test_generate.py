@@ -5,13 +5,17 @@ from __future__ import annotations
 import csv
 import io
 import math
+import time
 from datetime import UTC, datetime
 
 import orjson
 import pytest
 
 from tests.views.speak import FIELDS, faults, make, refused, rows_used
-from webapp import clock, limits
+from webapp import clock, limits, memory
+from webapp.engine import processor_time
+from webapp.engine.processor_time import Budget, TooSlow
+from webapp.generation.services import generate
 
 PINS = ("X-Seed", "X-Now", "X-Template-Version", "X-Vocabulary", "X-Engine")
 
@@ -289,7 +293,7 @@ def test_rows_are_spent_and_never_beyond_the_hour(api, cast):
 
 
 def test_what_fails_in_the_first_block_is_422_and_gives_its_rows_back(edith, monkeypatch, path):
-    from webapp.engine.block import Block
+    from webapp.engine.blocks import Block
     from webapp.engine.errors import SpecError
     from webapp.errors import Fault
 
@@ -299,6 +303,82 @@ def test_what_fails_in_the_first_block_is_422_and_gives_its_rows_back(edith, mon
     monkeypatch.setattr(Block, "column", broken)
     assert faults(edith.post(f"{path}/generate", json={"count": 10_000})) == {"fields[0]": "cannot"}
     assert rows_used(edith) == 0
+
+
+COSTLY = {"type": "formula", "options": {"expression": 'ascii(text(row) + repeat("\u00e4\u00f6 ", 100))'}}
+
+
+@pytest.fixture
+def little_time(monkeypatch):
+    """A request may take half a second of processor time, however many rows it generates."""
+    monkeypatch.setattr(limits, "GENERATE_LEAST_SHARE", 0.5 / limits.GENERATE_SECONDS)
+    monkeypatch.setattr(Budget, "allow", lambda self, rows: None)
+
+
+@pytest.mark.parametrize("path", ["/generate", "/preview"])
+def test_rows_of_costly_formulas_end_with_422_and_give_their_rows_back(edith, little_time, path):
+    fields = [{"name": f"f{n}", **COSTLY} for n in range(500)]
+    draft = {"name": "t", "fields": fields, **({"count": 200} if path == "/generate" else {})}
+    for one in fields:
+        one["options"] = {"expression": 'ascii(text(row) + repeat("\u00e4\u00f6 ", 3000))'}
+    began = time.thread_time()
+    answer = edith.post(path, json=draft)
+    assert faults(answer) == {"fields": "too_slow"}
+    assert "processor time" in answer.json["error"]["message"]
+    assert time.thread_time() - began < 5
+    assert rows_used(edith) == 0
+
+
+def test_rows_that_will_take_too_long_are_refused_before_the_first_is_sent(edith, little_time):
+    fields = [{"name": f"f{n}", **COSTLY} for n in range(5)]
+    few = edith.post("/generate", json={"name": "t", "fields": fields, "count": 100})
+    assert few.status_code == 200
+    spent = rows_used(edith)
+    many = edith.post("/generate", json={"name": "t", "fields": fields, "count": 100_000})
+    assert faults(many) == {"fields": "too_slow"}
+    assert rows_used(edith) == spent
+
+
+def test_what_a_block_takes_once_does_not_count_for_every_row(edith, monkeypatch):
+    """The first block seems to take a second. Judged by it alone, 100,000 rows would take minutes."""
+    spent = processor_time.spent
+    times = iter((0.0, 1.0))
+    monkeypatch.setattr(processor_time, "spent", lambda: next(times, spent()))
+    answer = edith.post("/generate", json={"name": "t", "fields": [{"name": "a", "type": "words"}], "count": 100_000})
+    assert answer.status_code == 200
+    assert next(times, None) is None
+
+
+def test_a_stream_ends_where_its_time_is_used_up_midway(edith, monkeypatch):
+    fields = [{"name": "a", "type": "words"}]
+    answer = edith.post("/generate", json={"name": "t", "fields": fields, "count": 50_000}, buffered=False)
+    assert answer.status_code == 200
+    pieces = answer.iter_encoded()
+    next(pieces)
+    monkeypatch.setattr(Budget, "spent", property(lambda self: 1e9))
+    with pytest.raises(TooSlow):
+        list(pieces)
+    answer.close()
+    assert rows_used(edith) < 50_000
+
+
+def test_memory_is_returned_after_wide_rows_however_small_their_file_is(edith, monkeypatch):
+    trimmed = []
+    monkeypatch.setattr(memory, "trim", lambda: trimmed.append(True))
+    wide = {"name": "a", "type": "constant", "options": {"value": "x" * 20_000}}
+    short = [{"name": "a", "type": "words"}]
+    for fields, expected in ((short, 0), ([{**wide, "name": f"f{n}"} for n in range(20)], 1)):
+        body = {"name": "t", "fields": fields, "count": 30, "format": "xlsx"}
+        answer = edith.post("/generate", json=body)
+        assert len(answer.data) < limits.TRIM_BYTES / 4
+        assert len(trimmed) == expected
+
+
+def test_a_costly_template_keeps_no_other_waiting(edith):
+    """Few rows are made one request after the other, but no request waits long for its turn."""
+    with generate.few_rows:
+        answer = edith.post("/generate", json={"name": "t", "fields": [{"name": "a", "type": "words"}]})
+    assert answer.status_code == 200
 
 
 def test_what_nobody_foresaw_is_500_and_gives_its_rows_back(edith, monkeypatch, path):

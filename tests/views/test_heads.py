@@ -1,4 +1,4 @@
-"""A template's head is remembered with the key, and forgotten the moment anybody changes it."""
+"""A template's head is cached under the workspace's epoch, and read again after every change."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ def template(api, cast: Cast) -> str:
 
 
 @pytest.fixture
-def read(monkeypatch) -> list[str]:
-    """The templates whose heads are read from the database."""
-    asked: list[str] = []
-    own = generation_generate._HEAD.row
-    monkeypatch.setattr(generation_generate._HEAD, "row", lambda **of: asked.append(of["id"]) or own(**of))
-    return asked
+def reads(monkeypatch) -> list[str]:
+    """Reads of template heads from the database."""
+    calls: list[str] = []
+    own = generation_generate.reading
+    monkeypatch.setattr(generation_generate, "reading", lambda: calls.append("read") or own())
+    return calls
 
 
 def generate(api, cast, template):
@@ -40,19 +40,19 @@ def version(api, cast, template) -> str:
     return answer.headers["X-Template-Version"]
 
 
-def test_a_known_key_and_template_ask_the_database_for_nothing(api, cast, template, read):
+def test_a_cached_template_is_not_read_from_the_database(api, cast, template, reads):
     assert [version(api, cast, template) for _ in range(3)] == ["1", "1", "1"]
-    assert read == []
+    assert reads == []
 
 
-def test_a_change_is_seen_by_the_very_next_call(api, cast, template, read):
+def test_a_change_applies_to_the_next_call(api, cast, template, reads):
     for number in range(2, 5):
         api(cast.edith).patch(f"/templates/{template}", json={"description": f"{number}"})
         assert [version(api, cast, template) for _ in range(3)] == [str(number)] * 3
-    assert read
+    assert len(reads) == 6  # twice after each change: the call that finds a new epoch does not cache
 
 
-def test_a_change_in_another_process_is_seen_by_the_very_next_call(app, api, cast, template):
+def test_a_change_in_another_process_applies_to_the_next_call(app, api, cast, template):
     other = create_app(app.config["SETTINGS"])
     answer = other.test_client().patch(
         f"/templates/{template}",
@@ -64,14 +64,14 @@ def test_a_change_in_another_process_is_seen_by_the_very_next_call(app, api, cas
     assert version(api, cast, template) == "2"
 
 
-def test_a_deleted_template_is_gone_at_once_and_back_when_it_is_restored(api, cast, template):
+def test_a_deleted_template_is_404_until_it_is_restored(api, cast, template):
     api(cast.edith).delete(f"/templates/{template}")
     assert generate(api, cast, template).status_code == 404
     api(cast.edith).post(f"/templates/{template}/restore")
     assert version(api, cast, template) == "1"
 
 
-def test_what_is_remembered_for_one_workspace_is_not_there_for_another(api, cast, template):
+def test_a_cached_template_is_not_visible_to_another_workspace(api, cast, template):
     answer = api(cast.mallory).post(f"/templates/{template}/generate", json={"count": 2})
     assert answer.status_code == 404
 

@@ -10,10 +10,10 @@ import sqlalchemy as sa
 
 from tests.conftest import close_app, settings_for
 from webapp import clock, create_app, limits
-from webapp.accounts.models import ApiKey, Project, Team
-from webapp.accounts.services import tenancy
+from webapp.access.models import ApiKey, Project, Team
+from webapp.accounts.services import workspaces
 from webapp.extensions import db, redis_client
-from webapp.operations.models import IdempotencyRecord
+from webapp.web.models import IdempotencyRecord
 
 KEY = {"Idempotency-Key": "one-and-only"}
 
@@ -114,14 +114,14 @@ def test_a_refusal_that_did_nothing_is_not_kept(app, api, cast):
 def test_while_the_first_call_runs_a_second_one_waits_and_is_then_409(app, api, cast, monkeypatch):
     monkeypatch.setattr(limits, "IDEMPOTENCY_WAIT_SECONDS", 0.05)
     inside, go_on = threading.Event(), threading.Event()
-    real = tenancy.create_team
+    real = workspaces.create_team
 
     def slow(*args, **more):
         inside.set()
         go_on.wait(10)
         return real(*args, **more)
 
-    monkeypatch.setattr(tenancy, "create_team", slow)
+    monkeypatch.setattr(workspaces, "create_team", slow)
     first = []
     thread = threading.Thread(
         target=lambda: first.append(api(cast.adam).post("/teams", json={"name": "T"}, headers=KEY))
@@ -141,7 +141,7 @@ def test_a_caller_that_died_before_it_acted_is_taken_over(app, api, cast, monkey
 
     with monkeypatch.context() as patch:
         patch.setattr(idempotency._Claim, "_release", lambda self: True)  # the process was killed here
-        patch.setattr(tenancy, "create_team", lambda *a, **m: (_ for _ in ()).throw(SystemError("killed")))
+        patch.setattr(workspaces, "create_team", lambda *a, **m: (_ for _ in ()).throw(SystemError("killed")))
         assert api(cast.adam).post("/teams", json={"name": "T"}, headers=KEY).status_code == 500
     assert count(app, IdempotencyRecord, state="running") == 1
     monkeypatch.setattr(limits, "IDEMPOTENCY_LOST_SECONDS", 0)

@@ -12,7 +12,8 @@ from tests.views.targets import sqlite_target
 from webapp import clock, limits, storage
 from webapp.extensions import db
 from webapp.files.models import StorageHold
-from webapp.generation.services import kept_answers
+from webapp.operations.purge import pinned
+from webapp.sources.services import kept_answers
 
 DOCUMENT = (
     '{"openapi": "3.0.0", "info": {"title": "T%s", "version": "1"}, "servers": [{"url": "http://127.0.0.1:9/"}],'
@@ -47,7 +48,7 @@ def test_rows_of_connections_do_not_fill_the_disk(app, edith, template, monkeypa
         for one in seen:
             if one.status_code == 201:
                 edith.delete(f"/exports/{one.json['id']}")
-        kept_answers.purge(clock.now() + timedelta(days=40))
+        kept_answers.purge(clock.now() + timedelta(days=40), pinned)
         assert db.session.scalar(sa.select(sa.func.count()).select_from(StorageHold)) == 0
         db.session.remove()
     assert storage.of(app).listing("sources") == []

@@ -5,14 +5,15 @@ from __future__ import annotations
 from datetime import timedelta
 
 import pytest
+import sqlalchemy as sa
 
 from tests.cast import Program
 from tests.conftest import close_app, settings_for
 from tests.jobs.waiting import eventually
-from webapp import clock, create_app
-from webapp.accounts.models import ApiKey
+from webapp import clock, create_app, limits
+from webapp.access.models import ApiKey
 from webapp.extensions import db
-from webapp.notifications.models import Mail
+from webapp.mail.models import Mail
 
 
 def code(answer):
@@ -159,6 +160,58 @@ def test_an_invitation_sent_again_has_another_link_and_the_old_one_ends(api, ada
     assert browser().get(new).status_code == 200
     adam.delete(f"/invitations/{first['id']}")
     assert code(adam.post(f"/invitations/{first['id']}/resend")) == (409, "conflict")
+
+
+@pytest.fixture
+def mailing(app, monkeypatch):
+    """E-mail is configured; the number of mails in the outbox."""
+    monkeypatch.setitem(app.config["SETTINGS"].__dict__, "mail_server", object())
+
+    def posted():
+        with app.app_context():
+            return db.session.scalar(sa.select(sa.func.count()).select_from(Mail))
+
+    return posted
+
+
+def test_an_address_is_not_flooded_by_resending_an_invitation(adam, mailing):
+    invitation = adam.post("/invitations", json={"email": "victim@example.org"}).json
+    most = limits.INVITATION_MAILS_PER_HOUR
+    answers = [adam.post(f"/invitations/{invitation['id']}/resend") for _ in range(most + 3)]
+    assert [one.status_code for one in answers] == [200] * (most - 1) + [429] * 4
+    assert code(answers[-1]) == (429, "rate_limited")
+    assert 0 < int(answers[-1].headers["Retry-After"]) <= limits.INVITATION_MAILS_SECONDS + 1
+    assert "victim@example.org" in answers[-1].json["error"]["message"]
+    assert mailing() == most
+
+
+def test_an_address_is_not_flooded_by_inviting_and_withdrawing_or_by_subaddresses(adam, mailing):
+    most = limits.INVITATION_MAILS_PER_HOUR
+    for number in range(most + 3):
+        answer = adam.post("/invitations", json={"email": f"victim+{number}@example.org"})
+        if number < most:
+            adam.delete(f"/invitations/{answer.json['id']}")
+        else:
+            assert code(answer) == (429, "rate_limited")
+    assert mailing() == most
+    assert adam.get("/invitations").json["total"] == 0, "what was rejected is not saved"
+    assert adam.post("/invitations", json={"email": "other@example.org"}).status_code == 201
+
+
+def test_a_link_that_is_not_sent_again_stays_valid(adam, mailing, browser):
+    invitation = adam.post("/invitations", json={"email": "victim@example.org"}).json
+    for _ in range(limits.INVITATION_MAILS_PER_HOUR + 1):
+        answer = adam.post(f"/invitations/{invitation['id']}/resend")
+        url = answer.json.get("url", invitation["url"])
+        invitation["url"] = url
+    assert answer.status_code == 429
+    assert browser().get(url.removeprefix("http://localhost")).status_code == 200
+
+
+def test_without_email_links_are_created_without_this_limit(adam):
+    invitation = adam.post("/invitations", json={"email": "new@example.org"}).json
+    for _ in range(limits.INVITATION_MAILS_PER_HOUR + 2):
+        assert adam.post(f"/invitations/{invitation['id']}/resend").status_code == 200
 
 
 def test_nobody_below_admin_sees_invitations_in_what_refuses_them(adam, browser, cast):

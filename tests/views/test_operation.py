@@ -16,13 +16,13 @@ from redis.retry import Retry
 from jobs import lease
 from tests.conftest import close_app, settings_for
 from webapp import clock, create_app, limits
-from webapp.accounts import actors
-from webapp.accounts.services import tenancy
+from webapp.access import actors
+from webapp.accounts.services import workspaces
 from webapp.audit.models import AuditEntry
+from webapp.exports.models import Export
 from webapp.extensions import db, redis_client, writing
-from webapp.generation.models import Export
+from webapp.monitoring import health, metrics
 from webapp.net import addresses
-from webapp.operations import health, metrics
 from webapp.operations import work as operations_work
 from webapp.scenarios.models import Run, Scenario
 
@@ -113,7 +113,7 @@ def test_what_is_missing_is_shown_to_admins_only(api, cast):
 
 def test_a_key_that_asks_for_readiness_again_and_again_is_not_refused(app, api, cast, all_ready):
     with app.app_context():
-        tenancy.change_workspace(
+        workspaces.change_workspace(
             actors.system(cast.acme), {"plan": "enterprise", "own_limits": {"requests_per_minute": 2}}
         )
     told = [api(cast.adam).get("/health/ready") for _ in range(4)]
@@ -297,7 +297,7 @@ def test_the_status_page_shows_admins_who_holds_what(app, browser, cast, held):
         doing = {"since": clock.epoch() - 300, "kind": "export", "id": held[0], "at": clock.epoch()}
         health.describe(redis_client(), health.WORKER, "host-one:77", doing)
     page = browser(cast.adam).get("/status").text
-    for told in ("stuck.csv", "host-one", "77", health.process_name(), "Release it"):
+    for told in ("stuck.csv", "host-one", "77", health.process_name(), "Release"):
         assert told in page, told
 
 
@@ -345,9 +345,9 @@ def test_a_release_takes_the_work_from_its_holder_who_writes_nothing_more(app, b
     assert answer.status_code == 303
     assert f"stuck.csv was taken from {health.process_name()}." in adam.get("/status").text
     with app.app_context():
-        with pytest.raises(lease.Fenced):
+        with pytest.raises(lease.LeaseLost):
             taken.save(rows_done=1)
-        with pytest.raises(lease.Fenced):
+        with pytest.raises(lease.LeaseLost):
             taken.finish()
         again = lease.take("export", work_id, clock.now)
         assert (again.epoch, again.attempt) == (taken.epoch + 2, taken.attempt)
@@ -385,9 +385,9 @@ def test_a_released_run_ends_failed_and_is_not_repeated(app, browser, cast):
         assert (found.status, found.error["code"]) == ("failed", "worker_lost")
         assert found.closed_at is not None
         db.session.remove()
-        with pytest.raises(lease.NotFree):
+        with pytest.raises(lease.NotAvailable):
             lease.take("run", run.id, clock.now)
-        with pytest.raises(lease.Fenced):
+        with pytest.raises(lease.LeaseLost):
             taken.finish()
 
 
@@ -413,7 +413,7 @@ def test_what_goes_on_elsewhere_is_told_by_kind_alone(app, cast, held):
 
 
 def actor_of(workspace_id):
-    from webapp.accounts import actors
+    from webapp.access import actors
 
     return actors.system(workspace_id)
 
@@ -422,13 +422,13 @@ def actor_of(workspace_id):
 
 
 def test_an_export_whose_file_went_says_so_and_how_to_have_it_again(app, edith, path, work, row):
-    from webapp.operations import retention
+    from webapp.exports.services import export_files
 
     export = edith.post(f"{path}/exports", json={"count": 3, "format": "csv", "seed": "s"}).json
     work(export["id"])
     assert edith.get(f"/exports/{export['id']}/download").status_code == 200
     with app.app_context():
-        retention.remove_files(export["id"], clock.now())
+        export_files.remove_files(export["id"], clock.now())
     answer = edith.get(f"/exports/{export['id']}/download")
     assert (answer.status_code, answer.json["error"]["code"]) == (404, "not_found")
     assert "makes the same bytes again" in answer.json["error"]["message"]

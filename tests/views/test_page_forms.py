@@ -18,8 +18,8 @@ from lxml import html
 
 from tests.cast import PASSWORD, Browser, Cast
 from webapp import clock, limits
-from webapp.accounts import actors
-from webapp.accounts.models import Workspace
+from webapp.access import actors
+from webapp.access.models import Workspace
 from webapp.accounts.services import people
 from webapp.extensions import db
 from webapp.web.forms.page_form import REQUIRED
@@ -177,13 +177,13 @@ FORMS = {
     ),
     "secret": Form(
         "/secrets",
-        {"name": REQUIRED, "value": "A new secret needs a value."},
+        {"name": REQUIRED, "value": "Enter a value for the new secret."},
         (
-            ("name", "no blanks", "A secret's name begins with a letter and has at most 100 letters, digits"),
-            ("name", "n" * 101, "A secret's name begins with a letter and has at most 100 letters, digits"),
-            ("value", "", "A new secret needs a value."),
-            ("value", "v" * 10_001, "A secret has from 1 to 10,000 characters."),
-            ("allowed_hosts", "https://example.org/path", "Give the host alone"),
+            ("name", "no blanks", "The name of a secret must start with a letter or _"),
+            ("name", "n" * 101, "The name of a secret must start with a letter or _"),
+            ("value", "", "Enter a value for the new secret."),
+            ("value", "v" * 10_001, "A secret must have 1 to 10,000 characters."),
+            ("allowed_hosts", "https://example.org/path", "Enter only the host"),
             ("any_host", "perhaps", "Input should be a valid boolean"),
             ("project_id", "prj_unknown", NOT_LISTED),
         ),
@@ -250,7 +250,7 @@ FORMS = {
         "/webhooks",
         {"url": REQUIRED, "events": NONE_CHOSEN},
         (
-            ("url", "ftp://example.org", "A URL begins with https"),
+            ("url", "ftp://example.org", "A URL must start with https"),
             ("url", f"https://example.org/{'a' * 8_000}", "Enter at most 8,000 characters. You entered 8,020."),
             ("events", "breakfast", NOT_LISTED),
             ("description", LONG_NAME, TOO_LONG),
@@ -364,7 +364,7 @@ class Sender:
 @pytest.fixture
 def sender(app, cast, monkeypatch):
     """A sender of forms to a service that has a mail server."""
-    monkeypatch.setattr("webapp.notifications.services.mail.configured", lambda: True)
+    monkeypatch.setattr("webapp.mail.mail.configured", lambda: True)
     return Sender(app, cast, monkeypatch)
 
 
@@ -479,7 +479,7 @@ def test_both_passwords_are_answered_in_one_response(sender):
 
 def test_the_fault_of_a_url_is_told_together_with_missing_events(sender):
     page, form = html.fromstring(sender.send("webhook", {"url": "ftp://example.org"}).text), FORMS["webhook"]
-    assert error_at(page, form, "url") == "A URL begins with https:// or http://."
+    assert error_at(page, form, "url") == "A URL must start with https:// or http://."
     assert error_at(page, form, "events") == NONE_CHOSEN
 
 
@@ -503,7 +503,7 @@ def test_a_form_without_the_token_of_its_page_is_refused(sender, name):
     filled = {key: value for key, value, _ in FORMS[name].wrong}
     response = sender.send(name, {**filled, **FORMS[name].others, "csrf_token": "forged"})
     assert response.status_code == 403
-    assert "The form is too old or not ours." in response.text
+    assert "The form has expired." in response.text
 
 
 @pytest.mark.parametrize(

@@ -131,7 +131,7 @@ def test_ten_fields_and_the_builder_stay_small(browser, cast):
 def test_a_forbidden_page_says_who_could_open_it(browser, cast):
     answer = browser(cast.victor).get("/templates/new")
     assert answer.status_code == 403
-    assert "role editor" in answer.text
+    assert "editor role" in answer.text
 
 
 def test_a_search_narrows_a_list_and_says_when_nothing_fits(browser, cast, api):

@@ -10,7 +10,7 @@ from tests.conftest import close_app
 from tests.views.speak import code_of
 from webapp import clock, create_app
 from webapp.extensions import redis_client
-from webapp.operations import health
+from webapp.monitoring import health
 
 RATE_HEADERS = ("X-RateLimit-Limit", "X-RateLimit-Remaining", "X-RateLimit-Reset")
 

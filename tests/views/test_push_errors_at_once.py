@@ -7,7 +7,10 @@ import pytest
 from tests.connectors.odata_documents import V2
 from tests.fakes.echo_target import EchoTarget
 from tests.views.speak import make
-from tests.views.targets import connection, shop  # noqa: F401
+from tests.views.targets import CUSTOMERS, ORDERS, connection, shop, work  # noqa: F401
+from webapp.connections.models import Connection
+from webapp.extensions import db
+from webapp.pushes.models import Push
 
 FIELDS = [{"name": "id", "type": "row_number"}, {"name": "email", "type": "email"}]
 NOWHERE = "con_00000000000000000000000000"
@@ -199,3 +202,124 @@ def test_a_missing_field_is_422_wherever_rows_are_sent(app, cast, edith, templat
         path = "mappings.t.nope" if name.startswith("dataset") else "mapping.nope"
         assert (path, "unknown_field") in told(answer), name
     assert target.calls() == []
+
+
+# --- A retry and an undo report all errors, too ------------------------------------------------------------------
+
+
+@pytest.fixture
+def ended(edith, template, shop, work):
+    """Returns the id of a push of five rows that all arrived."""
+    body = {"connection_id": shop.connection_id, "target": "customers", "count": 5}
+    push = edith.post(f"/templates/{template}/push", json=body).json
+    work(push["id"])
+    assert edith.get(f"/pushes/{push['id']}").json["counts"]["delivered"] == 5
+    return push["id"]
+
+
+def change(app, connection_id: str, **columns) -> None:
+    with app.app_context():
+        found = db.session.get_one(Connection, connection_id)
+        for name, value in columns.items():
+            setattr(found, name, value)
+        db.session.commit()
+        db.session.remove()
+
+
+def test_a_retry_reports_the_faults_of_its_body_repair_and_connection_together(app, edith, shop, ended):
+    change(app, shop.connection_id, read_only=True, environment="prod")
+    body = {
+        "states": ["failed"],
+        "on_error": "explode",
+        "nope": 1,
+        "mapping": {"mail": "email", "email": "no_such_column"},
+        "computed": {"id": "id +* 2"},
+        "overrides": {"phone": "1"},
+    }
+    expected = {
+        ("on_error", "not_allowed"),
+        ("nope", "unknown_key"),
+        ("mapping.mail", "unknown_field"),
+        ("mapping.email", "unknown_column"),
+        ("overrides.phone", "unknown_field"),
+        ("connection_id", "read_only_connection"),
+        ("confirm", "needs_confirmation"),
+        ("states", "nothing_to_send"),
+    }
+    found = told(edith.post(f"/pushes/{ended}/retry", json=body))
+    assert found >= expected
+    assert any(path.startswith("computed.id") for path, _ in found)
+    del body["on_error"], body["nope"]
+    found = told(edith.post(f"/pushes/{ended}/retry", json=body))
+    assert found >= {one for one in expected if one[0] not in ("on_error", "nope")}
+    assert edith.get(f"/pushes?of_id={ended}").json["total"] == 0
+
+
+def test_a_retry_names_an_unknown_table_with_the_rest(app, edith, shop, ended):
+    change(app, shop.connection_id, environment="prod")
+    body = {"table": "Custmers", "overrides": {"phone": "1"}, "mapping": {"mail": "email"}}
+    assert told(edith.post(f"/pushes/{ended}/retry", json=body)) == {
+        ("table", "unknown_table"),
+        ("overrides.phone", "unknown_field"),
+        ("mapping.mail", "unknown_field"),
+        ("confirm", "needs_confirmation"),
+    }
+
+
+def test_a_retry_of_a_dataset_needs_a_table_and_rejects_fixed_values_in_one_response(edith, shop, work):
+    tables = [
+        {"template_id": make(edith, name=name, fields=fields)["id"], "count": 3, "name": name}
+        for name, fields in (("customers", CUSTOMERS), ("orders", ORDERS))
+    ]
+    dataset = edith.post("/datasets", json={"name": "D", "templates": tables}).json["id"]
+    push = edith.post(f"/datasets/{dataset}/push", json={"connection_id": shop.connection_id}).json["id"]
+    work(push)
+    body = {"rows": [1], "overrides": {"email": "x"}, "states": ["failed", "later"]}
+    assert told(edith.post(f"/pushes/{push}/retry", json=body)) == {
+        ("table", "missing"), ("overrides", "not_allowed"), ("states[1]", "not_allowed"),
+    }  # fmt: skip
+
+
+def test_a_retry_whose_target_is_away_reports_the_faults_of_its_repair(app, edith, shop, ended, cast):
+    settings = {"host": "127.0.0.1", "port": 9, "database": "x", "username": "u", "password": "p"}
+    gone = connection(app, cast, "postgresql", settings)
+    with app.app_context():
+        push = db.session.get_one(Push, ended)
+        push.connection_id = gone
+        db.session.commit()
+        db.session.remove()
+    assert edith.post(f"/pushes/{ended}/retry", json={"mapping": {"email": "email"}}).status_code == 422
+    assert told(edith.post(f"/pushes/{ended}/retry", json={"mapping": {"mail": "email"}})) == {
+        ("mapping.mail", "unknown_field"), ("states", "nothing_to_send"),
+    }  # fmt: skip
+
+
+def test_a_retry_over_http_reports_missing_fields_of_its_request_with_the_repair(
+    app, cast, edith, template, target, work
+):
+    to = connection(app, cast, "rest", {"base_url": target.url("/api")})
+    body = {
+        "connection_id": to, "target": "rows", "count": 3,
+        "request_template": {"headers": {"X-Mail": "{{email}}"}},
+    }  # fmt: skip
+    push = edith.post(f"/templates/{template}/push", json=body).json["id"]
+    work(push)
+    calls = len(target.calls())
+    body = {"mapping": {"email": None, "mail": "x"}, "overrides": {"phone": 1}}
+    assert told(edith.post(f"/pushes/{push}/retry", json=body)) == {
+        ("mapping.mail", "unknown_field"),
+        ("overrides.phone", "unknown_field"),
+        ("request_template.headers.X-Mail", "unknown_field"),
+        ("states", "nothing_to_send"),
+    }
+    assert len(target.calls()) == calls == 3
+
+
+def test_an_undo_reports_all_that_is_in_its_way(app, edith, template, shop, work):
+    body = {"connection_id": shop.connection_id, "target": "customers", "mode": "upsert", "count": 5}
+    push = edith.post(f"/templates/{template}/push", json=body).json["id"]
+    work(push)
+    change(app, shop.connection_id, read_only=True, environment="prod")
+    assert told(edith.post(f"/pushes/{push}/undo", json={})) == {
+        ("connection_id", "read_only_connection"), ("confirm", "needs_confirmation"), ("mode", "not_allowed"),
+    }  # fmt: skip

@@ -6,7 +6,9 @@ import html
 import re
 
 import pytest
+from lxml.html import fromstring as html_of
 
+from tests.views.forms import error_at
 from tests.views.speak import make
 from tests.views.targets import CUSTOMERS, SHOP, shop, sqlite_target, work  # noqa: F401
 from webapp import limits
@@ -195,6 +197,56 @@ def test_a_script_is_sent_to_the_page_of_the_push(page, customers, form):
     assert answer.headers["HX-Redirect"].startswith("/pushes/psh_")
 
 
+@pytest.mark.parametrize("verb", ["dry", "send"])
+def test_each_error_is_at_its_field_and_what_was_typed_is_kept(page, customers, form, shop, verb):
+    wrong = {
+        "count": "many", "seed": "s" * 201, "locale": "xx_XX", "mode": "replace", "on_error": "explode",
+        "t[0].c[1].field": pushes_form.FORMULA, "t[0].c[1].formula": "upper(", "target": "customers",
+    }  # fmt: skip
+    answer = press(page, customers, {**form, **wrong}, verb)
+    assert answer.status_code == 422
+    assert error_at(answer.text, "count") == "Enter a whole number."
+    assert error_at(answer.text, "seed") == "Enter at most 200 characters. You entered 201."
+    assert error_at(answer.text, "on_error") == "Select one of the listed options."
+    assert error_at(answer.text, "connection_id") == ""
+    kept = form_of(answer.text)
+    assert {name: kept[name] for name in ("count", "seed", "locale")} == {
+        "count": "many", "seed": "s" * 201, "locale": "xx_XX",
+    }  # fmt: skip
+    found = html_of(answer.text)
+    links = found.xpath("//*[contains(@class, 'problems')]//a/@href")
+    assert {"#count", "#seed", "#on_error"} <= set(links)
+    assert [one.get("id") for one in found.xpath("//*[@autofocus]")] == [links[0][1:]]
+    assert shop.count("customers") == 0
+
+
+@pytest.mark.parametrize(
+    ("values", "control"),
+    [
+        ({"count": "0"}, "count"),
+        ({"count": "100000000000"}, "count"),
+        ({"locale": "xx_XX"}, "locale"),
+        ({"target": "nowhere", "create_table": None}, "target"),
+        ({"t[0].c[2].field": pushes_form.FORMULA, "t[0].c[2].formula": "upper("}, "c0-2f"),
+    ],
+)
+def test_an_error_alone_is_at_its_field(page, customers, form, shop, values, control):
+    given = {name: value for name, value in {**form, **values}.items() if value is not None}
+    answer = press(page, customers, given, "send")
+    assert answer.status_code == 422
+    assert error_at(answer.text, control)
+    assert [one.get("id") for one in html_of(answer.text).xpath("//*[contains(@id, '-err')]")] == [f"{control}-err"]
+
+
+def test_a_read_only_connection_is_told_at_the_connection(page, app, customers, form, shop):
+    with app.app_context():
+        db.session.get_one(Connection, shop.connection_id).read_only = True
+        db.session.commit()
+    answer = press(page, customers, form, "send")
+    assert answer.status_code == 403
+    assert "read-only" in error_at(answer.text, "connection_id")
+
+
 def test_production_is_named_before_it_is_written_to(page, app, cast, customers):
     target = sqlite_target(app, cast, name="Live", environment="prod")
     form = form_of(page.get(f"/templates/{customers}/push?connection_id={target.connection_id}").text)
@@ -342,7 +394,7 @@ def test_rows_that_were_not_sent_are_gone_on_with(page, app, cast, customers, fo
     assert 'id="go-on"' not in page.get(where).text
     page.submit(f"{where}?_method=DELETE")
     text = page.get(where).text
-    assert "Go on with 40 rows that were not sent" in text
+    assert "Send the 40 remaining rows" in text
     assert '<input type="checkbox" name="states" value="pending" checked>40 that were not sent' in text
     answer = page.submit(f"{where}/repair", {"states": "pending"})
     assert answer.status_code == 303, answer.text

@@ -184,7 +184,7 @@ def test_another_connection_brings_its_own_words(page, app, cast, template, form
     text = press(page, template, {**form, "connection_id": shop}, "plan").text
     assert "Column of customers" in text
     assert "how.push_mode" not in text
-    assert 'type="checkbox" id="create"' in text
+    assert '<input id="create_table" name="create_table" type="checkbox"' in text.replace("checked ", "")
     back = form_of(
         press(page, template, {**form_of(text), "connection_id": form["connection_id"]}, "plan").text
     )

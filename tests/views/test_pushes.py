@@ -7,7 +7,7 @@ import pytest
 from tests.views.speak import faults, make, refused
 from tests.views.targets import CUSTOMERS, ORDERS, shop, sqlite_target, work  # noqa: F401
 from webapp.extensions import redis_client
-from webapp.operations.jobs_queue import waiting
+from webapp.work.jobs_queue import waiting
 
 
 @pytest.fixture

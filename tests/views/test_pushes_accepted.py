@@ -8,7 +8,7 @@ import pytest
 
 from tests.views.speak import make
 from tests.views.targets import CUSTOMERS, shop  # noqa: F401
-from webapp.connectors import apart, wire
+from webapp.connectors import driver_process, metadata_json
 
 
 @pytest.fixture
@@ -19,13 +19,13 @@ def edith(api, cast):
 @pytest.fixture
 def reads(monkeypatch):
     """How often the tables of a target were read, by the settings they were read with."""
-    real, found = apart.metadata, []
+    real, found = driver_process.metadata, []
 
     def counted(connector, seconds):
         found.append(connector.settings)
         return real(connector, seconds)
 
-    monkeypatch.setattr(apart, "metadata", counted)
+    monkeypatch.setattr(driver_process, "metadata", counted)
     return found
 
 
@@ -55,8 +55,8 @@ def test_pushes_requested_at_the_same_time_share_one_read_of_the_tables(api, cas
 def test_known_tables_are_parsed_once_and_again_after_a_refresh(edith, shop, reads, monkeypatch):
     path, body = ask(edith, shop)
     assert edith.post(path, json=body).status_code == 201
-    real, parsed = wire.from_json, []
-    monkeypatch.setattr(wire, "from_json", lambda stored: parsed.append(1) or real(stored))
+    real, parsed = metadata_json.from_json, []
+    monkeypatch.setattr(metadata_json, "from_json", lambda stored: parsed.append(1) or real(stored))
     for number in range(1, 4):
         assert edith.post(path, json={**body, "offset": 5 * number}).status_code == 201
     assert len(parsed) <= 1

@@ -8,10 +8,9 @@ import pytest
 from tests.views.speak import faults, make, refused
 from tests.views.targets import CUSTOMERS, ORDERS, connection, postgres_target, shop, work  # noqa: F401
 from webapp import limits
-from webapp.accounts import actors
-from webapp.connectors.base import ConnectorError, Lost
-from webapp.connectors.sqlite_session import SqliteSession
-from webapp.connectors.sqlite_target import SqliteTarget
+from webapp.access import actors
+from webapp.connectors.base import ConnectionLost, ConnectorError
+from webapp.connectors.sqlite.session import SqliteSession, SqliteTarget
 from webapp.operations import work as operations_work
 from webapp.pushes.services import planning
 
@@ -282,10 +281,10 @@ def in_doubt(edith, shop, work, monkeypatch):
             commits.append(1)
             if len(commits) == 2 and not arrived:
                 target.rollback()
-                raise Lost("The connection was lost.")
+                raise ConnectionLost("The connection was lost.")
             real_commit(target)
             if len(commits) == 2:
-                raise Lost("The connection was lost.")
+                raise ConnectionLost("The connection was lost.")
 
         def opened(*args):
             if commits:
@@ -321,7 +320,7 @@ def test_resuming_settles_a_commit_in_doubt_before_it_sends_rows(edith, shop, wo
     }  # fmt: skip
     assert shop.execute("SELECT count(*), count(DISTINCT id) FROM customers") == [(30, 30)]
     log = edith.get(f"/pushes/{done['id']}/logs").text
-    assert f"10 rows that were in doubt {'had' if arrived else 'had not'} arrived" in log
+    assert f"10 rows in doubt {'were' if arrived else 'were not'} delivered" in log
     undo = edith.post(f"/pushes/{failed['id']}/undo", json={})
     assert undo.status_code == 201, undo.json
     work(undo.json["id"])
@@ -330,7 +329,7 @@ def test_resuming_settles_a_commit_in_doubt_before_it_sends_rows(edith, shop, wo
 
 def test_rows_in_doubt_that_the_target_cannot_tell_about_stay_unknown(edith, shop, work, in_doubt, monkeypatch):
     failed = in_doubt(True)
-    monkeypatch.setattr(SqliteSession, "settled", lambda *_: None)
+    monkeypatch.setattr(SqliteSession, "commit_outcome", lambda *_: None)
     again = edith.post(f"/pushes/{failed['id']}/retry", json={"states": ["pending"]})
     work(again.json["id"])
     counts = edith.get(f"/pushes/{failed['id']}").json["counts"]

@@ -175,7 +175,7 @@ def test_a_target_that_freezes_in_the_middle_of_a_dry_run_is_given_up_in_time(
         began = time.monotonic()
         answer = edith.post(f"/templates/{template}/push", json=ask)
         assert (answer.status_code, answer.json["error"]["code"]) == (504, "target_timeout"), answer.json
-        assert "somebody holds a lock" in answer.json["error"]["details"]["hint"]
+        assert "waiting for a lock" in answer.json["error"]["details"]["hint"]
         assert time.monotonic() - began < 15
         target.execute("ROLLBACK")
 

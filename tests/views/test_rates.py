@@ -8,15 +8,15 @@ import time
 import pytest
 
 from webapp import limits
-from webapp.accounts import actors
-from webapp.accounts.models import Membership
-from webapp.accounts.services import tenancy
+from webapp.access import actors
+from webapp.access.models import Membership
+from webapp.accounts.services import workspaces
 from webapp.extensions import writing
 
 
 def rate(app, workspace_id, number):
     with app.app_context():
-        tenancy.change_workspace(
+        workspaces.change_workspace(
             actors.system(workspace_id), {"plan": "enterprise", "own_limits": {"requests_per_minute": number}}
         )
 

@@ -15,7 +15,7 @@ import pytest
 from tests.views.speak import faults, make, refused, rows_used
 from tests.views.uploading import send
 from webapp import limits
-from webapp.real_data.services import spool
+from webapp.sources.services import spool
 
 PEOPLE = [
     {"id": n, "email": f"person.{n}@corp{n % 7}.test", "phone": f"+49 170 {1_000_000 + 7 * n}", "city": "Ulm"}
@@ -247,7 +247,7 @@ def test_what_cannot_be_read_says_where(edith, people):
     assert "column 1 has no name" in reason("noname.csv", b",b\n1,2\n")
     assert "it is empty" in reason("empty.csv", b"\n")
     assert "line 2" in reason("bad.ndjson", b'{"a": 1}\n{"a": \n')
-    assert "element 2 is no object" in reason("bad.json", b'[{"a": 1}, 2]')
+    assert "element 2 is not an object" in reason("bad.json", b'[{"a": 1}, 2]')
     assert "does not end" in reason("cut.json", b'[{"a": 1}')
     assert 'no sheet "Nope"' in reason("book.xlsx", as_xlsx(), sheet="Nope")
     assert "damaged" in reason("broken.xlsx", b"PK no")
@@ -259,7 +259,7 @@ def test_what_a_workbook_unpacks_to_is_bounded(edith, people, monkeypatch):
     monkeypatch.setattr(limits, "SOURCE_SHEET_BYTES", 10_000)
     path = people("people.xlsx", fields=[{"name": "id", "type": "source_column"}], sheet="People")
     answer = edith.post(f"{path}/generate", json={})
-    assert "unpacks to too much" in refused(answer, 422, "validation_error")["fields"][0]["message"]
+    assert "too large when unpacked" in refused(answer, 422, "validation_error")["fields"][0]["message"]
 
 
 def test_encodings_and_delimiters_are_told_by_the_file(edith, people):

@@ -20,11 +20,11 @@ from tests.views.speak import make
 from tests.views.targets import connection, postgres_target
 from webapp.connections.services import access
 from webapp.connectors.base import ConnectorError
-from webapp.connectors.db2 import Db2Connector
-from webapp.connectors.db2_session import Db2Session
-from webapp.connectors.oracle import OracleConnector
-from webapp.connectors.oracle_session import OracleSession
-from webapp.real_data.services import spool
+from webapp.connectors.db2.connector import Db2Connector
+from webapp.connectors.db2.session import Db2Session
+from webapp.connectors.oracle.connector import OracleConnector
+from webapp.connectors.oracle.session import OracleSession
+from webapp.sources.services import spool
 
 PEOPLE = Table(
     "people",
@@ -111,7 +111,7 @@ def test_a_query_is_taken_where_the_kind_has_such(edith, shop):
         }
         answer = edith.post("/generate", json={**made, "count": 1})
         assert (answer.status_code, answer.json["error"]["code"]) == (502, "target_failed"), answer.json
-        assert "Name a table" in answer.json["error"]["details"]["hint"]
+        assert "Specify a table" in answer.json["error"]["details"]["hint"]
         return
     rows = rows_of(
         edith, here, FIELDS[:2], query="SELECT id, email FROM people WHERE age < 25 ORDER BY id DESC"

@@ -13,7 +13,7 @@ from tests.forms.in_html import controls
 from tests.views.test_builder import HTMX, form_of, key_of, keys_of, press, send
 from tests.views.test_real_data import FIELDS, as_csv
 from tests.views.uploading import send as upload
-from webapp.real_data.services import spool
+from webapp.sources.services import spool
 
 SECRET = re.compile(r"person\.\d+@corp|\+49 170 100")
 
@@ -167,7 +167,7 @@ def test_faults_of_a_copy_stand_at_their_columns(edith):
     assert form["c1.strategy"] == "shift"
     form["c1.person"] = ""
     page = send(edith, "/templates/masked", form, do="make")
-    assert "Name the field that tells whose date it is" in page.text
+    assert "Set person to the field that identifies the person" in page.text
 
 
 def test_a_copy_of_nothing_is_refused(edith):

@@ -14,7 +14,7 @@ from tests.views.test_real_data import as_csv
 from tests.views.uploading import send
 from webapp.connections.models import Fetched
 from webapp.extensions import db, writing
-from webapp.real_data.services import spool
+from webapp.sources.services import spool
 
 STOCK = """
 CREATE TABLE countries (code VARCHAR(2) PRIMARY KEY, name VARCHAR(40));

@@ -117,7 +117,7 @@ def test_a_deletion_older_than_30_days_is_not_taken_back(app, api, cast):
     from datetime import timedelta
 
     from webapp import clock
-    from webapp.accounts.models import Project
+    from webapp.access.models import Project
     from webapp.extensions import db
 
     with app.app_context():
@@ -180,8 +180,8 @@ def test_only_the_owner_changes_the_plan_and_only_enterprise_has_own_numbers(api
 
 
 def test_usage_counts_requests_and_rows(app, api, cast):
-    from webapp.accounts import actors
-    from webapp.usage.services import quotas
+    from webapp import quotas
+    from webapp.access import actors
 
     with app.app_context():
         quotas.reserve_rows(actors.system(cast.acme), 40)

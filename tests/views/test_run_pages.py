@@ -98,8 +98,8 @@ def test_every_way_to_fail_says_what_to_do(code):
 def test_a_failure_says_in_words_what_happened_and_what_to_do(person, ran):
     path = ran(["Killed"], status="failed", exit_code=-9, error=run_completion.error("memory_limit"))
     text = person.get(path).text
-    assert "more memory than a run may have" in text
-    assert "Work through rows in pieces" in text
+    assert "exceeded the memory limit of a run" in text
+    assert "Process rows in batches" in text
 
 
 def test_the_end_of_a_long_log_is_shown_and_older_lines_are_a_link_away(person, ran):
@@ -227,9 +227,9 @@ def test_the_history_tells_all_runs_with_their_durations_sorted_as_asked(person,
     ran(["a"], status="failed", error=run_completion.error("program_failed"), rows_generated=9)
     path = f"/scenarios/{scenario['id']}/runs"
     text = person.get(path).text
-    assert text.index("The program ended") < text.index(first)  # newest first
+    assert text.index("The program failed") < text.index(first)  # newest first
     assert 'class="spark"' in text
-    assert "The program ended with an error." in text
+    assert "The program failed." in text
     found = [one["line_count"] for one in edith.get(f"{path}?sort=-lines").json["items"]]
     assert found == [3, 1]
     assert [one["rows_generated"] for one in edith.get(f"{path}?sort=-rows").json["items"]] == [9, 1]

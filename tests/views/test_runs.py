@@ -16,13 +16,13 @@ from jobs import lease
 from tests.jobs.running import Running, running  # noqa: F401
 from tests.jobs.waiting import eventually
 from webapp import clock, limits
-from webapp.accounts import actors
+from webapp.access import actors
 from webapp.connections.services import secrets
 from webapp.extensions import db, writing
 from webapp.scenarios.models import Run
-from webapp.scenarios.services import run_keys, run_logs
-from webapp.scenarios.views.runs import Followed
-from webapp.web import hooks, log_hub, routing
+from webapp.scenarios.services import run_completion, run_logs
+from webapp.scenarios.views.run_pages import Followed
+from webapp.web import hooks, log_hub, stream_slots
 
 HELLO = "print('hello')"
 
@@ -122,7 +122,7 @@ def test_wait_answers_with_the_present_state_after_its_time(edith, scenario_id, 
 
 
 def test_wait_answers_at_once_where_as_many_wait_as_can(app, edith, scenario_id):
-    app.extensions["rowsmith.seats"] = routing.Seats(0)
+    app.extensions["rowsmith.stream_slots"] = stream_slots.StreamSlots(0)
     answer = edith.post(f"/scenarios/{scenario_id}/run", json={"wait": True})
     assert (answer.status_code, answer.json["status"]) == (200, "queued")
 
@@ -312,7 +312,7 @@ def test_emptying_redis_loses_no_line_and_no_end(edith, running, scenario_id):
         target=lambda: told.append(edith.get(f"/scenarios/{scenario_id}/runs/{run_id}/logs?follow=true").text)
     )
     thread.start()
-    eventually(lambda: routing.of(running.app).taken == 1)
+    eventually(lambda: stream_slots.of_process(running.app).used == 1)
     with running.app.app_context():
         redis_client().flushall()
     write(running, run_id, "two")
@@ -324,7 +324,7 @@ def test_emptying_redis_loses_no_line_and_no_end(edith, running, scenario_id):
 
 def test_who_finds_no_place_to_follow_is_told_when_to_come_again(app, edith, scenario_id):
     path = edith.post(f"/scenarios/{scenario_id}/run").headers["Location"]
-    app.extensions["rowsmith.seats"] = routing.Seats(0)
+    app.extensions["rowsmith.stream_slots"] = stream_slots.StreamSlots(0)
     for address in (f"{path}/logs?follow=true", f"{path}/events"):
         answer = edith.get(address)
         assert (answer.status_code, answer.json["error"]["code"]) == (503, "unavailable")
@@ -337,7 +337,7 @@ def test_places_are_free_again_once_followers_have_gone(app, edith, running):
     edith.get(f"{path}/logs?follow=true").get_data()
     edith.get(f"{path}/events").close()  # without a look at it
     edith.open("HEAD", f"{path}/logs?follow=true").close()
-    assert routing.of(app).taken == 0
+    assert stream_slots.of_process(app).used == 0
     eventually(lambda: not any(thread.name == "log-hub" for thread in threading.enumerate()))
 
 
@@ -358,7 +358,7 @@ def as_run(api, running, scenario_id, edith) -> Callable[..., object]:
     begin(running, run_id)
     with running.app.app_context(), writing() as session:
         run = session.get_one(Run, run_id)
-        text = run_keys.issue(session, run, running.cast.edith.user_id, clock.now())
+        text = run_completion.issue(session, run, running.cast.edith.user_id, clock.now())
     program = api(text)
     program.run_id, program.scenario_id = run_id, made
     return program
@@ -393,7 +393,7 @@ def key_of(api, running) -> Callable[[str], Any]:
         begin(running, run_id)
         with running.app.app_context(), writing() as session:
             run = session.get_one(Run, run_id)
-            return api(run_keys.issue(session, run, running.cast.edith.user_id, clock.now()))
+            return api(run_completion.issue(session, run, running.cast.edith.user_id, clock.now()))
 
     return issue
 
@@ -450,4 +450,4 @@ def test_a_run_that_a_run_asked_for_says_so(as_run):
 
 
 def test_the_key_of_a_run_speaks_the_newest_version_of_the_api():
-    assert run_keys.API_VERSION == hooks.NEWEST_VERSION
+    assert run_completion.API_VERSION == hooks.NEWEST_VERSION

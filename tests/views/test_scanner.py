@@ -10,7 +10,7 @@ from tests.conftest import settings_for
 from tests.fakes.clamd import EICAR, MOST, NAME, Clamd
 from tests.views.uploading import address, problem, send
 from webapp import limits
-from webapp.config_values import Scanner
+from webapp.config.values import Scanner
 
 
 @pytest.fixture

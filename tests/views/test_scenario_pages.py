@@ -8,7 +8,7 @@ import pytest
 
 from tests.forms.in_html import controls
 from webapp.extensions import db
-from webapp.operations.demo import scenarios
+from webapp.scenarios import examples
 from webapp.scenarios.models import Run, Scenario
 
 CODE = 'print("hello")\n'
@@ -37,8 +37,8 @@ def held(answer, form="scenario") -> dict[str, str]:
 def test_a_new_program_begins_with_a_short_one_or_an_example(person, edith):
     page = person.get("/scenarios/new")
     assert page.status_code == 200
-    assert held(page)["code"].replace("\r\n", "\n") == scenarios.BLANK.code
-    for example in scenarios.EXAMPLES:
+    assert held(page)["code"].replace("\r\n", "\n") == examples.BLANK.code
+    for example in examples.EXAMPLES:
         begun = held(person.get(f"/scenarios/new?example={example.key}"))
         assert (begun["name"], begun["code"].replace("\r\n", "\n")) == (example.name, example.code)
     assert edith.get("/scenarios").json["total"] == 0

@@ -354,6 +354,12 @@ def test_every_fault_of_a_schedule_is_told(edith, scenario):
     assert hints["schedule.timezone"] == "Did you mean `Europe/Berlin`?"
 
 
+@pytest.mark.parametrize("name", ["localtime", "posixrules", "Factory", "../../etc/localtime", "/etc/localtime"])
+def test_a_time_zone_means_the_same_on_every_machine(edith, scenario, name):
+    answer = edith.patch(at(scenario), json={"schedule": {"cron": "0 6 * * *", "timezone": name}})
+    assert faults(answer) == {"schedule.timezone": "unknown_timezone"}
+
+
 def test_a_due_time_that_passes_is_no_change_of_what_was_read(app, edith, scenario):
     from webapp.extensions import writing
     from webapp.scenarios.models import Scenario

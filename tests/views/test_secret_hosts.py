@@ -9,7 +9,7 @@ from tests.fakes.echo_target import Answer, EchoTarget
 from tests.views.speak import make
 from webapp.audit.models import AuditEntry
 from webapp.connections.models import Secret
-from webapp.connectors import http_token
+from webapp.connectors.http import tokens
 from webapp.extensions import db
 from webapp.scenarios.services import environment_variables
 
@@ -24,7 +24,7 @@ def good():
 
 @pytest.fixture
 def evil():
-    http_token.tokens.clear()
+    tokens.tokens.clear()
     with EchoTarget(host="127.0.0.2") as target:
         yield target
     for seen in target.seen:
@@ -117,7 +117,7 @@ def test_a_host_that_is_only_known_later_is_refused_when_it_is_used(app, adam, e
     answer = edith.post(f"/connections/{made}/verify").json
     assert answer["status"] == "failed"
     assert answer["stages"][0]["code"] == "secret_host"
-    assert 'The secret "token" may not be sent to 127.0.0.1.' in answer["stages"][0]["message"]
+    assert 'The secret "token" must not be sent to 127.0.0.1.' in answer["stages"][0]["message"]
     assert good.seen == []
 
 
@@ -377,4 +377,4 @@ def test_the_page_shows_and_sets_hosts(browser, cast, adam, token):
     )
     wrong = page.submit("/secrets", {**sent, "allowed_hosts": "https://x/"})
     assert wrong.status_code == 422
-    assert "Give the host alone" in wrong.text
+    assert "Enter only the host" in wrong.text

@@ -22,7 +22,7 @@ EVERY_ANSWER = (
     "X-RateLimit-Limit",
     "X-RateLimit-Remaining",
     "X-RateLimit-Reset",
-    *(name for name, _ in hooks.SAFETY),
+    *(name for name, _ in hooks.SECURITY_HEADERS),
 )
 
 

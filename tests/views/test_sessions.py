@@ -9,8 +9,8 @@ import sqlalchemy as sa
 
 from tests.cast import PASSWORD
 from webapp import clock, limits
-from webapp.accounts import actors
-from webapp.accounts.models import BrowserSession, User
+from webapp.access import actors
+from webapp.access.models import BrowserSession, User
 from webapp.accounts.services import api_keys
 from webapp.audit.models import AuditEntry
 from webapp.extensions import db

@@ -6,7 +6,7 @@ import pytest
 
 from webapp import limits
 from webapp.extensions import redis_client
-from webapp.usage.services import stored_json
+from webapp.metering import stored_json
 
 
 @pytest.fixture
@@ -43,6 +43,36 @@ def test_requests_of_exports_count(edith, little):
     refused(edith.post(f"/templates/{made}/exports", json=body))
 
 
+def test_variables_of_scenarios_and_parameters_of_runs_count(edith, little):
+    variables = {f"A{number}": "y" * 10_000 for number in range(4)}
+    made = edith.post("/scenarios", json={"name": "s", "code": "print(1)", "env": variables})
+    assert made.status_code == 201
+    at = f"/scenarios/{made.json['id']}"
+    refused(edith.post("/scenarios", json={"name": "t", "code": "print(1)", "env": {**variables, "B": "y" * 30_000}}))
+    refused(edith.patch(at, json={"env": {**variables, "B": "y" * 30_000}}))
+    # A run keeps the variables that its scenario had.
+    assert edith.post(f"{at}/run", json={"params": {"P": "z" * 1_000}}).status_code == 201
+    refused(edith.post(f"{at}/run", json={"params": {"P": "z" * 25_000}}))
+
+
+def test_answers_that_are_kept_for_an_idempotency_key_count(edith, little):
+    columns = ",".join(f"c{number}" for number in range(500))
+    body = {"format": "csv", "content": f"{columns}\n{','.join(['1'] * 500)}", "save": False}
+    answers = [edith.post("/import", json=body, headers={"Idempotency-Key": f"k{number}"}) for number in range(9)]
+    assert answers[0].status_code == 200
+    refused(answers[-1])
+    assert sum(len(one.data) for one in answers if one.status_code == 200) < 250_000
+    assert edith.post("/import", json=body).status_code == 200  # nothing is kept of it
+
+
+def test_a_count_that_has_expired_is_read_from_the_database(app, cast, edith, little):
+    edith.post("/templates", json=template(60_000))
+    with app.app_context():
+        redis_client().delete(f"rowsmith:stored-json:{{{cast.acme}}}")
+        stored_json.add(cast.acme, 10)
+    refused(edith.post("/templates", json=template(60_000)))
+
+
 def test_another_workspace_has_its_own(edith, api, cast, little):
     edith.post("/templates", json=template(90_000))
     refused(edith.post("/templates", json=template(90_000)))
@@ -59,3 +89,36 @@ def test_the_count_is_that_of_the_database(app, cast, edith, little):
         redis_client().set(name, 10**9)
     # What is counted too much, such as what was removed since, is read anew.
     assert edith.post("/templates", json=template(10)).status_code == 201
+
+
+KEEPS = [
+    ("post", "/templates"),
+    ("patch", "/templates/{template_id}"),
+    ("put", "/templates/{template_id}"),
+    ("post", "/templates/{template_id}/versions/{number}/restore"),
+    ("post", "/templates/{template_id}/refresh-references"),
+    ("post", "/templates/{template_id}/import"),
+    ("post", "/templates/{template_id}/exports"),
+    ("post", "/templates/{template_id}/push"),
+    ("post", "/datasets"),
+    ("patch", "/datasets/{dataset_id}"),
+    ("put", "/datasets/{dataset_id}"),
+    ("post", "/datasets/{dataset_id}/versions/{number}/restore"),
+    ("post", "/datasets/{dataset_id}/refresh-references"),
+    ("post", "/datasets/{dataset_id}/exports"),
+    ("post", "/datasets/{dataset_id}/push"),
+    ("post", "/scenarios"),
+    ("put", "/scenarios/{scenario_id}"),
+    ("patch", "/scenarios/{scenario_id}"),
+    ("post", "/scenarios/{scenario_id}/versions/{number}/restore"),
+    ("post", "/scenarios/{scenario_id}/refresh-requirements"),
+    ("post", "/import"),
+    ("post", "/connections/{connection_id}/templates"),
+    ("post", "/export/db"),
+]
+
+
+@pytest.mark.parametrize(("method", "path"), KEEPS, ids=" ".join)
+def test_the_openapi_document_names_the_error_on_every_route_that_stores(edith, method, path):
+    responses = edith.get("/openapi.json").json["paths"][path][method]["responses"]
+    assert "`quota_exceeded`" in responses["429"]["description"]

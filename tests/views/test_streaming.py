@@ -14,7 +14,7 @@ from werkzeug.serving import BaseWSGIServer, WSGIRequestHandler, make_server
 from tests.jobs.waiting import eventually
 from tests.views.speak import make, rows_used
 from webapp.audit.models import AuditEntry
-from webapp.engine.block import Block
+from webapp.engine.blocks import Block
 from webapp.extensions import reading
 
 

@@ -16,8 +16,8 @@ from tests.views.speak import refused
 from tests.views.tricky_schema import DDL, SAFE_ORDER
 from webapp.connections.models import Connection
 from webapp.connections.services import access
-from webapp.connectors.base import Writing
-from webapp.engine.block import Bound, Env
+from webapp.connectors.base import WriteSpec
+from webapp.engine.blocks import BoundPlan, GenerationContext
 from webapp.extensions import db
 from webapp.generation.services import generate
 
@@ -96,7 +96,7 @@ def pushed(app, connection: str, template: dict[str, Any], count: int, without: 
     """Sends the first rows of a template into its table; answers what the target said of those it refused."""
     with app.app_context():
         head = generate.Head(template["id"], template["version"], "", "")
-        bound = Bound(generate.saved_source(head, None).plan, Env("fit", NOW))
+        bound = BoundPlan(generate.saved_source(head, None).plan, GenerationContext("fit", NOW))
         bound.check(0, count)
         with access.open_session(db.session.get_one(Connection, connection)) as session:
             entity = session.entity(template["name"])
@@ -105,7 +105,7 @@ def pushed(app, connection: str, template: dict[str, Any], count: int, without: 
             arrays = bound.block(0, count)
             names = [columns[at].name for at in sent]
             batch = pa.RecordBatch.from_arrays([arrays[at] for at in sent], names)
-            target = session.target(Writing(entity, tuple(columns[at] for at in sent)))
+            target = session.target(WriteSpec(entity, tuple(columns[at] for at in sent)))
             target.begin()
             answer = target.send(batch)
             target.commit()

@@ -11,14 +11,15 @@ from sqlalchemy import event, func, select
 from tests.cast import Program
 from tests.views.uploading import send
 from webapp import clock, limits
-from webapp.accounts import actors
-from webapp.accounts.models import ApiKey, Membership, Project, Workspace
+from webapp.access import actors
+from webapp.access.models import ApiKey, Membership, Project, Workspace
 from webapp.accounts.services import workspace_deletion
 from webapp.audit.models import AuditEntry
 from webapp.extensions import db, redis_client
-from webapp.operations import batch_delete, purge
+from webapp.operations import purge
 from webapp.pushes.models import Push
 from webapp.row_templates.models import Template
+from webapp.work import batch_delete
 
 ID = [{"name": "id", "type": "row_number"}]
 
@@ -266,7 +267,7 @@ def test_work_on_its_way_in_a_deleted_workspace_is_asked_to_end(app, api, cast):
     export = made(edith, f"/templates/{template}/exports", format="csv")["id"]
     api(cast.olivia).delete("/workspace", json={"confirm": "Acme"})
     with app.app_context():
-        from webapp.generation.models import Export
+        from webapp.exports.models import Export
 
         assert db.session.get_one(Export, export).cancel_requested_at is not None
 

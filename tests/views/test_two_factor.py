@@ -13,11 +13,10 @@ import sqlalchemy as sa
 
 from tests.cast import PASSWORD
 from tests.conftest import VAULT_KEY
-from webapp import clock, limits
-from webapp.accounts.models import BrowserSession, RecoveryCode, SecondFactor, SignInLink, User, Workspace
+from webapp import app_vault, clock, limits
+from webapp.access.models import BrowserSession, RecoveryCode, SecondFactor, SignInLink, User, Workspace
 from webapp.accounts.services import people, sign_in, two_factor
 from webapp.audit.models import AuditEntry
-from webapp.connections.services import secrets
 from webapp.extensions import db
 from webapp.security import totp
 from webapp.security.vault import Vault
@@ -321,7 +320,7 @@ def test_a_rotation_of_the_vault_seals_the_secret_anew(app, cast, phone):
         assert two_factor.reseal() == (1, 1)
         assert two_factor.reseal() == (0, 1)
         app.extensions["rowsmith.vault"] = Vault([fresh])
-        assert secrets.vault().open(db.session.scalars(sa.select(SecondFactor.sealed)).one()) == phone.secret
+        assert app_vault.vault().open(db.session.scalars(sa.select(SecondFactor.sealed)).one()) == phone.secret
         assert two_factor.takes(cast.edith.user_id, phone.code()) == "totp"
 
 

@@ -7,11 +7,11 @@ from datetime import timedelta
 import pytest
 
 from webapp import clock, limits
-from webapp.accounts import actors
+from webapp.access import actors
 from webapp.audit.services import audit_log, seals
 from webapp.extensions import db, reading, redis_client, writing
-from webapp.usage.models import UsageHour
-from webapp.usage.services import hourly
+from webapp.metering import hourly
+from webapp.metering.models import UsageHour
 
 FIELDS = [{"name": "a", "type": "uuid"}]
 

@@ -9,10 +9,11 @@ import pytest
 from tests.fakes.echo_target import Answer, EchoTarget
 from webapp import clock
 from webapp.connections.services import access
+from webapp.exports.models import Export
 from webapp.extensions import writing
-from webapp.generation.models import Export
+from webapp.mail.models import NoticeChoice
 from webapp.net.gate import Gate
-from webapp.notifications.models import Delivery, NoticeChoice
+from webapp.notifications.models import Delivery
 from webapp.notifications.services import webhook_delivery
 
 NEW = {
@@ -159,7 +160,7 @@ def test_in_the_browser_a_webhook_is_made_tested_turned_off_and_deleted(browser,
     assert edith.submit(at, {"active": "false"}, "PATCH").status_code == 303
     assert "Turn it on" in edith.get(at).text
     wrong = edith.submit(at, {"url": "ftp://x", "events": "export.*"}, "PATCH")
-    assert (wrong.status_code, "A URL begins with https" in wrong.text) == (422, True)
+    assert (wrong.status_code, "A URL must start with https" in wrong.text) == (422, True)
     assert edith.submit(at, method="DELETE").status_code == 303
     assert edith.get(at).status_code == 404
 

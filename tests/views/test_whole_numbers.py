@@ -6,7 +6,7 @@ import pytest
 
 from tests.views.speak import FIELDS, faults, make, refused
 from webapp import whole
-from webapp.engine.fields import REGISTRY
+from webapp.engine.types.registry import REGISTRY
 from webapp.web import openapi
 
 NONE = [5.5, "5", "5.0", True, [5]]

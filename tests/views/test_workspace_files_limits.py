@@ -16,7 +16,7 @@ from webapp import limits, storage
 from webapp.audit.models import AuditEntry
 from webapp.extensions import db
 from webapp.files.models import StorageHold, WorkspaceFile
-from webapp.operations import deferred_deletion
+from webapp.work import batch_delete
 
 
 @pytest.fixture
@@ -192,7 +192,7 @@ def test_an_upload_that_is_cut_short_leaves_no_reservation(app, edith, small, mo
 def test_a_backup_keeps_deleted_files_from_being_purged(app, edith, small, stored):
     send(edith, "a", b"x" * 60)
     edith.delete(address("a"))
-    with app.app_context(), deferred_deletion.holding():
+    with app.app_context(), batch_delete.holding():
         answer = send(edith, "b", b"x" * 60)
         assert problem(answer) == (429, "quota_exceeded")
         assert "backup" in answer.json["error"]["message"]

@@ -9,12 +9,13 @@ import pytest
 import sqlalchemy as sa
 
 from tests.views.uploading import URL, address, problem, send
-from webapp.accounts import actors
+from webapp.access import actors
 from webapp.extensions import db
 from webapp.files.models import WorkspaceFile
 from webapp.files.services import files
 from webapp.operations.purge import purge
 from webapp.scenarios.models import Run
+from webapp.scenarios.services import outputs
 
 SOURCE = {"name": "T", "fields": [{"name": "a", "type": "source_column"}], "source": {"file": "secret.csv"}}
 
@@ -187,7 +188,7 @@ def test_outputs_of_a_run_belong_to_its_project(app, api, cast, rita, tessa, tmp
     (tmp_path / "outputs").mkdir()
     (tmp_path / "outputs" / "rows.csv").write_bytes(b"1")
     with app.app_context():
-        stored = files.store_outputs(db.session.get_one(Run, run_id), tmp_path / "outputs")
+        stored = outputs.store_outputs(db.session.get_one(Run, run_id), tmp_path / "outputs")
         db.session.remove()
     name = stored.files[0]["name"]
     assert tessa.get(address(name)).data == b"1"
@@ -210,7 +211,7 @@ def test_sparse_files_and_hard_links_count_by_what_is_stored(app, api, cast, tes
     (folder / "twice").hardlink_to(folder / "sparse0")
     (folder / "link").symlink_to("/etc/passwd")
     with app.app_context():
-        stored = files.store_outputs(db.session.get_one(Run, run_id), folder)
+        stored = outputs.store_outputs(db.session.get_one(Run, run_id), folder)
         db.session.remove()
     assert stored.bytes == sum(one["size"] for one in stored.files) == 8_000
     assert [name for name, _ in stored.refused] == ["link", "sparse2", "sparse3", "twice"]
@@ -226,7 +227,7 @@ def test_files_from_before_projects_stay_visible_to_everybody(app, api, cast, ri
 
 def test_files_of_a_deleted_project_go_with_it(app, api, cast, rita):
     from webapp import clock, storage
-    from webapp.accounts.models import Project
+    from webapp.access.models import Project
 
     edith = api(cast.edith, **{"X-Project-Id": cast.side})
     key = send(edith, "a").json["id"]

@@ -113,10 +113,11 @@ def attach(metadata: MetaData) -> None:
     """Have them made with the tables, and PostgreSQL's functions dropped with them."""
     for dialect, statements in STATEMENTS.items():
         for text in statements:
-            event.listen(metadata, "after_create", DDL(text.replace("%", "%%")).execute_if(dialect=dialect))
+            create = DDL(text.replace("%", "%%"))  # type: ignore[no-untyped-call]  # SQLAlchemy does not annotate it
+            event.listen(metadata, "after_create", create.execute_if(dialect=dialect))
     for name in FUNCTIONS:
-        drop = DDL(f"DROP FUNCTION IF EXISTS audit_{name}()").execute_if(dialect="postgresql")
-        event.listen(metadata, "after_drop", drop)
+        drop = DDL(f"DROP FUNCTION IF EXISTS audit_{name}()")  # type: ignore[no-untyped-call]  # as above
+        event.listen(metadata, "after_drop", drop.execute_if(dialect="postgresql"))
 
 
 HASH_CHARS = 64  # SHA-256 in hexadecimal
@@ -125,7 +126,7 @@ HASH_CHARS = 64  # SHA-256 in hexadecimal
 class AuditEntry(Base):
     """One action. Ids are kept as text without foreign keys: the trail outlives what it speaks of.
 
-    Whatever is searched for has an index that also orders by time, so that a page is read from its end.
+    Every searchable column has an index that also orders by time, so that a page is read from its end.
     """
 
     __tablename__ = "audit_entries"
@@ -169,7 +170,7 @@ class AuditSeal(Base):
 
     `links` names each entry in the order of the chain with the hash up to it (48 bytes an entry, see
     `services.seals`); None once retention has removed the entries. `last_at` is the latest time of any entry up to
-    here, `chain` the hash up to the last entry, `hash` that and the rest of the seal: what the next one goes on from.
+    here, `chain` the hash up to the last entry, `hash` that of the whole seal, which the next seal continues.
     """
 
     __tablename__ = "audit_seals"

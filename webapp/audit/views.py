@@ -2,22 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import Annotated, Any, Literal
+from collections.abc import Iterator, Mapping
+from typing import Annotated, Any, Final, Literal
 
 import orjson
 from flask import Blueprint, Response, g, request
 from pydantic import Field, field_validator
 
 from webapp import clock, limits, pagination
-from webapp.accounts.actors import Actor
-from webapp.accounts.models import Workspace
-from webapp.accounts.services import tenancy
+from webapp.access import tenancy
+from webapp.access.actors import Actor
+from webapp.access.models import Workspace
 from webapp.audit.models import AuditSeal
 from webapp.audit.services import seals as audit_seals
 from webapp.audit.services import search
 from webapp.audit.services.search import Wanted
+from webapp.errors import ApiError
 from webapp.extensions import db
+from webapp.web.forms.page_form import Choices, Control, FormSpec
 from webapp.web.inputs import ListQuery, Moment, Query
 from webapp.web.responses import Listed, OptionalTime, Output, Time, reply
 from webapp.web.routing import route
@@ -58,7 +60,7 @@ class AuditQuery(ListQuery):
 
     @property
     def wanted(self) -> Wanted:
-        """What is asked for, without page and format."""
+        """Return the filters, without page and format."""
         return Wanted(**{name: getattr(self, name) for name in Wanted.__slots__})
 
     @property
@@ -66,6 +68,70 @@ class AuditQuery(ListQuery):
         """The filters that are set, as an address says them."""
         said = self.model_dump(mode="json", exclude={"cursor", "limit", "format"}, exclude_none=True)
         return {name: str(value) for name, value in said.items()}
+
+
+_MOMENT: Final = {"type": "datetime-local"}
+_FILTERS: Final = FormSpec(
+    AuditQuery,
+    {
+        "q": Control("Action has", placeholder="template.change", attributes={"type": "search"}),
+        "kind": Control("Kind of object"),
+        "user_id": Control("Person"),
+        "text": Control(
+            "Details have", type="text", placeholder="a name, a seed", attributes={"type": "search"}
+        ),
+        "key_id": Control("API key"),
+        "project_id": Control("Project"),
+        "object_id": Control("Object's id"),
+        "address": Control("Address"),
+        "since": Control("From (UTC)", attributes=_MOMENT),
+        "until": Control("Until (UTC)", attributes=_MOMENT),
+        "rows_min": Control("Rows, at least"),
+        "rows_max": Control("Rows, at most"),
+        "action": Control("Action is"),
+    },
+)
+_FIRST: Final = ("q", "kind", "user_id", "text")
+"""Filters that are always in sight."""
+
+
+def _filters(query: AuditQuery, shown: Mapping[str, Any], error: ApiError | None = None) -> dict[str, Any]:
+    """The form of the filters: `form`, and its controls as `first` and `more`."""
+    data = query.model_dump(exclude_none=True)
+    for name in ("since", "until"):
+        if name in data:
+            data[name] = f"{data[name]:%Y-%m-%dT%H:%M}"
+    sent = request.args if error is not None else None
+    choices: dict[str, Choices] = {}
+    for name, key in (
+        ("kind", "kinds"),
+        ("user_id", "people"),
+        ("key_id", "keys"),
+        ("project_id", "projects"),
+    ):
+        known = [("", "any"), *((str(value), str(text)) for value, text in shown[key])]
+        chosen = (sent or data).get(name)
+        choices[name] = [*known, *([(chosen, chosen)] if chosen and chosen not in dict(known) else [])]
+    without = [] if query.action or (sent and sent.get("action")) else ["action"]
+    form = _FILTERS.draw(data, sent=sent, error=error, id="f-", choices=choices, without=without)
+    return {
+        "form": form,
+        "first": [one for one in form if one.name in _FIRST],
+        "more": [one for one in form if one.name not in _FIRST],
+    }
+
+
+def _again(actor: Actor, error: ApiError) -> Response:
+    """The page with filters that cannot be read, and with no entries."""
+    data: dict[str, Any] = {
+        "items": [],
+        "next_cursor": None,
+        "total": 0,
+        "total_exact": True,
+        "searched_until": None,
+    }
+    query, shown = AuditQuery(), _shown(actor, [])
+    return reply(data, template="audit.html", query=query, **shown, **_filters(query, shown, error))
 
 
 class SealsQuery(Query):
@@ -76,7 +142,7 @@ class SealsQuery(Query):
 
 
 class AuditOut(Output):
-    """One action."""
+    """An audit entry."""
 
     id: str
     at: Time
@@ -93,7 +159,7 @@ class AuditOut(Output):
 
 
 class SealOut(Output):
-    """A seal: `hash` is what the next one goes on from; its entries are gone where `removed_at` says when."""
+    """A seal. `hash` is the start of the next seal; if `removed_at` is set, its entries have been removed."""
 
     number: int
     count: int
@@ -106,31 +172,43 @@ class SealOut(Output):
     removed_at: OptionalTime
 
 
-@route(bp, "/audit", scope="admin", query=AuditQuery, returns=Listed(AuditOut), produces=[JSON_LINES])
+@route(
+    bp,
+    "/audit",
+    scope="admin",
+    query=AuditQuery,
+    returns=Listed(AuditOut),
+    produces=[JSON_LINES],
+    on_fault=_again,
+)
 def index(actor: Actor, query: AuditQuery) -> Response:
-    """Read the audit trail.
+    """List the audit log.
 
-    Filters are joined by "and". What no index finds (`text`, `q`, rows, a second filter) is looked for in the newest
-    20,000 entries that the others leave: a page that ends there before it is full has `searched_until` and a cursor
-    that goes on. `total` is exact where `total_exact` says so, else there are at least so many.
+    Filters are combined with "and". Filters without an index (`text`, `q`, rows, a second filter) search only the
+    newest 20,000 entries that match the other filters. If a page is incomplete because of this, it has
+    `searched_until` and a cursor with which the search continues. `total` is exact if `total_exact` is true;
+    otherwise it is a lower bound.
     """
     if query.format == "jsonl" or JSON_LINES in request.headers.get("Accept", ""):
         headers = {"Content-Disposition": 'attachment; filename="audit.jsonl"'}
         return Response(_lines(actor, query), mimetype=JSON_LINES, headers=headers)
     found = search.page(actor, query.wanted, query.cursor, query.limit)
+    items = [AuditOut.of(one) for one in found.items]
     data = {
-        "items": [AuditOut.of(one) for one in found.items],
+        "items": items,
         "next_cursor": found.next_cursor,
         "total": found.total,
         "total_exact": found.total_exact,
         "searched_until": clock.to_text(found.searched_until),
     }
-    shown = _shown(actor, data["items"]) if g.face == "person" else {}
+    shown = _shown(actor, items) if g.face == "person" else {}
+    if shown:
+        shown |= _filters(query, shown)
     return reply(data, template="audit.html", query=query, **shown)
 
 
 def _shown(actor: Actor, items: list[dict[str, Any]]) -> dict[str, Any]:
-    """What the page shows beside the entries: names, choices of the filters, and up to where the trail is sealed."""
+    """Return what the page shows in addition to the entries: names, filter choices, and the last seal."""
     newest = tenancy.listing(actor, AuditSeal, project=False).order_by(AuditSeal.number.desc()).limit(1)
     kept = audit_seals.days_kept(db.session.get_one(Workspace, actor.workspace_id))
     choices = search.choices(actor)
@@ -140,10 +218,10 @@ def _shown(actor: Actor, items: list[dict[str, Any]]) -> dict[str, Any]:
 
 @route(bp, "/audit/seals", scope="admin", query=SealsQuery, returns=Listed(SealOut))
 def seals(actor: Actor, query: SealsQuery) -> Response:
-    """List the seals of the audit trail, newest first.
+    """List the seals of the audit log, newest first.
 
-    Keep `number` and `hash` of the newest one elsewhere from time to time: `./rowsmith audit verify --head` tells
-    whether the trail still holds it.
+    Store `number` and `hash` of the newest one elsewhere from time to time: `./rowsmith audit verify --head`
+    checks whether the log still contains it.
     """
     found = pagination.page(
         tenancy.listing(actor, AuditSeal, project=False),

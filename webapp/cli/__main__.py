@@ -40,7 +40,7 @@ MODULES: Final = {
 
 
 def main(argv: Sequence[str]) -> int:
-    """Run one command. What a person can mend is said in one sentence, with exit status 1."""
+    """Run a command. An error that users can fix is printed as one sentence, with exit status 1."""
     arguments, rest = parse(argv)
     if arguments.command == "help":
         print(help_text(arguments.topic), end="")

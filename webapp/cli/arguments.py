@@ -15,34 +15,34 @@ STACKS: Final = ("sqlite+valkey", "postgresql+redis")  # of the soak
 
 # Name -> one line. The order is the order of `./rowsmith help`.
 COMMANDS: Final = {
-    "up": "start everything on this machine: web, workers, runners of scenarios, sweeper, Valkey, SQLite",
+    "up": "start everything on this machine: web, workers, scenario runners, sweeper, Valkey, SQLite",
     "test": "run the checks and the tests; further arguments go to pytest",
-    "soak": "hours of mixed load on one stack, with measurements and charts",
-    "help": "this list, or one command's options",
-    "setup": "make a workspace and its owner, without the demo, and print the owner's sign-in link",
+    "soak": "run a load test for hours, with measurements and charts",
+    "help": "show this list, or the options of a command",
+    "setup": "create a workspace and its owner, without the demo, and print the owner's sign-in link",
     "sign-in": "print a new one-time sign-in link",
-    "key": "make, list or revoke API keys",
+    "key": "create, list or revoke API keys",
     "plan": "show or change the plan and the limits of a workspace",
-    "workspace": "list workspaces, or have a deleted one back",
-    "vocab": "list, bring back or remove vocabularies: the word lists that versions of templates pin",
-    "vault": "show, rotate or drop the keys that seal stored secrets",
-    "audit": "verify that the audit trail is whole, or write all of it as JSON lines",
-    "backup": "write everything that the service keeps into one file, while it runs",
-    "restore": "put a backup in the place of an empty installation, on any database and storage",
-    "doctor": "look at this installation: what is wrong, and what mends it",
-    "upgrade": "bring the data to this release: backup, migration, doctor, and the way back",
-    "release": "what comes before the parts of a release start: assets, then migrate",
-    "assets": "fetch the browser code that pages load, by its lock file",
-    "migrate": "bring the database of DATABASE_URL to this version's schema",
-    "web": "run the web server alone (gunicorn), configured by the environment",
-    "worker": "run one worker alone, or with --queues runs a runner, configured by the environment",
-    "sweeper": "run the sweeper alone, configured by the environment",
-    "lock": "resolve the dependencies anew and write the lock files",
+    "workspace": "list workspaces, or restore a deleted one",
+    "vocab": "list, install or remove vocabularies: the word lists that template versions pin",
+    "vault": "show, rotate or drop the keys that encrypt stored secrets",
+    "audit": "verify the audit log, or export it as JSON lines",
+    "backup": "back up all data into one file, while the service runs",
+    "restore": "restore a backup into an empty installation, on any database and storage",
+    "doctor": "check this installation, and suggest fixes",
+    "upgrade": "upgrade the data to this release: backup, migration, doctor, and how to roll back",
+    "release": "prepare a release before its processes start: assets, then migrate",
+    "assets": "install the browser code by its lock file",
+    "migrate": "migrate the database of DATABASE_URL to the schema of this version",
+    "web": "run only the web server (gunicorn), configured by the environment",
+    "worker": "run one worker, or with --queues runs a scenario runner, configured by the environment",
+    "sweeper": "run only the sweeper, configured by the environment",
+    "lock": "resolve the dependencies and write the lock files",
 }
 
 
 class Parser(argparse.ArgumentParser):
-    """An argument parser whose errors are one sentence and the way to help."""
+    """An argument parser whose errors are one sentence with a link to the help."""
 
     def error(self, message: str) -> NoReturn:
         """Leave with status 2, as argparse does, without the usage block."""
@@ -88,16 +88,16 @@ def _data_dir(parser: argparse.ArgumentParser) -> None:
 
 def _up(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
-        "--port", type=port, default=8000, metavar="N", help="port to serve on (8000; 0: any)"
+        "--port", type=port, metavar="N", help="port to serve on (ROWSMITH_PORT, or 8000; 0: any)"
     )
-    parser.add_argument("--host", default="127.0.0.1", metavar="H", help="address to serve on (127.0.0.1)")
+    parser.add_argument("--host", metavar="H", help="address to serve on (ROWSMITH_HOST, or 127.0.0.1)")
     _data_dir(parser)
     parser.add_argument(
         "--plan", choices=PLANS, help="put the demo workspace on this plan (first: enterprise)"
     )
     parser.add_argument("--workers", type=positive, metavar="N", help="worker processes")
     parser.add_argument(
-        "--runners", type=positive, metavar="N", help="processes that run scenarios, one at a time"
+        "--runners", type=positive, metavar="N", help="number of processes that run scenarios"
     )
 
 
@@ -109,9 +109,9 @@ def _test(parser: argparse.ArgumentParser) -> None:
 
 def _soak(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
-        "--hours", type=hours, default=4.0, metavar="N", help="how long (4); parts of an hour too"
+        "--hours", type=hours, default=4.0, metavar="N", help="duration (4); decimals allowed"
     )
-    parser.add_argument("--stack", choices=STACKS, default=STACKS[0], help=f"what to run it on ({STACKS[0]})")
+    parser.add_argument("--stack", choices=STACKS, default=STACKS[0], help=f"stack to test ({STACKS[0]})")
     parser.add_argument(
         "--out", default="var/soak", metavar="D", help="folder of measurements and charts (var/soak)"
     )
@@ -123,7 +123,7 @@ def _help(parser: argparse.ArgumentParser) -> None:
 
 def _setup(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--email", required=True, help="the owner's address, which is their account name")
-    parser.add_argument("--workspace", required=True, metavar="NAME", help="what to call the workspace")
+    parser.add_argument("--workspace", required=True, metavar="NAME", help="name of the workspace")
     parser.add_argument("--plan", choices=PLANS, default="free", help="its plan (free)")
     parser.add_argument("--project", default="Main", metavar="NAME", help="its first project (Main)")
     _data_dir(parser)
@@ -131,33 +131,33 @@ def _setup(parser: argparse.ArgumentParser) -> None:
 
 def _sign_in(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
-        "email", nargs="?", help="whom to let in (default: the owner of the oldest workspace)"
+        "email", nargs="?", help="user to sign in (default: the owner of the oldest workspace)"
     )
     parser.add_argument(
         "--reset-two-factor",
         action="store_true",
-        help="first take away their second factor, and end their sessions",
+        help="first remove their second factor, and end their sessions",
     )
     _data_dir(parser)
 
 
 def _key(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("action", choices=("new", "list", "revoke"), help="what to do")
+    parser.add_argument("action", choices=("new", "list", "revoke"), help="action")
     parser.add_argument("handle", nargs="?", help="revoke: the part of the key after rws_")
     parser.add_argument("--email", help="new: whose key (default: the owner of the oldest workspace)")
     parser.add_argument("--project", metavar="ID", help="new: its project (default: the oldest)")
-    parser.add_argument("--name", default="command line", help="new: what to call it")
+    parser.add_argument("--name", default="command line", help="new: its name")
     parser.add_argument(
-        "--scopes", metavar="A,B", help="new: only these scopes (default: all of its maker's)"
+        "--scopes", metavar="A,B", help="new: only these scopes (default: all of its owner's)"
     )
     parser.add_argument(
-        "--days", type=positive, metavar="N", help="new: ends after so many days (default: never)"
+        "--days", type=positive, metavar="N", help="new: expires after N days (default: never)"
     )
     _data_dir(parser)
 
 
 def _workspace(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("action", choices=("list", "restore"), help="what to do")
+    parser.add_argument("action", choices=("list", "restore"), help="action")
     parser.add_argument("workspace", nargs="?", help="restore: its id or its name")
     _data_dir(parser)
 
@@ -165,7 +165,7 @@ def _workspace(parser: argparse.ArgumentParser) -> None:
 def _plan(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("workspace", nargs="?", help="id or name; without one: list all")
     parser.add_argument("plan", nargs="?", choices=PLANS, help="without one: show")
-    own = parser.add_argument_group("an enterprise workspace's own numbers")
+    own = parser.add_argument_group("limits of an enterprise workspace")
     own.add_argument("--requests-per-minute", type=positive, metavar="N")
     own.add_argument("--rows-per-hour", type=positive, metavar="N")
     own.add_argument("--rows-per-generation", type=positive, metavar="N")
@@ -173,13 +173,13 @@ def _plan(parser: argparse.ArgumentParser) -> None:
 
 
 def _vocab(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("action", choices=("list", "install", "prune"), help="what to do")
-    parser.add_argument("id", nargs="?", help="install: which one, as list or an error message names it")
+    parser.add_argument("action", choices=("list", "install", "prune"), help="action")
+    parser.add_argument("id", nargs="?", help="install: its id, as shown by list or in an error message")
     _data_dir(parser)
 
 
 def _vault(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("action", choices=("show", "rotate", "drop-old"), help="what to do")
+    parser.add_argument("action", choices=("show", "rotate", "drop-old"), help="action")
     _data_dir(parser)
 
 
@@ -190,20 +190,20 @@ def _passphrase(parser: argparse.ArgumentParser, what: str) -> None:
 
 
 def _backup(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("file", help="file to write (a folder: one with the time in its name is made there)")
-    parser.add_argument("--verify", action="store_true", help="write nothing: look whether FILE is whole")
-    parser.add_argument("--replace", action="store_true", help="write over a file that is there")
-    _passphrase(parser, "put the keys in, sealed")
-    parser.add_argument("--include-keys", action="store_true", help="put the keys in, in plain")
+    parser.add_argument("file", help="file to write (for a folder, a file named by the time)")
+    parser.add_argument("--verify", action="store_true", help="write nothing: verify FILE")
+    parser.add_argument("--replace", action="store_true", help="overwrite an existing file")
+    _passphrase(parser, "include the keys, encrypted")
+    parser.add_argument("--include-keys", action="store_true", help="include the keys in plain text")
     _data_dir(parser)
 
 
 def _restore(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("file", help="the backup")
-    parser.add_argument("--force-empty", action="store_true", help="replace all that this installation has")
-    _passphrase(parser, "open the keys in the backup")
+    parser.add_argument("--force-empty", action="store_true", help="replace all data of this installation")
+    _passphrase(parser, "decrypt the keys in the backup")
     parser.add_argument(
-        "--without-keys", action="store_true", help="give up stored secrets, whose keys are lost"
+        "--without-keys", action="store_true", help="delete stored secrets whose keys are lost"
     )
     _data_dir(parser)
 
@@ -215,23 +215,21 @@ def _doctor(parser: argparse.ArgumentParser) -> None:
 
 def _upgrade(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
-        "--backup", metavar="FILE", help="where the backup goes (default: backups in the data folder)"
+        "--backup", metavar="FILE", help="path of the backup (default: backups in the data folder)"
     )
-    parser.add_argument("--no-backup", action="store_true", help="make none: you have one")
+    parser.add_argument("--no-backup", action="store_true", help="don't create a backup")
     _data_dir(parser)
 
 
 def _audit(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("action", choices=("verify", "export", "anchor"), help="what to do")
+    parser.add_argument("action", choices=("verify", "export", "anchor"), help="action")
     parser.add_argument("workspace", nargs="?", help="id or name (verify without one: all)")
-    parser.add_argument(
-        "--head", metavar="N:HASH", help="verify: a head that was kept, which must be in the chain"
-    )
-    wanted = parser.add_argument_group("export: only entries that have all of these")
+    parser.add_argument("--head", metavar="N:HASH", help="verify: a saved head, which must be in the chain")
+    wanted = parser.add_argument_group("export: only entries that match all of these")
     for name in ("action", "kind", "object-id", "user-id", "key-id", "project-id", "address", "text"):
         wanted.add_argument(f"--{name}", metavar="X", dest="of_action" if name == "action" else None)
-    wanted.add_argument("--since", metavar="TIME", help="at or after it")
-    wanted.add_argument("--until", metavar="TIME", help="before it")
+    wanted.add_argument("--since", metavar="TIME", help="at or after this time")
+    wanted.add_argument("--until", metavar="TIME", help="before this time")
     _data_dir(parser)
 
 
@@ -274,7 +272,7 @@ _OPTIONS: Final = {
 
 
 def parser() -> tuple[Parser, dict[str, Parser]]:
-    """The whole parser, and each command's own by its name."""
+    """Return the parser, and that of each command by its name."""
     whole = Parser(prog="rowsmith", add_help=False)
     whole.add_argument("-h", "--help", action="store_true", help=argparse.SUPPRESS)
     commands = whole.add_subparsers(dest="command", metavar="command", parser_class=Parser)
@@ -288,7 +286,7 @@ def parser() -> tuple[Parser, dict[str, Parser]]:
 
 
 def parse(argv: Sequence[str]) -> tuple[argparse.Namespace, list[str]]:
-    """The arguments, and for `test` what is meant for pytest. Leaves with status 2 and a sentence when wrong."""
+    """Parse the arguments; for `test`, also those for pytest. Exit with status 2 and a message if they are invalid."""
     whole, each = parser()
     known, rest = whole.parse_known_args(argv)
     if known.command is None:
@@ -299,7 +297,7 @@ def parse(argv: Sequence[str]) -> tuple[argparse.Namespace, list[str]]:
 
 
 def help_text(topic: str | None = None) -> str:
-    """The list of commands, or one command's options."""
+    """Return the list of commands, or the options of one."""
     _, each = parser()
     if topic:
         return each[topic].format_help()

@@ -17,8 +17,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Final
 
-from webapp import ROOT, STATIC_COPY
 from webapp.cli.datadir import CliError
+from webapp.paths import ROOT, STATIC_COPY
 
 LOCK: Final = ROOT / "package-lock.json"
 NPM_LOCK: Final = ROOT / "requirements-assets.lock"
@@ -39,7 +39,7 @@ FILES: Final = {
 
 
 def wanted() -> str:
-    """What the stamp says when static/vendor is as the lock file and the table above want it."""
+    """Return the stamp of a static/vendor that matches the lock file and the table above."""
     return hashlib.sha256(LOCK.read_bytes() + repr(sorted(FILES.items())).encode()).hexdigest()
 
 
@@ -66,7 +66,7 @@ def missing(static: Path) -> str | None:
 def ensure() -> None:
     """Bring static/vendor up to date. CliError with a sentence when that cannot be done.
 
-    Where the clone cannot be written, a copy of static/ beside the packages gets it (see `webapp.static_folder`).
+    Where the clone cannot be written, a copy of static/ next to the packages does (see `webapp.paths.static_folder`).
     """
     if current(ROOT / "static"):
         return
@@ -79,7 +79,7 @@ def ensure() -> None:
 
 
 def _build_copy() -> None:
-    """For a clone that cannot be written: static/ as it is now, and the browser code, beside the packages."""
+    """For a read-only clone: copy static/ and the browser code next to the packages."""
     try:
         for file in (ROOT / "static").rglob("*"):
             copy = STATIC_COPY / file.relative_to(ROOT / "static")
@@ -96,7 +96,7 @@ def _build_copy() -> None:
 
 
 def _build(static: Path) -> None:
-    """Fetch into a folder beside, then put the new `vendor` in the place of the old one."""
+    """Install into a temporary folder, then replace the old `vendor`."""
     with tempfile.TemporaryDirectory(prefix=".vendor-", dir=static) as name:
         scratch = Path(name)
         print("rowsmith: fetching the browser code (once)", file=sys.stderr, flush=True)
@@ -115,7 +115,7 @@ def _build(static: Path) -> None:
 
 
 def _swap(fresh: Path, place: Path, aside: Path) -> None:
-    """Put `fresh` at `place`. Whoever else did it in between wins."""
+    """Move `fresh` to `place`. A process that did it in between wins."""
     if place.exists():
         place.rename(aside)
     try:

@@ -11,7 +11,7 @@ import orjson
 from sqlalchemy import or_, select
 
 from webapp import clock, limits
-from webapp.accounts.models import Workspace
+from webapp.access.models import Workspace
 from webapp.audit.services import seals, search
 from webapp.audit.services.seals import FIELDS
 from webapp.audit.services.search import Wanted
@@ -36,7 +36,7 @@ def run(arguments: argparse.Namespace) -> int:
             workspace_id = workspace.id
             db.session.rollback()  # what was read holds SQLite's lock, which the entry needs
             seals.anchor_anew(workspace_id, clock.now())
-            print(f"{workspace_id}: the head of the chain as it stands now is kept.")
+            print(f"{workspace_id}: the current head of the chain is saved.")
             return 0
         return _export(workspace, arguments)
 
@@ -97,7 +97,7 @@ def _export(workspace: Workspace, arguments: argparse.Namespace) -> int:
     """One entry a line, as `GET /audit?format=jsonl` has them, oldest first."""
     said = {"action": arguments.of_action, **{name: getattr(arguments, name) for name in _TEXTS}}
     try:
-        times = {
+        times: dict[str, Any] = {
             name: search.moment(text)
             for name in ("since", "until")
             if (text := getattr(arguments, name)) is not None

@@ -8,11 +8,12 @@ from datetime import datetime
 from pathlib import Path
 
 from webapp import clock, limits
+from webapp.backup import backup
+from webapp.backup import keys as backup_keys
+from webapp.backup.archive import Manifest
+from webapp.backup.errors import told
 from webapp.cli import upkeep
 from webapp.cli.datadir import CliError, DataDir, resolve
-from webapp.operations.backup import backup, keys
-from webapp.operations.backup.archive import Manifest
-from webapp.operations.backup.errors import told
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -30,7 +31,7 @@ def run(arguments: argparse.Namespace) -> int:
     data = DataDir(resolve(arguments.data_dir, os.environ))
     with upkeep.sentences():
         file = arguments.passphrase_file
-        passphrase = keys.passphrase_of(upkeep.from_caller(file)) if file else ""
+        passphrase = backup_keys.passphrase_of(upkeep.from_caller(file)) if file else ""
     env = data.environment(os.environ)
     upkeep.installed(data, env)
     with upkeep.application(env) as settings:
@@ -41,7 +42,7 @@ def run(arguments: argparse.Namespace) -> int:
             plain_keys=arguments.include_keys,
             passphrase=passphrase,
         )
-        with told("The backup is written, but the trail could not be told of it", path.parent):
+        with told("The backup is written, but could not be recorded in the audit log", path.parent):
             backup.note(manifest)
     print(f"{path} is written.")
     return _tell(path, manifest)
@@ -78,6 +79,6 @@ def _tell(path: Path, manifest: Manifest) -> int:
 
 _KEYS = {
     "none": "are not in it: keep SECRET_KEY and VAULT_KEYS (keys.env of the data folder) in another safe place",
-    "plain": "are in it, in plain: whoever has this file has every stored secret",
+    "plain": "are in it in plain text: anyone with this file can read every stored secret",
     "sealed": "are in it, sealed by your passphrase: keep that in another safe place",
 }

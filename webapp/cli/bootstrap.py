@@ -1,7 +1,7 @@
 """From a bare Python to a running command. Standard library only, run by the script `rowsmith`.
 
 Makes the virtual environment (`.venv` of the clone, or ROWSMITH_VENV), installs what the lock file names when the
-lock has changed since, and replaces itself by the command. Two at once wait for each other; an installation that
+lock has changed since, and replaces itself by the command. Parallel calls wait for each other; an installation that
 was cut short is never taken for a whole one. What can go wrong on a machine is said in one sentence.
 """
 
@@ -38,11 +38,11 @@ _OFFLINE: Final = re.compile(
 
 
 class Stop(Exception):
-    """The command cannot go on; the message is one sentence for a person."""
+    """The command cannot continue; the message is one sentence for the user."""
 
 
 def load_arguments() -> ModuleType:
-    """The module `arguments` beside this file, without importing the (not yet installed) package around it."""
+    """Load the module `arguments` next to this file, without importing the (not yet installed) package around it."""
     spec = importlib.util.spec_from_file_location(
         "rowsmith_arguments", Path(__file__).with_name("arguments.py")
     )
@@ -59,7 +59,7 @@ def say(text: str) -> None:
 
 
 def venv_dir() -> Path:
-    """Where the packages lie: ROWSMITH_VENV, or `.venv` of the clone."""
+    """Return the virtual environment: ROWSMITH_VENV, or `.venv` of the clone."""
     own = os.environ.get("ROWSMITH_VENV")
     return Path(own).absolute() if own else HOME / ".venv"
 
@@ -70,7 +70,7 @@ def python_of(venv: Path) -> Path:
 
 
 def digest(lock: str) -> str:
-    """What a stamp holds of a lock file."""
+    """Return the stamp of a lock file."""
     return hashlib.sha256((HOME / lock).read_bytes()).hexdigest()
 
 
@@ -95,7 +95,7 @@ def ensure(lock: str) -> Path:
 
 @contextmanager
 def alone(venv: Path) -> Iterator[None]:
-    """Keep others from installing into `venv` meanwhile. The kernel ends the lock with the process."""
+    """Lock `venv` against parallel installations. The kernel releases the lock with the process."""
     try:
         venv.mkdir(parents=True, exist_ok=True)
         handle = os.open(
@@ -154,7 +154,7 @@ def with_uv(uv: str, venv: Path, lock: str, log: Path) -> bool:
         [uv, "venv", "--quiet", "--allow-existing", "--python", sys.executable, venv], log
     ):
         return False
-    hashes = ["--require-hashes", "--requirement", HOME / lock]
+    hashes = ["--require-hashes", "--requirement", str(HOME / lock)]
     return run([uv, "pip", "install", "--quiet", "--python", python_of(venv), *hashes], log)
 
 
@@ -207,7 +207,7 @@ def run(command: Sequence[str | Path], log: Path | None) -> bool:
 
 
 def read(log: Path) -> str:
-    """The log's text; making an environment anew may have swept the log away."""
+    """Return the text of the log, which may have been deleted with the environment."""
     with suppress(FileNotFoundError):
         return log.read_text(errors="replace")
     return ""

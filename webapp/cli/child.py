@@ -24,7 +24,7 @@ def main() -> None:
     if sys.platform.startswith("linux"):
         ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, int(signal.SIGKILL), 0, 0, 0)
     if os.getppid() != parent:
-        sys.exit(1)  # it went before the kernel was told
+        sys.exit(1)  # the parent exited before the call
     os.execvp(command[0], command)
 
 

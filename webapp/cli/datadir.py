@@ -17,7 +17,7 @@ from webapp.config import LAUNCHER_NAMES
 
 
 class CliError(Exception):
-    """The command cannot go on; the message is one sentence for a person."""
+    """The command cannot continue; the message is one sentence for the user."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +49,7 @@ class DataDir:
         self._held: int | None = None
 
     def prepare(self) -> None:
-        """Make the folder and those in it, for the owner alone."""
+        """Create the folder and its subfolders, accessible only to the owner."""
         try:
             self.path.mkdir(mode=0o700, parents=True, exist_ok=True)
             for folder in (self.logs, self.valkey):
@@ -126,12 +126,12 @@ class DataDir:
         return dict(line.split("=", 1) for line in text.splitlines() if "=" in line)
 
     def replace_vault_keys(self, ring: Sequence[str]) -> None:
-        """Write another ring, newest first, beside the SECRET_KEY that is there."""
+        """Write a new key ring, newest first, and keep the SECRET_KEY."""
         kept = [line for line in self._keys.read_text().splitlines() if not line.startswith("VAULT_KEYS=")]
         _write_private(self._keys, "\n".join([*kept, f"VAULT_KEYS={','.join(ring)}", ""]))
 
     def replace_keys(self, keys: Mapping[str, str]) -> None:
-        """Write other keys; those that are there are kept beside them, under a name that tells the time."""
+        """Write new keys. The old ones are kept in a file with the time in its name."""
         if self._keys.exists():
             aside = self._keys.with_name(
                 f"{self._keys.name}.before-{time.strftime('%Y%m%dT%H%M%SZ', time.gmtime())}"
@@ -140,7 +140,7 @@ class DataDir:
         _write_private(self._keys, "".join(f"{name}={value}\n" for name, value in keys.items()))
 
     def environment(self, env: Mapping[str, str], *, make: bool = False) -> dict[str, str]:
-        """`env` for a part or a command on this folder: what the caller set wins over what lies here."""
+        """Return the environment of a process on this folder. Variables of the caller take precedence."""
         own = {"ROWSMITH_DATA_DIR": str(self.path), **self.keys(make=make)}
         if running := self.running():
             own["REDIS_URL"] = running.redis_url

@@ -1,7 +1,7 @@
 """`./rowsmith doctor`: what is wrong with this installation, and what mends it.
 
 Each look is guarded and imports what it needs when it looks, so that half an installation is looked at as well: the
-launcher starts this module where packages are missing, with whatever Python there is.
+launcher starts this module where packages are missing, with any Python.
 """
 
 from __future__ import annotations

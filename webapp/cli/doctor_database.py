@@ -12,10 +12,11 @@ from typing import Final
 import sqlalchemy as sa
 
 from webapp import limits
+from webapp.backup import keys as backup_keys
+from webapp.backup import revisions, tables
+from webapp.backup.backup import engine
 from webapp.cli.findings import FAIL, OK, WARN, Check, Finding, Patient
 from webapp.extensions import READS
-from webapp.operations.backup import keys, revisions, tables
-from webapp.operations.backup.backup import engine
 from webapp.security.vault import Vault
 
 
@@ -98,7 +99,7 @@ def whole(patient: Patient) -> Iterator[Finding]:
 
 
 def agrees(patient: Patient) -> Iterator[Finding]:
-    """Its clock beside this machine's."""
+    """Compare its clock with that of this machine."""
     if patient.known.get("database") is None or patient.settings.is_sqlite:
         return
     with reading(patient) as connection:
@@ -126,13 +127,13 @@ def vault_keys(patient: Patient) -> Iterator[Finding]:
         told = "There is no VAULT_KEYS: no connection with a password can be saved or used."
         yield Finding(FAIL, "keys", told, "set VAULT_KEYS, or bring back the keys.env of the data folder")
         return
-    ring = keys.ring_now(made)
+    ring = backup_keys.ring_now(made)
     vault = Vault(ring)
     assert vault.open(vault.seal("canary")) == "canary"
     opened, lost = 0, 0
     if patient.known.get("database"):
         with reading(patient) as connection:
-            opened, lost = keys.count(connection, ring)
+            opened, lost = backup_keys.count(connection, ring)
     if lost:
         told = f"{lost} of {lost + opened} stored secrets cannot be opened: the key they were sealed by is missing."
         yield Finding(
@@ -146,7 +147,7 @@ def vault_keys(patient: Patient) -> Iterator[Finding]:
 
 
 def words(patient: Patient) -> Iterator[Finding]:
-    """Vocabularies that are pinned and nowhere."""
+    """Check for pinned vocabularies that are missing."""
     if patient.known.get("database") != revisions.head():
         return
     from webapp import create_app
@@ -160,11 +161,12 @@ def words(patient: Patient) -> Iterator[Finding]:
         finally:
             db.engine.dispose()
     for one in missing:
-        told = f"Vocabulary {one} is pinned by {pinned[one]:,} versions of templates and is nowhere."
+        told = f"Vocabulary {one} is pinned by {pinned[one]:,} template versions but missing."
         yield Finding(FAIL, "vocabularies", told, f"./rowsmith vocab install {one}{patient.at}")
     if not missing:
-        one = len(pinned) == 1
-        told = "The one that is pinned is there." if one else f"All {len(pinned)} that are pinned are there."
+        told = f"All {len(pinned)} that are pinned are there."
+        if len(pinned) == 1:
+            told = "The one that is pinned is there."
         yield Finding(OK, "vocabularies", told)
 
 

@@ -37,7 +37,7 @@ def python(_patient: Patient) -> Iterator[Finding]:
 
 
 def packages(patient: Patient) -> Iterator[Finding]:
-    """The virtual environment beside its lock file."""
+    """Compare the virtual environment with its lock file."""
     venv = bootstrap.venv_dir()
     anew = f"rm -r {venv}, then ./rowsmith up"
     if not bootstrap.python_of(venv).exists():
@@ -90,8 +90,8 @@ def _for_us(marker: str | None) -> bool:
 
 def browser_code(patient: Patient) -> Iterator[Finding]:
     """static/vendor."""
-    from webapp import STATIC_COPY
     from webapp.cli import assets
+    from webapp.paths import STATIC_COPY
 
     if assets.current(patient.home / "static") or assets.current(STATIC_COPY):
         yield Finding(OK, "browser code", "It is what package-lock.json says.")
@@ -101,7 +101,7 @@ def browser_code(patient: Patient) -> Iterator[Finding]:
 
 
 def settings(patient: Patient) -> Iterator[Finding]:
-    """The environment, all faults at once."""
+    """Check the settings, and report all errors."""
     from webapp.config import Settings, SettingsError
 
     try:
@@ -142,7 +142,7 @@ def data_folder(patient: Patient) -> Iterator[Finding]:
         told = f"{path} can be read by others than its owner."
         yield Finding(FAIL if path.is_file() else WARN, "data folder", told, f"chmod {mode} {path}")
     if not open_to:
-        yield Finding(OK, "data folder", f"{folder} can be written, and is its owner's alone.")
+        yield Finding(OK, "data folder", f"{folder} is writable, and accessible only to its owner.")
 
 
 def _others(path: Path) -> bool:
@@ -179,7 +179,7 @@ def left_behind(patient: Patient) -> Iterator[Finding]:
     if running is not None:
         yield Finding(OK, "up", f"./rowsmith up runs at {running.url}, pid {running.pid}.")
     elif (folder / "up.json").exists():
-        told = "The last ./rowsmith up was killed and left up.json behind; the next one writes it anew."
+        told = "The last ./rowsmith up was killed and left up.json behind; the next one replaces it."
         yield Finding(WARN, "up", told, f"rm {folder / 'up.json'}")
     left = sorted(path for sign in _LEFT for path in folder.glob(sign))
     for path in left:

@@ -14,8 +14,8 @@ from webapp.cli import valkey
 from webapp.cli.datadir import CliError
 from webapp.cli.doctor_database import skew
 from webapp.cli.findings import FAIL, OK, WARN, Check, Finding, Patient
+from webapp.monitoring import health
 from webapp.net import clamd
-from webapp.operations import health
 
 
 def queue(patient: Patient) -> Iterator[Finding]:
@@ -73,10 +73,10 @@ def files(patient: Patient) -> Iterator[Finding]:
         return
     url = made.storage_url
     if url.startswith("file:") and not patient.folder.exists():
-        return  # what is not there yet was told
+        return  # reported above
     try:
         good = storage.from_url(url, made.s3_options).usable()
-    except Exception as error:  # of the disk, the network, the bucket: whatever it says
+    except Exception as error:  # any error of the disk, the network or the bucket
         said = str(error).strip().partition("\n")[0][:300]
         yield Finding(
             FAIL, "storage", f"{url} does not take files: {said}.", "mend STORAGE_URL, AWS_* or its rights"
@@ -130,7 +130,7 @@ def sandbox(patient: Patient) -> Iterator[Finding]:
     """How programs would be kept apart on this machine."""
     if patient.settings is None:
         return
-    modes = importlib.import_module("jobs.sandbox.modes")
+    modes = importlib.import_module("jobs.sandbox.supervisor")
     setting = patient.settings.sandbox
     try:
         found = modes.mode(setting)

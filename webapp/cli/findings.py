@@ -1,4 +1,4 @@
-"""What the doctor says: findings, and the installation that it looks at. Standard library only, as it also looks at
+"""Findings of the doctor, and the installation that it checks. Standard library only, as it also looks at
 installations in which nothing else can be imported."""
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from typing import Any, Final
 OK: Final = "ok"
 WARN: Final = "warn"
 FAIL: Final = "fail"
-NO_SECRET: Final = "".join(map(chr, range(33, 97)))  # stands in for a SECRET_KEY that is not there
+NO_SECRET: Final = "".join(map(chr, range(33, 97)))  # placeholder for a missing SECRET_KEY
 STATES: Final = (OK, WARN, FAIL)
 
 
@@ -33,7 +33,7 @@ class Finding:
 
 @dataclass
 class Patient:
-    """An installation. What of it cannot be found out is None."""
+    """An installation. Unknown values are None."""
 
     home: Path
     option: str | None = None
@@ -81,7 +81,7 @@ def looked(patient: Patient, checks: Sequence[tuple[str, Check]]) -> list[Findin
     for name, check in checks:
         try:
             found += check(patient)
-        except Exception as error:  # whatever it is: the others must be heard
+        except Exception as error:  # one failed check must not hide the others
             said = str(error).partition("\n")[0]
             found.append(Finding(FAIL, name, f"This could not be looked at: {type(error).__name__}: {said}"))
     return found

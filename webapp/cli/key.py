@@ -9,17 +9,16 @@ from datetime import timedelta
 from sqlalchemy import select
 
 from webapp import clock
-from webapp.accounts import actors
-from webapp.accounts.models import ApiKey, User
+from webapp.access import actors
+from webapp.access.models import NEWEST_VERSION, ApiKey, User
 from webapp.accounts.services import api_keys
-from webapp.accounts.services.api_keys import NEWEST_VERSION
 from webapp.cli import operator
 from webapp.cli.datadir import CliError
 from webapp.extensions import db
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Do what is asked. The new key alone goes to standard output, so that `$(./rowsmith key new)` is one."""
+    """Run the action. Only the new key is printed to standard output, so that `$(./rowsmith key new)` works."""
     with operator.application(arguments.data_dir):
         {"new": _new, "list": _list, "revoke": _revoke}[arguments.action](arguments)
     return 0

@@ -1,4 +1,4 @@
-"""`./rowsmith lock`: resolve the dependencies anew and write every lock file. Needs uv and npm on the PATH."""
+"""`./rowsmith lock`: resolve the dependencies and write every lock file. Needs uv and npm on the PATH."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ import tomllib
 from pathlib import Path
 from typing import Final
 
-from webapp import ROOT
 from webapp.cli.datadir import CliError
+from webapp.paths import ROOT
 from webapp.scenarios.services.requirements import COMMON
 
 COMPILE: Final = (

@@ -11,7 +11,7 @@ from webapp import limits
 
 
 def turn_over(path: Path) -> None:
-    """Keep a log under LOG_FILE_BYTES: past it, its content moves to `<name>.1` and the file begins anew.
+    """Keep a log under LOG_FILE_BYTES: past it, its content moves to `<name>.1` and the file starts empty.
 
     The writer keeps its file open in append mode, so the file is emptied in place; a line written in the very moment
     between copy and emptying is lost.

@@ -12,17 +12,17 @@ from sqlalchemy import select
 from sqlalchemy.exc import OperationalError, ProgrammingError
 
 from webapp import create_app
-from webapp.accounts import actors
-from webapp.accounts.actors import Actor
-from webapp.accounts.models import Membership, Project, User, Workspace
+from webapp.access import actors
+from webapp.access.actors import Actor
+from webapp.access.models import Membership, Project, User, Workspace
 from webapp.accounts.services import people
+from webapp.backup import revisions, upgrade
+from webapp.backup.errors import UpkeepError
 from webapp.cli import upkeep
 from webapp.cli.datadir import CliError, DataDir, resolve
 from webapp.config import Settings
 from webapp.errors import ApiError
 from webapp.extensions import db
-from webapp.operations.backup import revisions, upgrade
-from webapp.operations.backup.errors import UpkeepError
 
 
 @contextmanager
@@ -47,7 +47,7 @@ def application(data_dir: str | None, *, running: bool = True) -> Iterator[Setti
         raise CliError("Redis does not answer: start it (./rowsmith up), then try again.") from error
     except (OperationalError, ProgrammingError) as error:
         if "locked" in str(error.orig):  # SQLite, after it has waited
-            raise CliError("The database is busy: somebody else writes for too long. Try again.") from error
+            raise CliError("The database is locked by another process. Try again.") from error
         if (was := _other_revision(settings)) is not None:
             raise CliError(
                 f"The database is at revision {was}, this release is of {revisions.head()}: ./rowsmith upgrade."
@@ -81,17 +81,15 @@ class Owner:
 
 def owner(email: str | None = None, project_id: str | None = None) -> Owner:
     """A user by their address, or the owner of the oldest workspace; in the project named, or the oldest."""
+    statement = select(Membership).order_by(Membership.workspace_id, Membership.id).limit(1)
     if email:
         user = people.find_user(email)
         if user is None:
-            raise CliError(f"Nobody has the address {email}.")
-    statement = select(Membership).order_by(Membership.workspace_id, Membership.id)
-    mine = (
-        statement.where(Membership.user_id == user.id)
-        if email
-        else statement.where(Membership.role == "owner")
-    )
-    member = db.session.scalars(mine.limit(1)).first()
+            raise CliError(f"There is no user with the address {email}.")
+        statement = statement.where(Membership.user_id == user.id)
+    else:
+        statement = statement.where(Membership.role == "owner")
+    member = db.session.scalars(statement).first()
     if member is None:
         raise CliError(f"{email} is a member of no workspace." if email else "There is no workspace yet.")
     projects = select(Project).where(

@@ -8,9 +8,9 @@ from typing import Final
 from sqlalchemy import select
 
 from webapp import limits
-from webapp.accounts import actors
-from webapp.accounts.models import Workspace
-from webapp.accounts.services import tenancy
+from webapp.access import actors
+from webapp.access.models import Workspace
+from webapp.accounts.services import workspaces
 from webapp.cli import operator
 from webapp.cli.datadir import CliError
 from webapp.extensions import db
@@ -23,7 +23,7 @@ def run(arguments: argparse.Namespace) -> int:
     own = {name: value for name in OWN if (value := getattr(arguments, name)) is not None}
     if own and arguments.plan != "enterprise":
         raise CliError(
-            "Only the plan enterprise takes numbers of its own: ./rowsmith plan WORKSPACE enterprise ..."
+            "Limits can only be set for the enterprise plan: ./rowsmith plan WORKSPACE enterprise ..."
         )
     for name, value in own.items():
         if value > (most := getattr(limits.ENTERPRISE_MAX, name)):
@@ -43,8 +43,8 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def change(workspace: Workspace, plan: str, own: dict[str, int]) -> None:
-    """Put a workspace on a plan; numbers of its own replace those it had. Commits."""
-    tenancy.change_workspace(actors.system(workspace.id), {"plan": plan, "own_limits": own})
+    """Change the plan and the limits of a workspace, and commit."""
+    workspaces.change_workspace(actors.system(workspace.id), {"plan": plan, "own_limits": own})
 
 
 def line(workspace: Workspace) -> str:
@@ -52,5 +52,5 @@ def line(workspace: Workspace) -> str:
     now = workspace.limits
     return (
         f"{workspace.id}  {workspace.name}  {workspace.plan}: {now.requests_per_minute:,} requests a minute, "
-        f"{now.rows_per_hour:,} rows an hour, {now.rows_per_generation:,} rows at once"
+        f"{now.rows_per_hour:,} rows per hour, {now.rows_per_generation:,} rows per job"
     )

@@ -1,6 +1,6 @@
 """What `./rowsmith up` does between the queue and the first part: the schema, the demo, a way in.
 
-`python -m webapp.cli.prepare [PLAN]` runs as a process of its own and prints one JSON object on standard output:
+`python -m webapp.cli.prepare [PLAN]` runs as a separate process and prints one JSON object on standard output:
 `sign_in_url`, `template_id` (to try it with), and `api_key` where it was made now.
 """
 
@@ -16,13 +16,13 @@ from sqlalchemy import make_url, select
 from sqlalchemy.exc import DatabaseError
 
 from webapp import create_app, limits
-from webapp.accounts.models import ApiKey, Workspace
+from webapp.access.models import ApiKey, Workspace
 from webapp.cli import key, operator, plan, sign_in
 from webapp.cli.datadir import CliError
 from webapp.config import Settings
 from webapp.errors import ApiError
 from webapp.extensions import db
-from webapp.operations.demo import workspace as demo_workspace
+from webapp.operations import demo_workspace
 from webapp.row_templates.models import Template
 from webapp.row_templates.services import vocabularies
 
@@ -82,7 +82,7 @@ def ways_in(settings: Settings, wanted: str | None) -> dict[str, str]:
 
 
 def main() -> None:
-    """Migrate, then see to it that somebody can get in."""
+    """Migrate, then make sure that there is a user who can sign in."""
     settings = Settings.from_env(os.environ)
     with create_app(settings, routes=False).app_context():
         try:

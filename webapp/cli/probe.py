@@ -11,8 +11,8 @@ from urllib.parse import urlsplit
 import redis
 
 from webapp import limits
-from webapp.config_faults import is_loopback
-from webapp.operations import health
+from webapp.config.faults import is_loopback
+from webapp.monitoring import health
 
 
 def redis_answers(url: str) -> Callable[[], bool]:

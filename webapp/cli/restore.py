@@ -7,11 +7,12 @@ import os
 from collections.abc import Mapping
 from typing import Final
 
+from webapp.backup import keys as backup_keys
+from webapp.backup import restore
+from webapp.backup.archive import Reader
+from webapp.backup.restore import Restored
 from webapp.cli import upkeep
 from webapp.cli.datadir import CliError, DataDir, resolve
-from webapp.operations.backup import keys, restore
-from webapp.operations.backup.archive import Reader
-from webapp.operations.backup.restore import Restored
 
 _NAMES: Final = ("SECRET_KEY", "VAULT_KEYS")
 
@@ -68,8 +69,8 @@ class Ring:
         )
         if self._replaces and here and not self._forced:
             raise CliError(
-                f"{data.path} has keys of its own, which are not those of the backup. --force-empty replaces them too; "
-                "the old ones are kept beside them."
+                f"{data.path} has other keys than the backup. --force-empty replaces them as well; "
+                "the old ones are kept in a file next to them."
             )
         if not self._replaces and not self._without:
             self._demand({**here, **self._given})
@@ -79,23 +80,26 @@ class Ring:
         if self._manifest.keys == "none" or len(self._given) == len(_NAMES):
             return {}
         if self._manifest.keys == "plain":
-            text = b"".join(reader.pieces(keys.PLAIN)).decode()
+            text = b"".join(reader.pieces(backup_keys.PLAIN)).decode()
         elif arguments.passphrase_file:
-            passphrase = keys.passphrase_of(upkeep.from_caller(arguments.passphrase_file))
-            text = keys.opened(b"".join(reader.pieces(keys.SEALED)), passphrase)
+            passphrase = backup_keys.passphrase_of(upkeep.from_caller(arguments.passphrase_file))
+            text = backup_keys.opened(b"".join(reader.pieces(backup_keys.SEALED)), passphrase)
         else:
             raise CliError(
                 "The keys in this backup are sealed: name the file of their passphrase, --passphrase-file F."
             )
-        secret_key, ring = keys.read_text(text)
+        secret_key, ring = backup_keys.read_text(text)
         return {"SECRET_KEY": secret_key, "VAULT_KEYS": ",".join(ring)}
 
     def _fits(self, held: Mapping[str, str]) -> str | None:
         """Which of the keys is not that of the backup; None where both are."""
-        if not held.get("SECRET_KEY") or keys.mark(held["SECRET_KEY"]) != self._manifest.secret_key_mark:
+        if (
+            not held.get("SECRET_KEY")
+            or backup_keys.mark(held["SECRET_KEY"]) != self._manifest.secret_key_mark
+        ):
             return "SECRET_KEY"
         ring = [key.strip() for key in held.get("VAULT_KEYS", "").split(",") if key.strip()]
-        return None if keys.opens(ring, self._manifest.vault_mark) else "VAULT_KEYS"
+        return None if backup_keys.opens(ring, self._manifest.vault_mark) else "VAULT_KEYS"
 
     def _demand(self, held: Mapping[str, str]) -> None:
         wrong = self._fits(held)

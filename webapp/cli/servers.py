@@ -1,4 +1,4 @@
-"""`./rowsmith release | assets | migrate | web | worker | sweeper`: one part alone, configured by the environment."""
+"""`./rowsmith release | assets | migrate | web | worker | sweeper`: a single process, configured by the environment."""
 
 from __future__ import annotations
 
@@ -6,10 +6,10 @@ import argparse
 import os
 import sys
 
-from webapp import ROOT
 from webapp.cli import assets
 from webapp.cli.datadir import DataDir, resolve
 from webapp.config import Settings
+from webapp.paths import ROOT
 
 
 def run(arguments: argparse.Namespace) -> int:

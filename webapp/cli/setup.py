@@ -10,9 +10,9 @@ import argparse
 from sqlalchemy import select
 
 from webapp import limits
-from webapp.accounts import actors
-from webapp.accounts.models import Membership, User, Workspace
-from webapp.accounts.services import people, tenancy
+from webapp.access import actors
+from webapp.access.models import Membership, User, Workspace
+from webapp.accounts.services import people, workspaces
 from webapp.cli import operator, sign_in
 from webapp.cli.datadir import CliError
 from webapp.config import Settings
@@ -20,7 +20,7 @@ from webapp.extensions import db
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Make it, and print the link alone, so that a program can use it."""
+    """Create it, and print only the link to standard output, for scripts."""
     with operator.application(arguments.data_dir) as settings:
         print(make(settings, arguments.email, arguments.workspace, arguments.plan, arguments.project))
     return 0
@@ -30,7 +30,7 @@ def make(settings: Settings, email: str, name: str, plan: str, project: str) -> 
     """A workspace on a plan with a team, a project and its owner, who may have an account; the owner's one-time link.
     CliError where they own a workspace of that name already, or nobody knows the service's address."""
     if not settings.public_url:
-        raise CliError("PUBLIC_URL is not set, so a link would lead nowhere.")
+        raise CliError("Set PUBLIC_URL, so that links have an address.")
     name, project = _named(name, "--workspace"), _named(project, "--project")
     email = people.clean_email(email)
     user = people.find_user(email)
@@ -38,9 +38,9 @@ def make(settings: Settings, email: str, name: str, plan: str, project: str) -> 
         _refuse_twice(user, name)
     if user is None:
         user = people.create_user(actors.system(), email)
-    workspace = tenancy.create_workspace(actors.system(), name, plan=plan, owner=user)
-    team = tenancy.create_team(actors.system(workspace.id), "Everybody")
-    tenancy.create_project(actors.system(workspace.id, team_id=team.id), project, team_id=team.id)
+    workspace = workspaces.create_workspace(actors.system(), name, plan=plan, owner=user)
+    team = workspaces.create_team(actors.system(workspace.id), "Everybody")
+    workspaces.create_project(actors.system(workspace.id, team_id=team.id), project, team_id=team.id)
     return sign_in.link(settings, user)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import sys
 
-from webapp.accounts.models import User
+from webapp.access.models import User
 from webapp.accounts.services import sign_in, two_factor
 from webapp.cli import operator
 from webapp.cli.datadir import CliError
@@ -13,7 +13,7 @@ from webapp.config import Settings
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Print the link alone, so that a program can use it; what else happened goes to the standard error."""
+    """Print only the link to standard output, for scripts, and messages to standard error."""
     if arguments.reset_two_factor and not arguments.email:
         raise CliError("Say whose second factor to take away: ./rowsmith sign-in <email> --reset-two-factor.")
     with operator.application(arguments.data_dir) as settings:
@@ -28,7 +28,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def link(settings: Settings, user: User) -> str:
-    """A fresh one-time link for a user; commits. CliError when nobody knows the service's address."""
+    """A fresh one-time link for a user; commits. CliError if the address of the service is unknown."""
     if not settings.public_url:
-        raise CliError("PUBLIC_URL is not set, so a link would lead nowhere.")
+        raise CliError("Set PUBLIC_URL, so that links have an address.")
     return f"{settings.public_url}/sign-in/{sign_in.make_link(user)}"

@@ -9,17 +9,17 @@ import sys
 from pathlib import Path
 from typing import Final
 
-from webapp import ROOT
 from webapp.cli import assets
 from webapp.cli.datadir import CliError
 from webapp.cli.testing import UNSEEN
 from webapp.config import LAUNCHER_NAMES
+from webapp.paths import ROOT
 
 TEST: Final = "tests/soak/test_mixed_load.py"
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Returns 0 when all held. The measurements lie in `--out` by the stack's name, whatever came of it."""
+    """Returns 0 when all held. The measurements are written to `--out` in any case."""
     if not (ROOT / TEST).is_file():
         raise CliError(f"There is no {TEST} here: the soak is run from a clone of the project.")
     assets.ensure()

@@ -26,7 +26,7 @@ CHILD: Final = Path(__file__).with_name("child.py")
 class Part:
     """One process to keep running.
 
-    `ready` is asked until it says yes, at most `PART_READY_SECONDS`.
+    `ready` is polled until it returns true, at most `PART_READY_SECONDS`.
     """
 
     name: str
@@ -61,7 +61,7 @@ class Supervisor:
     tell: Callable[[str], None]
     clock: Callable[[], float] = time.monotonic
     _parts: list[_Running] = field(default_factory=list)
-    _asked: int = 0  # how often a stop was asked for
+    _asked: int = 0  # number of stop signals
 
     @contextmanager
     def signals(self) -> Iterator[None]:
@@ -86,14 +86,14 @@ class Supervisor:
         self._asked += 1
 
     def _pause(self, seconds: float) -> None:
-        """Wait so long, or until a signal comes."""
+        """Wait for a time, or until a signal arrives."""
         readable, _, _ = select.select([self._wake_in], [], [], max(seconds, 0))
         if readable:
             with suppress(BlockingIOError):
                 os.read(self._wake_in, 4096)
 
     def check(self) -> None:
-        """Raise `Stopped` if a stop was asked for."""
+        """Raise `Stopped` after a stop signal."""
         if self._asked:
             raise Stopped
 
@@ -147,7 +147,7 @@ class Supervisor:
         return output.decode()
 
     def _read(self, descriptor: int) -> bytes:
-        """The next bytes of a pipe; empty at its end. `Stopped` if a stop is asked for meanwhile."""
+        """The next bytes of a pipe; empty at its end. `Stopped` on a stop signal in the meantime."""
         while True:
             self.check()
             readable, _, _ = select.select([descriptor, self._wake_in], [], [])
@@ -156,7 +156,7 @@ class Supervisor:
             self._pause(0)
 
     def run(self) -> None:
-        """Watch the parts until a stop is asked for. CliError when one dies again and again."""
+        """Watch the processes until a stop signal. CliError if one exits repeatedly."""
         next_check = self.clock()
         while not self._asked:
             if self.clock() >= next_check:
@@ -175,6 +175,7 @@ class Supervisor:
             if self.clock() >= running.again_at:
                 running.again_at = None
                 self._spawn(running)
+                assert running.process is not None
                 self.tell(f"{running.part.name} started again, pid {running.process.pid}")
             return
         process = running.process
@@ -215,7 +216,7 @@ class Supervisor:
         self._parts.clear()
 
     def _spawn(self, running: _Running, stdout: int | None = None) -> None:
-        """Start the process in a session of its own (so that a terminal's Ctrl-C reaches us alone), bound to us."""
+        """Start the process in a new session, so that Ctrl-C reaches only the supervisor; it ends with us."""
         part = running.part
         with open(os.open(running.log, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600), "ab") as log:
             running.offset = log.tell()
@@ -231,7 +232,7 @@ class Supervisor:
         running.since = self.clock()
 
     def _tail(self, running: _Running) -> str:
-        lines = logs.tail(running.log, running.offset, limits.LOG_TAIL_LINES)
+        lines = logs.tail(running.log, running.offset, limits.PART_LOG_LINES)
         return "\n".join([*(f"    {line}" for line in lines), f"    (all of it: {running.log})"])
 
 

@@ -1,4 +1,4 @@
-"""`./rowsmith test`: layers, lint, tests. Everything runs, and the summary names what failed."""
+"""`./rowsmith test`: layers, lint, types, tests. Everything runs, and the summary names what failed."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ import sys
 from pathlib import Path
 from typing import Final
 
-from webapp import ROOT
 from webapp.cli import assets
 from webapp.config import LAUNCHER_NAMES
+from webapp.paths import ROOT
 
 # What takes minutes or needs more than this machine: only with --all.
 LONG: Final = (
@@ -53,7 +53,7 @@ ON_BOTH: Final = (
     "tests/services/test_webhook_sending.py",
     "tests/views/test_idempotency.py",
     "tests/views/test_rates.py",
-    "tests/views/test_rates_with_rows.py",
+    "tests/views/test_row_quota.py",
     "tests/views/test_sign_in.py",
     "tests/views/test_streaming.py",
     "tests/views/test_trash.py",
@@ -92,6 +92,7 @@ def steps(everything: bool, rest: list[str]) -> list[tuple[str, list[str]]]:
     made = [
         ("layers", [str(beside / "lint-imports"), "--no-logo", "--no-cache"]),
         ("lint", [sys.executable, "-m", "ruff", "check"]),
+        ("types", [sys.executable, "-m", "mypy", "--cache-dir", str(ROOT / ".mypy_cache")]),
         tests,
     ]
     if everything:

@@ -14,23 +14,25 @@ from urllib.parse import urlsplit
 
 import redis
 
-from webapp import ROOT, clock, limits
+from webapp import clock, limits
 from webapp.cli import assets, probe, valkey
+from webapp.cli.arguments import port as port_of
 from webapp.cli.datadir import CliError, DataDir, Running, resolve
 from webapp.cli.supervisor import Part, Stopped, Supervisor
 from webapp.config import EVERYWHERE, Settings
-from webapp.config_faults import is_loopback
-from webapp.operations import health
+from webapp.config.faults import is_loopback
+from webapp.monitoring import health
+from webapp.paths import ROOT
 
 
 def tell(line: str) -> None:
-    """A line for the person at the terminal, at once also into a pipe."""
+    """Print a line and flush it."""
     print(line, flush=True)
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Start, watch, stop. Returns 0 after Ctrl-C or SIGTERM; CliError when it cannot start or go on."""
-    os.umask(0o077)  # what the parts write is their owner's alone
+    """Start, watch, stop. Returns 0 after Ctrl-C or SIGTERM; CliError if it cannot start or continue."""
+    os.umask(0o077)  # files are accessible only to the owner
     data = DataDir(resolve(arguments.data_dir, os.environ))
     data.prepare()
     data.hold()
@@ -49,9 +51,20 @@ def run(arguments: argparse.Namespace) -> int:
     return 0
 
 
+def _address(arguments: argparse.Namespace) -> tuple[str, int]:
+    """Host and port of the web server: the options, else ROWSMITH_HOST and ROWSMITH_PORT."""
+    port = arguments.port
+    if port is None:
+        try:
+            port = port_of(os.environ.get("ROWSMITH_PORT") or "8000")
+        except argparse.ArgumentTypeError as error:
+            raise CliError(f"ROWSMITH_PORT: {error}.") from None
+    return arguments.host or os.environ.get("ROWSMITH_HOST") or "127.0.0.1", port or valkey.free_port()
+
+
 def _start(arguments: argparse.Namespace, data: DataDir, supervisor: Supervisor) -> None:
     """Every part in order, each ready before what needs it; then the banner."""
-    host, port = arguments.host, arguments.port or valkey.free_port()
+    host, port = _address(arguments)
     if reason := probe.port_is_free(host, port):
         raise CliError(f"Port {port} of {host} cannot be used ({reason}): choose another one with --port.")
     assets.ensure()
@@ -112,10 +125,10 @@ def _sandboxes(url: str) -> list[str]:
 
 
 def _prepare(supervisor: Supervisor, env: Mapping[str, str], plan: str | None) -> dict[str, Any]:
-    """Migrate and seed in a process of their own, so that this one stays small."""
+    """Migrate and seed in a separate process, so that this one stays small."""
     command = [sys.executable, "-m", "webapp.cli.prepare", *([plan] if plan else [])]
     begun = supervisor.clock()
-    answer = json.loads(supervisor.once("prepare", command, env) or "{}")
+    answer: dict[str, Any] = json.loads(supervisor.once("prepare", command, env) or "{}")
     tell(f"  {'database':<12} ready in {supervisor.clock() - begun:.1f} s")
     return answer
 

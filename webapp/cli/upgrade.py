@@ -9,13 +9,15 @@ import argparse
 import os
 from pathlib import Path
 
-from webapp import ROOT, clock
+from webapp import clock
+from webapp.backup import backup, revisions, upgrade
+from webapp.backup.errors import UpkeepError
 from webapp.cli import assets, doctor, upkeep
 from webapp.cli.datadir import CliError, DataDir, resolve
 from webapp.cli.findings import FAIL, Finding, Patient
 from webapp.cli.prepare import secure_vocabularies
 from webapp.config import Settings
-from webapp.operations.backup import backup, revisions, upgrade
+from webapp.paths import ROOT
 
 # What the doctor finds of these tells whether the upgrade went well.
 _TELLING = ("packages", "settings", "data folder", "database", "integrity", "keys", "vocabularies")
@@ -56,16 +58,16 @@ def _backed_up(arguments: argparse.Namespace, data: DataDir, settings: Settings,
 def _migrate(settings: Settings, was: str, kept: Path | None) -> None:
     try:
         upgrade.migrate(settings)
-    except upgrade.UpkeepError as error:
+    except UpkeepError as error:
         more = f" The backup {kept} is there too." if kept else ""
         raise CliError(
-            f"{error} To go on as before: put the release of revision {was} back (git checkout), then ./rowsmith "
+            f"{error} To roll back: put the release of revision {was} back (git checkout), then ./rowsmith "
             f"up.{more}"
         ) from error
 
 
 def _examined(arguments: argparse.Namespace, kept: Path | None) -> int:
-    """What the doctor says of what an upgrade touches."""
+    """Return the doctor's findings about what an upgrade changes."""
     found = doctor.examine(Patient(ROOT, arguments.data_dir))
     failed = [one for one in found if one.state == FAIL and one.name in _TELLING]
     for one in failed:

@@ -10,11 +10,11 @@ from pathlib import Path
 import redis
 
 from webapp import clock, create_app, limits
+from webapp.backup.errors import UpkeepError
 from webapp.cli.datadir import CliError, DataDir
 from webapp.config import Settings
 from webapp.extensions import db
-from webapp.operations import health
-from webapp.operations.backup.errors import UpkeepError
+from webapp.monitoring import health
 
 
 def from_caller(name: str) -> Path:
@@ -75,7 +75,7 @@ def _unheard(url: str) -> None:
         parts = (health.WORKER, health.RUNNER, health.SWEEPER)
         alive = [part for part in parts if health.alive(client, part, since)]
     except redis.RedisError:
-        return  # nobody can work without it
+        return  # required for all work
     finally:
         client.close()
     if alive:

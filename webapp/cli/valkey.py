@@ -64,7 +64,7 @@ def _starts(program: str) -> bool:
 def prepare(folder: Path) -> Valkey:
     """Write the configuration into `folder` (private to its owner) and say how to start and reach the server.
 
-    A socket file in the private folder is reached by its owner alone and cannot be taken by another program. Where
+    A socket file in the private folder is accessible only to its owner and cannot be taken by another program. Where
     the folder's path is too long for one, a free loopback port with a password does it.
     """
     socket_file = folder / "valkey.sock"
@@ -112,7 +112,7 @@ def _quoted(text: str) -> str:
 
 
 def free_port() -> int:
-    """A loopback port nobody listens on now."""
+    """Return a free loopback port."""
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         return int(probe.getsockname()[1])

@@ -1,6 +1,6 @@
 """`./rowsmith vault show|rotate|drop-old`: the keys that seal stored secrets.
 
-A rotation makes a new key, puts it in front of the ring and seals every secret anew by it, while the service runs: the
+A rotation creates a new key, adds it to the ring and encrypts every secret with it while the service runs: the
 older keys stay in the ring and still open, and a process that meets a secret of the new key reads the ring again.
 """
 
@@ -14,13 +14,15 @@ import secrets as random
 from collections.abc import Iterator
 from contextlib import contextmanager
 
+from webapp import app_vault
 from webapp.accounts.services import two_factor
 from webapp.cli import operator
 from webapp.cli.datadir import CliError, DataDir, resolve
 from webapp.config import Settings
 from webapp.connections.services import secrets
-from webapp.notifications.services import mail, webhooks
-from webapp.real_data.services import masking_keys
+from webapp.mail import mail
+from webapp.notifications.services import webhooks
+from webapp.sources.services import masking_keys
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -39,7 +41,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 @contextmanager
 def _alone(data: DataDir) -> Iterator[None]:
-    """One change of the ring at a time: of two at once, the key of one would be lost with all it has sealed."""
+    """Lock the ring: a parallel change could lose a key and all secrets encrypted with it."""
     with open(data.path / "vault.lock", "w") as file:
         try:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -56,8 +58,8 @@ def ring(data: DataDir, settings: Settings) -> list[str]:
 
 
 def data_ring(data: DataDir) -> list[str]:
-    """The keys that lie in the data folder."""
-    return secrets.keys_in(data.path / "keys.env")
+    """Return the keys in the data folder."""
+    return app_vault.keys_in(data.path / "keys.env")
 
 
 def _from_environment() -> bool:
@@ -69,7 +71,7 @@ def rotate(data: DataDir, settings: Settings) -> None:
     if not _from_environment():
         fresh = base64.urlsafe_b64encode(random.token_bytes(32)).decode()
         data.replace_vault_keys([fresh, *data_ring(data)])
-        secrets.vault().renew()
+        app_vault.vault().renew()
     resealed = (secrets.reseal(), masking_keys.reseal(), two_factor.reseal(), webhooks.reseal())
     mail.reseal()
     renewed, total = (sum(numbers) for numbers in zip(*resealed, strict=True))

@@ -16,11 +16,12 @@ from typing import Final
 from flask import current_app
 from obstore.exceptions import BaseError
 
-from webapp import ROOT
 from webapp.cli import bootstrap, operator
 from webapp.cli.datadir import CliError
-from webapp.engine.data import build, vocabulary
-from webapp.engine.data.vocabulary import Lock, VocabularyError
+from webapp.config import Settings
+from webapp.engine.data import build, vocab_lock
+from webapp.engine.data.vocab_lock import Lock, VocabularyError
+from webapp.paths import ROOT
 from webapp.row_templates.services import vocabularies
 
 Environment = Callable[[Path, Sequence[str]], Path]
@@ -28,7 +29,7 @@ Environment = Callable[[Path, Sequence[str]], Path]
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """One action. CliError with a sentence for whatever a person can mend."""
+    """Run the action. CliError for errors that users can fix."""
     if (arguments.action == "install") != (arguments.id is not None):
         raise CliError("An id goes with install, and only with it: ./rowsmith vocab install ID.")
     with operator.application(arguments.data_dir, running=False):
@@ -41,8 +42,8 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def show(_arguments: argparse.Namespace) -> int:
-    """A line for each vocabulary that is present, pinned or stored: id, state, versions that pin it, where it lies."""
-    present = vocabulary.locked().id
+    """A line for each vocabulary that is present, pinned or stored: id, state, versions that pin it, location."""
+    present = vocab_lock.locked().id
     pinned, stored = vocabularies.pinned(), vocabularies.stored()
     for wanted in (present, *sorted({*pinned, *stored} - {present})):
         count = pinned.get(wanted, 0)
@@ -62,11 +63,12 @@ def _where(wanted: str, stored: dict[str, int]) -> str:
         return f"{_storage_url()}/{vocabularies.key_of(wanted)}"
     if (path := vocabularies.local(wanted)).exists():
         return f"{path} (not in the storage yet)"
-    return f"nowhere: ./rowsmith vocab install {wanted}"
+    return f"missing: ./rowsmith vocab install {wanted}"
 
 
 def _storage_url() -> str:
-    return current_app.config["SETTINGS"].storage_url.rstrip("/")
+    settings: Settings = current_app.config["SETTINGS"]
+    return settings.storage_url.rstrip("/")
 
 
 def prune(_arguments: argparse.Namespace) -> int:
@@ -110,14 +112,14 @@ def _on_disk(wanted: str) -> bool:
 def rebuild(wanted: str, environment: Environment | None = None) -> None:
     """Build a vocabulary that the lock names, and store it if it is that.
 
-    The present one is built by the installed libraries, an earlier one in an environment of its own with the
+    The present one is built by the installed libraries, an earlier one in a separate environment with the
     libraries that the lock names. Errors: CliError, VocabularyError; then nothing is stored.
     """
     lock = _lock_of(wanted)
     vocabularies.home().mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(prefix=".build-", dir=vocabularies.home()) as name:
         folder = Path(name)
-        if wanted == vocabulary.locked().id:
+        if wanted == vocab_lock.locked().id:
             path = build.build(folder)
         else:
             path = _earlier(lock, folder, environment or make_environment)
@@ -127,10 +129,10 @@ def rebuild(wanted: str, environment: Environment | None = None) -> None:
 
 def _lock_of(wanted: str) -> Lock:
     try:
-        lock = vocabulary.lock_of(wanted)
+        lock = vocab_lock.lock_of(wanted)
     except VocabularyError:
         raise CliError(
-            f"{wanted} is unknown here: {vocabulary.LOCK.name} names the vocabularies of this release and those "
+            f"{wanted} is unknown here: {vocab_lock.LOCK.name} names the vocabularies of this release and those "
             f"before it. Take {vocabularies.key_of(wanted)} from a backup of the storage, or install it with the "
             "newer release that made it."
         ) from None

@@ -1,4 +1,4 @@
-"""`./rowsmith workspace list` and `restore`: deleted workspaces, which nobody but the operator can have back."""
+"""`./rowsmith workspace list` and `restore`: deleted workspaces, which only operators can restore."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ import argparse
 
 from sqlalchemy import select
 
-from webapp.accounts import actors
-from webapp.accounts.models import Workspace
+from webapp.access import actors
+from webapp.access.models import Workspace
 from webapp.accounts.services import workspace_deletion
 from webapp.cli import operator
 from webapp.cli.datadir import CliError

@@ -1,4 +1,4 @@
-"""Connections, the secrets of a workspace, and what was fetched from outside."""
+"""Tables of connections, endpoints, secrets, masking keys and fetched values."""
 
 from __future__ import annotations
 
@@ -23,10 +23,9 @@ from webapp.model_base import (
 
 
 class Connection(Updated, SoftDeleted, InProject, Base):
-    """A way to a target. `settings` holds no secret: where one belongs stands `{"secret": "sec_..."}`.
+    """A connection to a target. `settings` contains no secrets, but `{"secret": "sec_..."}` in their places.
 
-    `verification` is the last one's answer, None before the first. `metadata_key` names the cached metadata in the
-    storage.
+    `verification` is the last result, None before the first. `metadata_key` is the storage key of the cached metadata.
     """
 
     __tablename__ = "connections"
@@ -41,7 +40,7 @@ class Connection(Updated, SoftDeleted, InProject, Base):
     metadata_key: Mapped[str | None] = mapped_column(String(300))
     metadata_at: Mapped[datetime | None]
     of_endpoint: Mapped[bool] = mapped_column(Boolean, default=False)
-    """Made for one endpoint that has an address of its own; goes with it and is not listed."""
+    """Created for one endpoint with its own URL; deleted with it, and not listed."""
     document_key: Mapped[str | None] = mapped_column(String(300))
     """The storage's key of a metadata document that was uploaded."""
     file_folder: Mapped[str | None] = mapped_column(String(40))
@@ -51,11 +50,11 @@ class Connection(Updated, SoftDeleted, InProject, Base):
 
 
 class Secret(Updated, InWorkspace, Base):
-    """A sealed text of a workspace. One with a `connection_id` belongs to that connection's settings and is not
-    listed; the others have a name, by which `${name}` finds them.
+    """An encrypted text. With a `connection_id`, it belongs to that connection's settings and is not listed. Others
+    have a name, and are used as `${name}`.
 
-    Connections may send a named secret to its `allowed_hosts` only (None: to any host), and where it has a
-    `project_id` only connections and scenarios of that project may use it.
+    Connections may send a named secret only to its `allowed_hosts` (None: any host). With a `project_id`, only
+    connections and scenarios of that project may use it.
     """
 
     __tablename__ = "secrets"
@@ -71,8 +70,8 @@ class Secret(Updated, InWorkspace, Base):
 
 
 class MaskingKey(Created, InWorkspace, Base):
-    """A sealed key that real values of a workspace are masked by. The newest version masks; the others are kept, so
-    that what they masked can be masked so again."""
+    """An encrypted key for masking real values of a workspace. The newest version is used for new templates; older
+    versions are kept, so that they can produce the same values again."""
 
     __tablename__ = "masking_keys"
     __table_args__ = (UniqueConstraint("workspace_id", "version"),)
@@ -84,8 +83,8 @@ class MaskingKey(Created, InWorkspace, Base):
 
 
 class Fetched(InWorkspace, Base):
-    """What a field read from outside: one answer for one question to one connection, kept until `expires_at`, and
-    longer while work in hand pins it. Small answers lie in `value`, key lists in the storage under `storage_key`."""
+    """An external value: the response of a connection to one request, kept until `expires_at`, or longer while running
+    work uses it. Small responses are in `value`, lists of keys in the storage under `storage_key`."""
 
     __tablename__ = "fetched"
     __table_args__ = (
@@ -96,7 +95,7 @@ class Fetched(InWorkspace, Base):
     id: Mapped[int] = mapped_column(primary_key=True, autoincrement=True)
     connection_id: Mapped[str] = reference("connections.id", ondelete="CASCADE")
     question: Mapped[str] = mapped_column(String(64))
-    """Hash of what was asked."""
+    """Hash of the request."""
     value: Mapped[Any] = mapped_column(JSON_DOC, nullable=True)
     storage_key: Mapped[str | None] = mapped_column(String(300))
     snapshot: Mapped[str] = mapped_column(String(64))
@@ -104,3 +103,17 @@ class Fetched(InWorkspace, Base):
     rows: Mapped[int] = mapped_column(default=1)
     fetched_at: Mapped[datetime]
     expires_at: Mapped[datetime]
+
+
+class Endpoint(Updated, SoftDeleted, InProject, Base):
+    """A saved request on a connection, which is shared, or created for an endpoint with its own URL
+    (`Connection.of_endpoint`). `settings` override those of the connection: method, path, headers, body, and how rows
+    are sent. Only the connection has secrets."""
+
+    __tablename__ = "endpoints"
+
+    id: Mapped[str] = identity("end")
+    name: Mapped[str] = mapped_column(String(limits.MAX_NAME_CHARS), index=True)
+    connection_id: Mapped[str] = reference("connections.id", ondelete="CASCADE")
+    settings: Mapped[dict[str, Any]] = mapped_column(JSON_DOC, default=dict)
+    created_by: Mapped[str | None] = reference("users.id", nullable=True, ondelete="SET NULL", index=False)

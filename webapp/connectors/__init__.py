@@ -1,5 +1,8 @@
-"""Connections to the outside: one file for each kind, itself imported where it is first asked for, as its driver is:
-the child that looks at one target (apart.py) starts in half the time without the other ten."""
+"""Connections to databases and services: one package for each kind.
+
+A kind's module is imported when the kind is first used, as is its driver: the child process that inspects one target
+(`driver_process`) starts in half the time without the other ten.
+"""
 
 from __future__ import annotations
 
@@ -11,13 +14,13 @@ from typing import TYPE_CHECKING, Final
 if TYPE_CHECKING:
     from webapp.connectors.base import Connector
 
-# Every kind of connection, by its wire name, in the order people are shown: its file here, and its class.
+# Each kind of connection in the order in which pages list them: its wire name, its package here and its class.
 _CLASSES: Final[Mapping[str, str]] = MappingProxyType(
     {
         "postgresql": "postgresql.PostgresqlConnector",
         "sqlite": "sqlite.SqliteConnector",
         "mysql": "mysql.MysqlConnector",
-        "mssql": "mssql.MssqlConnector",
+        "mssql": "sqlserver.MssqlConnector",
         "oracle": "oracle.OracleConnector",
         "db2": "db2.Db2Connector",
         "mongodb": "mongodb.MongodbConnector",
@@ -30,11 +33,12 @@ _CLASSES: Final[Mapping[str, str]] = MappingProxyType(
 
 
 class _Kinds(Mapping[str, "type[Connector]"]):
-    """The classes by the wire names of their kinds."""
+    """Connector classes by the wire names of their kinds, imported on first use."""
 
     def __getitem__(self, name: str) -> type[Connector]:
-        file, _, connector = _CLASSES[name].partition(".")
-        return getattr(import_module(f"{__name__}.{file}"), connector)
+        package, _, class_name = _CLASSES[name].partition(".")
+        found: type[Connector] = getattr(import_module(f"{__name__}.{package}.connector"), class_name)
+        return found
 
     def __contains__(self, name: object) -> bool:
         return name in _CLASSES

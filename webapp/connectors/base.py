@@ -1,24 +1,27 @@
-"""What every kind of connection is: settings, stages of verification, metadata, and rows sent in chunks.
+"""Interfaces that every kind of connection implements: settings, verification, metadata, reading and writing.
 
-A kind is one class, a subclass of `Connector`, in a file of its own and one line in `connectors/__init__.py`. What a
-target can do is data (`Capabilities`), so that callers ask a table and not the kind's name. Drivers are imported where
-they are first used: a missing one is a `DriverMissing` that names the extra.
+A kind is a package with one subclass of `Connector`, registered in `connectors/__init__.py`. `Capabilities`
+lists what it can do, so that callers do not compare kind names. Drivers are imported on first use; a missing
+driver raises `DriverMissing`, which names the package to install.
 
-A push sends chunk after chunk through one `Target`:
+A push sends one chunk after another through a `Target`:
 
     target.begin()
-    sent = target.send(batch)          # bad rows are taken out; the others stand in the open transaction
-    proof = target.proof()             # written into the ledger, then
+    result = target.send(batch)        # rejected rows are in result.errors; the other rows are in the open
+    transaction
+    token = target.commit_token()      # saved with the push before the commit
     target.commit()
 
-A chunk is all or nothing apart from the rows reported bad. When the worker or the connection dies around `commit`,
-`Session.settled(proof)` tells from the ledger's note whether it took place, and sees to it that it can no more.
+A chunk is written completely, except for the rejected rows, or not at all. If the worker or the connection
+fails during `commit`, `Session.commit_outcome(token)` finds out whether the commit took place, and makes sure
+that it can no longer take place afterwards.
 """
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, ClassVar, Final, Literal, Self
@@ -27,15 +30,15 @@ import pyarrow as pa
 from pydantic import ConfigDict
 
 from webapp import whole
-from webapp.connectors.shape import Column, Entity, Metadata
+from webapp.connectors.schema import Column, Entity, Metadata
 from webapp.net.gate import Gate
 
 Mode = Literal["insert", "upsert", "update"]
 
-# Stages of a verification, in order; each kind passes those that apply to it.
+# Stages of a verification, in order. Each kind runs those that apply to it.
 STAGES: Final = ("resolve", "connect", "tls", "auth", "permission", "sample")
 
-# Why a target refuses a row, in our words; `native` of a `Failure` has the target's own.
+# Why a target rejects a row. `RowError.native` has the target's own code.
 REASONS: Final = (
     "unique",
     "foreign_key",
@@ -44,18 +47,19 @@ REASONS: Final = (
     "too_long",
     "out_of_range",
     "wrong_type",
-    "missing_row",  # update: there is no such row; undo: it is not there any more
-    "refused",  # by a trigger, a rule, a validator: whatever else the target says of one row
+    "missing_row",  # update: no such row exists; undo: the row is no longer there
+    "refused",  # any other rejection of one row, such as by a trigger, a rule or a validator
 )
 
 
 class ConnectorError(Exception):
-    """A target, or the way to it, failed. Carried over to an ApiError by services.
+    """A target, or the connection to it, failed. Services convert it to an `ApiError`.
 
-    `code` is one of `target_failed`, `target_timeout`, `target_not_allowed`, `token_request_failed`, `csrf_failed`,
-    `driver_missing`, `read_only_connection` of the error table; `reason` is a word of the stage or the fault
-    (`unresolved`, `refused`, `auth_failed`, `no_database`, `no_permission`, `no_table`, `tls_failed`, `timeout`, `lost`
-    ...); `hint` says what to do. Messages hold no secret. `transient`: the same may succeed a moment later.
+    `code` is a code of the error table: `target_failed`, `target_timeout`, `target_not_allowed`,
+    `token_request_failed`, `csrf_failed`, `driver_missing` or `read_only_connection`. `reason` names the
+    stage or the fault (`unresolved`, `refused`, `auth_failed`, `no_database`, `no_permission`, `no_table`,
+    `tls_failed`, `timeout`, `lost`, ...). `hint` says what to do. `transient` means that the same call may
+    succeed later. Messages contain no secrets.
     """
 
     def __init__(
@@ -78,15 +82,20 @@ class ConnectorError(Exception):
         self.details = dict(details or {})
         super().__init__(message)
 
+    def to_json(self) -> dict[str, Any]:
+        """Return the arguments from which another process can create the same error."""
+        names = ("message", "code", "reason", "hint", "transient", "details")
+        return {name: getattr(self, name) for name in names}
 
-class Lost(ConnectorError):
-    """The connection went away. What was in hand may or may not have arrived: ask `Session.settled`."""
+
+class ConnectionLost(ConnectorError):
+    """The connection was lost. The open transaction may have been committed: see `Session.commit_outcome`."""
 
     def __init__(self, message: str, **kwargs: Any) -> None:
         super().__init__(message, reason="lost", transient=True, **kwargs)
 
 
-# What installs the driver of each extra; the same as in pyproject.toml.
+# The package to install for the driver of each extra. Must match pyproject.toml.
 DRIVER_PACKAGES: Final = {
     "postgresql": "psycopg[binary]",
     "mysql": "pymysql",
@@ -113,7 +122,7 @@ class DriverMissing(ConnectorError):
 
 @dataclass(frozen=True, slots=True)
 class Stage:
-    """How one stage of a verification went. `code` is empty where it went well, else a `ConnectorError.reason`."""
+    """The result of one stage of a verification. `code` is empty on success, otherwise a `ConnectorError.reason`."""
 
     name: str
     ok: bool
@@ -122,49 +131,50 @@ class Stage:
     hint: str = ""
     ms: int = 0
     response: dict[str, Any] | None = None
-    """Over HTTP, of the last stage: what was answered."""
+    """The response, for the last stage of a verification over HTTP."""
 
 
 # --- Sending ------------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True)
-class Failure:
-    """A row that the target refused. `index` is its place in the batch, from 0; `reason` is one of `REASONS`."""
+class RowError:
+    """A row that the target rejected. `index` is its position in the batch, from 0; `reason` is one of
+    `REASONS`."""
 
     index: int
     reason: str
     message: str
-    """The target's own words, at most `limits.PUSH_MESSAGE_CHARS` of them."""
+    """The target's own message, at most `limits.PUSH_MESSAGE_CHARS` characters."""
     native: str = ""
-    """The target's own code: SQLSTATE 23505, 1062, ORA-00001."""
+    """The target's own error code, such as SQLSTATE 23505, 1062 or ORA-00001."""
     column: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
-class Sent:
-    """How a batch went. Rows without a `Failure` stand in the open transaction."""
+class WriteResult:
+    """The result of writing a batch. Rows without an error are in the open transaction."""
 
-    failures: list[Failure] = field(default_factory=list)
+    failures: list[RowError] = field(default_factory=list)
     keys: pa.RecordBatch | None = None
-    """Of the columns that were to be captured: one row for each of the batch, null for those that failed."""
+    """Values of the captured columns: one row for each row of the batch, null for rejected rows."""
 
 
 @dataclass(frozen=True, slots=True)
-class Writing:
-    """What a push writes: which columns of which table, and how."""
+class WriteSpec:
+    """What a push writes: the columns of a table, and how."""
 
     entity: Entity
     columns: tuple[Column, ...]
-    """Those that every batch brings, in its order."""
+    """The columns of every batch, in this order."""
     mode: Mode = "insert"
     key_columns: tuple[str, ...] = ()
-    """By which rows are found: for upsert, update and undo."""
+    """Columns that identify a row, for upsert, update and undo."""
     capture: tuple[str, ...] = ()
-    """Columns that the target makes and whose values are to be brought back."""
+    """Columns whose values the target generates and returns."""
     again: bool = False
-    """The rows may have been sent before, by an attempt that was lost: one that stands there already, to the last
-    value, was delivered."""
+    """The rows may have been sent before, by an attempt whose outcome is unknown. A row that already exists
+    with exactly the same values counts as delivered."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -173,84 +183,106 @@ class Capabilities:
 
     modes: tuple[Mode, ...] = ("insert", "upsert", "update")
     capture: bool = True
-    """Values that the target makes (identity keys, defaults) can be brought back."""
+    """Can return values that the target generates (identity keys, defaults)."""
     create_table: bool = True
     sql: bool = True
-    """Before and after statements, and queries of fields of type db_response."""
+    """Can run statements before and after a push, and queries for fields of type db_response."""
     fetch: bool = False
-    """Its channel has `fetch`: fields of type api_response."""
+    """Its channel has `fetch`, for fields of type api_response."""
     prompts: bool = False
-    """Its channel has `ask`: fields of type ai."""
+    """Its channel has `complete`, for fields of type ai."""
     transactions: bool = True
-    """A chunk is all or nothing. Without: rows carry keys of ours, so that a chunk may be sent again."""
+    """A chunk is written completely or not at all. Otherwise rows carry keys that Rowsmith creates, so that a
+    chunk can be sent again."""
     schemas: bool = True
     by_row: bool = False
-    """Rows go by requests of their own, through a `Channel`."""
+    """Rows are sent in requests through a `Channel`."""
     name_chars: int = 63
-    """Characters of a table's or column's name."""
+    """Maximum length of a table or column name."""
 
     @property
     def tables(self) -> bool:
-        """Its link is a `Session`: fields of type foreign_key."""
+        """Whether it opens a `Session`, for fields of type foreign_key."""
         return not self.by_row and not self.prompts
 
 
 class Target(ABC):
-    """One table being written. Batches hold one Arrow array for each of `Writing.columns`, of whatever type the
-    engine made: text, integers, decimals, floats, booleans, dates, timestamps, or JSON text for what is nested
-    (lists only where the column is an array). The target renders them for its columns; a value that cannot be
-    rendered for its column is a `Failure` of its row with the reason `wrong_type`, `too_long` or `out_of_range`."""
+    """A table that rows are written to.
 
-    writing: Writing
+    A batch has one Arrow array for each of `WriteSpec.columns`, of the type that the engine generated: text,
+    integers, decimals, floats, booleans, dates, timestamps, or JSON text for nested values (lists only if the
+    column is an array). The target converts them to its column types. A value that cannot be converted is a
+    `RowError` with the reason `wrong_type`, `too_long` or `out_of_range`.
+    """
+
+    writing: WriteSpec
 
     @abstractmethod
     def begin(self) -> None:
-        """Open a transaction, if none is open."""
+        """Open a transaction unless one is open."""
 
     @abstractmethod
-    def send(self, batch: pa.RecordBatch) -> Sent:
-        """Write the rows of a batch into the open transaction, in order; the bad ones are taken out and told.
-        Raises `Lost` when the connection goes, `ConnectorError` for what concerns the whole table."""
+    def send(self, batch: pa.RecordBatch) -> WriteResult:
+        """Write the rows of a batch to the open transaction, in order, and report the rejected rows.
 
-    def prepare(self, batch: pa.RecordBatch) -> Callable[[], Sent]:
-        """`send` in two steps: does now what needs no connection, in any thread and while another batch is sent, and
-        returns the step that sends, which is good for one call."""
+        Raises `ConnectionLost` if the connection fails, and `ConnectorError` for faults that concern the
+        whole table.
+        """
+
+    def prepare(self, batch: pa.RecordBatch) -> Callable[[], WriteResult]:
+        """Do the part of `send` that needs no connection, and return the function that does the rest.
+
+        May run in any thread while another batch is being sent. The returned function can be called once.
+        """
         return partial(self.send, batch)
 
     @abstractmethod
-    def delete(self, batch: pa.RecordBatch) -> Sent:
-        """Delete rows by `Writing.key_columns`, which are the batch's columns. A row that is not there fails with
-        `missing_row`, one that others refer to with `foreign_key`."""
+    def delete(self, batch: pa.RecordBatch) -> WriteResult:
+        """Delete rows by `WriteSpec.key_columns`, which are the batch's columns.
+
+        A row that does not exist fails with `missing_row`, a row that other rows reference with
+        `foreign_key`.
+        """
 
     @abstractmethod
-    def proof(self) -> dict[str, Any]:
-        """What tells later whether the open transaction was committed (JSON). Empty where nothing can: the rows in
-        hand at a crash are then unknown."""
+    def commit_token(self) -> dict[str, Any]:
+        """Return a JSON object from which `Session.commit_outcome` can tell later whether the open
+        transaction was committed.
+
+        Empty if the target offers no way to find out: after a crash, the state of the rows is then unknown.
+        """
 
     @abstractmethod
     def commit(self) -> None:
-        """Commit. Raises `Lost` where it is not known whether that took place; `ConnectorError` (reason
-        `deferred`) where the target refused at commit, and nothing of the chunk is in the table."""
+        """Commit the open transaction.
+
+        Raises `ConnectionLost` if the outcome is unknown, and `ConnectorError` (reason `deferred`) if the
+        target rejected the commit, so that no row of the chunk was written.
+        """
 
     @abstractmethod
     def rollback(self) -> None:
-        """Undo the open transaction; quiet where there is none or the connection is gone."""
+        """Roll back the open transaction. Does nothing if none is open or the connection is lost."""
 
     @abstractmethod
     def statements(self, batch: pa.RecordBatch) -> list[str]:
-        """One readable statement for each row, as a person would write it, whatever the transport."""
+        """Return one readable SQL statement or request for each row, regardless of how rows are actually
+        sent."""
 
 
 class Link(ABC):
-    """An open way to a target. Closing it twice is harmless."""
+    """An open connection to a target. It may be closed more than once."""
 
     @abstractmethod
     def close(self) -> None:
-        """Give the connection back; open transactions are rolled back."""
+        """Close the connection. Open transactions are rolled back."""
 
     def cancel(self) -> None:
-        """Called from another thread: stop what this link waits for, which then raises. Afterwards it is good for
-        nothing but `close`. Returns within a second or two; harmless when nothing runs."""
+        """Abort the running operation from another thread; the operation then raises.
+
+        Returns within two seconds. Afterwards only `close` may be called. Does nothing if no operation is
+        running.
+        """
         self.close()
 
     def __enter__(self) -> Self:
@@ -261,44 +293,50 @@ class Link(ABC):
 
     @abstractmethod
     def metadata(self) -> Metadata:
-        """Every table this account may see, system tables apart; few queries, whatever their number."""
+        """Return all tables that the account can see, except system tables. Uses few queries, regardless of
+        their number."""
 
     @abstractmethod
     def entity(self, name: str) -> Entity | None:
-        """One table by its `Entity.name`; None where there is none. Names match exactly, else ignoring case where
-        only one does."""
+        """Return one table by its `Entity.name`, or None.
+
+        Names match exactly, or else ignoring case if only one table matches.
+        """
 
 
 class TableReader(Link):
-    """An open way to read a database's tables."""
+    """A connection that can read tables of a database."""
 
     @abstractmethod
     def sample(self, entity: Entity, limit: int) -> pa.RecordBatch:
-        """The first rows of a table, of all its columns."""
+        """Return the first rows of a table, with all columns."""
 
     @abstractmethod
     def keys(
         self, entity: Entity, columns: Sequence[str], where: str = "", order: Sequence[str] | None = None
     ) -> Iterator[pa.RecordBatch]:
-        """All values of some columns, ordered by them or by those of `order`, in batches and in constant memory.
-        `where` is a condition in the target's own language (SQL after WHERE; JSON for MongoDB)."""
+        """Yield all values of some columns in batches, using constant memory.
+
+        They are ordered by these columns, or by those in `order`. `where` is a condition in the target's
+        language (SQL after WHERE; JSON for MongoDB).
+        """
 
     @abstractmethod
-    def known(self, entity: Entity, columns: Sequence[str], wanted: pa.RecordBatch) -> pa.BooleanArray:
-        """Which of the `wanted` value combinations of some columns are in a table."""
+    def contains(self, entity: Entity, columns: Sequence[str], wanted: pa.RecordBatch) -> pa.BooleanArray:
+        """Return for each combination of values in `candidates` whether the table contains it."""
 
     @abstractmethod
     def query(self, text: str, values: Mapping[str, Any], limit: int) -> pa.RecordBatch:
-        """The first rows of a query. `{{name}}` in its text are places for `values`, given to the driver as
-        parameters and never pasted in."""
+        """Return the first rows of a query. `{{name}}` in the text is replaced by a parameter with a value
+        from `values`."""
 
     def stream(self, text: str) -> Iterator[pa.RecordBatch]:
-        """All rows of a query without places for values, in batches and in constant memory; one batch at least. It may
-        read only."""
+        """Yield all rows of a read-only query without placeholders, in one or more batches, using constant
+        memory."""
         raise ConnectorError(
-            "Queries of this kind of connection are not read as a stream.",
+            "This kind of connection cannot stream the rows of a query.",
             reason="unsupported",
-            hint="Name a table, with a condition in where.",
+            hint="Specify a table, and optionally a condition in `where`.",
         )
 
 
@@ -306,10 +344,10 @@ class Session(TableReader):
     """An open connection to a database."""
 
     read_only: bool = False
-    """The connection was made for reading."""
+    """The connection was opened for reading only."""
 
     def may_write(self) -> None:
-        """Raises `ConnectorError` (reason `read_only`) where the connection was made for reading."""
+        """Raise `ConnectorError` (reason `read_only`) if the connection was opened for reading only."""
         if self.read_only:
             raise ConnectorError(
                 "This connection is read-only.",
@@ -320,67 +358,95 @@ class Session(TableReader):
 
     @abstractmethod
     def execute(self, statement: str) -> None:
-        """Carry out one statement of an admin's (before and after a push), committed."""
+        """Run one statement that an administrator configured (before or after a push), and commit."""
 
     @abstractmethod
     def create(self, name: str, columns: Sequence[Column], keys: Sequence[str]) -> str:
-        """Make a table, committed, and return its statement. Columns tell `type`, lengths and `nullable`; `declared`
-        may be empty."""
+        """Create a table, commit, and return the statement.
+
+        The columns need a `type`, lengths and `nullable`; `declared` may be empty.
+        """
 
     @abstractmethod
     def create_statement(self, name: str, columns: Sequence[Column], keys: Sequence[str]) -> str:
-        """The statement of `create`, which is not carried out."""
+        """Return the statement that `create` would run."""
 
     @abstractmethod
-    def target(self, writing: Writing) -> Target:
-        """A table to write to. Raises `ConnectorError` (reason `read_only`, `no_permission`, `unsupported`)."""
+    def target(self, writing: WriteSpec) -> Target:
+        """Return a target that writes to a table. Raises `ConnectorError` (reason `read_only`,
+        `no_permission`, `unsupported`)."""
 
     def advance(self, entity: Entity, column: str, highest: Callable[[], int | None]) -> int | None:
-        """Rows brought values for a column that the target counts: let it go on after the highest, never back.
-        `highest` is asked where there is a counter to move. Returns where it stands, None where it was not moved."""
+        """Set the counter of an identity column to the highest value that was written to it, unless it is
+        higher already.
+
+        `highest` is called only if the column has a counter. Returns the new position, or None if it was not
+        changed.
+        """
         return None
 
+    def may_suspend_foreign_keys(self) -> bool:
+        """Return whether this account may write rows before the rows that they refer to."""
+        return False
+
+    @contextmanager
+    def suspended_foreign_keys(self) -> Iterator[None]:
+        """Do not check foreign keys of what this session writes. Only where `may_suspend_foreign_keys` says so."""
+        raise ConnectorError("Foreign keys cannot be suspended here.", reason="unsupported")
+        yield
+
+    def highest(self, entity: Entity, column: str) -> int | None:
+        """Return the highest value of an integer column, None where the table is empty."""
+        raise ConnectorError("The highest value cannot be read here.", reason="unsupported")
+
     @abstractmethod
-    def settled(self, entity: Entity, proof: Mapping[str, Any]) -> bool | None:
-        """Whether the transaction of a `proof` was committed; None where that cannot be told. Once this has
-        answered, that transaction cannot be committed any more."""
+    def commit_outcome(self, entity: Entity, commit_token: Mapping[str, Any]) -> bool | None:
+        """Return whether the transaction of a commit token was committed, or None if that cannot be
+        determined.
+
+        After this call returns, the transaction can no longer be committed.
+        """
 
 
 class Settings(whole.Model):
-    """What a person gives to reach a target. A field with `json_schema_extra={"secret": True}` is sealed and
-    masked; `"group"` and `"order"` there place it in the form."""
+    """What a user enters to reach a target.
+
+    A field with `json_schema_extra={"secret": True}` is encrypted and masked; `"group"` and `"order"` set its
+    place in the form.
+    """
 
     model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
 
 
 class Connector(ABC):
-    """A kind of connection with its settings; nothing is opened until `open` or `stages`."""
+    """A kind of connection with its settings. Connects only in `open` and `stages`."""
 
     kind: ClassVar[str]
-    """The wire name: postgresql."""
+    """The kind in the API, such as postgresql."""
     title: ClassVar[str]
-    """For people: PostgreSQL."""
+    """The name that users see, such as PostgreSQL."""
     extra: ClassVar[str] = ""
-    """The extra that brings the driver; empty where none is needed."""
+    """The extra in pyproject.toml that installs the driver; empty if no driver is needed."""
     default_port: ClassVar[int | None] = None
     can: ClassVar[Capabilities] = Capabilities()
     Settings: ClassVar[type[Settings]]
     harmless: ClassVar[frozenset[str]] = frozenset({"schema", "database", "password"})
-    """Settings that do not decide where a secret goes, or how safely."""
+    """Settings that affect neither where a secret is sent nor how securely."""
 
     def __init__(self, settings: Any, gate: Gate, folder: str = "", read_only: bool = False) -> None:
-        """`settings` are of this class's `Settings`, secrets filled in; `folder` is the workspace's own for files."""
+        """Create a connector from `Settings` with secrets filled in; `folder` is the workspace's folder for
+        files."""
         self.settings, self.gate, self.folder, self.read_only = settings, gate, folder, read_only
 
     @classmethod
     @abstractmethod
     def driver(cls) -> Any:
-        """The driver's module, imported now. Raises `DriverMissing`."""
+        """Import and return the driver module. Raises `DriverMissing`."""
 
     @abstractmethod
     def stages(self) -> Iterator[Stage]:
-        """Verify, one stage after the other, ending with the first that fails. Each has its own time limit."""
+        """Verify the connection stage by stage, up to the first failure. Each stage has its own time limit."""
 
     @abstractmethod
     def open(self, timeout: float | None = None) -> Link:
-        """Connect: a `Session` to a database, a `Channel` to what speaks HTTP. Raises `ConnectorError`."""
+        """Connect, and return a `Session` for a database or a `Channel` for HTTP. Raises `ConnectorError`."""

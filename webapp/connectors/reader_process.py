@@ -1,13 +1,14 @@
-"""Read from a database in a process of its own, so that no query takes the memory of the process that asks.
+"""Read from a database in a separate process, so that a query cannot use up the memory of the calling
+process.
 
-Drivers hold a whole row, many of them a whole answer, before they return any of it. The process that runs the driver
-is therefore limited to `limits.QUERY_MEMORY_BYTES`, and passes rows on in pieces of at most `limits.QUERY_ROW_BYTES`.
-It is forked by a server that has imported the driver (`webapp.fork_server`), keeps one session open, and ends with the
-process that asked.
+Drivers hold a whole row, and many of them the whole result, before they return any of it. The process that
+runs the driver is therefore limited to `limits.QUERY_MEMORY_BYTES`, and returns rows in pieces of at most
+`limits.QUERY_ROW_BYTES`. It is forked from a server process that has already imported the driver
+(`webapp.fork_server`), keeps one session open, and exits when the calling process exits.
 
-Requests are pickled tuples `(method, arguments)`. Each is answered by frames: a letter, four bytes of length, then an
-Arrow stream of one batch (`B`), JSON (`J`), an error as JSON (`E`), or nothing at the end (`Z`). What the process with
-the driver sends is never unpickled.
+Requests are pickled tuples `(method, arguments)`. A response is a series of frames: a letter, four bytes of
+length, then an Arrow stream of one batch (`B`), JSON (`J`), an error as JSON (`E`), or nothing at the end
+(`Z`). Data from the process with the driver is never unpickled.
 """
 
 from __future__ import annotations
@@ -34,10 +35,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from webapp import limits
-from webapp.connectors import apart
+from webapp.connectors import driver_process
 from webapp.connectors.base import Connector, ConnectorError, Session, TableReader
-from webapp.connectors.shape import Entity, Metadata
-from webapp.connectors.wire import entity_from_json, entity_to_json, from_json, to_json
+from webapp.connectors.metadata_json import entity_from_json, entity_to_json, from_json, to_json
+from webapp.connectors.schema import Entity, Metadata
 from webapp.fork_server import ForkServer, die_with_parent, serve
 
 log = logging.getLogger(__name__)
@@ -48,7 +49,7 @@ _turns = threading.BoundedSemaphore(limits.QUERY_PROCESSES)
 
 
 def _forget() -> None:
-    """In a forked process: the turns are its parent's."""
+    """Reset the semaphore in a forked process: its slots belong to the parent."""
     global _turns
     _turns = threading.BoundedSemaphore(limits.QUERY_PROCESSES)
 
@@ -57,12 +58,12 @@ os.register_at_fork(after_in_child=_forget)
 
 
 def too_large(text: str) -> ConnectorError:
-    """The error for a query whose values, rows or answer are larger than the limits."""
+    """Return the error for a query whose values, rows or result exceed the limits."""
     return ConnectorError(text, reason="too_large", hint="Read fewer rows or shorter values.")
 
 
 class ReaderProcess(TableReader):
-    """A session of `connector` in a process of its own. Raises what `Connector.open` raises."""
+    """A session of `connector` in a separate process. Raises the errors of `Connector.open`."""
 
     def __init__(self, connector: Connector, timeout: float | None = None) -> None:
         self._connector, self._timeout = connector, timeout
@@ -80,7 +81,7 @@ class ReaderProcess(TableReader):
         if process is not None:
             process.cancel()
 
-    def _frames(self, method: str, *arguments: Any) -> Iterator[tuple[bytes, bytes]]:
+    def _frames(self, method: str, *arguments: Any) -> Iterator[tuple[bytes, bytes | bytearray]]:
         """The frames of an answer. A process whose answer is not read to its end is replaced by the next request."""
         if self._process is None:
             self._process = _Process(self._connector, self._timeout)
@@ -93,7 +94,7 @@ class ReaderProcess(TableReader):
                     whole = error.reason not in (
                         "too_large",
                         "lost",
-                    )  # a driver may still be sent what is too large
+                    )  # the driver may still be receiving data
                     raise error
                 yield letter, payload
             whole = True
@@ -116,7 +117,8 @@ class ReaderProcess(TableReader):
         if len(batches) == 1:
             return batches[0]
         columns = [
-            pa.concat_arrays(list(pieces)) for pieces in zip(*(one.columns for one in batches), strict=True)
+            pa.concat_arrays(list(pieces))
+            for pieces in zip(*(batch.columns for batch in batches), strict=True)
         ]
         return pa.RecordBatch.from_arrays(columns, batches[0].schema.names)
 
@@ -139,9 +141,9 @@ class ReaderProcess(TableReader):
         """See `TableReader.keys`."""
         return self._batches("keys", entity, list(columns), where, None if order is None else list(order))
 
-    def known(self, entity: Entity, columns: Sequence[str], wanted: pa.RecordBatch) -> pa.BooleanArray:
-        """See `TableReader.known`."""
-        return self._batch("known", entity, list(columns), wanted).column(0)
+    def contains(self, entity: Entity, columns: Sequence[str], wanted: pa.RecordBatch) -> pa.BooleanArray:
+        """See `TableReader.contains`."""
+        return self._batch("contains", entity, list(columns), wanted).column(0)
 
     def query(self, text: str, values: Mapping[str, Any], limit: int) -> pa.RecordBatch:
         """See `TableReader.query`. All rows together may take `limits.QUERY_ANSWER_BYTES`."""
@@ -158,7 +160,7 @@ class ReaderProcess(TableReader):
 
 
 class _Process:
-    """The process with the session, as seen from the process that asks."""
+    """The process with the session, as the calling process sees it."""
 
     def __init__(self, connector: Connector, timeout: float | None) -> None:
         self._channel, theirs = socket.socketpair()
@@ -168,9 +170,11 @@ class _Process:
         try:
             self._take_turn()
             with theirs:
-                if not _server.ask(f"webapp.connectors.{connector.kind}_session", [theirs.fileno()]):
+                if not _server.ask(
+                    f"{type(connector).__module__.rpartition('.')[0]}.session", [theirs.fileno()]
+                ):
                     raise ConnectorError(
-                        "The process that reads from databases cannot be started.",
+                        "The process that reads from databases could not be started.",
                         reason="busy",
                         transient=True,
                     )
@@ -179,7 +183,7 @@ class _Process:
             self._channel.settimeout(None)
             if sys.platform.startswith("linux"):
                 self._descriptor = os.pidfd_open(self._pid)
-            for letter, payload in self.answer("open", (apart.described(connector), timeout)):
+            for letter, payload in self.answer("open", (driver_process.described(connector), timeout)):
                 if letter == b"E":
                     raise _error(payload)
         except BaseException:
@@ -197,10 +201,10 @@ class _Process:
             )
         self._turn = turns
 
-    def answer(self, method: str, arguments: Sequence[Any]) -> Iterator[tuple[bytes, bytes]]:
+    def answer(self, method: str, arguments: Sequence[Any]) -> Iterator[tuple[bytes, bytes | bytearray]]:
         """Send a request; the frames of its answer."""
         data = pickle.dumps((method, arguments))
-        with suppress(OSError):  # it has ended: reading tells
+        with suppress(OSError):  # the process has ended, which reading detects
             self._channel.sendall(struct.pack(">I", len(data)) + data)
         for letter, payload in self._frames():
             if letter == b"Z":
@@ -209,7 +213,7 @@ class _Process:
             if letter == b"E":
                 return
 
-    def _frames(self) -> Iterator[tuple[bytes, bytes]]:
+    def _frames(self) -> Iterator[tuple[bytes, bytes | bytearray]]:
         while True:
             try:
                 head = _received(self._channel, _HEAD.size)
@@ -220,24 +224,24 @@ class _Process:
             if not letter or payload is None:
                 mb = limits.QUERY_MEMORY_BYTES // limits.MB
                 raise too_large(
-                    f"The query was ended: it was cancelled, or needed more than {mb:,} MB of memory."
+                    f"The query was stopped: it was cancelled, or needed more than {mb:,} MB of memory."
                 )
             yield letter, payload
 
     def cancel(self) -> None:
-        """Have the session break off what it does; a driver that does not is killed with its process."""
+        """Cancel the running operation. If the driver does not react, its process is killed."""
         with suppress(OSError):
             self._channel.shutdown(socket.SHUT_WR)
         self._end(limits.QUERY_STOP_SECONDS)
 
     def close(self) -> None:
-        """End the process. Harmless when it has ended."""
+        """End the process, if it is still running."""
         with suppress(OSError):
             self._channel.shutdown(socket.SHUT_RDWR)
         if self._pid:
             self._end(limits.QUERY_STOP_SECONDS)
         self._channel.close()
-        with self._ending:  # `cancel` of another thread may be waiting for the process
+        with self._ending:  # `cancel` in another thread may be waiting for the process
             descriptor, self._descriptor = self._descriptor, -1
             if descriptor != -1:
                 os.close(descriptor)
@@ -246,7 +250,7 @@ class _Process:
             turn.release()
 
     def _end(self, seconds: float) -> None:
-        """Wait for the end of the process, then kill it."""
+        """Wait for the process to exit, then kill it."""
         with self._ending:
             if self._descriptor != -1:
                 waiter = select.poll()
@@ -263,7 +267,7 @@ class _Process:
             os.kill(self._pid, signal.SIGKILL)
 
 
-def _error(payload: bytes) -> ConnectorError:
+def _error(payload: bytes | bytearray) -> ConnectorError:
     found = orjson.loads(payload)
     trace = found["details"].pop("trace", None)
     if trace is not None:
@@ -272,7 +276,7 @@ def _error(payload: bytes) -> ConnectorError:
 
 
 def _received(channel: socket.socket, size: int) -> bytearray | None:
-    """Exactly so many bytes; None where the other side ends before."""
+    """Receive exactly `size` bytes; None if the other side closes first."""
     data = bytearray(size)
     view, at = memoryview(data), 0
     while at < size:
@@ -283,7 +287,7 @@ def _received(channel: socket.socket, size: int) -> bytearray | None:
     return data
 
 
-def _unpacked(payload: bytes) -> pa.RecordBatch:
+def _unpacked(payload: bytes | bytearray) -> pa.RecordBatch:
     with pa.ipc.open_stream(payload) as stream:
         return stream.read_next_batch()
 
@@ -292,7 +296,7 @@ def _unpacked(payload: bytes) -> pa.RecordBatch:
 
 
 class _Worker:
-    """Answers the requests of one session."""
+    """Handles the requests of one session."""
 
     def __init__(self, channel: socket.socket) -> None:
         self._channel = channel
@@ -302,7 +306,8 @@ class _Worker:
         self._closed = threading.Event()
 
     def listen(self) -> None:
-        """Take requests until the other side wants no more; then end, in the middle of a request too."""
+        """Receive requests until the other side closes the socket, then exit, even while a request is
+        running."""
         with suppress(OSError):
             while (head := _received(self._channel, 4)) and (
                 request := _received(self._channel, struct.unpack(">I", head)[0])
@@ -333,14 +338,14 @@ class _Worker:
         try:
             self._carry_out(method, arguments)
         except MemoryError:
-            pass  # what the frames hold is released before anything else is done
+            pass  # leave this block first, so that the frames release their memory
         except ConnectorError as error:
             failure = error
         except Exception:
             failure = ConnectorError(
-                "The query failed because of an error in Rowsmith.",
+                "The query failed because of an internal error in Rowsmith.",
                 reason="driver_failed",
-                hint="Report it to the operator of this service.",
+                hint="Report it to your administrator.",
                 details={"trace": traceback.format_exc()[-limits.LOG_TRACE_CHARS :]},
             )
         else:
@@ -349,11 +354,11 @@ class _Worker:
         if failure is None:
             mb = limits.QUERY_MEMORY_BYTES // limits.MB
             failure = too_large(f"The query needs more than {mb:,} MB of memory.")
-        self._say(b"E", orjson.dumps(apart.error_to_json(failure)))
+        self._say(b"E", orjson.dumps(failure.to_json()))
 
     def _carry_out(self, method: str, arguments: Sequence[Any]) -> None:
         if method == "open":
-            found = apart.connector_of(arguments[0]).open(arguments[1])
+            found = driver_process.connector_of(arguments[0]).open(arguments[1])
             assert isinstance(found, Session)
             self._session = found
             return
@@ -363,8 +368,8 @@ class _Worker:
             self._say(b"J", orjson.dumps(to_json(result)))
         elif method == "entity":
             self._say(b"J", orjson.dumps(None if result is None else entity_to_json(result)))
-        elif method == "known":
-            self._send([pa.RecordBatch.from_arrays([result], ["known"])])
+        elif method == "contains":
+            self._send([pa.RecordBatch.from_arrays([result], ["contains"])])
         elif method == "query":
             self._send([result], limits.QUERY_ANSWER_BYTES)
         elif method == "sample":
@@ -373,12 +378,12 @@ class _Worker:
             self._send(result)
 
     def _send(self, batches: Iterable[pa.RecordBatch], most: int | None = None) -> None:
-        """Batches in pieces. Raises `ConnectorError` where a value, a row or all of them are larger than the limits."""
+        """Send batches in pieces. Raises `ConnectorError` if a value, a row or the total exceeds its limit."""
         total = 0
         for batch in batches:
             total += batch.nbytes
             if most is not None and total > most:
-                raise too_large(f"The answer is larger than {most // limits.MB:,} MB.")
+                raise too_large(f"The result is larger than {most // limits.MB:,} MB.")
             for piece in bounded(batch):
                 sink = pa.BufferOutputStream()
                 with pa.ipc.new_stream(sink, piece.schema) as stream:
@@ -389,19 +394,20 @@ class _Worker:
         try:
             self._channel.sendall(_HEAD.pack(letter, len(payload)))
             self._channel.sendall(payload)
-        except OSError:  # nobody waits any more
+        except OSError:  # the caller is no longer waiting
             self._busy = False
             raise SystemExit from None
 
 
 def bounded(batch: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
-    """A batch in pieces of at most `limits.QUERY_ROW_BYTES`. Raises `ConnectorError` for a larger row or value."""
+    """Split a batch into pieces of at most `limits.QUERY_ROW_BYTES`. Raises `ConnectorError` if a row or
+    value is larger."""
     for column in batch.columns:
         if pa.types.is_string(column.type) or pa.types.is_binary(column.type):
             longest = pc.max(pc.binary_length(column)).as_py() or 0
             if longest > limits.QUERY_VALUE_BYTES:
                 raise too_large(
-                    f"A value of the answer is larger than {limits.QUERY_VALUE_BYTES // limits.MB:,} MB."
+                    f"A value in the result is larger than {limits.QUERY_VALUE_BYTES // limits.MB:,} MB."
                 )
     yield from _halved(batch)
 
@@ -410,7 +416,7 @@ def _halved(batch: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
     if batch.nbytes <= limits.QUERY_ROW_BYTES:
         yield batch
     elif batch.num_rows == 1:
-        raise too_large(f"A row of the answer is larger than {limits.QUERY_ROW_BYTES // limits.MB:,} MB.")
+        raise too_large(f"A row in the result is larger than {limits.QUERY_ROW_BYTES // limits.MB:,} MB.")
     else:
         half = batch.num_rows // 2
         yield from _halved(batch.slice(0, half))
@@ -418,10 +424,10 @@ def _halved(batch: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
 
 
 def work(descriptor: int) -> NoReturn:
-    """Answer the requests of one session that come through a socket. Never returns."""
+    """Handle the requests of one session that arrive on a socket. Never returns."""
     die_with_parent()
     signal.signal(signal.SIGCHLD, signal.SIG_DFL)
-    apart.limit_memory()
+    driver_process.limit_memory()
     worker = _Worker(socket.socket(fileno=descriptor))
     threading.Thread(target=worker.listen, daemon=True).start()
     with suppress(BaseException):
@@ -431,5 +437,5 @@ def work(descriptor: int) -> NoReturn:
 
 
 if __name__ == "__main__":
-    # As the module that is imported, so that both know the same classes.
+    # Import the module by name, so that classes have the same identity everywhere.
     serve(socket.socket(fileno=0), importlib.import_module("webapp.connectors.reader_process").work)

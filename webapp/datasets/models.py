@@ -6,7 +6,7 @@ from sqlalchemy import Integer, UniqueConstraint
 from sqlalchemy.orm import Mapped, mapped_column
 
 from webapp.model_base import identity, reference
-from webapp.objects.models import Version, Versioned
+from webapp.versioning.models import Version, Versioned
 
 
 class Dataset(Versioned):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any, ClassVar, Final
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Final
 
 from pydantic import Field, model_validator
 
@@ -17,6 +17,7 @@ from webapp.row_templates.schemas import (
     Name,
     RowsInput,
     Seed,
+    SqlSection,
     section,
 )
 from webapp.timestamps import Now
@@ -25,19 +26,29 @@ READ_ONLY: Final = frozenset({"version"})
 """Keys of a table that a client sends back, and that are then ignored."""
 
 # The tables have names of their own, so none is given here.
-SqlScriptSection = section("SqlScriptOptions", FORMATS["sql"], "arrays", "table")
+if TYPE_CHECKING:  # which options it has is known when the program runs
+    SqlScriptSection = SqlSection
+else:
+    SqlScriptSection = section("SqlScriptOptions", FORMATS["sql"], "arrays", "table")
 
 
 class DatasetTable(RowsInput):
-    """One table of a dataset: a template, and how many rows of it."""
+    """One table of a dataset: a template and its number of rows."""
 
     read_only: ClassVar[frozenset[str]] = READ_ONLY
 
     template_id: str = Field(min_length=1, max_length=limits.MAX_NAME_CHARS)
     count: Annotated[int, Field(ge=limits.MIN_ROWS, le=limits.ENTERPRISE_MAX.rows_per_generation)] | None = (
-        Field(None, description="Null: as many as its parents bear, else the template's quantity.")
+        Field(
+            None,
+            description=(
+                "Null: the number of rows that results from its parents, otherwise the template's quantity."
+            ),
+        )
     )
-    name: Name | None = Field(None, description="Names the file, sheet or table; null: the template's name.")
+    name: Name | None = Field(
+        None, description=("Name of the file, sheet or table; null: the template's name.")
+    )
 
     @model_validator(mode="before")
     @classmethod
@@ -53,7 +64,7 @@ Tables = Annotated[list[DatasetTable], Field(min_length=1, max_length=limits.MAX
 class DatasetPreviewInput(RowsInput):
     """Three rows of each table."""
 
-    seed: Seed | None = Field(None, description="Stands in for the dataset's own.")
+    seed: Seed | None = Field(None, description="Replaces the locale of the dataset.")
     now: Now | None = Field(None, description=NOW_OF_DATASET)
 
 
@@ -61,10 +72,13 @@ class DatasetExportInput(DatasetPreviewInput):
     """All tables of a dataset in one file: XLSX one workbook, SQL one script, every other format a ZIP archive."""
 
     format: FormatName = Field(
-        "json", description="XLSX: a sheet each. SQL: one script. Else: a file each, zipped."
+        "json",
+        description=(
+            "XLSX: one sheet per table. SQL: one script. Otherwise: one file per table in a ZIP archive."
+        ),
     )
-    csv: CsvSection | None = Field(None, description="How CSV is written.")  # type: ignore[valid-type]
-    sql: SqlScriptSection | None = Field(None, description="How SQL is written.")  # type: ignore[valid-type]
+    csv: CsvSection | None = Field(None, description="Format of CSV files.")
+    sql: SqlScriptSection | None = Field(None, description="Format of SQL files.")
     arrays: Arrays | None = Field(
         None, description="Arrays in CSV and XLSX: JSON text in one cell, or numbered columns."
     )

@@ -13,7 +13,7 @@ ADVICE: Final = MappingProxyType(
     {
         # code: (when it comes, what to do)
         "invalid_request": (
-            "The body is no JSON, a header has a form of its own, or a part of the address cannot be read.",
+            "The body is not JSON, or a header or a part of the URL is malformed.",
             "Correct the request. `details` says what was read, and where it broke.",
         ),
         "unsupported_version": (
@@ -37,12 +37,12 @@ ADVICE: Final = MappingProxyType(
             "Take the mark off the connection, or send to another one.",
         ),
         "target_not_allowed": (
-            "A target's address lies in a network that this service does not go to.",
-            "Use an address of the public internet, or have whoever runs the service name the network in"
+            "The address of a target is in a blocked network.",
+            "Use an address of the public internet, or ask your administrator to add the network to"
             " `TARGET_NETWORKS`.",
         ),
         "not_found": (
-            "There is no such object, it was deleted, or it belongs to another workspace.",
+            "The object does not exist, was deleted, or it belongs to another workspace.",
             "Check the id. What was deleted can be restored from the trash for some days.",
         ),
         "method_not_allowed": (
@@ -70,16 +70,16 @@ ADVICE: Final = MappingProxyType(
             "Wait as `Retry-After` says and send the same call again: it gets the first one's answer.",
         ),
         "version_conflict": (
-            "`If-Match` names a state that the object no longer has: somebody else has changed it.",
-            "Read it again, make the change anew, and send the new ETag.",
+            "`If-Match` has an outdated ETag: the object was changed in the meantime.",
+            "Read the object again, repeat the change, and send the new ETag.",
         ),
         "payload_too_large": (
             "The body is larger than this address takes; `details.max_bytes` is the limit.",
-            "Send less at once, or upload a file where there is an address for it.",
+            "Send a smaller body, or upload a file if there is a route for it.",
         ),
         "uri_too_long": (
             "The address with its query is longer than `details.max_bytes`.",
-            "Send the long part in the body, or ask for less at once.",
+            "Send the long part in the body, or request less.",
         ),
         "unsupported_media_type": (
             "The body is of a type that this address does not read.",
@@ -92,10 +92,10 @@ ADVICE: Final = MappingProxyType(
         "validation_error": (
             "The request can be read and has faults. `details.fields` lists all of them, each with its path, code,"
             " message and often a hint.",
-            "Correct what the paths name, all at once.",
+            "Correct all values that the paths name.",
         ),
         "row_limit_exceeded": (
-            "More rows were asked for than one call may have; `details.limit` is how many.",
+            "The request exceeds the number of rows per call; `details.limit` is the maximum.",
             "Ask in pieces with `offset`: the same seed gives the same rows.",
         ),
         "leak_found": (
@@ -109,7 +109,7 @@ ADVICE: Final = MappingProxyType(
         ),
         "driver_missing": (
             "The database driver for this kind of connection is not installed.",
-            "Have whoever runs the service install the extra that `details` names.",
+            "Ask your administrator to install the extra in `details`.",
         ),
         "provider_missing": (
             "A field or a call wants a model, and the project has no connection of type `ai`.",
@@ -120,9 +120,9 @@ ADVICE: Final = MappingProxyType(
             "Wait as `Retry-After` says. The headers `X-RateLimit-*` tell how much is left.",
         ),
         "quota_exceeded": (
-            "The rows of the hour, the places for waiting runs, or the room for files are used up. `details` has the"
-            " limit and what is used.",
-            "Wait as `Retry-After` says, ask for fewer rows, or delete files.",
+            "The rows of the hour, the places for waiting runs, the space for files, or the space for stored JSON"
+            " (versions, variables, requests) are used up. `details` has the limit and what is used.",
+            "Wait as `Retry-After` says, request fewer rows, or delete files or objects that are no longer needed.",
         ),
         "headers_too_large": (
             "The headers are too many or too long.",
@@ -130,7 +130,7 @@ ADVICE: Final = MappingProxyType(
         ),
         "internal_error": (
             "A fault of the service. It has written down what happened under the answer's `X-Request-Id`.",
-            "Try again once. Tell whoever runs the service the request's id.",
+            "Try again once. Then send the request id to your administrator.",
         ),
         "not_implemented": (
             "The request uses a part of HTTP that is not understood here, such as a transfer coding.",
@@ -141,7 +141,7 @@ ADVICE: Final = MappingProxyType(
             "Correct what they say. Verify the connection to see which stage fails.",
         ),
         "token_request_failed": (
-            "The token endpoint of a connection with OAuth 2.0 gave no token.",
+            "The token endpoint of a connection with OAuth 2.0 did not issue a token.",
             "Check the endpoint's address, the client's id and its secret.",
         ),
         "csrf_failed": (

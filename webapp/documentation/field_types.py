@@ -1,8 +1,9 @@
-"""The reference of field types: the catalogue by family, each type with its options and rows made just now."""
+"""The reference of field types: the catalogue by family, each type with its options and generated sample rows."""
 
 from __future__ import annotations
 
 import json
+from datetime import datetime
 from functools import lru_cache
 from types import MappingProxyType
 from typing import Any, Final
@@ -10,8 +11,8 @@ from typing import Any, Final
 import orjson
 
 from webapp.documentation.markdown import code, table, text
-from webapp.engine.fields import find
 from webapp.engine.spec import field_schema
+from webapp.engine.types.registry import find
 from webapp.generation.services import generate
 from webapp.row_templates.schemas import DraftInput
 from webapp.row_templates.services import catalogue
@@ -50,7 +51,7 @@ OPTIONS: Final[MappingProxyType[str, dict[str, Any]]] = MappingProxyType(
         "date_relative": {"field": "ordered", "min": "1w", "max": "3w"},
     }
 )
-"""Options of types that have none by default; made-up, as a person would write them."""
+"""Sample options for types with required options."""
 
 BESIDE: Final[MappingProxyType[str, tuple[dict[str, Any], ...]]] = MappingProxyType(
     {
@@ -64,13 +65,13 @@ BESIDE: Final[MappingProxyType[str, tuple[dict[str, Any], ...]]] = MappingProxyT
         "date_relative": (_MOMENT,),
     }
 )
-"""Fields of the same row that a type reads, shown beside it."""
+"""Other fields of the sample row that a type reads, shown next to it."""
 
 ELSEWHERE: Final = MappingProxyType(
     {
         "reference": "another template",
-        "position_in_parent": "a reference with a cardinality beside it",
-        "aggregate": "a template whose rows refer to this one",
+        "position_in_parent": "a reference with cardinality in the same template",
+        "aggregate": "a child template",
         "template": "another template",
         "dataset_column": "a workspace file",
         "foreign_key": "a connection to a database",
@@ -79,52 +80,53 @@ ELSEWHERE: Final = MappingProxyType(
         "ai": "a connection to a model",
     }
 )
-"""Types whose values come from elsewhere, and from where; their example stands in the catalogue."""
+"""Types whose values come from another object, and which one. Their example is in the catalogue."""
 
 
 SEED: Final = "docs"
 NOW: Final = "2026-01-01T00:00:00Z"
 COMMON: Final = MappingProxyType(
     {
-        "id": "The field's own id, which the service gives and which seeds its column. Send it back and the column"
-        " keeps its values, whatever else changes.",
-        "name": "The column's name. No two fields of one level share it.",
-        "type": "A type of this reference, by its name or an alias.",
-        "options": "What the type takes.",
-        "sensitive": "Marks personal data: real values of it are [masked](/docs/guide/masking) before they leave, and a"
-        " model is not sent them unless its field allows it.",
-        "masking": "How real values become others: [strategies](/docs/guide/masking). Without it a sensitive field's"
-        " values are replaced by others of the same kind.",
-        "percent_blank": "How many rows in a hundred have no value here.",
-        "unique": "No two rows alike. A word in place of `true`: no two rows alike in all fields with that word.",
-        "hidden": "Made, and read by other fields, but not given out.",
-        "locale": "Language and country of this column, such as `de_DE`, where the type knows any.",
-        "group": "Fields of one group share one person, place, company, card or product a row. Without a word of yours"
-        " the service puts together what fits.",
-        "formula": "Replaces the value by what a [formula](/docs/reference/formulas) says; `this` is the one that the"
-        " type made.",
-        "prefix": "Put before the value.",
-        "suffix": "Put behind the value.",
-        "text_case": "The letters' case.",
-        "description": "For people.",
-        "column": "The column of the template's [source](/docs/guide/real-data) that the values are taken from, where"
-        " it is not called like the field.",
-        "invalid": "[Bad values on purpose](/docs/guide/bad-data): which share of the cells, and of which kinds.",
+        "id": "The field's ID, which Rowsmith assigns and which seeds the column. Send it back to keep the column's"
+        " values when other keys change.",
+        "name": "The column's name. Must be unique within its level.",
+        "type": "Name or alias of a type in this reference.",
+        "options": "Options of the type.",
+        "sensitive": "Marks personal data: real values are [masked](/docs/guide/masking) before they are output, and"
+        " are not sent to an AI model unless its field allows it.",
+        "masking": "How source values are masked: [strategies](/docs/guide/masking). Without it, the values of a"
+        " sensitive field are replaced by other values of the same kind.",
+        "percent_blank": "Percentage of rows without a value.",
+        "unique": "All values are different. With a label instead of `true`: fields with the same label are unique in"
+        " combination.",
+        "hidden": "Usable in formulas and by other fields, but not part of the output.",
+        "locale": "Language and country of this column, such as `de_DE`, for types that support it.",
+        "group": "Fields in the same group describe the same person, place, company, card or product. If you leave it"
+        " out, Rowsmith groups fields that belong together.",
+        "formula": "Replaces the value with the result of a [formula](/docs/reference/formulas); `this` is the"
+        " generated value.",
+        "prefix": "Text before the value.",
+        "suffix": "Text after the value.",
+        "text_case": "Upper or lower case of the letters.",
+        "description": "Notes for your team.",
+        "column": "Column of the template's [source](/docs/guide/real-data) with the values. Default: the column with"
+        " the field's name.",
+        "invalid": "[Invalid data](/docs/guide/bad-data): the share of invalid cells and their kinds.",
     }
 )
-"""What the keys of every field mean, in Markdown; `engine.spec.CommonKeys` has the keys themselves."""
+"""Descriptions of the common field keys, in Markdown. `engine.spec.CommonKeys` defines the keys."""
 _GROUPS: Final = MappingProxyType(
     {
-        "parent": "row of another template",
-        "existing": "row of a table",
-        "answer": "answer of a query",
+        "parent": "parent row",
+        "existing": "table row",
+        "answer": "query result",
     }
 )
 
 
 @lru_cache(maxsize=1)
 def families() -> list[dict[str, Any]]:
-    """The catalogue by family, in the registry's order. Shared: do not change it."""
+    """Return the catalogue by family, in the registry's order. The result is cached: do not modify it."""
     found: dict[str, dict[str, Any]] = {}
     for one in catalogue.entries():
         name = one["category"]
@@ -134,8 +136,8 @@ def families() -> list[dict[str, Any]]:
 
 
 def _beside(one: dict[str, Any]) -> str:
-    """Words that find a type beside those that the picker shows of it: its other names, without a word that is a part
-    of another one, since who types it finds the type by that."""
+    """Return the search words of a type in addition to the texts that the picker shows: the words of its aliases,
+    without words that are contained in other ones."""
     kept = f"{one['name']} {one['label']} {one['description']} {one['category']}".lower()
     found = []
     words = {word for alias in one["aliases"] for word in alias.lower().split()}
@@ -147,20 +149,21 @@ def _beside(one: dict[str, Any]) -> str:
 
 
 def index(q: str = "") -> str:
-    """The list of all types, by family; with `q` those that fit it, best first. Markdown."""
+    """Return the list of all types by family as Markdown, or with `q` the matching types, best match first."""
     types = catalogue.search(q)
     if q.strip():
         listed = (
             _listed(types)
             if types
-            else "No type fits. `custom` takes values of your own, `regexp` any pattern.\n"
+            else "No matching type. Use `custom` for a list of values or `regexp` for a pattern.\n"
         )
-        return f"# Field types\n\n{len(types):,} of {len(catalogue.entries()):,} types fit, best first.\n\n{listed}"
+        count = f"{len(types):,} of {len(catalogue.entries()):,} types match, best match first."
+        return f"# Field types\n\n{count}\n\n{listed}"
     parts = [
-        f"# Field types\n\nThere are {len(types):,} types. Names are matched on letters and digits only: `E-Mail`,"
-        " `email` and `e_mail` are the same type. Programs read the same catalogue from `GET /field-types`.\n\n"
-        "[Every field](/docs/field-types/every-field) also takes keys that belong to no type. The same pages lie beside"
-        " the source, in `docs/reference/types`.\n\n",
+        f"# Field types\n\nThere are {len(types):,} types. Names are compared by letters and digits only: `E-Mail`,"
+        " `email` and `e_mail` are the same type. `GET /field-types` returns the same catalogue.\n\n"
+        "[Every field](/docs/field-types/every-field) also has keys that do not depend on its type. The same"
+        " pages are in the source repository, in `docs/reference/types`.\n\n",
         *(
             f"## [{one['label']}](/docs/field-types/{one['name']})\n\n{_listed(one['types'])}\n"
             for one in families()
@@ -170,10 +173,10 @@ def index(q: str = "") -> str:
 
 
 def every_field() -> str:
-    """The keys that every field has. Markdown."""
+    """Return the page of the common field keys as Markdown."""
     return (
-        "# Every field\n\nBeside the options of its type every field takes these keys. All but `name` and `type` may be"
-        " left out.\n\n" + table(("Key", "Value", "Default", "Meaning"), _common_rows())
+        "# Every field\n\nIn addition to the options of its type, every field has these keys. Only `name` and"
+        " `type` are required.\n\n" + table(("Key", "Value", "Default", "Meaning"), _common_rows())
     )
 
 
@@ -199,11 +202,11 @@ def _common_rows() -> list[tuple[str, str, str, str]]:
 
 
 def family(one: dict[str, Any]) -> str:
-    """The page of one family as Markdown: a section for each of its types, the type's name as anchor."""
+    """Return the page of a family as Markdown: one section per type, with the type's name as anchor."""
     parts = [
-        f"# {one['label']}\n\nEvery field also takes the keys that"
-        f" [all fields take](/docs/field-types/every-field). Rows are made by this service with the seed"
-        f" `{SEED}`, at `{NOW}`.\n"
+        f"# {one['label']}\n\nEvery field also has the"
+        f" [common keys](/docs/field-types/every-field). The sample rows use the seed `{SEED}` and the time"
+        f" `{NOW}`.\n"
     ]
     return "".join([*parts, *(_type(entry) for entry in one["types"])])
 
@@ -211,7 +214,9 @@ def family(one: dict[str, Any]) -> str:
 def _type(entry: dict[str, Any]) -> str:
     name = entry["name"]
     parts = [f"\n## {text(entry['label'])} {code(name)}\n\n{text(entry['description'])}{_facts(entry)}\n\n"]
-    options = schema_text.options(find(name).Options)  # type: ignore[union-attr]
+    kind = find(name)
+    assert kind is not None  # from the catalogue
+    options = schema_text.options(kind.Options)
     if options:
         rows = [
             (
@@ -228,27 +233,27 @@ def _type(entry: dict[str, Any]) -> str:
 
 
 def _facts(entry: dict[str, Any]) -> str:
-    """What is known of a type beside its description, in sentences."""
+    """Return further facts about a type as sentences: aliases, capacity, locale, group."""
     kind = find(entry["name"])
     assert kind is not None  # it is an entry of the catalogue
     said = []
     if entry["aliases"]:
-        said.append(f"Also called {', '.join(text(alias) for alias in entry['aliases'])}.")
+        said.append(f"Aliases: {', '.join(text(alias) for alias in entry['aliases'])}.")
     if entry["capacity"]:
         said.append(f"{entry['capacity']:,} distinct values with default options.")
     if kind.localised:
-        said.append("Follows `locale`.")
+        said.append("Depends on `locale`.")
     if kind.group_kind and not kind.solitary:
-        said.append(f"Agrees with fields of the same {_GROUPS.get(kind.group_kind, kind.group_kind)}.")
+        said.append(f"Consistent with fields of the same {_GROUPS.get(kind.group_kind, kind.group_kind)}.")
     return "\n\n" + " ".join(said) if said else ""
 
 
 def _live(entry: dict[str, Any]) -> str:
-    """Rows of a type with default options, or with those of `examples` where it has none."""
+    """Return sample rows of a type with default options, or with `OPTIONS` if some are required."""
     name = entry["name"]
     if name in ELSEWHERE:
         shown = code(row_tables.cell(entry["example"])["text"])
-        return f"Takes its values from {ELSEWHERE[name]}, for example {shown}.\n"
+        return f"The values come from {ELSEWHERE[name]}, for example {shown}.\n"
     options = OPTIONS.get(name)
     beside = BESIDE.get(name, ())
     columns = [*(one["name"] for one in beside), "value"]
@@ -262,8 +267,8 @@ def _live(entry: dict[str, Any]) -> str:
 
 @lru_cache(maxsize=1024)
 def rows_of(name: str) -> list[dict[str, Any]]:
-    """The first rows that a type makes, in `value`, with what it reads. Shared: do not change them."""
+    """Return the first rows of a type in `value`, with the fields it reads. The result is cached: do not modify it."""
     field = {"name": "value", "type": name, "options": OPTIONS.get(name, {})}
-    ask = DraftInput(fields=[*BESIDE.get(name, ()), field], seed=SEED, now=NOW)
+    ask = DraftInput(fields=[*BESIDE.get(name, ()), field], seed=SEED, now=datetime.fromisoformat(NOW))
     found: list[dict[str, Any]] = orjson.loads(generate.preview_draft(None, ask).rows)
     return found

@@ -1,4 +1,4 @@
-"""The page of limits: the plans, and the numbers of webapp/limits.py that somebody can run into."""
+"""The page of limits: the plans, and the limits of webapp/limits.py that users can reach."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ TOLD: Final = {
         ("Characters of a search text (`q`)", "MAX_QUERY_TEXT"),
         ("An `Idempotency-Key`", "IDEMPOTENCY_KEY_CHARS"),
         ("How long a key's first answer is kept", "IDEMPOTENCY_HOURS"),
-        ("Requests a minute of one address without a credential", "ADDRESS_REQUESTS_PER_MINUTE"),
+        ("Requests per minute of one address without a credential", "ADDRESS_REQUESTS_PER_MINUTE"),
         ("Faults listed in one answer", "MAX_FAULTS"),
     ),
     "Templates and rows": (
@@ -79,7 +79,7 @@ TOLD: Final = {
         ("Time for reading a document, by the clock", "DOCUMENT_SECONDS"),
         ("How deep JSON and YAML documents may nest", "DOCUMENT_LEVELS"),
         ("Values of a YAML document, its aliases expanded", "DOCUMENT_YAML_VALUES"),
-        ("What a document may come to", "DOCUMENT_RESULT_BYTES"),
+        ("Size of a document", "DOCUMENT_RESULT_BYTES"),
         ("Documents that one process reads at the same time", "DOCUMENTS_AT_ONCE"),
         ("An OpenAPI document", "DOCUMENT_BYTES"),
         ("A `$metadata` document", "ODATA_DOCUMENT_BYTES"),
@@ -103,7 +103,7 @@ TOLD: Final = {
         ("Rows of one transaction at a database", "PUSH_CHUNK_ROWS"),
         ("Rows in doubt after a crash over HTTP", "HTTP_CHUNK_ROWS"),
         ("Rows of one request in batch mode", "HTTP_BATCH_ROWS"),
-        ("Requests at once of one push", "HTTP_MOST_PARALLEL"),
+        ("Parallel requests of one push", "HTTP_MOST_PARALLEL"),
         ("A request template's body", "HTTP_TEMPLATE_BYTES"),
         ("How long connecting to a database may take", "TARGET_CONNECT_SECONDS"),
         ("How long a query for a field may take", "TARGET_QUERY_SECONDS"),
@@ -178,9 +178,9 @@ def page() -> str:
         )
         for name, one in limits.PLANS.items()
     ]
-    heads = ("Plan", "Requests a minute", "Rows an hour", "Rows of one call", "Runs at once", "Runs waiting")
+    heads = ("Plan", "Requests per minute", "Rows per hour", "Rows per call", "Parallel runs", "Runs waiting")
     parts = [
-        "# Limits\n\nWhat a workspace may use goes by its plan. A limit that is met is told by a "
+        "# Limits\n\nThe limits of a workspace depend on its plan. A request over a limit gets a "
         "[code](/docs/errors) with the number in `details`, and `Retry-After` where waiting helps.\n\n## Plans\n\n",
         table(heads, plans),
         "\nRequests are counted over any 60 seconds, rows over any hour. The numbers of Enterprise hold until a "

@@ -17,7 +17,7 @@ def table(heads: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
 
 
 def text(plain: str) -> str:
-    """A sentence as Markdown that reads as it stands; what is between backticks is code."""
+    """Escape a sentence for Markdown, except for code in backticks."""
     parts = _CODE.split(" ".join(plain.split()))
     return "".join(
         _cell(part) if part.startswith("`") and len(part) > 1 else _MARKS.sub(r"\\\1", part) for part in parts
@@ -25,7 +25,7 @@ def text(plain: str) -> str:
 
 
 def code(plain: str) -> str:
-    """A text as code within a line or a cell; "" for nothing, and for line ends alone."""
+    """A text as code within a line or a cell; "" for nothing, and for only line ends."""
     one_line = " ".join(plain.splitlines()) if "\n" in plain or "\r" in plain else plain
     if not one_line:
         return ""

@@ -9,9 +9,8 @@ from functools import cached_property, lru_cache, partial
 from pathlib import Path
 from typing import Final
 
-from webapp import ROOT
 from webapp.documentation import error_codes, field_types, limits, registry, rendering
-from webapp.documentation.markdown import text
+from webapp.paths import ROOT
 
 DECISIONS: Final = "docs/adr"
 PICTURES: Final = "docs/img"
@@ -19,7 +18,7 @@ PICTURES: Final = "docs/img"
 
 @dataclass(frozen=True)
 class Page:
-    """A page. `crumbs` are the pages it lies below: `(address, title)`."""
+    """A page. `crumbs`: the pages above it, as `(path, title)`."""
 
     address: str
     title: str
@@ -44,7 +43,7 @@ class Page:
         return rendering.draw(self.markdown, self.resolve, anchors_are_code=self.anchors_are_code)
 
     def resolve(self, link: str) -> str:
-        """Where a link of the page's file leads in the application; as it stands where it leads elsewhere."""
+        """Return the path in the application for a link of the page's file; other links are unchanged."""
         path, mark, anchor = link.partition("#")
         if not path or not self.file or "://" in path or path.startswith(("/", "mailto:")):
             return link
@@ -119,19 +118,9 @@ def _decision_files() -> list[Path]:
     return sorted((ROOT / DECISIONS).glob("[0-9]*.md"))
 
 
-def _decisions() -> str:
-    """The list of decisions."""
-    rows = []
-    for path in _decision_files():
-        name = f"{DECISIONS}/{path.name}"
-        rows.append(f"- [{text(_heading(name))}](/docs/adr/{path.stem})\n")
-    return _reader(f"{DECISIONS}/README.md")() + "\n" + "".join(rows)
-
-
 _WRITTEN: Final[dict[str, Callable[[], str]]] = {
     "errors": error_codes.page,
     "limits": limits.page,
     "field-types": field_types.index,
-    "adr": _decisions,
 }
 _ANCHORS_ARE_CODE: Final = frozenset({"errors"})

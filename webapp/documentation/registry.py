@@ -32,7 +32,7 @@ class Entry:
 
 @dataclass(frozen=True, slots=True)
 class Group:
-    """Pages that stand together in the list."""
+    """A group of pages in the list."""
 
     title: str
     entries: tuple[Entry, ...]
@@ -48,58 +48,68 @@ def _reference(name: str, title: str, about: str) -> Entry:
 
 GROUPS: Final = (
     Group(
-        "Making rows",
+        "Generate data",
         (
-            _guide("start", "Ten-minute start", "From an empty folder to a file, an API call and a push."),
-            _guide(
-                "relations", "Relations", "References, children by cardinality, totals, rows inside rows."
-            ),
-            _guide("import", "Files and schemas", "Templates from CSV, SQL, JSON Schema and others."),
-            _guide("determinism", "Determinism", "What stays equal, and why: seeds, versions, anchors."),
+            _guide("start", "Get started", "From an empty folder to a file, an API call and a push."),
+            _guide("relations", "Relations", "References, children by cardinality, totals, nested rows."),
+            _guide("import", "Import", "Templates from CSV, SQL, JSON Schema and other formats."),
+            _guide("determinism", "Determinism", "Reproduce the same data: seeds, versions, anchors."),
+            _guide("fill", "Fill a database", "Rows for all tables of a database in one action."),
             _guide("datasets", "Datasets", "Tables generated together: counts, versions, files."),
-            _guide("bad-data", "Bad data on purpose", "Wrong values of ten kinds, and the answer key."),
-            _guide("outside", "Values from outside", "Existing keys, answers of queries and of APIs."),
-            _guide("real-data", "Real data", "Rows out of files and databases, masked, checked, in subsets."),
-            _guide("masking", "Masking", "Personal columns found, real values made safe, keys rotated."),
-            _guide("ai", "AI", "Values that a model writes, templates from a description."),
+            _guide("bad-data", "Invalid data", "Ten kinds of errors for negative tests, with an answer key."),
+            _guide("outside", "External values", "Values from files, existing keys, queries and APIs."),
+            _guide("real-data", "Real data", "Rows from files and databases: masking, leak check, subsets."),
+            _guide("masking", "Masking", "Find personal columns, mask real values, rotate keys."),
+            _guide("ai", "AI", "Values and templates written by a model."),
         ),
     ),
     Group(
-        "Sending rows",
+        "Push data",
         (
-            _guide("sending", "Into tables", "Mapping, dry run, repair and retry, undo."),
-            _guide("http", "Over HTTP", "REST, OData and OpenAPI: one row, one request."),
-            _guide("pushes", "The ledger", "What holds after a kill, a lost connection or a restart."),
-            _guide("notices", "When work ends", "Webhooks, mail and notifications of the browser."),
+            _guide("sending", "Push to a database", "Mapping, dry run, retry and undo."),
+            _guide("http", "Push over HTTP", "REST, OData and OpenAPI: one request per row."),
+            _guide(
+                "pushes", "Push results", "Row states, and what happens after a crash or a lost connection."
+            ),
+            _guide("notices", "Notifications", "Webhooks, email and browser notifications."),
         ),
     ),
     Group(
-        "Programs",
+        "Scenarios and clients",
         (
-            _guide("scenarios", "Scenarios", "Python programs that the service keeps and runs."),
-            _guide("runs", "Runs", "Triggers, live logs, outputs, limits."),
-            _guide("files", "Workspace files", "What programs read and leave behind."),
-            _guide("python", "Python", "The package rowsmith, in scenarios and outside."),
+            _guide("scenarios", "Scenarios", "Python programs that Rowsmith stores and runs."),
+            _guide("runs", "Runs", "Start runs, follow their logs, outputs and limits."),
+            _guide("files", "Workspace files", "Input and output files of scenarios."),
+            _guide("python", "Python", "The package rowsmith, in scenarios and other programs."),
             _guide("cli", "Command line", "The command rowsmith: rows, pushes, templates in git."),
             _guide("typescript", "TypeScript", "The package for Node, browsers, Deno and Bun."),
-            _guide("mcp", "Agents (MCP)", "What an agent can do, and what it cannot."),
-            _guide("coming-from-datamaker", "Coming from DataMaker", "What to change, which answers differ."),
+            _guide("mcp", "AI agents (MCP)", "Tools, options and restrictions of the MCP server."),
+            _guide(
+                "coming-from-datamaker",
+                "Migrate from DataMaker",
+                "What to change, and which responses differ.",
+            ),
         ),
     ),
     Group(
-        "Working together",
+        "People and access",
         (
-            _guide("people", "People and projects", "Roles, teams, projects, keys, the trash."),
-            _guide("signing-in", "Signing in", "Passwords, OpenID Connect, a second factor, sessions."),
+            _guide("people", "People and projects", "Roles, teams, projects, API keys, the trash."),
+            _guide("signing-in", "Sign-in", "Passwords, OpenID Connect, two-factor sign-in, sessions."),
         ),
     ),
     Group(
         "API",
         (
             Entry("api", "API reference", "Every operation with curl, Python and TypeScript.", plain=True),
-            Entry("postman.json", "Postman collection", "The same operations, to import.", plain=True),
-            Entry("errors", "Error codes", "Every code: its status, when it comes, what to do."),
-            Entry("limits", "Limits", "What a plan allows, and what one request may hold."),
+            Entry(
+                "postman.json",
+                "Postman collection",
+                "The operations of the API as a collection to import.",
+                plain=True,
+            ),
+            Entry("errors", "Error codes", "Every code with its status, its cause and a solution."),
+            Entry("limits", "Limits", "Limits of plans and of single requests."),
         ),
     ),
     Group(
@@ -108,62 +118,75 @@ GROUPS: Final = (
             Entry(
                 "field-types",
                 "Field types",
-                "Every type with its options and rows made just now.",
+                "Every type with its options and sample rows.",
                 opens=True,
             ),
-            _reference("formulas", "Formulas", "The language of derived fields, every function."),
-            _reference("exports", "Exports", "Files made by workers, whole or in parts."),
+            _reference("glossary", "Glossary", "The terms that Rowsmith uses."),
+            _reference("formulas", "Formulas", "The formula language and all its functions."),
+            _reference("exports", "Exports", "Requests, parts, retry, manifest and quota."),
             _reference("connections", "Connections", "Kinds, settings, verification, networks."),
-            _reference("http-targets", "HTTP targets", "Authentication, tokens, time limits, retries."),
-            _reference("scenarios", "Scenarios", "The objects and calls of scenarios."),
-            _reference("runs", "Runs", "The objects and calls of runs."),
+            _reference("http-targets", "HTTP targets", "Authentication, tokens, timeouts, retries."),
+            _reference("scenarios", "Scenarios", "Objects, requests and error codes of scenarios."),
+            _reference("runs", "Runs", "Objects, requests, error codes and variables of runs."),
             _reference(
                 "deviations", "Deviations", "Where Rowsmith deviates from its specification, and why."
             ),
             _reference("secrets", "Secrets", "Named secrets, and the hosts they may be sent to."),
-            _reference("sandbox", "Sandbox", "What a program can reach, and what not."),
-            _reference("python", "Python package", "Clients, templates, what comes back, errors."),
+            _reference("sandbox", "Sandbox", "What a scenario program can access, and its limits."),
+            _reference("python", "Python package", "Clients, templates, return values, errors."),
             _reference("python-api", "Python: Api", "Templates, rows, pushes, scenarios and more."),
-            _reference("python-workspace", "Python: workspace", "People, keys, secrets, webhooks."),
-            _reference("python-fields", "Python: fields", "A class for each type."),
-            _reference("rowsmith-command", "The command rowsmith", "Every command, option and exit code."),
+            _reference("python-workspace", "Python: workspace", "Members, keys, secrets, webhooks."),
+            _reference("python-fields", "Python: fields", "One class per field type."),
+            _reference("rowsmith-command", "The rowsmith command", "Every command, option and exit status."),
         ),
     ),
     Group(
-        "Running the service",
+        "Run the service",
         (
-            _reference("cli", "The command ./rowsmith", "Starting, testing, locking, keys."),
-            _reference("settings", "Settings", "Every environment variable."),
+            _reference("cli", "The ./rowsmith command", "Starting, managing and testing a service."),
+            _reference("settings", "Settings", "All environment variables."),
             _guide(
-                "audit", "Audit trail and usage", "Who did what, whether the trail is whole, what was used."
+                "audit", "Audit log and usage", "Who did what, whether the log is complete, what was used."
             ),
-            _guide("backup", "Backup and upgrade", "Backup, restore, doctor, upgrade, and the way back."),
+            _guide("backup", "Backup and upgrade", "Backup, restore, doctor and upgrade."),
             _guide(
-                "operation", "Operation", "Health, status page, metrics, logs, what is kept for how long."
+                "operation",
+                "Monitoring and operation",
+                "Health checks, status page, metrics, logs, retention.",
             ),
             Entry(
-                "runbook",
-                "When things go wrong",
-                "Twelve troubles: symptom, cause, what to do.",
-                "docs/runbook.md",
+                "runbook", "Runbook", "Twelve problems: symptoms, causes and solutions.", "docs/runbook.md"
             ),
-            _guide("scale", "Beyond one machine", "Several hosts, exports in parts, Spark."),
-            Entry("threat-model", "Threats", "Who guards what, and how.", "docs/threat-model.md"),
-            Entry("asvs", "ASVS 1 to 8", "OWASP's standard, level 2, by requirement.", "docs/asvs.md"),
-            Entry("asvs-9", "ASVS 9 to 17", "The other chapters.", "docs/asvs-9.md"),
-            Entry("promises", "Promises", "What holds, and the tests that show it.", "docs/promises.md"),
-            Entry("speed", "Speed", "Measured beside other generators.", "docs/speed.md"),
+            _guide("scale", "Several machines", "Several hosts, exports in parts, Spark."),
             Entry(
-                "speed-types", "Speed by type", "A value of each type, beside Faker.", "docs/speed-types.md"
+                "threat-model",
+                "Threat model",
+                "Threats, and the protection against each of them.",
+                "docs/threat-model.md",
+            ),
+            Entry("asvs", "ASVS 1 to 8", "OWASP ASVS level 2, requirement by requirement.", "docs/asvs.md"),
+            Entry("asvs-9", "ASVS 9 to 17", "The other chapters of the standard.", "docs/asvs-9.md"),
+            Entry(
+                "promises",
+                "Guarantees",
+                "What Rowsmith guarantees, and the tests that verify it.",
+                "docs/promises.md",
+            ),
+            Entry("speed", "Speed", "Benchmarks next to other generators.", "docs/speed.md"),
+            Entry(
+                "speed-types",
+                "Speed by type",
+                "The time per value of each type, compared with Faker.",
+                "docs/speed-types.md",
             ),
             Entry(
                 "soak",
-                "Hours of load",
-                "What is measured under mixed load, and what came of it.",
+                "Load test",
+                "How to test Rowsmith under load for hours, with results.",
                 "docs/soak.md",
             ),
-            Entry("adr", "Decisions", "One page for each thing one would question."),
-            Entry("changelog", "Changes", "What a user can notice, newest first.", "CHANGELOG.md"),
+            Entry("adr", "Decisions", "Why Rowsmith works as it does.", "docs/adr/README.md"),
+            Entry("changelog", "Changelog", "What users can notice, newest first.", "CHANGELOG.md"),
         ),
     ),
 )

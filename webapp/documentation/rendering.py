@@ -20,7 +20,7 @@ from pygments import token as kinds
 from pygments.lexers import get_lexer_by_name
 from pygments.util import ClassNotFound
 
-from webapp import ROOT
+from webapp.paths import ROOT
 
 Resolve = Callable[[str], str]
 _DEEPEST: Final = 3  # levels of headings that the contents of a page list
@@ -70,7 +70,7 @@ class Drawn:
 
 def draw(text: str, resolve: Resolve, *, anchors_are_code: bool = False) -> Drawn:
     """Markdown drawn. `resolve` gives a link's or a picture's address in the application. With `anchors_are_code`
-    the anchor of a heading is the code in it, as it stands: for headings that name a key."""
+    the anchor of a heading is the code in it, unchanged: for headings that name a key."""
     tokens = _parser().parse(text)
     sections = list(_sections(tokens, anchors_are_code))
     for one in _each(tokens):
@@ -84,7 +84,7 @@ def draw(text: str, resolve: Resolve, *, anchors_are_code: bool = False) -> Draw
 
 def size_of(address: str) -> tuple[int, int] | None:
     """Width and height in pixels of a picture of the documentation, so that a page leaves its room before it is there;
-    None for one that lies elsewhere or says no size."""
+    None for an external one or one without a size."""
     path = ROOT / address.removeprefix("/")
     if not address.startswith("/docs/img/") or not path.is_file():
         return None
@@ -168,7 +168,7 @@ def _heading_close(_self: Any, tokens: Sequence[Token], place: int, _options: An
     if opened.tag != "h2":  # the contents of the page lead to smaller ones
         return f"</{opened.tag}>\n"
     anchor = escape(str(opened.attrs["id"]))
-    # Whoever reads by ear or key has the contents of the page for this.
+    # Screen readers and keyboards use the table of contents instead.
     return f' <a class="anchor" href="#{anchor}" aria-hidden="true" tabindex="-1">#</a></{opened.tag}>\n'
 
 
@@ -220,7 +220,7 @@ def _td_close(*_rest: Any) -> str:
 
 
 def _is_right(cell: Token) -> bool:
-    """Whether a column stands to the right. The parser says so by a style, which no page may have."""
+    """Whether a column is right-aligned. The parser sets a style attribute, which the CSP forbids."""
     return str(cell.attrs.get("style", "")).endswith("right")
 
 

@@ -17,16 +17,17 @@ from typing import Any, Final
 from flask import Flask
 from markupsafe import Markup
 
+from webapp.access.models import NEWEST_VERSION
 from webapp.documentation import pages
 from webapp.documentation.api.reference import slug_of
-from webapp.engine.fields import plain
+from webapp.engine.types.registry import plain
 from webapp.row_templates.services import catalogue
-from webapp.web import hooks, openapi
+from webapp.web import openapi
 
 _KEPT: Final = "rowsmith.docs.index"
 _MAKING: Final = threading.Lock()
 _MOST: Final = 20  # results
-_BEFORE: Final = 60  # characters of an excerpt before the first word that was asked for
+_BEFORE: Final = 60  # characters of an excerpt before the first match
 _EXCERPT: Final = 180  # characters of an excerpt
 _WORDS: Final = re.compile(r"[\w./{}-]+")
 # What a word counts where it stands; a whole word counts double. Chosen so that a word of a page's title outweighs
@@ -158,7 +159,7 @@ def _of_pages() -> Iterator[Part]:
 
 
 def _of_api(app: Flask) -> Iterator[Part]:
-    for path, methods in openapi.build(app, hooks.NEWEST_VERSION)["paths"].items():
+    for path, methods in openapi.build(app, NEWEST_VERSION)["paths"].items():
         for method, operation in methods.items():
             yield _operation(method, path, operation)
 

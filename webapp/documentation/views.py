@@ -8,15 +8,17 @@ from __future__ import annotations
 
 from typing import Annotated, Any, Final
 
-from flask import Blueprint, Response, current_app, g, request
+from flask import Blueprint, Response, g, request
 from flask.blueprints import BlueprintSetupState
 from markupsafe import Markup
 from pydantic import Field
 
-from webapp import ROOT, limits
+from webapp import limits
 from webapp.documentation import field_types as documentation_field_types
 from webapp.documentation import llms, pages, registry, rendering, search
 from webapp.errors import ApiError
+from webapp.extensions import application
+from webapp.paths import ROOT
 from webapp.web import snippets
 from webapp.web.inputs import Query
 from webapp.web.responses import reply
@@ -47,9 +49,10 @@ def _lines(entry: registry.Entry) -> list[dict[str, Any]]:
     if not (entry.opens and within):
         return [{"href": entry.href, "title": entry.title, "level": 0, "here": within}]
     below = [one for one in pages.all_pages().values() if one.address.startswith(f"{entry.address}/")]
+    shown: list[tuple[int, registry.Entry | pages.Page]] = [(0, entry), *((1, one) for one in below)]
     return [
         {"href": one.href, "title": one.title, "level": level, "here": path == one.href}
-        for level, one in [(0, entry), *((1, one) for one in below)]
+        for level, one in shown
     ]
 
 
@@ -81,7 +84,7 @@ class SearchQuery(Query):
 @route(bp, "/docs/search", scope="public", query=SearchQuery, hidden=True)
 def found(query: SearchQuery) -> Response:
     """Search the documentation."""
-    app = current_app._get_current_object()  # type: ignore[attr-defined]
+    app = application()
     results = search.search(app, query.q)
     return _page("docs/search.html", block="found", q=query.q.strip(), results=results)
 
@@ -105,7 +108,8 @@ def picture(name: str) -> Response:
         raise ApiError("not_found", "There is no such picture.", {"id": name[:100]})
     answer = Response(path.read_bytes(), mimetype=kind)
     answer.add_etag()
-    return answer.make_conditional(request)  # type: ignore[return-value]
+    answer.make_conditional(request)
+    return answer
 
 
 @route(bp, "/docs/<path:address>", scope="public", hidden=True)

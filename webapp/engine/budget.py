@@ -1,8 +1,9 @@
 """The budget of memory for one block of rows, in bytes.
 
 Rows, fields, elements and characters are limited one by one; this limits their product. A block whose columns exceed
-`limits.BLOCK_BYTES` raises `TooLarge`. Whoever chose the number of rows catches it and makes fewer rows at a time: no
-value depends on how many rows are made together. Only a single row that exceeds the budget is an error for the user.
+`limits.BLOCK_BYTES` raises `TooLarge`. The caller that chose the number of rows catches it and generates fewer rows at
+a time: no value depends on how many rows are made together. Only a single row that exceeds the budget is an error for
+the user.
 
 Sizes are those of the decoded values: a text that is stored once for all rows counts once for each row, because
 every format writes it that often.

@@ -1,9 +1,18 @@
-"""What field types see while a template is compiled, and the order in which its columns are made."""
+"""Compile the fields of a template: the interface for field types, and the order of the columns.
+
+`Compiler` is what field types see while they are compiled, `ExternalRequests` collects the values that have to be
+fetched, and `ColumnReads` limits what one column costs.
+
+A column of the same row is computed once, however many fields read it. Rows of another template, or other rows of
+this one, need a separate block for each group of references that leads to them: if every row reads two others, which
+each read two, the number of blocks doubles at every step.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import replace
+from collections import defaultdict
+from collections.abc import Callable, Hashable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
@@ -11,37 +20,40 @@ import pyarrow as pa
 
 from webapp import limits
 from webapp.engine import groups, postprocess
-from webapp.engine.asking import Asking
-from webapp.engine.expressions.expression import compile_formula
-from webapp.engine.expressions.unique import ADVICE
-from webapp.engine.fields import sourced
-from webapp.engine.fields.base import RELATION, FieldType
-from webapp.engine.fields.relation_group import ReferenceOptions
-from webapp.engine.kinship import Kin, Library
-from webapp.engine.layers import Column, Layer, Relative, Scope
-from webapp.engine.outside import Answer, Question
-from webapp.engine.reads import Reads
+from webapp.engine.external_values import Answer, ExternalRequest, Question
+from webapp.engine.formulas.expression import compile_formula
+from webapp.engine.formulas.uniqueness import ADVICE
+from webapp.engine.layers import Column, Layer, RelatedPlan, Scope
+from webapp.engine.relations import PARENT, RELATION
+from webapp.engine.relations.related_plans import Library, RelatedPlans
+from webapp.engine.relations.unique_together import compile_together
 from webapp.engine.spec import FieldSpec, TemplateSpec
-from webapp.engine.together import compile_together
+from webapp.engine.types import sourced
+from webapp.engine.types.base import FieldType
+from webapp.engine.types.relations import ReferenceOptions
 from webapp.errors import Fault, did_you_mean
 
 if TYPE_CHECKING:
     from webapp.engine.data.vocabulary import Vocabulary
-
-PARENT = "parent."
-"""What stands before a field of the parent where a field of the child reads it."""
+    from webapp.engine.masking.replace import BindFields
 
 
 class Compiler:
     """What field types see while they are constructed: other columns, the vocabulary, and where to put faults.
 
-    ``kin`` answers for the other templates that relations reach.
+    ``related_plans`` knows the other templates that relations reach.
     """
 
     def __init__(
-        self, spec: TemplateSpec, vocabulary: Vocabulary, locale: str | None, library: Library
+        self,
+        spec: TemplateSpec,
+        vocabulary: Vocabulary,
+        locale: str | None,
+        library: Library,
+        bind_fields: BindFields,
     ) -> None:
-        self.kin, self.library = Kin(spec, vocabulary, library), library
+        self.bind_fields = bind_fields
+        self.related_plans, self.library = RelatedPlans(spec, vocabulary, library), library
         self.faults: list[Fault] = []
         self.warnings: list[Fault] = []
         self.leaves = 1
@@ -50,9 +62,9 @@ class Compiler:
         self._scope = own
         self._roots = {"": own}
         self._source = spec.source.question() if spec.source is not None else None
-        self.asking = Asking()
+        self.asking = ExternalRequests()
         self._pending: list[tuple[Scope, str]] = []
-        self._reads = Reads()
+        self._reads = ColumnReads()
 
     @property
     def vocabulary(self) -> Vocabulary:
@@ -66,12 +78,12 @@ class Compiler:
 
     @property
     def address(self) -> str:
-        """Which template that is; see ``kinship.py``."""
+        """Which template that is; see ``relations/related_plans.py``."""
         return self._scope.address
 
     @property
     def nested_here(self) -> bool:
-        """Whether the field being compiled lies inside another one."""
+        """Whether the field being compiled is nested in another one."""
         return self._scope.parent is not None
 
     @property
@@ -85,19 +97,19 @@ class Compiler:
         self.faults.append(Fault(path, code, message, hint))
 
     def warn(self, spec: FieldSpec, code: str, message: str, hint: str = "") -> None:
-        """Records what will surprise, but can be carried out."""
+        """Record a warning: the field works, but may surprise."""
         self.warnings.append(Fault(spec.path, code, message, hint))
 
     def ask(self, spec: FieldSpec, question: Question, keyed: bool = False) -> Answer | None:
-        """What a question was answered with; None: not yet. ``keyed``: it hangs on values of the row."""
+        """Return the answer to a question; None if it is not known yet. ``keyed``: it depends on values of the row."""
         return self.library.answers.get(
             self.asking.note(question, spec.path, keyed, (self._scope, spec.name))
         )
 
     @property
     def source(self) -> Question | None:
-        """What is asked for the rows of the template whose field is being compiled; None where they are made, and for
-        fields inside others."""
+        """The question that fetches the rows of the current template; None if its rows are generated, and for nested
+        fields."""
         return self._source if self._scope is self._roots[""] else None
 
     def source_column(self, name: str) -> str | None:
@@ -124,9 +136,9 @@ class Compiler:
         """Every field that the one being compiled is made of, by what it has required until now."""
         here = self._pending[-1]
         found: list[FieldSpec] = []
-        for spot in self._reads.reached(here) - {here}:
-            assert isinstance(spot, tuple)
-            scope, name = spot
+        for column_ref in self._reads.reached(here) - {here}:
+            assert isinstance(column_ref, tuple)
+            scope, name = column_ref
             found.append(scope.fields[name])
         return found
 
@@ -166,7 +178,7 @@ class Compiler:
         references that lead there, where they are not those of the field itself."""
         scope = self._root(address)
         if name not in scope.fields:
-            text = f'"{self.kin.known(address).name}" has no field "{name}".'
+            text = f'"{self.related_plans.known(address).name}" has no field "{name}".'
             self.fault(spec, option, "unknown_field", text, did_you_mean(name, scope.fields))
             return None
         before = len(self.faults)
@@ -175,11 +187,13 @@ class Compiler:
         made = self._compile(scope, name, spec, option, (self._scope, group))
         if address != self.address and len(self.faults) > before:
             path = f"{spec.path}.{option}"  # theirs are those of fields of the other template
-            told = [replace(fault, path=path) for fault in self.faults[before:] if fault.code == "cycle"]
-            if not told:
-                text = f'"{name}" of "{self.kin.known(address).name}": {self.faults[before].message}'
-                told = [Fault(path, "related_fault", text, "Correct that template first.")]
-            self.faults[before:] = told
+            message = [replace(fault, path=path) for fault in self.faults[before:] if fault.code == "cycle"]
+            if not message:
+                text = (
+                    f'"{name}" of "{self.related_plans.known(address).name}": {self.faults[before].message}'
+                )
+                message = [Fault(path, "related_fault", text, "Correct that template first.")]
+            self.faults[before:] = message
         return made
 
     def visible_of(self, spec: FieldSpec, option: str, address: str) -> list[Column]:
@@ -192,7 +206,7 @@ class Compiler:
         """Group and address of what ``parent`` means to the fields of this template: its owner, else the one template
         it refers to; None after a fault."""
         scope = self._roots[self.address]
-        owner = self.kin.owner(self.address)
+        owner = self.related_plans.owner(self.address)
         names = {name for name, kind in scope.members if kind == RELATION}
         if owner is not None:
             names = {owner[0].group or RELATION}
@@ -208,7 +222,7 @@ class Compiler:
         name = names.pop()
         first = scope.members[name, RELATION][0]
         assert isinstance(first.options, ReferenceOptions)
-        address = self.kin.address(first.options.template_id, self.address)
+        address = self.related_plans.address(first.options.template_id, self.address)
         return None if address is None else (name, address)
 
     def _of_parent(self, spec: FieldSpec, option: str, name: str) -> Column | None:
@@ -222,7 +236,7 @@ class Compiler:
         return self.related(spec, option, address, name, group)
 
     def level_of(self, name: str) -> int | None:
-        """How many levels out there is a field ``name``: 0 is this one; None: nowhere."""
+        """Return how many levels out the field ``name`` is: 0 is this level; None if there is no such field."""
         scope: Scope | None = self._scope
         level = 0
         while scope is not None:
@@ -234,14 +248,14 @@ class Compiler:
     def _root(self, address: str) -> Scope:
         found = self._roots.get(address)
         if found is None:
-            known = self.kin.known(address)
+            known = self.related_plans.known(address)
             fields = {field.name: field for field in known.spec.fields}
             found = self._roots[address] = Scope(address, known.vocabulary, known.spec.locale, fields)
             found.members = groups.members(fields.values())
         return found
 
     def widen(self, address: str, factor: int) -> None:
-        """Says that a row of the level being compiled bears up to ``factor`` rows of the template at ``address``."""
+        """Record that a row of the current level has up to ``factor`` rows of the template at ``address``."""
         scope = self._root(address)
         scope.expansion = self._scope.expansion * factor
         self.leaves = max(self.leaves, scope.expansion)
@@ -266,8 +280,8 @@ class Compiler:
         self._scope = inner
 
     def nested(self, fields: Sequence[FieldSpec], factor: int, array: bool = True) -> Layer:
-        """Compiles the fields inside a nested field, of which a row of this level bears at most ``factor``; without
-        ``array`` it bears exactly one."""
+        """Compile the fields nested in a field. A row of this level has at most ``factor`` of them; without ``array``
+        it has exactly one."""
         outer = self._scope
         expansion = outer.expansion * factor
         named = {f.name: f for f in fields}
@@ -347,10 +361,10 @@ class Compiler:
         scope.columns[name] = column
         word = spec.common.unique_together
         if word is not None and word not in scope.joined:
-            self._unite(scope, word)
+            self._compile_together(scope, word)
         return column
 
-    def weigh(self) -> None:
+    def check_cost(self) -> None:
         """Refuses columns that take too many others to be made. Asked once all are compiled without a fault."""
         for name, spec in self._scope.fields.items():
             blocks, rows = self._reads.cost((self._scope, name))
@@ -360,7 +374,7 @@ class Compiler:
                 hint = "Lower the cardinality of the children that it is made of, or read fewer references in a row."
                 self.fault(spec, "", "too_many_cells", text, hint)
 
-    def _unite(self, scope: Scope, word: str) -> None:
+    def _compile_together(self, scope: Scope, word: str) -> None:
         """Compiles the fields that are unique together as ``word``."""
         scope.joined.add(word)
         members = [spec for spec in scope.fields.values() if spec.common.unique_together == word]
@@ -372,16 +386,18 @@ class Compiler:
         made = compile_together(word, members, columns, self)
         self._scope = inner
         if made is not None:
-            for place, spot in enumerate(made.spots):
-                scope.together[spot] = (made, place)
+            for place, member_key in enumerate(made.member_keys):
+                scope.together[member_key] = (made, place)
 
-    def _relative(self, scope: Scope) -> Relative:
-        known = self.kin.known(scope.address)
-        salt = self.kin.salt(scope.address)
-        return Relative(scope.layer(()), known.anchor, known.name, self.kin.rows(scope.address), salt)
+    def _relative(self, scope: Scope) -> RelatedPlan:
+        known = self.related_plans.known(scope.address)
+        salt = self.related_plans.salt(scope.address)
+        return RelatedPlan(
+            scope.layer(()), known.anchor, known.name, self.related_plans.rows(scope.address), salt
+        )
 
     def _called(self, scope: Scope, name: str) -> str:
-        return f"{self.kin.known(scope.address).name}.{name}" if scope.address else name
+        return f"{self.related_plans.known(scope.address).name}.{name}" if scope.address else name
 
     def _column(self, spec: FieldSpec, made: FieldType) -> Column:
         common = spec.common
@@ -402,8 +418,8 @@ class Compiler:
                 spec, "locale", "unknown_locale", text, did_you_mean(common.locale, self.vocabulary.locales)
             )
         if common.unique and spec.type.localised and postprocess.merges_letters(common, self.locale_of(spec)):
-            text = "In capitals the Turkish letters ı and i are one, so that names may come out alike."
-            self.fault(spec, "unique", "not_unique", text, "Take text_case away, or take unique away.")
+            text = "In upper case the Turkish letters ı and i become the same, so names may repeat."
+            self.fault(spec, "unique", "not_unique", text, "Remove text_case, or remove unique.")
         elif common.unique and made.space() is None:
             text = f"{spec.type.label} cannot be kept unique as it is set."
             self.fault(spec, "unique", "not_unique", text, made.unique_hint())
@@ -412,3 +428,124 @@ class Compiler:
         share = Fraction(0 if made.blank_together else common.percent_blank)
         blank = (share.numerator, share.denominator) if share else None
         return Column(spec, made, pa.string() if after else dtype, blank, after, formula)
+
+
+class ExternalRequests:
+    """The questions of one plan, with the columns that ask them."""
+
+    def __init__(self) -> None:
+        self._asks: dict[str, tuple[ExternalRequest, set[ColumnRef]]] = {}
+
+    def note(self, question: Question, path: str, keyed: bool, column_ref: ColumnRef) -> str:
+        """Takes a question down; answers its key."""
+        key = question.key
+        _, column_refs = self._asks.setdefault(key, (ExternalRequest(question, path, keyed), set()))
+        column_refs.add(column_ref)
+        return key
+
+    def asks(
+        self, own: Mapping[str, ColumnRef], reached: Callable[[ColumnRef], set[ColumnRef]]
+    ) -> tuple[ExternalRequest, ...]:
+        """Every question, those first that others wait for. ``own`` are the template's columns, ``reached`` says of
+        what columns one is made."""
+        if not self._asks:
+            return ()
+        made_of = {name: reached(column_ref) for name, column_ref in own.items()}
+        needs = {key: set().union(*map(reached, column_refs)) for key, (_, column_refs) in self._asks.items()}
+        below = {
+            key: [
+                other
+                for other, (_, column_refs) in self._asks.items()
+                if other != key and needs[key] & column_refs
+            ]
+            for key in self._asks
+        }
+        levels: dict[str, int] = {}
+
+        def level(key: str) -> int:
+            if key not in levels:
+                levels[key] = 0  # where questions of several columns wait for one another
+                levels[key] = 1 + max(map(level, below[key]), default=-1)
+            return levels[key]
+
+        found = [
+            replace(
+                ask,
+                level=level(key),
+                columns=tuple(name for name, column_ref in made_of.items() if column_ref & column_refs),
+            )
+            for key, (ask, column_refs) in self._asks.items()
+        ]
+        return tuple(sorted(found, key=lambda ask: ask.level))
+
+
+ColumnRef = Hashable
+"""A column: its level and its name."""
+
+
+@dataclass(slots=True)
+class _Step:
+    """Other rows that are read over one group of references, or by one field."""
+
+    factor: int = 1
+    columns: set[ColumnRef] = field(default_factory=set)
+
+
+class ColumnReads:
+    """Who reads whom. Columns never read each other in a circle."""
+
+    def __init__(self) -> None:
+        self._beside: defaultdict[ColumnRef, set[ColumnRef]] = defaultdict(set)
+        self._steps: defaultdict[ColumnRef, dict[ColumnRef, set[ColumnRef]]] = defaultdict(dict)
+        self._factors: dict[ColumnRef, int] = {}
+        self._known: dict[frozenset[ColumnRef], tuple[int, int]] = {}
+
+    def note(self, reader: ColumnRef, column: ColumnRef, over: ColumnRef | None) -> None:
+        """Record that ``reader`` reads ``column``: in the same row or in others, reached ``over`` a group or a
+        field."""
+        if over is None:
+            self._beside[reader].add(column)
+        else:
+            self._steps[reader].setdefault(over, set()).add(column)
+
+    def children(self, reader: ColumnRef, most: int) -> None:
+        """Record that ``reader`` reads up to ``most`` other rows for each row."""
+        self._factors[reader] = most
+
+    def reached(self, column: ColumnRef) -> set[ColumnRef]:
+        """Return every column that this one depends on, in any row or template, itself included."""
+        found, waiting = {column}, [column]
+        while waiting:
+            column_ref = waiting.pop()
+            further = self._beside[column_ref].union(*self._steps[column_ref].values()) - found
+            found |= further
+            waiting.extend(further)
+        return found
+
+    def cost(self, column: ColumnRef) -> tuple[int, int]:
+        """Return how many blocks a column needs, and how many of their rows for each of its rows."""
+        return self._of(frozenset([column]))
+
+    def _of(self, columns: frozenset[ColumnRef]) -> tuple[int, int]:
+        found = self._known.get(columns)
+        if found is not None:
+            return found
+        if len(self._known) > limits.MAX_LOOKBACKS:  # more blocks than this are rejected in any case
+            return limits.MAX_LOOKBACKS, limits.MAX_CELL_COST
+        together, waiting = set(columns), list(columns)
+        while waiting:
+            further = self._beside[waiting.pop()] - together
+            together |= further
+            waiting.extend(further)
+        steps: defaultdict[ColumnRef, _Step] = defaultdict(_Step)
+        for reader in together:
+            for over, read in self._steps[reader].items():
+                step = steps[over]
+                step.columns |= read
+                step.factor = max(step.factor, self._factors.get(reader, 1))
+        blocks, rows = 1, 1
+        for step in steps.values():
+            more, each = self._of(frozenset(step.columns))
+            blocks, rows = blocks + more, rows + step.factor * each
+        self._known[columns] = blocks, rows
+        return blocks, rows

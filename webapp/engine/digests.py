@@ -15,7 +15,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from webapp import limits
-from webapp.engine.real import Real, spelled
+from webapp.engine.source_data import SourceTable, spelled
 
 _SPREAD: Final = np.uint64(0x9E3779B97F4A7C15)
 
@@ -43,13 +43,13 @@ class Digests:
     values: int
     """Values that say anything, doubles among them."""
     bits: int = 0
-    """Only digests that end in so many zeros are kept: there are too many values for all."""
+    """Only digests that end in this many zero bits are kept if there are too many values to keep all."""
     doubled: bool = False
-    """Whether a value stands twice."""
+    """Whether a value occurs twice."""
 
     @property
     def distinct(self) -> int:
-        """How many there are; reckoned from the kept ones where not all are."""
+        """How many values there are; estimated if not all digests are kept."""
         return self.sorted.size << self.bits
 
     @property
@@ -66,20 +66,20 @@ class Digests:
         return self.sorted[place] == digests
 
 
-def of_column(real: Real, name: str) -> Digests:
+def of_column(real: SourceTable, name: str) -> Digests:
     """The distinct values of a source's column but for their case, found once."""
     return real.remembered(("digests", name), lambda: _of_column(real, name, folded))
 
 
-def all_distinct(real: Real, name: str) -> bool:
-    """Whether no value stands twice in a source's column."""
+def all_distinct(real: SourceTable, name: str) -> bool:
+    """Return whether every value of a source's column occurs only once."""
     return real.remembered(
         ("distinct", name), lambda: not _of_column(real, name, spelled, limits.SOURCE_ROWS).doubled
     )
 
 
 def _of_column(
-    real: Real, name: str, spell: Callable[[pa.Array], pa.Array], most: int = limits.LEAK_DIGESTS
+    real: SourceTable, name: str, spell: Callable[[pa.Array], pa.Array], most: int = limits.LEAK_DIGESTS
 ) -> Digests:
     kept, bits, values, doubled = np.zeros(0, np.uint64), 0, 0, False
     waiting: list[np.ndarray] = []

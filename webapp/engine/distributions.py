@@ -22,8 +22,8 @@ import numpy as np
 
 from webapp import limits
 from webapp.engine import fixed_point
-from webapp.engine.cells import Rows, Weighted, mix
 from webapp.engine.fixed_point import ONE, PLACES, SATURATED
+from webapp.engine.random import Rows, Weighted, mix
 
 _OCTAVES = 53
 _STEPS = 1024
@@ -63,7 +63,7 @@ class Quantile(Draw):
 
     @abstractmethod
     def at(self, probability: Rows) -> np.ndarray:
-        """``int64[n]``: the values below which ``probability`` (``uint64[n]``, of 2**64) of all draws lie."""
+        """Return ``int64[n]``: the quantiles for ``probability`` (``uint64[n]``, in units of 2**-64)."""
 
     def draw(self, random: Rows) -> np.ndarray:
         return self.at(random)
@@ -76,7 +76,7 @@ class Quantile(Draw):
         return _cut(self, low, high)
 
     def first(self, holds: Callable[[np.ndarray], np.ndarray]) -> int:
-        """The least probability at whose value ``holds`` is true; it stays true beyond. 2**64 if nowhere."""
+        """The least probability at whose value ``holds`` is true; it stays true beyond. 2**64 if there is none."""
         start, step = 0, 1 << 56
         while True:
             ends = [min(start + step * i - 1, (1 << 64) - 1) for i in range(1, 257)]
@@ -168,7 +168,7 @@ _FARTHEST = (
 
 @lru_cache(maxsize=1)
 def _normal_table() -> _Table:
-    """The normal deviate that a share v / 2 lies above.
+    """Return the normal deviate that is exceeded with probability v / 2.
 
     Only additions, products, quotients and roots of float64 are used, element by element: IEEE 754 defines each
     to the last bit, so the table is the same everywhere. The logarithms in it come from integers.
@@ -280,7 +280,8 @@ def lognormal(mean: Fraction, stddev: Fraction) -> Quantile:
 
 @lru_cache(maxsize=256)
 def pareto(alpha: Fraction, least: Fraction) -> Quantile:
-    """Values from ``least`` on, of which (least / x) ** alpha lie above x. Raises `TooWide`."""
+    """Return a distribution of values from ``least`` on: the share above x is (least / x) ** alpha. Raises
+    `TooWide`."""
     return _Power("exponential", fixed_point.log2(least), 1 / alpha / fixed_point.ln(Fraction(2)))
 
 
@@ -343,7 +344,7 @@ def binomial(trials: int, probability: Fraction) -> Discrete:
 
 
 def _around(mode: int, ratio: Callable[[int], Fraction]) -> Discrete:
-    """Weights from the mode outwards until they vanish beside it; ``ratio(k)`` is weight k + 1 over weight k."""
+    """Return weights from the mode outwards until they are negligible; ``ratio(k)`` is weight k + 1 over weight k."""
     up, down, weight, k = [], [], 1 << 80, mode
     while weight:
         up.append(weight)

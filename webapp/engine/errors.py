@@ -1,4 +1,4 @@
-"""What the engine says when it cannot do what was asked: faults, all of them at once."""
+"""The engine's error: all faults of a template or request together."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ if TYPE_CHECKING:
 
 
 class SpecError(Exception):
-    """A template, or a request for rows of it, that cannot be carried out. ``faults`` is never empty.
+    """A template or a request for its rows is invalid. ``faults`` is never empty.
 
-    ``partial`` is what could be parsed of a template, with a stand-in for each field that could not.
+    ``partial`` is the part of the template that could be parsed, with a placeholder for each field that could not.
     """
 
     def __init__(self, faults: Iterable[Fault], partial: TemplateSpec | None = None) -> None:

@@ -1,8 +1,8 @@
 """Groups: fields that describe one person, place, company, card or product share one such thing in every row.
 
-A kind of thing is declared once as a subclass of `GroupKind` and registered beside the field types. Fields that say
+A kind of thing is declared once as a subclass of `GroupKind` and registered next to the field types. Fields that say
 nothing about their group are put into one by `assign` when a template is saved, so that an e-mail address follows the
-row's name without anybody asking, and the choice is there to see and to change.
+row's name by default, and users can see and change the group.
 """
 
 from __future__ import annotations
@@ -14,13 +14,15 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from webapp.engine.fields.base import GroupKind
 from webapp.engine.spec import FieldSpec, TemplateSpec
+from webapp.engine.types.base import GroupKind
+from webapp.engine.types.registry import GROUP_KINDS
 from webapp.errors import Fault
 
 if TYPE_CHECKING:
-    from webapp.engine.block import Draws, Env
+    from webapp.engine.blocks import GenerationContext
     from webapp.engine.compiler import Compiler
+    from webapp.engine.random import RandomStream
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,11 +40,11 @@ class Group:
         """The group's key under ``seed``; every kind of one group has its own."""
         return self.kind.key(seed, prefix, self.founder)
 
-    def prepare(self, env: Env, fixed: dict[str, Any]) -> tuple[Any, list[Fault]]:
+    def prepare(self, env: GenerationContext, fixed: dict[str, Any]) -> tuple[Any, list[Fault]]:
         """See `GroupKind.prepare`."""
         return self.kind.prepare(env, fixed)
 
-    def draw(self, draws: Draws, state: Any) -> Any:
+    def draw(self, draws: RandomStream, state: Any) -> Any:
         """See `GroupKind.draw`."""
         return self.kind.draw(draws, state)
 
@@ -50,10 +52,8 @@ class Group:
 def members(
     fields: Iterable[FieldSpec], compiler: Compiler | None = None
 ) -> dict[tuple[str, str], tuple[FieldSpec, ...]]:
-    """The fields of one level by the group they are in, (name, kind), and behind them those of other kinds that read
-    it. A ``compiler`` is told of groups on fields that share nothing."""
-    from webapp.engine.fields import GROUP_KINDS
-
+    """Return the fields of one level by their group, (name, kind), followed by fields of other kinds that read it.
+    ``compiler`` gets the faults of fields that set a group but share nothing."""
     found: dict[tuple[str, str], list[FieldSpec]] = {}
     readers: dict[tuple[str, str], list[FieldSpec]] = {}
     for field in fields:
@@ -82,8 +82,6 @@ def key_of(field: FieldSpec) -> tuple[str, str] | None:
 
 def compiled(key: tuple[str, str], group: tuple[FieldSpec, ...], compiler: Compiler) -> Group:
     """One group, ready to be drawn."""
-    from webapp.engine.fields import GROUP_KINDS
-
     name, kind = key
     own = tuple(field for field in group if field.type.group_kind == kind)
     founders = group if GROUP_KINDS[kind].founded_by_readers else own
@@ -98,7 +96,7 @@ def assign(spec: TemplateSpec, settled: Collection[str] = ()) -> TemplateSpec:
     """Gives each field that can share a thing, and names no group, one: ``person`` for the first name, e-mail and
     so on, ``person_2`` for the second of the same type.
 
-    ``settled`` are ids of fields that stood alone before: they are not put beside fields that came later.
+    ``settled`` are ids of fields that had no group before: they do not join groups of fields added later.
     """
     return replace(spec, fields=_assign(spec.fields, settled))
 

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import re
-from typing import Final
+from collections.abc import Mapping
+from typing import Any, Final
 
-from webapp.engine.fields import find
+from webapp.engine.types.registry import find
 
 FALLBACK: Final = ("words", "row_number")
 # The first pattern that fits and whose type exists decides; checked against the name in lower case with `_`.
@@ -26,7 +27,7 @@ HABITS: Final = (
     (r"(^|_)name$", "name"),
 )
 # Types that can do nothing without options, and options to begin with.
-STARTERS: Final = {
+STARTERS: Final[Mapping[str, Mapping[str, Any]]] = {
     "enum": {"values": ["new", "active", "closed"]},
     "regexp": {"string": "[A-Z]{3}-[0-9]{4}"},
 }

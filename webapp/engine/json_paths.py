@@ -1,13 +1,14 @@
 """JSONPath as fields take it: names, indices, slices, wildcards, one `..`, and filters (jsonpath-ng's extensions).
 
-The library reads a path; it is followed here, only as far as its first match, which the library cannot. What a path
-costs is bounded by the document: parts that multiply what was found before (unions, parents, the same name twice), make
-texts longer (arithmetic) or match regular expressions are refused by name.
+The library reads a path; it is followed here, only as far as its first match, which the library cannot. Parts that
+multiply what was found before (unions, parents, the same name twice), make texts longer (arithmetic) or match regular
+expressions are refused by name. Others can still visit a value many times, such as `$.a.*.$.a.*.$.a.*`, so visits are
+counted, and a path may make at most `limits.JSON_PATH_VISITS` of them.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from functools import lru_cache
 from typing import Any, Final
 
@@ -16,6 +17,8 @@ from jsonpath_ng.ext import filter as filters
 from jsonpath_ng.ext import iterable
 from jsonpath_ng.ext.parser import parse
 from jsonpath_ng.jsonpath import Wildcard
+
+from webapp import limits
 
 _COMPARED: Final = (plain.This, plain.Child, plain.Fields, plain.Index, iterable.Len)
 _TAKEN: Final = (
@@ -41,45 +44,68 @@ def read(text: str) -> plain.JSONPath:
 
 def first(path: plain.JSONPath, document: Any) -> tuple[bool, Any]:
     """Whether there is something at a path, and the first of it. Raises ValueError where a filter does not fit the
-    document."""
+    document, or the path visits too many values."""
     try:
-        for value in _found(path, document, document):
+        for value in _Search(document).found(path, document):
             return True, value
     except (TypeError, LookupError, AttributeError):
         raise ValueError("the path does not fit the document") from None
     return False, None
 
 
-def _found(part: Any, value: Any, root: Any) -> Iterator[Any]:
-    match part:
-        case plain.Root():
-            yield root
-        case plain.This():
+class _Search:
+    """One search in a document, which counts the values that it visits."""
+
+    def __init__(self, root: Any) -> None:
+        self._root = root
+        self._visits_left = limits.JSON_PATH_VISITS
+
+    def found(self, part: Any, value: Any) -> Iterator[Any]:
+        """Yield what a part of a path finds in a value. Raises ValueError after too many visits."""
+        match part:
+            case plain.Root():
+                yield self._root
+            case plain.This():
+                yield value
+            case plain.Child():
+                for one in self.found(part.left, value):
+                    yield from self.found(part.right, one)
+            case plain.Descendants():
+                for one in self.found(part.left, value):
+                    for below in self._visited(_below(one)):
+                        yield from self.found(part.right, below)
+            case Wildcard():
+                yield from self._visited(_children(value))
+            case plain.Fields():
+                if isinstance(value, dict):
+                    yield from (value[name] for name in part.fields if name in value)
+            case plain.Index():
+                if isinstance(value, list):
+                    found = (value[place] for place in part.indices if -len(value) <= place < len(value))
+                    yield from self._visited(found)
+            case plain.Slice():
+                if isinstance(value, list) and part.step != 0:
+                    yield from self._visited(value[part.start : part.end : part.step])
+            case _:
+                if isinstance(
+                    value, list | dict
+                ):  # a filter compares all of them, which takes longer than a visit
+                    self._count(3 * len(value))
+                yield from (one.value for one in part.find(value))
+
+    def _visited(self, values: Iterable[Any]) -> Iterator[Any]:
+        for value in values:
+            self._count(1)
             yield value
-        case plain.Child():
-            for one in _found(part.left, value, root):
-                yield from _found(part.right, one, root)
-        case plain.Descendants():
-            for one in _found(part.left, value, root):
-                for below in _below(one):
-                    yield from _found(part.right, below, root)
-        case Wildcard():
-            yield from _children(value)
-        case plain.Fields():
-            if isinstance(value, dict):
-                yield from (value[name] for name in part.fields if name in value)
-        case plain.Index():
-            if isinstance(value, list):
-                yield from (value[place] for place in part.indices if -len(value) <= place < len(value))
-        case plain.Slice():
-            if isinstance(value, list) and part.step != 0:
-                yield from value[part.start : part.end : part.step]
-        case _:
-            yield from (one.value for one in part.find(value))
+
+    def _count(self, visits: int) -> None:
+        self._visits_left -= visits
+        if self._visits_left < 0:
+            raise ValueError("the path visits too many values of the document")
 
 
 def _below(value: Any) -> Iterator[Any]:
-    """A value and all that lies in it, in the order in which it stands there."""
+    """Yield a value and everything nested in it, in document order."""
     stack = [value]
     while stack:
         yield (one := stack.pop())
@@ -95,8 +121,11 @@ def _children(value: Any) -> Iterator[Any]:
 
 def _check(part: Any) -> None:
     if type(part) not in _TAKEN:
-        told = "is not taken: a JSONPath here has names, indices, slices, *, .., filters and `len`"
-        raise ValueError(f"{part} {told}")
+        message = "is not taken: a JSONPath here has names, indices, slices, *, .., filters and `len`"
+        shown = (
+            "`sorted`" if isinstance(part, iterable.SortedThis) else part
+        )  # whose own text fails without arguments
+        raise ValueError(f"{shown} {message}")
     if isinstance(part, plain.Fields | plain.Index):
         named = part.fields if isinstance(part, plain.Fields) else part.indices
         if len(set(named)) < len(named):
@@ -109,7 +138,9 @@ def _check(part: Any) -> None:
             *(_parts(part.value) if isinstance(part.value, plain.JSONPath) else ()),
         ]
         if any(type(one) not in _COMPARED for one in inner):
-            raise ValueError("what a filter compares begins with @, and has names and indices alone")
+            raise ValueError(
+                "a filter may only compare paths that begin with @ and consist of names and indices"
+            )
 
 
 def _parts(node: Any) -> Iterator[Any]:

@@ -1,4 +1,4 @@
-"""What a compiled template is made of: its columns, and the levels they stand in."""
+"""The parts of a compiled template: its columns and the levels of nesting."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 
 from webapp.engine import groups, postprocess
-from webapp.engine.fields.base import FieldType
 from webapp.engine.spec import FieldSpec
+from webapp.engine.types.base import FieldType
 
 if TYPE_CHECKING:
-    from webapp.engine.bad.plan import Bad
     from webapp.engine.data.vocabulary import Vocabulary
-    from webapp.engine.expressions.expression import Expression
-    from webapp.engine.together import Together
+    from webapp.engine.formulas.expression import Expression
+    from webapp.engine.invalid_data.plan import InvalidDataPlan
+    from webapp.engine.relations.unique_together import UniqueTogether
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,9 +28,9 @@ class Column:
     type: FieldType
     dtype: pa.DataType
     blank: tuple[int, int] | None
-    """Blanks in every hundred rows as a fraction of integers; None where there are none."""
+    """Blank cells in every hundred rows as a fraction of integers; None if no cell is blank."""
     after: postprocess.Text | None
-    """Case, prefix and suffix, where any is asked for."""
+    """Case, prefix and suffix, if the field sets any."""
     formula: Expression | None = None
     """What is done to the values first, where a formula is given."""
 
@@ -63,18 +63,18 @@ class Layer:
     schema: pa.Schema
     """Of the visible columns, while nothing is overridden."""
     expansion: int
-    """Elements at this level that one row of the template bears at most."""
+    """The most elements at this level in one row of the template."""
     relation: str | None = None
     """The group of references that ``parent`` means, where a field reads it."""
-    together: Mapping[tuple[str, ...], tuple[Together, int]] = field(default_factory=dict)
+    together: Mapping[tuple[str, ...], tuple[UniqueTogether, int]] = field(default_factory=dict)
     """Fields and groups of references that are unique together with others, and which part of the combination is
     theirs."""
-    bad: Bad | None = None
+    bad: InvalidDataPlan | None = None
     """What of a template's visible columns is bad on purpose."""
 
 
 @dataclass(frozen=True, slots=True)
-class Relative:
+class RelatedPlan:
     """Another template that relations reach: the fields of it that are needed, compiled."""
 
     layer: Layer
@@ -83,7 +83,7 @@ class Relative:
     rows: int
     """Rows it has: what references to it choose from."""
     salt: str = ""
-    """What sets its values apart from the same template's elsewhere; see ``kinship.py``."""
+    """What sets its values apart from the same template's elsewhere; see ``relations/related_plans.py``."""
 
 
 @dataclass(eq=False)
@@ -102,7 +102,7 @@ class Scope:
     groups: dict[tuple[str, str], groups.Group] = field(default_factory=dict)
     failed: set[str] = field(default_factory=set)
     relation: str | None = None
-    together: dict[tuple[str, ...], tuple[Together, int]] = field(default_factory=dict)
+    together: dict[tuple[str, ...], tuple[UniqueTogether, int]] = field(default_factory=dict)
     joined: set[str] = field(default_factory=set)
 
     def layer(self, visible: tuple[str, ...]) -> Layer:

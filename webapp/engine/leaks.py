@@ -1,13 +1,13 @@
-"""The leak check: no real value of a sensitive column leaves in the row it belongs to, whatever the masking did.
+"""The leak check: no real value of a sensitive column is written to its own row, even if masking is wrong.
 
-It looks at what leaves, block by block and before the block does, and knows nothing of how values are masked:
+It looks at the output, block by block before it is sent, and does not depend on how values are masked:
 
-- own row: a real value against what stands in its place, exactly, but for case, digits alone, and as a part of it; and
+- own row: a real value against its masked one, exactly, ignoring case, by digits only, and as a part of it; and
   against the columns of the row that come from the source unmasked (a note that repeats the e-mail). One hit is an
   `ApiError` ``leak_found`` that names the column and the row, never the value.
 - whole column: where masked values cannot be real ones by design (a token, a hash, a reserved e-mail domain), none of
-  the column's real values may stand in any row. Elsewhere such coincidences are counted and reported beside the number
-  that chance explains: in a dense range a masked value may be somebody else's real one.
+  the column's real values may occur in any row. Elsewhere such coincidences are counted and reported next to the number
+  expected by chance (`expected_by_chance`): in a dense range a masked value may be another person's real one.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from __future__ import annotations
 import functools
 import re
 import threading
+from collections import Counter
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any, Final
 
@@ -23,13 +24,14 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from webapp import limits
-from webapp.engine import chance, digests, masking
-from webapp.engine.fields.sourced import Sourced
-from webapp.engine.real import spelled
+from webapp.engine import digests, masking
+from webapp.engine.digests import Digests, folded
+from webapp.engine.source_data import spelled
+from webapp.engine.types.sourced import Sourced
 from webapp.errors import ApiError
 
 if TYPE_CHECKING:
-    from webapp.engine.block import Bound
+    from webapp.engine.blocks import BoundPlan
     from webapp.engine.layers import Column, Layer
 
 _NOT_DIGITS: Final = bytes(set(range(256)) - set(b"0123456789"))
@@ -41,7 +43,7 @@ _CODED: Final = ("tokenize", "hash")
 _SAME: Final = ("redact", "null")
 
 
-def watch_of(bound: Bound) -> Watch | None:
+def leak_watch(bound: BoundPlan) -> Watch | None:
     """Who watches what leaves of a template with a source; None where nothing in it is sensitive."""
     layer = bound.plan.layer
     kept = {
@@ -106,7 +108,7 @@ class _Values:
 
     @functools.cached_property
     def numbers(self) -> list[int]:
-        """Those with so many digits that they are looked for however they are spelled."""
+        """The values with enough digits to be searched for in any notation."""
         return [at for at in self.long if len(self.figures[at]) >= _LONG_DIGITS]
 
 
@@ -138,12 +140,12 @@ class Watch:
 
     def report(self) -> list[dict[str, Any]]:
         """What has been looked at so far, column by column."""
-        told = []
+        message = []
         for name, one in self._kept.items():
             masker, known = self._maskers[name], digests.of_column(one.real, one.column)
             with self._lock:
                 seen = dict(self._seen[name])
-            told.append(
+            message.append(
                 {
                     "column": name,
                     "source_column": one.column,
@@ -162,9 +164,9 @@ class Watch:
                     },
                 }
             )
-        return told
+        return message
 
-    # --- Against what stands in its place ---
+    # --- Against the masked value ---
 
     def _own(self, name: str, rows: np.ndarray, real: _Values, made: pa.Array) -> None:
         masker = self._maskers[name]
@@ -176,7 +178,7 @@ class Watch:
         low_after = digests.folded(made.take(pa.array(place)))
         hit = _true(pc.equal(low_before, low_after))
         if hit.any():
-            raise self._found(name, name, rows[place[hit.argmax()]], "stands as it was")
+            raise self._found(name, name, rows[place[hit.argmax()]], "is unchanged")
         olds, news = low_before.to_pylist(), low_after.to_pylist()
         if not masker.exact_only and masker.strategy not in _SAME:
             least = limits.LEAK_CODED_CHARS if masker.strategy in _CODED else limits.LEAK_SUBSTRING_CHARS
@@ -187,7 +189,7 @@ class Watch:
         same = enumerate(zip(_digits(olds), _digits(news), strict=True))
         for at in [at for at, (before, after) in same if before == after and before]:
             count = len(_digits([olds[at]])[0])
-            # The digits of a token or a hash are few and stand there by chance.
+            # A token or a hash has few digits, which match by chance.
             few = count < (limits.LEAK_CODED_CHARS if masker.strategy in _CODED else limits.LEAK_DIGITS)
             if not few or (masker.strategy not in _CODED and not _LETTER.search(olds[at])):
                 raise self._found(name, name, rows[place[at]], "has the same digits")
@@ -200,9 +202,9 @@ class Watch:
         if hit.any():
             hit &= masking.telling(after)
         if masker.disjoint and masker.strategy not in _SAME and hit.any():
-            raise self._found(name, name, rows[hit.argmax()], "stands in another row")
+            raise self._found(name, name, rows[hit.argmax()], "appears in another row")
         expected = (
-            chance.expected(one, masker.strategy, before, known)
+            expected_by_chance(one, masker.strategy, before, known)
             if masker.strategy == "format_preserve"
             else 0.0
         )
@@ -225,14 +227,14 @@ class Watch:
                 parts = {key: text[at].as_py() for key, text in zip(carried, texts, strict=True)}
                 where = next((key for key, text in parts.items() if _stands(values[at], text)), None)
                 if where is not None:
-                    raise self._found(name, where, rows[at], f'stands in "{where}", which is not masked')
+                    raise self._found(name, where, rows[at], f'appears in "{where}", which is not masked')
             if figures is None and column.numbers:
                 figures = [line.encode().translate(None, _NOT_DIGITS_OR_END) for line in lines]
             for at in [at for at in column.numbers if figures and numbers[at] in figures[at]]:
                 parts = {key: text[at].as_py() for key, text in zip(carried, texts, strict=True)}
                 where = next((key for key, text in parts.items() if numbers[at] in _digits([text])[0]), None)
                 if where is not None:
-                    raise self._found(name, where, rows[at], f'stands in "{where}", which is not masked')
+                    raise self._found(name, where, rows[at], f'appears in "{where}", which is not masked')
 
     def _found(self, name: str, where: str, row: Any, how: str) -> ApiError:
         text = f'A real value of the sensitive column "{name}" {how} in row {int(row) + 1:,}. Nothing of it has left.'
@@ -255,7 +257,7 @@ def _true(mask: pa.Array) -> np.ndarray:
 
 
 def _digits(texts: list[str]) -> list[bytes]:
-    """The digits of each text: of all of them at once, which is much quicker."""
+    """The digits of each text, for all texts together, which is much faster."""
     found = "\0".join(texts).encode().translate(None, _NOT_DIGITS_OR_END).split(b"\0") if texts else []
     if len(found) == len(texts):
         return found
@@ -263,7 +265,7 @@ def _digits(texts: list[str]) -> list[bytes]:
 
 
 def _stands(value: str, line: str) -> bool:
-    """Whether a value stands in a text; one of digits alone not inside a longer number, where chance puts it."""
+    """Whether a value occurs in a text; digits do not count inside a longer number, where they match by chance."""
     if value not in line or _LETTER.search(value):
         return value in line
     return re.search(rf"(?<!\d){re.escape(value)}(?!\d)", line) is not None
@@ -283,3 +285,62 @@ def merged(reports: Iterable[list[dict[str, Any]]]) -> list[dict[str, Any]]:
         if whole["expected"] is not None:
             whole["expected"] = round(whole["expected"] + (more["expected"] or 0.0), 3)
     return list(found.values())
+
+
+_LETTERS: Final = 26
+_SHAPE: Final = bytes(
+    ord("9") if chr(one).isdigit() and one < 128 else ord("a") if chr(one).isalpha() or one > 127 else one
+    for one in range(256)
+)
+_REST: Final = bytes(range(0x80, 0xC0))
+"""The bytes of UTF-8 that follow a first one."""
+_CARD_KEPT: Final = 7
+"""Digits of a card number that are kept or follow from the others: its first six and its check digit."""
+
+
+def expected_by_chance(column: Sourced, strategy: str, real: pa.Array, known: Digests) -> float:
+    """Return how many rows (given their folded real values) chance masks as a value of the column: each as likely
+    as the values of its shape are many among those that its shape allows."""
+    shapes = column.real.remembered(("shapes", column.column), lambda: _shapes(column))
+    total = max(known.values, 1)
+    distinct = known.distinct / total
+    found = 0.0
+    for shape, count in Counter(_shaped(column, real)).items():
+        room = _room(column, shape)
+        found += count * min(1.0, shapes[shape] * distinct / room) if room > 1 else 0.0
+    return found
+
+
+def _shapes(column: Sourced) -> Counter[str]:
+    found: Counter[str] = Counter()
+    for piece in column.real.pieces(column.column):
+        found.update(_shaped(column, folded(piece)))
+    return found
+
+
+def _shaped(column: Sourced, texts: pa.Array) -> list[str]:
+    """Texts with `9` for a digit and `a` for a letter; of an e-mail address the part after `@` is unchanged."""
+    values = texts.drop_null().to_pylist()
+    if column.name == "email":
+        parts = [value.partition("@") for value in values]
+        locals_ = _all([part[0] for part in parts])
+        return [f"{local}{at}{rest}" for local, (_, at, rest) in zip(locals_, parts, strict=True)]
+    return _all(values)
+
+
+def _all(values: list[str]) -> list[str]:
+    # Byte by byte for all texts: the first byte of a letter beyond ASCII represents it.
+    shaped = "\0".join(values).encode().translate(_SHAPE, _REST).decode("ascii").split("\0") if values else []
+    return (
+        shaped
+        if len(shaped) == len(values)
+        else [one for value in values for one in _all([value.replace("\0", "")])]
+    )
+
+
+def _room(column: Sourced, shape: str) -> float:
+    local = shape.partition("@")[0] if column.name == "email" else shape
+    digits = local.count("9")
+    if column.name == "credit_card_number":
+        digits = max(0, digits - _CARD_KEPT)
+    return 10.0**digits * float(_LETTERS) ** local.count("a")

@@ -32,16 +32,16 @@ EXAMPLES = "2024-01-31, 2024-01-31T08:00:00Z, now, today, -30d, +2w, -1y"
 
 
 class MomentError(ValueError):
-    """A point in time that cannot be read, or lies outside the years 1 to 9999."""
+    """A point in time is not valid, or is outside the years 1 to 9999."""
 
 
 @dataclass(frozen=True, slots=True)
 class Moment:
-    """A parsed point in time. Exactly one of ``at`` (absolute, aware) and ``steps`` says where it lies."""
+    """A parsed point in time. Exactly one of ``at`` (absolute, aware) and ``steps`` is set."""
 
     at: datetime | None
     midnight: bool = False
-    """Absolute: written as a date alone. Relative: counted from midnight."""
+    """Absolute: written as a date without a time. Relative: counted from midnight."""
     steps: tuple[tuple[str, int], ...] = ()
 
     def resolve(self, now: datetime) -> datetime:
@@ -55,7 +55,7 @@ class Moment:
             for unit, count in self.steps:
                 found = _moved(found, unit, count)
         except (OverflowError, ValueError):
-            raise MomentError("It lies outside the years 1 to 9999.") from None
+            raise MomentError("It is outside the years 1 to 9999.") from None
         return found
 
 
@@ -67,7 +67,7 @@ def _moved(point: datetime, unit: str, count: int) -> datetime:
     return point.replace(year=year, month=month, day=min(point.day, monthrange(year, month)[1]))
 
 
-@lru_cache(maxsize=1024)  # asked anew for each request, always for the few texts that templates hold
+@lru_cache(maxsize=1024)  # called in each request, for the few texts in templates
 def parse(source: str) -> Moment:
     """Reads ``source``. Raises `MomentError`."""
     found = source.strip()
@@ -108,7 +108,7 @@ def _relative(source: str) -> Moment:
     if not anchor and not steps:
         raise MomentError("An empty text is no date or time.")
     if sum(abs(count) * _YEARS[unit] for unit, count in steps) > _MAX_YEARS:
-        raise MomentError(f"It lies more than {_MAX_YEARS} years away.")
+        raise MomentError(f"It is more than {_MAX_YEARS} years away.")
     return Moment(None, midnight, tuple(steps))
 
 

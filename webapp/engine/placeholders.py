@@ -1,7 +1,7 @@
 """``{{field}}`` with filters: text with holes, compiled once and filled by the block.
 
 Filters: ``json``, ``upper``, ``lower``, ``date('YYYY-MM-DD')``, chained with ``|`` (specification, section 2). What
-stands before them is the name of a field, or a formula, which whoever reads the text tells apart.
+precedes them is the name of a field or a formula; the caller decides which.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ class Hole:
     """One ``{{name | filter ...}}``."""
 
     name: str
-    """What stands before the filters, without quotation marks around the whole of it."""
+    """The part before the filters, without the quotation marks around it."""
     filters: tuple[Filter, ...]
     position: int
     start: int = 0
@@ -105,7 +105,7 @@ def _hole(inside: str, position: int) -> Hole:
     rest = inside[len(head) :]
     name = head.strip()
     if not name or (rest and not rest.startswith("|")):
-        text = "Between {{ and }} stands a field name or a formula, then filters after |."
+        text = "Write a field name or a formula between {{ and }}, then filters after |."
         raise PlaceholderError(text, position)
     quoted = _QUOTED.fullmatch(name)
     filters = tuple(_filters(rest, position))

@@ -1,24 +1,26 @@
-"""Compiling a template into a `Plan`: columns in dependency order, every fault at once, nothing tied to a seed.
+"""Compiling a template into a `Plan`: columns in dependency order, all faults together, independent of any seed.
 
 A `Plan` is immutable and may be shared by threads and kept for as long as its template version lives. Binding it
-to a request (seed, now, overrides) gives a `Bound` (see ``block.py``), which makes rows.
+to a request (seed, now, overrides) gives a `BoundPlan` (see ``blocks.py``), which generates rows.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from datetime import datetime
 from typing import TYPE_CHECKING
 
 from webapp import limits
-from webapp.engine.bad.plan import compiled as compiled_bad
+from webapp.engine.blocks import BoundPlan, GenerationContext
 from webapp.engine.compiler import Compiler
 from webapp.engine.errors import SpecError
-from webapp.engine.kinship import Library
-from webapp.engine.layers import Layer, Relative
-from webapp.engine.outside import Answer, Ask, Taken
-from webapp.engine.spec import TemplateSpec
+from webapp.engine.external_values import Answer, ExternalRequest, ReadSource
+from webapp.engine.invalid_data.plan import compiled as compiled_bad
+from webapp.engine.layers import Layer, RelatedPlan
+from webapp.engine.relations.related_plans import Library
+from webapp.engine.spec import FieldSpec, TemplateSpec
 from webapp.errors import Fault, did_you_mean
 
 if TYPE_CHECKING:
@@ -37,16 +39,16 @@ class Plan:
     vocabulary: Vocabulary
     warnings: tuple[Fault, ...]
     leaves: int
-    """Cells of the widest array one row may bear; blocks shrink by it."""
-    relatives: Mapping[str, Relative] = field(default_factory=dict)
-    """The other templates that relations reach, by their addresses (see ``kinship.py``)."""
+    """Cells of the largest array in one row; blocks have fewer rows accordingly."""
+    relatives: Mapping[str, RelatedPlan] = field(default_factory=dict)
+    """The other templates that relations reach, by their addresses (see ``relations/related_plans.py``)."""
     rows: int = limits.DEFAULT_QUANTITY
-    """Rows it has by itself: its quantity, those it was given, or as many as its parents bear."""
-    asks: tuple[Ask, ...] = ()  # what it takes from outside
+    """Rows of the template: its quantity, the requested number, or as many as its parents have children."""
+    asks: tuple[ExternalRequest, ...] = ()  # what it takes from outside
     made_from: tuple[str | None, Library] | None = None  # locale and library, where there is something to ask
 
     @property
-    def taken(self) -> Taken | None:
+    def taken(self) -> ReadSource | None:
         """Its source, where it has one that has been read."""
         if self.spec.source is None or self.made_from is None:
             return None
@@ -65,11 +67,11 @@ class Plan:
 def compile_plan(
     spec: TemplateSpec, vocabulary: Vocabulary, locale: str | None = None, library: Library | None = None
 ) -> Plan:
-    """Compiles a template; ``locale`` stands in for the template's own, ``library`` holds the templates that its
+    """Compile a template; ``locale`` overrides the template's, ``library`` contains the templates that its
     relations may reach. Raises `SpecError` with every fault."""
     compiler, layer = _compiled_fields(spec, vocabulary, locale, library)
     if not compiler.faults:
-        compiler.weigh()
+        compiler.check_cost()
     bad = None if compiler.faults else compiled_bad(spec, layer, compiler.faults)
     if compiler.faults:
         raise SpecError(compiler.faults)
@@ -77,10 +79,10 @@ def compile_plan(
     layer = compiler._scope.layer(layer.visible) if compiler._scope.relation != layer.relation else layer
     layer = layer if bad is None else replace(layer, bad=bad)
     own = {name: (compiler._scope, name) for name in compiler._scope.columns}
-    rows, asks = compiler.kin.rows(""), compiler.asking.asks(own, compiler._reads.reached)
+    rows, asks = compiler.related_plans.rows(""), compiler.asking.asks(own, compiler._reads.reached)
     made_from = (locale, library or Library()) if asks else None
-    told, leaves = tuple(compiler.warnings), compiler.leaves
-    return Plan(spec, layer, vocabulary, told, leaves, relatives, rows, asks, made_from)
+    message, leaves = tuple(compiler.warnings), compiler.leaves
+    return Plan(spec, layer, vocabulary, message, leaves, relatives, rows, asks, made_from)
 
 
 def _compiled_fields(
@@ -89,20 +91,29 @@ def _compiled_fields(
     """The compiler after it has compiled every field, with the faults it found."""
     asked = locale or spec.locale
     known = not asked or vocabulary.knows_locale(asked)
-    compiler = Compiler(spec, vocabulary, asked if known else None, library or Library())
+    compiler = Compiler(spec, vocabulary, asked if known else None, library or Library(), bind_fields)
     if asked and not known:
         text = f'There is no locale "{asked}".'
         hint = did_you_mean(asked, vocabulary.locales)
         compiler.faults.append(Fault("locale", "unknown_locale", text, hint))
     layer = compiler._layer(compiler._scope)
     if compiler.leaves > limits.MAX_ARRAY_PRODUCT:
-        text = (
-            f"One row may bear up to {compiler.leaves:,} elements; {limits.MAX_ARRAY_PRODUCT:,} is the most."
-        )
+        text = f"One row may have up to {compiler.leaves:,} elements; at most {limits.MAX_ARRAY_PRODUCT:,} are allowed."
         compiler.faults.append(
-            Fault("fields", "too_many_cells", text, "Lower the largest counts of the arrays.")
+            Fault("fields", "too_many_cells", text, "Lower the maximum counts of the arrays.")
         )
     return compiler, layer
+
+
+def bind_fields(
+    fields: Sequence[FieldSpec], vocabulary: Vocabulary, locale: str | None, seed: str, now: datetime
+) -> BoundPlan:
+    """Bind a template of only these fields to a seed. Masking replaces real values by the values of such a plan.
+
+    Raises `SpecError`.
+    """
+    plan = compile_plan(TemplateSpec("masking", tuple(fields)), vocabulary, locale)
+    return BoundPlan(plan, GenerationContext(seed, now, locale))
 
 
 # What is only known with the templates that relations reach, or follows from a field that could not be parsed.

@@ -1,4 +1,4 @@
-"""Parsing of templates: from what a caller sends to `TemplateSpec`, or every fault at once, each with its path."""
+"""Parse templates: from the caller's input to `TemplateSpec`, or to a list of all faults with their paths."""
 
 from __future__ import annotations
 
@@ -11,13 +11,14 @@ from typing import Any, Literal
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from webapp import limits
-from webapp.engine import picks
-from webapp.engine.bad.invalid import Invalid
+from webapp.engine import form_hints
 from webapp.engine.errors import SpecError
-from webapp.engine.fields.base import FieldType
+from webapp.engine.invalid_data.settings import Invalid
 from webapp.engine.masking import settings as masking_settings
 from webapp.engine.masking.settings import Masking
-from webapp.engine.real import SourceSpec
+from webapp.engine.source_data import SourceSpec
+from webapp.engine.types.base import FieldType
+from webapp.engine.types.registry import BY_NAME, find
 from webapp.errors import Fault, did_you_mean
 
 FIELD_ID = re.compile(r"fld_[0-9A-HJKMNP-TV-Z]{26}")
@@ -30,34 +31,44 @@ READ_ONLY_KEYS = frozenset({"label"})
 
 
 class CommonKeys(BaseModel):
-    """The keys that every field has, whatever its type."""
+    """The keys that fields of all types have."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
-    id: str | None = Field(None, description="Kept through every edit; it seeds the column.")
+    id: str | None = Field(
+        None, description=("ID that seeds the column; it stays the same when the field is edited.")
+    )
     name: str = Field(min_length=1, max_length=limits.MAX_NAME_CHARS)
     type: str = Field(min_length=1, max_length=limits.MAX_NAME_CHARS)
     options: dict[str, Any] = Field(default_factory=dict)
-    sensitive: bool = Field(False, description="Real values of it are masked before they leave.")
-    masking: Masking | None = Field(None, description="How; a value of the same kind, if not said.")
+    sensitive: bool = Field(False, description="Source values are masked before they are output.")
+    masking: Masking | None = Field(
+        None, description=("Masking strategy. Default: a value of the same kind.")
+    )
     percent_blank: Decimal = Field(Decimal(0), ge=0, le=100, max_digits=9, decimal_places=4)
     unique: bool = Field(
-        False, description="No two rows alike; a word instead: no two alike in all fields with it."
+        False,
+        description=(
+            "All values are different. With a label: fields with the same label are unique in combination."
+        ),
     )
     unique_together: str | None = Field(None, min_length=1, max_length=limits.MAX_NAME_CHARS, exclude=True)
     """The word that stood for ``unique``: a caller writes it there."""
     hidden: bool = False
     locale: str | None = Field(None, max_length=20)
     group: str | None = Field(None, max_length=limits.MAX_NAME_CHARS)
-    formula: str | None = Field(None, max_length=limits.MAX_FORMULA_CHARS, json_schema_extra=picks.FORMULA)
+    formula: str | None = Field(
+        None, max_length=limits.MAX_FORMULA_CHARS, json_schema_extra=form_hints.FORMULA
+    )
     prefix: str = Field("", max_length=limits.MAX_AFFIX_CHARS)
     suffix: str = Field("", max_length=limits.MAX_AFFIX_CHARS)
     text_case: Literal["upper", "lower", "title", "sentence"] | None = None
     description: str = Field("", max_length=limits.MAX_DESCRIPTION_CHARS)
-    invalid: Invalid | None = Field(None, description="Bad values on purpose among its cells.")
+    invalid: Invalid | None = Field(None, description="Invalid data in the cells of the field.")
     column: str | None = Field(
         None, min_length=1, max_length=limits.MAX_NAME_CHARS,
-        description="Of a template with a source: the column it is taken from, where that is not called like it.",
+        description=("For a template with a source: the column with the values. Default: the column "
+                    "with the field's name."),
     )  # fmt: skip
 
 
@@ -75,7 +86,7 @@ def field_schema() -> dict[str, Any]:
 
 
 def _whole(schema: Any, defs: dict[str, Any]) -> Any:
-    """A schema that can stand inside others: what it refers to is put in its place."""
+    """Return a schema without references: the definitions that it refers to are inlined."""
     if isinstance(schema, list):
         return [_whole(one, defs) for one in schema]
     if not isinstance(schema, dict):
@@ -105,7 +116,7 @@ class FieldSpec:
     options: BaseModel
     children: tuple[FieldSpec, ...] = ()
     invalid: bool = False
-    """Whether it stands in for a field that could not be parsed, so that the fields that read it can be checked."""
+    """Whether it replaces a field that could not be parsed, so that the fields that read it can be checked."""
 
     @property
     def name(self) -> str:
@@ -219,7 +230,7 @@ class _Parser:
         parsed = []
         for i, item in enumerate(raw):
             if len(self.faults) >= limits.MAX_FIELD_FAULTS:
-                break  # nobody reads on
+                break  # more faults would not help anyone
             parsed.append(self._field(item, f"{path}[{i}]", depth))
         found = tuple(field for field in parsed if field is not None)
         self.faults.extend(fault for field in found for fault in masking_settings.faults(field, found))
@@ -256,7 +267,7 @@ class _Parser:
             ):  # their faults are reported in the same response
                 own = {key: value for key, value in options.items() if key not in _MOVED_UP}
                 self._options(kind, own, path, depth)
-            return self._stand_in(raw.get("name"), path)
+            return self._placeholder_field(raw.get("name"), path)
         self._check_id(common.id, path)
         if common.invalid is not None and depth > 1:
             text = "Only fields of the template itself can have bad values, not those inside another field."
@@ -265,12 +276,10 @@ class _Parser:
         of_itself = len(self.faults) > before
         options, children = self._options(kind, common.options, path, depth)
         if options is None or of_itself or (len(self.faults) > before and not children):
-            return self._stand_in(common.name, path)
+            return self._placeholder_field(common.name, path)
         return FieldSpec(path, common, kind, options, children)
 
-    def _stand_in(self, name: Any, path: str) -> FieldSpec | None:
-        from webapp.engine.fields import BY_NAME
-
+    def _placeholder_field(self, name: Any, path: str) -> FieldSpec | None:
         if not isinstance(name, str) or not name:
             return None
         kind = BY_NAME["null"]
@@ -304,8 +313,6 @@ class _Parser:
         return validated(CommonKeys, known, path, self.faults)
 
     def _type(self, raw: Any, path: str) -> type[FieldType] | None:
-        from webapp.engine.fields import BY_NAME, find
-
         if not isinstance(raw, str):
             return None  # the common keys have said so
         kind = find(raw)
@@ -338,7 +345,7 @@ class _Parser:
         """The field that the elements of an array are made by; it needs no name."""
         if not isinstance(raw, dict):
             code = "required" if raw is None else "wrong_type"
-            return self._refuse(path, code, 'What the elements are: {"type": "city", "options": {}}.')
+            return self._refuse(path, code, 'Give the type of the elements: {"type": "city", "options": {}}.')
         if depth > limits.MAX_NESTING:
             return self._refuse(path, "too_deep", f"Fields nest at most {limits.MAX_NESTING} levels deep.")
         self._count += 1

@@ -1,10 +1,11 @@
-"""Names of workspace files: texts with folders in them, told apart by `/`.
+"""Validate names of workspace files, which may include folders separated by `/`.
 
-A name is brought to NFC (Unicode Standard Annex 15), so that two texts that look alike because one is composed and
-one is not are one name. Case counts: `Data.csv` and `data.csv` are two files, as on the file systems that runs see.
-What a name may not be: absolute, a folder (a slash at its end), with an empty part, `.` or `..`, a control character,
-a character that turns the direction of a text (it makes `exe.csv` of `vsc.exe`), a backslash, a part that begins or
-ends with a space, a part longer than a file system takes, or of the form of a file's id, by which files are found too.
+Names are normalized to NFC (Unicode Standard Annex 15), so that composed and decomposed forms are the same name. Names
+are case-sensitive, as on the file systems that runs use: `Data.csv` and `data.csv` are two files.
+A name must not be absolute or end with a slash. It must not contain an empty part, `.` or `..`, a backslash, a control
+character, or a character that changes the text direction (which can display `vsc.exe` as `exe.csv`). No part may begin
+or end with a space or be longer than file systems allow. A name must not have the form of a file id, because files are
+also found by id.
 """
 
 from __future__ import annotations
@@ -17,27 +18,27 @@ from webapp import limits
 from webapp.errors import Fault, validation_error
 
 OUTPUTS: Final = "outputs"
-"""The folder of what runs leave behind: `outputs/<run id>/...`. It is not put before later runs."""
+"""The folder of run outputs: `outputs/<run id>/...`. Later runs do not receive it."""
 
 _ID: Final = re.compile(r"fil_[0-7][0-9A-HJKMNP-TV-Z]{25}", re.IGNORECASE | re.ASCII)
-# Unicode Standard Annex 9: embeddings, overrides, isolates and marks of direction.
+# Embeddings, overrides, isolates and directional marks (Unicode Standard Annex 9).
 _TURNING: Final = frozenset("\u061c\u200e\u200f\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069")
 _UNSEEN: Final = frozenset({"Cc", "Cs", "Zl", "Zp"})
 _TOLD_CHARS: Final = 60
 
 
 def is_id(text: str) -> bool:
-    """Whether a text is a file's id and no name: no file may be called so."""
+    """Return whether a text has the form of a file id, which no name may have."""
     return _ID.fullmatch(text) is not None
 
 
 def normal(name: str) -> str:
-    """A name as it is stored and compared."""
+    """Return a name as it is stored and compared."""
     return unicodedata.normalize("NFC", name)
 
 
 def checked(name: str, path: str = "name") -> str:
-    """The name as it is stored. Error: validation_error with every fault of it, each a sentence."""
+    """Return the normalized name. Raise validation_error with one message for every problem."""
     found = faults(name, path)
     if found:
         raise validation_error(found)
@@ -45,7 +46,7 @@ def checked(name: str, path: str = "name") -> str:
 
 
 def faults(name: str, path: str = "name") -> list[Fault]:
-    """What is wrong with a name; nothing for one that can be stored."""
+    """Return the problems of a name, one message each. The list is empty for a valid name."""
     name = normal(name)
     if not name:
         return [Fault(path, "missing", "A file needs a name.")]
@@ -117,8 +118,8 @@ def _brief(text: str) -> str:
 
 
 def cleaned(name: str) -> str:
-    """The nearest name to one that a program chose: what may not stand in a name becomes `_`. It may still be too long
-    or empty; `faults` tells."""
+    """Return the closest valid name to one that a program chose: invalid characters become `_`. The result can still be
+    too long or empty, which `faults` reports."""
     parts = []
     for part in normal(name).split("/"):
         kept = "".join(
@@ -131,11 +132,11 @@ def cleaned(name: str) -> str:
 
 
 def folders_of(name: str) -> list[str]:
-    """The folders that a name lies in, outermost first: `a/b/c.csv` -> [`a`, `a/b`]."""
+    """Return the parent folders of a name, outermost first: `a/b/c.csv` -> [`a`, `a/b`]."""
     parts = name.split("/")
     return ["/".join(parts[:place]) for place in range(1, len(parts))]
 
 
 def last_part(name: str) -> str:
-    """The name without its folders."""
+    """Return the name without its folders."""
     return name.rpartition("/")[2]

@@ -1,5 +1,5 @@
-"""Open XLSX workbooks that come from anywhere. A workbook is a ZIP archive whose parts may unpack to any size: each is
-unpacked only as far as the limits allow. Formulas are their last results; links and macros are ignored."""
+"""Read untrusted XLSX workbooks. A workbook is a ZIP archive whose members can unpack to any size, so each is unpacked
+only up to a limit. Formulas yield their cached results; links and macros are ignored."""
 
 from __future__ import annotations
 
@@ -17,20 +17,20 @@ _CELL = limits.FILE_PREVIEW_CHARS
 
 
 class TooMuchError(Exception):
-    """A part of a workbook unpacks to more than the limit."""
+    """A member of a workbook unpacks to more than the limit."""
 
 
 @contextmanager
 def opened(file: IO[bytes], sheet_bytes: int, strings_bytes: int) -> Iterator[Any]:
-    """The workbook of a file as openpyxl reads it, row by row. Of each sheet at most `sheet_bytes` are unpacked, of
-    the shared texts `strings_bytes`.
+    """Open a workbook with openpyxl for reading row by row. At most `sheet_bytes` of each sheet and `strings_bytes` of
+    the shared strings are unpacked.
 
-    Raises `TooMuchError`, there or while rows are read, and whatever a damaged workbook makes of its reader.
+    Raise `TooMuchError`, here or while rows are read, and any exception that openpyxl raises for a damaged workbook.
     """
     from openpyxl.reader.excel import ExcelReader
 
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # of what the reader leaves out: styles, extensions
+        warnings.simplefilter("ignore")  # openpyxl warns about features it ignores
         reader = ExcelReader(file, read_only=True, data_only=True, keep_links=False)
         reader.archive.close()
         with _Guarded(file, sheet_bytes, strings_bytes) as guarded:
@@ -40,8 +40,8 @@ def opened(file: IO[bytes], sheet_bytes: int, strings_bytes: int) -> Iterator[An
 
 
 def first_rows(file: IO[bytes]) -> dict[str, Any]:
-    """The first rows of a workbook's first sheet as `rows` of short texts, or a `note` that says why there are none.
-    Runs in a document process."""
+    """Return the first rows of a workbook's first sheet as `rows` of short texts, or a `note` with the reason why it
+    cannot be shown. Runs in a document process."""
     try:
         with opened(file, limits.FILE_PREVIEW_SHEET_BYTES, limits.FILE_PREVIEW_STRINGS_BYTES) as book:
             sheet = next(iter(book.worksheets))
@@ -51,7 +51,7 @@ def first_rows(file: IO[bytes]) -> dict[str, Any]:
         return {"note": "The workbook unpacks to too much for a preview."}
     except MemoryError:
         raise
-    except Exception:  # whatever a damaged workbook makes of its reader
+    except Exception:  # A damaged workbook can raise any exception
         return {"note": "The workbook cannot be read: it is damaged, protected, or no XLSX."}
     while rows and not any(rows[-1]):
         rows.pop()
@@ -60,7 +60,7 @@ def first_rows(file: IO[bytes]) -> dict[str, Any]:
 
 
 def cell(value: Any) -> str:
-    """A value as a short text of one line."""
+    """Return a value as a short text on one line."""
     if value is None:
         return ""
     if isinstance(value, bool):
@@ -72,18 +72,18 @@ def cell(value: Any) -> str:
             return "…"
     try:
         return brief(str(value))
-    except ValueError:  # a whole number with more digits than Python turns into text
+    except ValueError:  # An integer with more digits than Python converts to text
         return "…"
 
 
 def brief(text: str) -> str:
-    """The beginning of a text, in characters that a page may hold."""
+    """Return the beginning of a text, without characters that are invalid in a page."""
     kept_text = "".join(_visible(text[: _CELL + 1]))
     return kept_text if len(text) <= _CELL else kept_text[: _CELL - 1] + "…"
 
 
 def _visible(text: str) -> Iterator[str]:
-    """Characters that a page may hold; surrogates and control characters as U+FFFD."""
+    """Replace surrogates and control characters, which are invalid in a page, with U+FFFD."""
     for char in text:
         yield (
             char
@@ -93,14 +93,14 @@ def _visible(text: str) -> Iterator[str]:
 
 
 class _Guarded(zipfile.ZipFile):
-    """An archive each of whose parts gives no more than its limit, whatever its directory claims."""
+    """An archive that unpacks each member only up to its limit, independent of the sizes in the archive's directory."""
 
     def __init__(self, file: IO[bytes], sheet: int, strings: int) -> None:
         self._sheet, self._strings = sheet, strings
         super().__init__(file)
 
     def open(self, name: Any, mode: str = "r", *more: Any, **options: Any) -> Any:
-        """The part as a file that raises `TooMuchError` past its limit."""
+        """Open a member as a file that raises `TooMuchError` beyond its limit."""
         path = name if isinstance(name, str) else name.filename
         most = limits.FILE_PREVIEW_PART_BYTES
         if "sharedstrings" in path.casefold():
@@ -111,17 +111,17 @@ class _Guarded(zipfile.ZipFile):
 
 
 class _Bounded(io.RawIOBase):
-    """A stream that ends in `TooMuchError`."""
+    """A stream that raises `TooMuchError` beyond its limit."""
 
     def __init__(self, source: Any, most: int) -> None:
         self._source, self._left = source, most
 
     def readable(self) -> bool:
-        """It is."""
+        """Return True."""
         return True
 
     def readinto(self, buffer: Any) -> int:
-        """The next bytes."""
+        """Read the next bytes."""
         data = self._source.read(min(len(buffer), self._left + 1))
         self._left -= len(data)
         if self._left < 0:
@@ -130,6 +130,6 @@ class _Bounded(io.RawIOBase):
         return len(data)
 
     def close(self) -> None:
-        """Close what it reads."""
+        """Close the underlying stream."""
         self._source.close()
         super().close()

@@ -1,1 +1,1 @@
-"""Generation."""
+"""Generate and preview rows."""

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, Literal
 
 import sqlalchemy as sa
 from alembic import context
@@ -14,7 +14,7 @@ from webapp.extensions import db
 metadata = models.Base.metadata
 
 
-def render(kind: str, item: Any, _autogen: Any) -> str | bool:
+def render(kind: str, item: Any, _autogen: Any) -> str | Literal[False]:
     """Our own column types as the plain ones they are in a database, so that old revisions import none of us."""
     if kind == "type" and isinstance(item, models.UtcTime):
         return "sa.DateTime(timezone=True)"

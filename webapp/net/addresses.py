@@ -1,7 +1,8 @@
-"""Whose address a request came from, and whether it came by TLS, when proxies stand before us.
+"""Determine the client address and the scheme of a request behind reverse proxies.
 
-Forwarded headers are believed only from peers named in TRUSTED_PROXIES, and read from the right: each trusted
-hop vouches for the one before it, the first untrusted one is the client. Anybody else's headers are ignored.
+Forwarded headers are only trusted from peers in TRUSTED_PROXIES, and are evaluated from the right: each
+trusted proxy vouches for the hop before it, and the first untrusted hop is the client. Headers of other peers
+are ignored.
 """
 
 from __future__ import annotations
@@ -12,8 +13,9 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Final
 
-# Programs of runs call an API on loopback from this address (jobs/sandbox/network.py binds their sockets to it), so
-# that they can be told apart from people and services of this machine. Any other of 127.0.0.0/8 would do.
+# Programs of scenario runs call the API on loopback from this address (jobs/sandbox/network_policy.py binds their
+# sockets to it), so that they can be distinguished from users and services on this machine. Any other address
+# in 127.0.0.0/8 would do.
 RUNS: Final = "127.82.117.110"
 
 Network = ipaddress.IPv4Network | ipaddress.IPv6Network
@@ -22,7 +24,7 @@ Address = ipaddress.IPv4Address | ipaddress.IPv6Address
 
 @dataclass(frozen=True, slots=True)
 class Origin:
-    """Where a request really came from. `forwarded`: it carried forwarding headers nobody vouches for."""
+    """The origin of a request. `forwarded`: it has forwarding headers that no trusted proxy vouches for."""
 
     address: str
     scheme: str
@@ -30,7 +32,7 @@ class Origin:
 
 
 class Proxies:
-    """The trusted ones: networks, and the word `unix` for a peer that came by a socket file."""
+    """The trusted proxies: networks, and the word `unix` for peers that connect over a Unix socket."""
 
     def __init__(self, trusted: Iterable[str]) -> None:
         names = tuple(trusted)
@@ -38,8 +40,10 @@ class Proxies:
         self._networks: tuple[Network, ...] = tuple(ipaddress.ip_network(n) for n in names if n != "unix")
 
     def trusts(self, peer: str) -> bool:
-        """Whether a peer's forwarding headers count. A peer by a socket file has no address. A program of a run is
-        never trusted, also where its address is in a trusted network."""
+        """Return whether a peer's forwarding headers are trusted. A peer over a Unix socket has no address.
+
+        A scenario run's program is never trusted, even if its address is in a trusted network.
+        """
         if not peer:
             return self._unix
         if is_run(peer):
@@ -50,14 +54,14 @@ class Proxies:
         )
 
     def origin(self, peer: str, scheme: str, forwarded_for: str, forwarded_proto: str) -> Origin:
-        """The client of a request, from its socket's peer and its X-Forwarded-For and -Proto headers."""
+        """Return the client of a request, from the socket's peer and the X-Forwarded-For and -Proto headers."""
         if not self.trusts(peer):
             return Origin(_plain(peer), scheme, bool(forwarded_for or forwarded_proto))
         client = peer
         for hop in reversed([part.strip() for part in forwarded_for.split(",") if part.strip()]):
             address = parse(hop)
             if address is None:
-                break  # garbage: the hop that wrote it is the last one known
+                break  # invalid: the hop that wrote it is the last known one
             client = str(address)
             if not self.trusts(client):
                 break
@@ -67,7 +71,8 @@ class Proxies:
 
 @lru_cache(maxsize=4096)
 def parse(text: str) -> Address | None:
-    """An address, IPv4-mapped ones as IPv4; a port or brackets are taken off. None for anything else."""
+    """Parse an address. IPv4-mapped addresses become IPv4, ports and brackets are removed. None if it is not
+    an address."""
     text = text.strip()
     if text.startswith("["):
         text = text[1:].partition("]")[0]
@@ -87,12 +92,12 @@ def _plain(peer: str) -> str:
 
 
 def is_run(peer: str) -> bool:
-    """Whether an address is the one from which programs of runs on this machine call the API."""
+    """Return whether programs of scenario runs on this machine call the API from this address."""
     address = parse(peer)
     return address is not None and str(address) == RUNS
 
 
 def is_loopback(peer: str) -> bool:
-    """Whether an address is this machine's own loopback."""
+    """Return whether an address is a loopback address."""
     address = parse(peer)
     return address is not None and address.is_loopback

@@ -1,5 +1,7 @@
-"""Asking a virus scanner: the only place that speaks clamd's protocol (clamd(8), INSTREAM). The scanner is the
-operator's own setting, so the address guard has no say."""
+"""Virus scanner client, the only place that uses clamd's protocol (clamd(8), INSTREAM).
+
+The operator configures the scanner, so the address guard does not apply.
+"""
 
 from __future__ import annotations
 
@@ -10,37 +12,37 @@ from contextlib import closing, contextmanager, suppress
 from typing import Final
 
 from webapp import limits
-from webapp.config_values import Scanner
+from webapp.config.values import Scanner
 
 _ANSWER_BYTES: Final = 4_096
 _CLEAN, _FOUND = "stream: OK", " FOUND"
 
 
 class ScannerError(Exception):
-    """There is no verdict. The message is for the log."""
+    """The scanner returned no verdict. The message is for the log."""
 
 
 class Scan:
-    """One file on its way. Made by `begun`."""
+    """The scan of one file. Created by `open_scan`."""
 
     def __init__(self, door: socket.socket) -> None:
         self._door = door
         self._send(b"zINSTREAM\0")
 
     def feed(self, piece: bytes) -> None:
-        """The next bytes of the file. Raises ScannerError."""
-        if piece:  # a length of zero would be the end
+        """Send the next bytes of the file. Raises ScannerError."""
+        if piece:  # a length of zero ends the stream
             self._send(struct.pack("!I", len(piece)) + piece)
 
     def verdict(self) -> str | None:
-        """What was found in the file; None where nothing was. Raises ScannerError."""
+        """Return the name of the malware in the file, or None. Raises ScannerError."""
         self._send(struct.pack("!I", 0))
         told = self._answer()
         if told == _CLEAN:
             return None
         if told.endswith(_FOUND):
             return told.removeprefix("stream: ").removesuffix(_FOUND)
-        raise ScannerError(f"it answers {told or 'nothing'!r}")
+        raise ScannerError(f"it answered {told or 'nothing'!r}")
 
     def _send(self, data: bytes) -> None:
         try:
@@ -51,7 +53,7 @@ class Scan:
                 ScannerError
             ):  # it says why it hangs up, if there is time: StreamMaxLength of clamd.conf
                 told = self._answer()
-            raise ScannerError(told or f"it broke off ({type(error).__name__})") from None
+            raise ScannerError(told or f"it closed the connection ({type(error).__name__})") from None
 
     def _answer(self) -> str:
         found = b""
@@ -63,13 +65,13 @@ class Scan:
             ):
                 found += piece
         except OSError as error:
-            raise ScannerError(f"it broke off ({type(error).__name__})") from None
+            raise ScannerError(f"it closed the connection ({type(error).__name__})") from None
         return found.partition(b"\0")[0].decode("utf-8", "replace")
 
 
 @contextmanager
 def begun(where: Scanner) -> Iterator[Scan]:
-    """A scan of one file. Raises ScannerError."""
+    """Start the scan of one file. Raises ScannerError."""
     with closing(_connected(where)) as door:
         door.settimeout(limits.SCANNER_SECONDS)
         yield Scan(door)
@@ -88,4 +90,4 @@ def _connected(where: Scanner) -> socket.socket:
             raise
         return door
     except OSError as error:
-        raise ScannerError(f"it cannot be reached ({error.strerror or type(error).__name__})") from None
+        raise ScannerError(f"it could not be reached ({error.strerror or type(error).__name__})") from None

@@ -1,8 +1,8 @@
-"""Where connections may lead: the address guard of everything that a user's settings make this service reach.
+"""Address guard for all connections that users' settings lead to.
 
-Names are resolved here and the connection is made to the address that was judged, so that a name which changes its
-mind between the two reaches nothing. Loopback, private, link-local, metadata and other special networks are closed
-unless the operator allows them (`TARGET_NETWORKS`).
+Names are resolved here, and the connection is opened to the address that was checked, so a name that changes
+in between cannot bypass the check. Loopback, private, link-local, metadata and other special networks are
+blocked unless the operator allows them (`TARGET_NETWORKS`).
 """
 
 from __future__ import annotations
@@ -20,8 +20,9 @@ from webapp.net.addresses import Address, Network
 
 NOTHING: Final[Mapping[str, Sequence[str]]] = MappingProxyType({})
 
-# Where clouds tell their machines' credentials: closed even inside a network that the operator opened, unless that
-# network is (a part of) one of these. Link-local; Azure's WireServer; AWS over IPv6; Alibaba; Oracle; Google over IPv6.
+# Metadata services of cloud providers, which return credentials: blocked even inside an allowed network,
+# unless the allowed network is one of these or a part of it. Link-local; Azure's WireServer; AWS over IPv6;
+# Alibaba; Oracle; Google over IPv6.
 _METADATA: Final[tuple[Network, ...]] = tuple(
     ipaddress.ip_network(one)
     for one in (
@@ -29,20 +30,25 @@ _METADATA: Final[tuple[Network, ...]] = tuple(
         "fd20:ce::/32",
     )
 )  # fmt: skip
-# IPv6 is given out to machines from here alone (IANA, "IPv6 Global Unicast Address Assignments"): site-local,
-# IPv4-compatible, IPv4-translated and segment routing addresses lie outside.
+# The only range from which IPv6 addresses are assigned (IANA, "IPv6 Global Unicast Address Assignments"). It
+# excludes site-local, IPv4-compatible, IPv4-translated and segment routing addresses.
 _UNICAST: Final = ipaddress.IPv6Network("2000::/3")
-# Inside it, or not special to the standard library, and yet a way to somewhere else: 6to4 and its relays (RFC 7526),
-# Teredo (RFC 4380), documentation (RFC 9637).
+# Inside that range, or not special in the standard library, but leading elsewhere: 6to4 and its relays (RFC
+# 7526), Teredo (RFC 4380), documentation (RFC 9637).
 _DETOURS: Final[tuple[Network, ...]] = tuple(
     ipaddress.ip_network(one) for one in ("2002::/16", "192.88.99.0/24", "2001::/32", "3fff::/20")
 )
-_NAT64: Final = ipaddress.IPv6Network("64:ff9b::/96")  # RFC 6052: IPv4, for machines that have IPv6 alone
+_NAT64: Final = ipaddress.IPv6Network(
+    "64:ff9b::/96"
+)  # RFC 6052: IPv4 addresses for machines that only have IPv6
 _IPV4: Final = 0xFFFFFFFF
 
 
 class GateError(Exception):
-    """The way is closed or not there. `reason`: not_allowed, secret_host, unresolved, refused, timeout, unreachable."""
+    """A connection is not allowed or failed.
+
+    `reason`: not_allowed, secret_host, unresolved, refused, timeout, unreachable.
+    """
 
     def __init__(self, reason: str, message: str) -> None:
         self.reason, self.message = reason, message
@@ -50,10 +56,11 @@ class GateError(Exception):
 
 
 class Gate:
-    """Judges addresses. `allowed` are networks the operator opened beside the public internet.
+    """Checks addresses.
 
-    `secrets` are the secrets that a connection sends, by name, with the hosts that each may be sent to: no other host
-    is connected to.
+    `allowed` are networks that the operator allows in addition to the public internet. `secrets` are the
+    secrets that a connection sends, by name, with the hosts that each may be sent to; connections to other
+    hosts are rejected.
     """
 
     def __init__(self, allowed: Iterable[str] = (), secrets: Mapping[str, Sequence[str]] = NOTHING) -> None:
@@ -61,31 +68,32 @@ class Gate:
         self.secrets = secrets
 
     def without_secrets(self) -> Gate:
-        """The same for a request that carries nothing of the connection's."""
+        """Return a gate for a request that contains no secrets of the connection."""
         return Gate(map(str, self.allowed)) if self.secrets else self
 
     def addresses(self, host: str, port: int) -> list[str]:
-        """The addresses of a host that may be reached, in the resolver's order. GateError when there are none."""
-        if not host or not host.isprintable():  # the C library ends a name at its first NUL
-            raise GateError("unresolved", "There is no host of that name.")
+        """Return the allowed addresses of a host, in the resolver's order. Raises GateError if there are
+        none."""
+        if not host or not host.isprintable():  # the C library ends a name at the first NUL
+            raise GateError("unresolved", "The host name is not valid.")
         for name, entries in self.secrets.items():
             if not hosts.allowed(entries, host, port):
-                raise GateError("secret_host", f'The secret "{name}" may not be sent to {host}.')
+                raise GateError("secret_host", f'The secret "{name}" must not be sent to {host}.')
         if self.secrets:
-            host = hosts.normal(host)  # what was compared is what is resolved
+            host = hosts.normal(host)  # resolve exactly the name that was compared
         try:
             found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
         except (OSError, UnicodeError):
-            raise GateError("unresolved", f"There is no host {host}.") from None
+            raise GateError("unresolved", f"The host {host} could not be resolved.") from None
         seen = dict.fromkeys(str(item[4][0]).partition("%")[0] for item in found)
         fit = [one for one in seen if self.allows(ipaddress.ip_address(one))]
         if not fit:
-            raise GateError("not_allowed", f"{host} lies in a network that may not be reached from here.")
+            raise GateError("not_allowed", f"{host} is in a network to which connections are not allowed.")
         return fit[: limits.TARGET_ADDRESSES]
 
     def allows(self, address: Address) -> bool:
-        """Whether an address may be reached."""
-        address = getattr(address, "ipv4_mapped", None) or address  # the kernel takes the two for the same
+        """Return whether connections to an address are allowed."""
+        address = getattr(address, "ipv4_mapped", None) or address  # the kernel treats both the same
         named = [one for one in self.allowed if address.version == one.version and address in one]
         kept = next((one for one in _METADATA if address.version == one.version and address in one), None)
         if kept is not None:
@@ -93,8 +101,10 @@ class Gate:
         return bool(named) or _is_public(address)
 
     def connect(self, host: str, port: int, timeout: float) -> socket.socket:
-        """A socket opened to the first of the host's addresses that answers, within `timeout` seconds for all of
-        them. GateError when none does."""
+        """Return a socket to the first of the host's addresses that accepts a connection.
+
+        `timeout` is in seconds for all addresses together. Raises GateError if none accepts.
+        """
         until = time.monotonic() + timeout
         reason, said = "unreachable", ""
         for address in self.addresses(host, port):
@@ -104,16 +114,19 @@ class Gate:
             try:
                 return socket.create_connection((address, port), left)
             except TimeoutError:
-                reason, said = "timeout", f"{host}:{port} did not answer within {timeout:g} s."
+                reason, said = "timeout", f"{host}:{port} did not respond within {timeout:g} s."
             except ConnectionRefusedError:
-                reason, said = "refused", f"Nobody listens on {host}:{port}."
+                reason, said = "refused", f"No server is listening on {host}:{port}."
             except OSError as error:
-                reason, said = "unreachable", f"{host}:{port} cannot be reached: {error.strerror or error}."
-        raise GateError(reason, said or f"{host}:{port} did not answer within {timeout:g} s.")
+                reason, said = (
+                    "unreachable",
+                    f"{host}:{port} could not be reached: {error.strerror or error}.",
+                )
+        raise GateError(reason, said or f"{host}:{port} did not respond within {timeout:g} s.")
 
 
 def _is_public(address: Address) -> bool:
-    """Whether an address is on the public internet, and of one machine there."""
+    """Return whether an address belongs to a single machine on the public internet."""
     if isinstance(address, ipaddress.IPv6Address):
         if address in _NAT64:
             return _is_public(ipaddress.IPv4Address(int(address) & _IPV4))

@@ -14,8 +14,10 @@ _PORT: Final = re.compile(r"[1-9][0-9]{0,4}")
 
 
 def normal(host: str) -> str:
-    """A host as it is compared and resolved: in ASCII and lower case, without the dot that may end it. Raises
-    ValueError for what cannot be a host."""
+    """Return a host as it is compared and resolved: ASCII, lower case, without a final dot.
+
+    Raises ValueError if it is not a host.
+    """
     host = host.strip("[]").removesuffix(".").lower()
     try:
         return str(ipaddress.ip_address(host))
@@ -32,10 +34,10 @@ def normal(host: str) -> str:
 
 
 def checked(entry: str) -> str:
-    """An entry of a list as it is stored. Raises ValueError, with a sentence."""
+    """Return an entry of a list as it is stored. Raises ValueError with a message for users."""
     text = entry.strip()
     if "://" in text or "/" in text or "@" in text:
-        raise ValueError("give the host alone, without https:// and without a path: api.example.com")
+        raise ValueError("enter only the host, without https:// and without a path: api.example.com")
     host, port = _apart(text)
     if port and (not _PORT.fullmatch(port) or int(port) > 65_535):
         raise ValueError("a port is a number from 1 to 65535")
@@ -43,15 +45,15 @@ def checked(entry: str) -> str:
     try:
         found = normal(host[2:] if star else host)
     except ValueError:
-        raise ValueError("this is not a host: give one such as api.example.com or *.example.com") from None
+        raise ValueError("this is not a host: enter one such as api.example.com or *.example.com") from None
     if star and ("." not in found or _is_address(found)):
-        raise ValueError("a wildcard stands for the subdomains of a domain, such as *.example.com")
+        raise ValueError("a wildcard must stand for the subdomains of a domain, such as *.example.com")
     shown = f"[{found}]" if ":" in found and port else found
     return f"{'*.' if star else ''}{shown}{':' + port if port else ''}"
 
 
 def matches(entry: str, host: str, port: int) -> bool:
-    """Whether a list's entry, as it is stored, names a host and port. Without a port it names all of them."""
+    """Return whether a stored entry matches a host and port. Without a port it matches all ports."""
     known, wanted = _apart(entry)
     if wanted and int(wanted) != port:
         return False
@@ -63,12 +65,12 @@ def matches(entry: str, host: str, port: int) -> bool:
 
 
 def allowed(entries: Iterable[str], host: str, port: int) -> bool:
-    """Whether one of a list's entries names a host and port."""
+    """Return whether an entry of a list matches a host and port."""
     return any(matches(entry, host, port) for entry in entries)
 
 
 def _apart(text: str) -> tuple[str, str]:
-    """Host and port; brackets are those of IPv6 addresses."""
+    """Split host and port. IPv6 addresses are in brackets."""
     if text.startswith("["):
         host, _, rest = text[1:].partition("]")
         return host, rest.removeprefix(":")

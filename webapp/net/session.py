@@ -1,11 +1,12 @@
-"""HTTP to wherever a user's settings lead: the only place that opens an HTTP session.
+"""HTTP requests to addresses in users' settings, the only place that opens HTTP sessions.
 
     with open_session(gate) as session:
-        reply = exchange(session, requests.Request("POST", url, json=row, auth=auth), timeout_seconds=30, max_bytes=MB)
+        reply = exchange(session, requests.Request("POST", url, json=row, auth=auth), timeout_seconds=30,
+        max_bytes=MB)
 
-Connections are opened by the address guard to the address that it judged; the environment's proxies and .netrc count
-for nothing; the time limit is one for the whole request; an answer is read up to a cap; credentials go to the origin
-(scheme, host, port) that they were given for, and to no other.
+The address guard opens connections to the address that it checked. Proxies in the environment and .netrc are
+ignored. The time limit applies to the whole request. Responses are read up to a limit. Credentials are only
+sent to the origin (scheme, host, port) they were given for.
 """
 
 from __future__ import annotations
@@ -35,7 +36,7 @@ from webapp.net.urls import PORTS, fault, origin, shown
 
 _REDIRECTS: Final = frozenset({301, 302, 303, 307, 308})
 _SAME_METHOD: Final = frozenset({307, 308})
-_READS: Final = frozenset({"GET", "HEAD", "OPTIONS"})  # of these the body of the answer is what was wanted
+_READS: Final = frozenset({"GET", "HEAD", "OPTIONS"})  # methods whose response body is the result
 _CONTROL: Final = re.compile(r"[\x00-\x08\x0a-\x1f\x7f]")
 _FAULTS: Final = (
     requests.RequestException,
@@ -48,11 +49,11 @@ _FAULTS: Final = (
 
 
 class NetError(Exception):
-    """No answer, or none that counts.
+    """A request failed, or its response is not usable.
 
-    `reason`: unresolved, not_allowed, secret_host, refused, unreachable, timeout, tls_failed, reset (also: stopped),
-    too_large, redirected, bad_response, bad_url. `arrived`: the target may have got the request. Messages name the
-    origin and the path of a URL, and neither headers nor its query.
+    `reason`: unresolved, not_allowed, secret_host, refused, unreachable, timeout, tls_failed, reset (also:
+    stopped), too_large, redirected, bad_response, bad_url. `arrived`: the target may have received the
+    request. Messages contain the origin and the path of a URL, but neither headers nor the query.
     """
 
     def __init__(self, reason: str, message: str, arrived: bool = False) -> None:
@@ -62,24 +63,29 @@ class NetError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Reply:
-    """An answer."""
+    """A response."""
 
     status: int
     reason: str
     headers: CaseInsensitiveDict[str]
     body: bytes
-    """Unpacked (gzip, deflate)."""
+    """Decompressed (gzip, deflate)."""
     truncated: bool
-    """`body` is not all of it: it was longer than the cap, or, of a method that writes, broke off."""
+    """Whether `body` is incomplete: it was longer than the limit, or the response to a writing method was
+    interrupted."""
     url: str
-    """Where it came from, after redirects. May hold an API key in its query."""
+    """The URL after redirects. May contain an API key in its query."""
     ms: int
-    """Of the whole request, redirects included, without what its authentication took."""
+    """Duration of the whole request including redirects, except for its authentication."""
 
 
 class Session(requests.Session):
-    """Cookies and open connections of one connection of a user's, for several threads. Made by `open_session`; its
-    requests are sent by `exchange` alone."""
+    """Cookies and open connections for one connection of a user, for use by several threads.
+
+    Created by `open_session`. Requests are only sent by `exchange`.
+    """
+
+    verify: bool | str
 
     def __init__(self, gate: Gate, verify_tls: bool | str, pool: int) -> None:
         super().__init__()
@@ -87,7 +93,7 @@ class Session(requests.Session):
         self.headers.update({"User-Agent": "Rowsmith", "Accept-Encoding": "gzip, deflate"})
         self.stopped = False
         self.jar = threading.Lock()
-        """Held by whoever reads or changes `cookies`."""
+        """Held while reading or changing `cookies`."""
         self._lock = threading.Lock()
         self._flights: set[Flight] = set()
         self._others: list[Session] = []
@@ -97,16 +103,18 @@ class Session(requests.Session):
             self.mount(f"{scheme}://", adapter)
 
     def stop(self) -> None:
-        """Called from another thread: cut every request under way, which then raises NetError (reason `reset`), and
-        refuse those to come. Returns at once."""
+        """Abort all running requests from another thread, and reject further ones. They raise NetError
+        (reason `reset`)."""
         with self._lock:
             self.stopped, flights, others = True, list(self._flights), list(self._others)
-        for one in (*flights, *others):
-            one.stop()
+        for flight in flights:
+            flight.stop()
+        for other in others:
+            other.stop()
 
     @contextmanager
     def beside(self) -> Iterator[Session]:
-        """A session of its own cookies and connections, which is stopped when this one is."""
+        """Open a session with separate cookies and connections, which is stopped together with this one."""
         with Session(self.gate, self.verify, 1) as other:
             with self._lock:
                 self._others.append(other)
@@ -131,11 +139,11 @@ class Session(requests.Session):
 
 
 def open_session(gate: Gate, *, verify_tls: bool | str = True, pool: int = limits.HTTP_POOL) -> Session:
-    """A session whose connections are opened by `gate`.
+    """Open a session whose connections are opened by `gate`.
 
-    `verify_tls`: True checks certificates against the public authorities and those of this machine, a text against
-    the authorities of that file or folder, or those in it as PEM, False not at all. `pool`: connections kept open to
-    one host. Raises OSError where that file cannot be read.
+    `verify_tls`: True verifies certificates with the public authorities and those of this system, False does
+    not verify, and a string is a file, a folder or a PEM text with authorities. `pool`: connections that are
+    kept open to one host. Raises OSError if the file cannot be read.
     """
     return Session(gate, verify_tls, pool)
 
@@ -148,12 +156,12 @@ def exchange(
     max_bytes: int,
     follow: bool = True,
 ) -> Reply:
-    """Send a request and read its answer, of whatever status. Raises NetError, and what `request.auth` raises.
+    """Send a request and read its response of any status. Raises NetError, and what `request.auth` raises.
 
-    The time limit is for all of it but what `request.auth` does. GET and HEAD follow redirects, each judged by the
-    address guard; to another origin goes nothing of the request but its method, its URL and `Accept`. Other methods
-    follow 307 and 308 to the same origin; anything else raises `redirected`. `follow=False` gives the redirect itself.
-    The status of a method that writes counts even if the rest of the answer does not come: see `Reply.truncated`.
+    The time limit applies to everything except `request.auth`. GET and HEAD follow redirects, each checked by
+    the address guard; another origin only gets the method, the URL and `Accept`. Other methods follow 307 and
+    308 to the same origin; other redirects raise `redirected`. `follow=False` returns the redirect itself.
+    The status of a writing method counts even if the rest of the response is missing: see `Reply.truncated`.
     """
     prepared = _prepared(session, request)
     began = time.monotonic()
@@ -181,15 +189,18 @@ def ask(
     timeout_seconds: float,
     max_bytes: int,
 ) -> Reply:
-    """One request in a session of its own, redirects not followed: for what the operator, not a connection, leads to.
-    Raises NetError."""
+    """Send one request in its own session without following redirects, to an address that the operator
+    configured.
+
+    Raises NetError.
+    """
     with open_session(gate, pool=1) as session:
         request = requests.Request(method, url, headers=dict(headers or {}), data=body)
         return exchange(session, request, timeout_seconds=timeout_seconds, max_bytes=max_bytes, follow=False)
 
 
 def checked(url: str) -> str:
-    """A URL as it may be connected to. Raises NetError (reason `bad_url`), whose message does not repeat it."""
+    """Return a URL if it is allowed. Raises NetError (reason `bad_url`), whose message does not repeat it."""
     if said := fault(url):
         raise NetError("bad_url", said)
     return url
@@ -199,7 +210,7 @@ def checked(url: str) -> str:
 
 
 def _prepared(session: Session, request: requests.Request) -> requests.PreparedRequest:
-    """A request as it is sent, with its authentication. What `auth` raises passes through."""
+    """Return the request to send, with its authentication. Errors of `auth` are passed on."""
     checked(request.url)
     auth, plain = request.auth or session.auth, copy.copy(request)
     plain.auth = _no_auth
@@ -217,7 +228,7 @@ def _prepared(session: Session, request: requests.Request) -> requests.PreparedR
 
 
 def _unwritable(url: str) -> NetError:
-    return NetError("bad_url", f"{shown(url)}: the request cannot be written. Check the URL and the headers.")
+    return NetError("bad_url", f"{shown(url)}: the request is invalid. Check the URL and the headers.")
 
 
 def _no_auth(made: requests.PreparedRequest) -> requests.PreparedRequest:
@@ -225,7 +236,7 @@ def _no_auth(made: requests.PreparedRequest) -> requests.PreparedRequest:
 
 
 def _again(session: Session, request: requests.Request, url: str) -> requests.PreparedRequest:
-    """The same request to another URL of its origin."""
+    """Return the same request for another URL of the same origin."""
     same = copy.copy(request)
     same.url, same.params = url, {}
     return _prepared(session, same)
@@ -234,11 +245,15 @@ def _again(session: Session, request: requests.Request, url: str) -> requests.Pr
 def _bare(
     session: Session, request: requests.Request, sent: requests.PreparedRequest, url: str
 ) -> requests.PreparedRequest:
-    """A request to another origin: nothing of the connection's goes there, nor a key that a target repeats in its
-    Location."""
+    """Return a request to another origin, without anything that belongs to the connection.
+
+    This includes keys that the target repeats in its Location header.
+    """
     plain = requests.Request("GET", request.url, params=request.params).prepare().url or ""
     ours = set(parse_qsl(urlsplit(plain).query, keep_blank_values=True))
-    secret = [one for one in parse_qsl(urlsplit(sent.url).query, keep_blank_values=True) if one not in ours]
+    secret = [
+        one for one in parse_qsl(urlsplit(sent.url or "").query, keep_blank_values=True) if one not in ours
+    ]
     names, values = {name for name, _ in secret}, {value for _, value in secret if value}
     parts = urlsplit(url)
     query = parse_qsl(parts.query, keep_blank_values=True)
@@ -250,19 +265,19 @@ def _bare(
     try:
         return requests.Request(sent.method, url, headers=headers).prepare()
     except (requests.RequestException, ValueError):
-        raise NetError("redirected", f"{shown(sent.url or '')} redirects to what is no URL.", True) from None
+        raise NetError("redirected", f"{shown(sent.url or '')} redirects to an invalid URL.", True) from None
 
 
 def _target(sent: requests.PreparedRequest, reply: Reply, location: str) -> str:
-    """Where a redirect leads. Raises NetError (reason `redirected`)."""
+    """Return the target of a redirect. Raises NetError (reason `redirected`)."""
     try:
-        # Header bytes come as latin-1; what is not ASCII is UTF-8 in practice.
+        # Header bytes are decoded as latin-1; non-ASCII characters are UTF-8 in practice.
         there = urljoin(sent.url or "", location.encode("latin-1").decode("utf-8", "replace"))
         return checked(there)
     except (ValueError, NetError):
         raise NetError(
             "redirected",
-            f"{shown(reply.url)} answered {reply.status} and redirects to what may not be followed.",
+            f"{shown(reply.url)} returned {reply.status} and redirects to an address that is not allowed.",
             True,
         ) from None
 
@@ -273,19 +288,19 @@ def _must_follow(method: str, reply: Reply, there: str, elsewhere: bool) -> None
     if elsewhere or reply.status not in _SAME_METHOD:
         raise NetError(
             "redirected",
-            f"{shown(reply.url)} answered {reply.status} and redirects to {shown(there)}: {method.upper()} does not "
-            "follow that. Use the address that it leads to.",
+            f"{shown(reply.url)} returned {reply.status} and redirects to {shown(there)}: {method.upper()} does not "
+            "follow this redirect. Use the address that it leads to.",
             True,
         )
 
 
-# --- Answers ------------------------------------------------------------------------------------------------
+# --- Responses ----------------------------------------------------------------------------------------------
 
 
 def _sent(
     session: Session, prepared: requests.PreparedRequest, flight: Flight, max_bytes: int, keep_cookies: bool
 ) -> Reply:
-    """One request and its answer, redirects not followed."""
+    """Send one request without following redirects, and return its reply."""
     url = prepared.url or ""
     with session._flying(flight):
         try:
@@ -294,8 +309,9 @@ def _sent(
             raise _told(error, flight, url) from None
         if keep_cookies:
             with session.jar:
-                extract_cookies_to_jar(session.cookies, prepared, response.raw)
-                for one in list(session.cookies)[: -limits.HTTP_COOKIES]:
+                extract_cookies_to_jar(session.cookies, prepared, response.raw)  # type: ignore[no-untyped-call]  # the stubs give it no types
+                cookies: list[Any] = list(session.cookies)  # Cookie, which the stubs take for its name
+                for one in cookies[: -limits.HTTP_COOKIES]:
                     session.cookies.clear(one.domain, one.path, one.name)
         body = bytearray()
         try:
@@ -311,8 +327,8 @@ def _sent(
 
 
 def _read(raw: Any, body: bytearray, max_bytes: int) -> bool:
-    """Read an answer's body into `body`; tells whether it is longer than that. Its connection is kept where it is
-    not."""
+    """Read a response into `body`, and return whether it is longer than `max_bytes`. Otherwise the connection
+    is reused."""
     for part in raw.stream(limits.HTTP_READ_BYTES, decode_content=True):
         body += part[: max_bytes - len(body) + 1]
         if len(body) > max_bytes:
@@ -324,7 +340,7 @@ def _read(raw: Any, body: bytearray, max_bytes: int) -> bool:
 
 
 def _causes(error: BaseException) -> list[BaseException]:
-    """An error and what lies behind it: urllib3 and requests wrap one in the other, each in its way."""
+    """Return an error and its causes, which urllib3 and requests wrap in different ways."""
     found: list[BaseException] = []
     left: list[Any] = [error]
     while left:
@@ -336,35 +352,33 @@ def _causes(error: BaseException) -> list[BaseException]:
 
 
 def _told(error: Exception, flight: Flight, url: str) -> NetError:
-    """What went wrong, in our words: those of the libraries may hold headers and queries."""
+    """Describe a failed request without the library's message, which may contain headers and queries."""
     causes, where = _causes(error), shown(url)
 
     def among(*kinds: type[BaseException]) -> Any:
-        return next((one for one in causes if isinstance(one, kinds)), None)
+        return next((caus for caus in causes if isinstance(caus, kinds)), None)
 
     if flight.stopped:
         return NetError("reset", f"{where}: the request was stopped.", flight.arrived)
     if closed := among(GateError):
         return NetError(closed.reason, closed.message, flight.arrived)
     if time.monotonic() >= flight.until or among(TimeoutError, ReadTimeoutError):
-        return NetError("timeout", f"{where} did not answer in time.", flight.arrived)
+        return NetError("timeout", f"{where} did not respond in time.", flight.arrived)
     if among(ssl.SSLError, CertificateError) and not flight.arrived:
         return NetError("tls_failed", f"{where}: {_of_tls(among(ssl.SSLError, CertificateError))}", False)
     if among(http.client.LineTooLong) or "than 100 headers" in str(error):
-        return NetError("too_large", f"{where} answered with headers that are too long.", flight.arrived)
+        return NetError("too_large", f"{where} returned headers that are too long.", flight.arrived)
     if among(ConnectionError, http.client.IncompleteRead, ssl.SSLError):
         return NetError(
-            "reset", f"{where} closed the connection before its answer was whole.", flight.arrived
+            "reset", f"{where} closed the connection before the response was complete.", flight.arrived
         )
     if among(DecodeError, http.client.HTTPException, HTTPError):
-        return NetError("bad_response", f"{where} did not answer as HTTP servers do.", flight.arrived)
+        return NetError("bad_response", f"{where} did not return a valid HTTP response.", flight.arrived)
     if flight.arrived:
-        return NetError("bad_response", f"{where} did not answer as HTTP servers do.", True)
+        return NetError("bad_response", f"{where} did not return a valid HTTP response.", True)
     if among(OSError) and not among(ValueError):
-        return NetError("unreachable", f"{where} cannot be reached.", False)
-    return NetError(
-        "bad_url", f"{where}: the request cannot be written. Check the URL and the headers.", False
-    )
+        return NetError("unreachable", f"{where} could not be reached.", False)
+    return NetError("bad_url", f"{where}: the request is invalid. Check the URL and the headers.", False)
 
 
 def _of_tls(error: ssl.SSLError | CertificateError) -> str:
@@ -372,5 +386,5 @@ def _of_tls(error: ssl.SSLError | CertificateError) -> str:
     if verified:
         return f"its certificate is not trusted: {verified}."
     if getattr(error, "reason", "") in ("WRONG_VERSION_NUMBER", "HTTP_REQUEST", "UNKNOWN_PROTOCOL"):
-        return "it does not speak TLS at this port. Should the address begin with http://?"
-    return "no TLS connection could be agreed on."
+        return "this port does not use TLS. Check whether the address must start with http://."
+    return "a TLS connection could not be established."

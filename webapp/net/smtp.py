@@ -1,5 +1,8 @@
-"""Handing mails in: the only place that speaks SMTP. The server is the operator's own setting, so the address guard has
-no say; its certificate is verified, and a password leaves by TLS alone."""
+"""Send mail, the only place that uses SMTP.
+
+The operator configures the server, so the address guard does not apply. Its certificate is verified, and
+passwords are only sent over TLS.
+"""
 
 from __future__ import annotations
 
@@ -11,11 +14,11 @@ from contextlib import contextmanager
 from email.message import EmailMessage
 
 from webapp import limits
-from webapp.config_mail import MailServer
+from webapp.config.mail import MailServer
 
 
 class MailError(Exception):
-    """A mail was not taken. `permanent`: it never will be; else it may be later. The message names no password."""
+    """A mail was not accepted. If `permanent`, it never will be. The message contains no password."""
 
     def __init__(self, message: str, permanent: bool = False) -> None:
         self.message, self.permanent = message, permanent
@@ -23,39 +26,39 @@ class MailError(Exception):
 
 
 class Door:
-    """An open way to the server, for one mail after the other. Made by `opened`."""
+    """A connection that can send several mails. Created by `open_mail_server`."""
 
     def __init__(self, client: smtplib.SMTP) -> None:
         self._client = client
 
     def hand_in(self, mail: EmailMessage, sender: str, recipient: str) -> None:
-        """Give one mail to the server, which has taken it when this returns. Raises MailError."""
+        """Send one mail. The server has accepted it when this returns. Raises MailError."""
         try:
             self._client.send_message(mail, sender, [recipient])
         except smtplib.SMTPRecipientsRefused as error:
             code, said = next(iter(error.recipients.values()))
-            raise _refused("The server refuses this recipient", code, said) from None
+            raise _refused("The server rejected this recipient", code, said) from None
         except smtplib.SMTPResponseException as error:
-            # A sender that is refused is the operator's to mend, and then this mail can go.
+            # The operator can correct a rejected sender address, and then this mail can be sent.
             theirs = isinstance(error, smtplib.SMTPSenderRefused)
             told = (
-                "The server refuses the address of MAIL_FROM"
-                if theirs
-                else "The server does not take this mail"
+                "The server rejected the address in MAIL_FROM" if theirs else "The server rejected this mail"
             )
             raise _refused(told, error.smtp_code, error.smtp_error, may_pass=theirs) from None
         except smtplib.SMTPNotSupportedError:
             raise MailError(
-                "The server takes no addresses with letters beyond ASCII.", permanent=True
+                "The server does not support addresses with non-ASCII characters.", permanent=True
             ) from None
         except (OSError, smtplib.SMTPException, ValueError) as error:
-            raise MailError(f"The connection to the server broke off ({type(error).__name__}).") from None
+            raise MailError(f"The connection to the server was lost ({type(error).__name__}).") from None
 
 
 @contextmanager
 def opened(server: MailServer) -> Iterator[Door]:
-    """A connection to the server, with TLS and signed in. Raises MailError, never a permanent one: what is wrong with
-    the server is not the mail's fault."""
+    """Connect to the server with TLS, and sign in.
+
+    Raises MailError, which is never permanent, because the mail is not the cause.
+    """
     client = _connected(server)
     try:
         yield Door(client)
@@ -92,25 +95,27 @@ def _context(server: MailServer) -> ssl.SSLContext:
 
 
 def _told(error: Exception, server: MailServer) -> MailError:
-    """Why there is no way to the server, in our words: those of the library may hold what was sent."""
+    """Describe a failed connection without the library's message, which may contain what was sent."""
     where = f"{server.host}:{server.port}"
     if isinstance(error, ssl.SSLCertVerificationError):
         return MailError(f"The certificate of {where} is not trusted: {error.verify_message}.")
     if isinstance(error, ssl.SSLError):
-        return MailError(f"No TLS connection to {where} could be agreed on. Check smtp:// against smtps://.")
+        return MailError(
+            f"A TLS connection to {where} could not be established. Check whether smtp:// or smtps:// is right."
+        )
     if isinstance(error, smtplib.SMTPNotSupportedError):
-        return MailError(f"{where} offers no STARTTLS, or no way to sign in; see SMTP_URL.")
+        return MailError(f"{where} does not support STARTTLS or signing in. Check SMTP_URL.")
     if isinstance(error, smtplib.SMTPAuthenticationError):
-        return MailError(f"{where} refuses the user or the password of SMTP_URL (code {error.smtp_code}).")
+        return MailError(f"{where} rejected the user or the password in SMTP_URL (code {error.smtp_code}).")
     if isinstance(error, smtplib.SMTPResponseException):
-        return MailError(f"{where} turned us away (code {error.smtp_code}).")
+        return MailError(f"{where} rejected the connection (code {error.smtp_code}).")
     if isinstance(error, (OSError, smtplib.SMTPException)):
-        return MailError(f"{where} cannot be reached ({type(error).__name__}).")
+        return MailError(f"{where} could not be reached ({type(error).__name__}).")
     raise error
 
 
 def _refused(told: str, code: int, said: bytes | str, may_pass: bool = False) -> MailError:
     text = said.decode("utf-8", "replace") if isinstance(said, bytes) else str(said)
     text = "".join(sign if sign.isprintable() else " " for sign in text)[: limits.MAIL_REASON_CHARS]
-    permanent = not may_pass and 500 <= code < 600  # RFC 5321, 4.2.1: 4yz may pass, 5yz stays
+    permanent = not may_pass and 500 <= code < 600  # RFC 5321, 4.2.1: 4yz is temporary, 5yz is permanent
     return MailError(f"{told} ({code} {' '.join(text.split())}).", permanent)

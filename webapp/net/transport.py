@@ -1,7 +1,9 @@
-"""How a request travels: sockets that the address guard opens, that keep one deadline, and that can be cut.
+"""Sockets for HTTP requests: opened by the address guard, with one deadline for the whole request, and
+abortable.
 
-urllib3 knows a time limit for each wait on a socket; a target that sends a byte now and then is never late. So every
-socket here asks its `Flight` before each operation how much time is left for the whole request.
+urllib3 applies time limits to each wait on a socket, so a target that sends a byte now and then is never too
+slow. Every socket here therefore asks its `RequestContext` before each operation how much time is left for
+the whole request.
 """
 
 from __future__ import annotations
@@ -20,7 +22,7 @@ from typing import Any, ClassVar
 
 from requests import PreparedRequest
 from requests.adapters import HTTPAdapter
-from requests.certs import where
+from requests.certs import where  # type: ignore[attr-defined]  # the stubs leave it out
 from urllib3.connection import HTTPConnection, HTTPSConnection
 from urllib3.connectionpool import HTTPConnectionPool, HTTPSConnectionPool
 from urllib3.util.ssl_ import create_urllib3_context
@@ -30,19 +32,20 @@ from webapp.net.gate import Gate, GateError
 
 
 class Flight:
-    """One request on its way, in one thread: its deadline, whether it may have arrived, and how it is cut short."""
+    """One request in one thread: its deadline, whether it may have been received, and how to abort it."""
 
     def __init__(self, gate: Gate, until: float) -> None:
-        """`until` is a moment of `time.monotonic`."""
+        """`until` is a time of `time.monotonic`."""
         self.gate, self.until = gate, until
         self.arrived = False
-        """A byte of the request has been, or is just being, written to a connection."""
+        """Whether a byte of the request has been written, or is being written, to a connection."""
         self.stopped = False
         self._lock = threading.Lock()
         self._cut: Callable[[], object] | None = None
 
     def left(self) -> float:
-        """Seconds left, more than 0. Raises TimeoutError; ConnectionAbortedError when stopped."""
+        """Return the remaining seconds, more than 0. Raises TimeoutError, or ConnectionAbortedError if
+        stopped."""
         if self.stopped:
             raise ConnectionAbortedError
         left = self.until - time.monotonic()
@@ -51,7 +54,7 @@ class Flight:
         return left
 
     def hold(self, cut: Callable[[], object]) -> None:
-        """Say what ends the wait that comes next. Raises ConnectionAbortedError when stopped already."""
+        """Set the function that aborts the next operation. Raises ConnectionAbortedError if already stopped."""
         with self._lock:
             if not self.stopped:
                 self._cut = cut
@@ -60,19 +63,19 @@ class Flight:
         raise ConnectionAbortedError
 
     def stop(self) -> None:
-        """End the request at once, from another thread."""
+        """Abort the request immediately, from another thread."""
         with self._lock:
             self.stopped, cut = True, self._cut
         if cut is not None:
             cut()
 
 
-_flight: ContextVar[Flight] = ContextVar("flight")  # without one no connection is opened: LookupError
+_flight: ContextVar[Flight] = ContextVar("flight")  # without one, no connection is opened: LookupError
 
 
 @contextlib.contextmanager
 def flying(flight: Flight) -> Iterator[None]:
-    """What this thread sends and reads meanwhile belongs to this request."""
+    """Set the request that this thread sends and receives in the block."""
     token = _flight.set(flight)
     try:
         yield
@@ -81,7 +84,7 @@ def flying(flight: Flight) -> Iterator[None]:
 
 
 def _dialled(flight: Flight, host: str, port: int) -> socket.socket:
-    """A connection, made in a thread of its own, for nothing else ends the wait for a resolver or a silent host."""
+    """Connect in a separate thread, because a resolver or an unresponsive host cannot be aborted otherwise."""
     made: Future[socket.socket] = Future()
     left = flight.left()
 
@@ -108,16 +111,18 @@ def _dialled(flight: Flight, host: str, port: int) -> socket.socket:
     except TimeoutError:
         if not made.cancel() and made.exception() is None:
             made.result().close()
-        raise GateError("timeout", f"{host}:{port} did not answer in time.") from None
+        raise GateError("timeout", f"{host}:{port} did not respond in time.") from None
 
 
 class _Timed(socket.socket):
-    """A socket whose every operation has the time that is left for the whole request."""
+    """A socket that limits each operation to the remaining time of the whole request."""
 
     def cut(self) -> None:
-        """End whatever waits for this socket, in another thread."""
+        """Abort operations of other threads on this socket."""
         with contextlib.suppress(OSError):
-            socket.socket.shutdown(self, socket.SHUT_RDWR)  # TLS's own would take the keys away from a reader
+            socket.socket.shutdown(
+                self, socket.SHUT_RDWR
+            )  # the TLS method would discard the keys of a reader
 
     def recv_into(self, *args: Any, **kwargs: Any) -> int:
         self.settimeout(_flight.get().left())
@@ -138,7 +143,7 @@ class _Timed(socket.socket):
 
 
 class _TimedTls(_Timed, ssl.SSLSocket):
-    """Likewise, by TLS."""
+    """The same over TLS."""
 
     def do_handshake(self, block: bool = False) -> None:
         flight = _flight.get()
@@ -148,7 +153,7 @@ class _TimedTls(_Timed, ssl.SSLSocket):
 
 
 class _Guarded(HTTPConnection):
-    """A connection that the address guard opens."""
+    """A connection that is opened by the address guard."""
 
     _used = 0.0
 
@@ -166,11 +171,13 @@ class _Guarded(HTTPConnection):
 
     @property
     def is_connected(self) -> bool:
-        # Servers close idle connections; a request that meets the closing may have arrived, or may not.
+        # Servers close idle connections. A request that collides with the closing may or may not have been
+        # received.
         return time.monotonic() - self._used < limits.HTTP_IDLE_SECONDS and super().is_connected
 
     def request(self, *args: Any, **kwargs: Any) -> None:
         if self.sock is not None:
+            assert isinstance(self.sock, _Timed)
             _flight.get().hold(self.sock.cut)
         super().request(*args, **kwargs)
 
@@ -181,13 +188,11 @@ class _Guarded(HTTPConnection):
 
 
 class _GuardedTls(_Guarded, HTTPSConnection):
-    """Likewise, by TLS: server name and certificate go by the name, not by the address."""
+    """The same over TLS. Server name and certificate are those of the host name, not of the address."""
 
     def connect(self) -> None:
         super().connect()
-        self.is_verified = (
-            True  # or its owner wants no verification: urllib3 would warn of that at every request
-        )
+        self.is_verified = True  # otherwise urllib3 warns about each request if verification is turned off
 
 
 class _Pool(HTTPConnectionPool):
@@ -200,8 +205,11 @@ class _TlsPool(HTTPSConnectionPool):
 
 @lru_cache(maxsize=32)
 def _context(verify: bool | str) -> ssl.SSLContext:
-    """`verify`: against the public authorities and those of this machine, not at all, or against a file's, a
-    folder's or a certificate's as PEM text. Raises OSError."""
+    """Return a TLS context. Raises OSError.
+
+    `verify`: True verifies certificates with the public authorities and those of this system, False does not verify,
+    and a string is a file, a folder or a PEM text with authorities.
+    """
     context = create_urllib3_context()
     context.sslsocket_class = _TimedTls
     if verify is False:
@@ -219,16 +227,18 @@ def _context(verify: bool | str) -> ssl.SSLContext:
 
 
 class GuardedAdapter(HTTPAdapter):
-    """requests' way to urllib3, with our connections. Sends nothing outside of `flying`."""
+    """Connects requests to urllib3 with guarded connections. Only sends in `request_context`."""
 
     _POOLS: ClassVar[dict[str, Any]] = {"http": _Pool, "https": _TlsPool}
 
     def __init__(self, verify: bool | str, pool: int) -> None:
-        """`pool`: connections kept open to each host; more are opened where more threads send. Raises OSError where
-        the file of authorities cannot be read."""
+        """`pool`: connections that are kept open to each host; threads may open more.
+
+        Raises OSError if the file of authorities cannot be read.
+        """
         logging.getLogger("urllib3").setLevel(
             logging.CRITICAL
-        )  # its lines hold whole URLs, keys in queries included
+        )  # its messages contain whole URLs, including keys in queries
         self._tls = _context(verify)
         super().__init__(pool_connections=limits.HTTP_POOL_HOSTS, pool_maxsize=pool)
 
@@ -238,9 +248,9 @@ class GuardedAdapter(HTTPAdapter):
 
     def build_connection_pool_key_attributes(
         self, request: PreparedRequest, verify: Any, cert: Any = None
-    ) -> tuple[dict[str, Any], dict[str, Any]]:
+    ) -> tuple[Any, Any]:  # two TypedDicts that the stubs keep to themselves
         host, _ = super().build_connection_pool_key_attributes(request, verify, cert)
         return host, {"ssl_context": self._tls} if host["scheme"] == "https" else {}
 
     def cert_verify(self, *args: Any, **kwargs: Any) -> None:
-        """Nothing: `_context` has it all."""
+        """Do nothing: `_context` verifies certificates."""

@@ -9,7 +9,6 @@ from sqlalchemy import (
     BigInteger,
     Boolean,
     CheckConstraint,
-    ForeignKey,
     Index,
     Integer,
     LargeBinary,
@@ -20,7 +19,6 @@ from sqlalchemy.orm import Mapped, mapped_column
 
 from webapp import limits
 from webapp.model_base import (
-    ID_CHARS,
     JSON_DOC,
     Base,
     Created,
@@ -31,67 +29,12 @@ from webapp.model_base import (
     reference,
 )
 
-MAIL_STATES = ("queued", "sent", "failed")
-MAIL_CHOICES = ("never", "failed", "always")
 WARNED = ("requests", "rows")
 DELIVERY_STATES = ("pending", "delivered", "failed")
 
 
-class Noticed:
-    """Work whose end is told. A row that has ended and is not yet noticed is the note that its end is to be told: it is
-    written by whatever ends the work, in the same transaction, whoever that is."""
-
-    noticed_at: Mapped[datetime | None] = mapped_column(index=True)
-
-
-class Mail(Created, Base):
-    """A mail on its way, or what is left of it: `sealed` is its text, which is removed when it has ended.
-
-    `claimed_until`: a sender has it in hand. `about` is the id of what it tells of (an invitation, a run).
-    """
-
-    __tablename__ = "mails"
-    __table_args__ = (
-        CheckConstraint(f"status IN ({', '.join(repr(one) for one in MAIL_STATES)})", name="status"),
-        Index("ix_mails_status_next_at", "status", "next_at"),
-        Index("ix_mails_user_id_created_at", "user_id", "created_at"),
-    )
-
-    id: Mapped[str] = identity("mai")
-    workspace_id: Mapped[str | None] = reference("workspaces.id", nullable=True, ondelete="CASCADE")
-    user_id: Mapped[str | None] = reference("users.id", nullable=True, ondelete="CASCADE", index=False)
-    kind: Mapped[str] = mapped_column(String(40))
-    about: Mapped[str | None] = mapped_column(String(40), index=True)
-    recipient: Mapped[str] = mapped_column(String(320))
-    subject: Mapped[str] = mapped_column(String(limits.MAIL_SUBJECT_CHARS))
-    sealed: Mapped[bytes | None] = mapped_column(LargeBinary)
-    status: Mapped[str] = mapped_column(String(8), default="queued")
-    attempts: Mapped[int] = mapped_column(Integer, default=0)
-    next_at: Mapped[datetime]
-    claimed_until: Mapped[datetime | None]
-    ended_at: Mapped[datetime | None]
-    reason: Mapped[str] = mapped_column(String(500), default="")
-    """Why the last attempt failed."""
-
-
-class NoticeChoice(Base):
-    """When a person wants mail about work that they started. Who has none here has said nothing."""
-
-    __tablename__ = "notice_choices"
-    __table_args__ = (
-        CheckConstraint(f"mail IN ({', '.join(repr(one) for one in MAIL_CHOICES)})", name="mail"),
-    )
-
-    user_id: Mapped[str] = mapped_column(
-        String(ID_CHARS), ForeignKey("users.id", ondelete="CASCADE"), primary_key=True
-    )
-    mail: Mapped[str] = mapped_column(String(8))
-    minutes: Mapped[int] = mapped_column(Integer)
-    """Only of work that took longer."""
-
-
 class Webhook(Updated, SoftDeleted, InWorkspace, Base):
-    """An address that is told of work that ended: in one project, or with none in the whole workspace.
+    """A URL that is notified when work has ended: in one project, or without one in the whole workspace.
 
     `sealed` is the secret that signs; after a change the one before signs too until `before_until`. `failures` counts
     attempts in a row that failed, since `failing_since`.
@@ -117,7 +60,7 @@ class Webhook(Updated, SoftDeleted, InWorkspace, Base):
 
 
 class LimitWarning(Created, InWorkspace, Base):
-    """Four fifths of a limit of a workspace were used: what its people were told, and when (`created_at`)."""
+    """A warning that 80 % of a limit of a workspace was used, sent at `created_at`."""
 
     __tablename__ = "limit_warnings"
     __table_args__ = (

@@ -1,4 +1,4 @@
-"""The trash, what uses an object, and moving objects between projects: what all kinds of objects have alike."""
+"""Routes for all kinds of objects: the trash, usages, and moving objects between projects."""
 
 from __future__ import annotations
 
@@ -8,12 +8,13 @@ from flask import Blueprint, Response, g, request, url_for
 from pydantic import Field
 
 from webapp import limits
-from webapp.accounts.actors import Actor
-from webapp.accounts.models import Project
-from webapp.accounts.services import tenancy
+from webapp.access import tenancy
+from webapp.access.actors import Actor
+from webapp.access.models import Project
 from webapp.errors import ApiError
 from webapp.files.services import file_store
 from webapp.objects.services import moves, trash, usages
+from webapp.versioning.usages import told as told_uses
 from webapp.web.inputs import Input, ListQuery
 from webapp.web.responses import Listed, Output, reply
 from webapp.web.routing import route
@@ -34,7 +35,7 @@ PLACES: dict[str, tuple[str, str]] = {
 
 
 class TrashQuery(ListQuery):
-    """`type`: one kind alone."""
+    """`type`: only one kind."""
 
     type: (
         Literal[
@@ -45,7 +46,7 @@ class TrashQuery(ListQuery):
 
 
 class TrashedOut(Output):
-    """Something deleted. It is gone for good at `gone_at`; `restorable`: the caller may have it back until then."""
+    """A deleted object. It is removed permanently at `gone_at`; `restorable`: the caller can restore it until then."""
 
     type: str
     id: str
@@ -60,8 +61,11 @@ class TrashedOut(Output):
 
 
 class UseOut(Output):
-    """One object that uses another, and how. What `blocks` must be gone before that other can be deleted. `id` and
-    `name` are null for what lies in a team that the caller is not in."""
+    """An object that uses another one, and how.
+
+    If `blocks` is true, it prevents the deletion. `id` and `name` are null for objects of a team that the caller is not
+    a member of.
+    """
 
     type: str
     id: str | None
@@ -71,7 +75,7 @@ class UseOut(Output):
 
 
 class UsesOut(Output):
-    """What uses an object."""
+    """The objects that use an object."""
 
     items: list[UseOut]
     total: int
@@ -79,15 +83,18 @@ class UsesOut(Output):
 
 
 class MoveIn(Input):
-    """Objects for a project, by their ids. `related`: what else hangs together with them makes a refusal that names it
-    (`refuse`), goes along (`take`), or, within one team, stays (`leave`)."""
+    """IDs of objects to move to a project.
+
+    `related` says what happens to related objects: reject the request and list them (`refuse`), move them too (`take`),
+    or, within one team, leave them (`leave`).
+    """
 
     objects: Annotated[list[str], Field(min_length=1, max_length=limits.MAX_MOVED)]
     related: moves.Related = "refuse"
 
 
 class MovedOut(Output):
-    """One object that lies in the project now."""
+    """An object that is now in the project."""
 
     type: str
     id: str
@@ -95,7 +102,7 @@ class MovedOut(Output):
 
 
 class MovesOut(Output):
-    """What moved."""
+    """The moved objects."""
 
     items: list[MovedOut]
     total: int
@@ -106,13 +113,14 @@ def restore_address(type: str, object_id: str) -> str:
     if type == "team":
         return url_for("projects.restore_team", team_id=object_id)
     blueprint, part = PLACES[type]
-    return url_for(f"{blueprint}.restore", **{part: object_id})
+    values: dict[str, Any] = {part: object_id}
+    return url_for(f"{blueprint}.restore", **values)
 
 
-# What is said beside the question whether to delete.
+# Text of the confirmation before deleting.
 NOTES: dict[str, str] = {
     "secret": "It is gone for good.",
-    "project": "All that lies in it goes with it, and its keys stop working. It can be restored for 30 days.",
+    "project": "Everything in it is deleted as well, and its API keys stop working. You can restore it for 30 days.",
     "team": "Its members lose the role they have in it. It can be restored for 30 days.",
 }
 DELETED_WITH: dict[str, str] = {"secret": "secrets", "project": "admin", "team": "admin"}
@@ -156,10 +164,12 @@ def object_address(type: str, object_id: str = "") -> str:
 
 @route(bp, "/trash", scope="read", query=TrashQuery, returns=Listed(TrashedOut))
 def index(actor: Actor, query: TrashQuery) -> Response:
-    """List what was deleted in the project, and the workspace's shared files, projects and teams, the last deleted
-    first."""
+    """List deleted objects, most recently deleted first.
+
+    The list contains objects of the project, and the workspace's shared files, projects and teams.
+    """
     found = trash.page(actor, type=query.type, q=query.q, cursor=query.cursor, limit=query.limit)
-    shown = {
+    shown: dict[str, Any] = {
         "query": query,
         "kinds": list(trash.KINDS),
         "days": limits.RESTORE_DAYS,
@@ -170,16 +180,18 @@ def index(actor: Actor, query: TrashQuery) -> Response:
 
 @route(bp, "/used-by/<object_id>", scope="read", returns=UsesOut)
 def used_by(actor: Actor, object_id: str) -> Response:
-    """What uses a template, dataset, scenario, connection, endpoint, file, secret, project or team."""
+    """List what uses a template, dataset, scenario, connection, endpoint, file, secret, project or team."""
     found, told = usages.of(actor, object_id)
-    items = usages.told(actor, told)
+    items = told_uses(actor, told)
     data = {"items": items, "total": len(items), "blocked": any(one["blocks"] for one in items)}
-    shown = {"asked": _asked(actor, found), "address": object_address} if g.face == "person" else {}
+    shown: dict[str, Any] = {}
+    if g.face == "person":
+        shown = {"asked": _asked(actor, found), "address": object_address}
     return reply(data, template="used_by.html", block="uses", **shown)
 
 
 def _not_moved(actor: Actor, error: ApiError, project_id: str) -> Response:
-    """For a person: what else has to move, and the ways to go on."""
+    """Render the page with the related objects and the choices."""
     related = error.details.get("related")
     if related is None:
         raise error
@@ -195,14 +207,14 @@ def _not_moved(actor: Actor, error: ApiError, project_id: str) -> Response:
     errors=["in_use", "not_found", "validation_error"], on_fault=_not_moved,
 )  # fmt: skip
 def move(actor: Actor, project_id: str, body: MoveIn) -> Response:
-    """Put templates, datasets, connections, endpoints, scenarios and files into this project.
+    """Move templates, datasets, connections, endpoints, scenarios and files to this project.
 
-    The caller needs `write` in both projects. What hangs together moves together: see `related`.
+    The caller needs `write` in both projects. Related objects move together: see `related`.
     """
     project = tenancy.get(actor, Project, project_id, "write", lock=True)
     name = project.name
     moved = moves.move(actor, project, body.objects, body.related)
-    told = f"{len(moved)} {'object lies' if len(moved) == 1 else 'objects lie'} in {name} now."
+    told = f"{len(moved)} {'object' if len(moved) == 1 else 'objects'} moved to {name}."
     see = (
         object_address(moved[0]["type"], moved[0]["id"])
         if g.face == "person" and len(moved) == 1

@@ -10,25 +10,26 @@ from sqlalchemy import and_, or_, select, update
 from sqlalchemy.orm import Session
 
 from webapp import limits, storage
-from webapp.accounts.models import BrowserSession, Invitation, Project, SignInLink, Team
-from webapp.accounts.services import workspace_deletion
-from webapp.compat.models import CompatObject, KeyMapEntry
-from webapp.connections.models import Connection, Fetched
+from webapp.access.models import BrowserSession, Invitation, Project, SignInLink, Team
+from webapp.connections.models import Connection, Endpoint, Fetched
 from webapp.connections.services import sqlite_files
 from webapp.datasets.models import Dataset
-from webapp.endpoints.models import Endpoint
+from webapp.exports.models import Export, ExportPart
 from webapp.extensions import reading, writing
-from webapp.files.models import WorkspaceFile
+from webapp.files.models import CompatObject, KeyMapEntry, WorkspaceFile
 from webapp.files.services import file_store
-from webapp.generation.models import Export, ExportPart
-from webapp.generation.services import kept_answers
-from webapp.notifications.models import Delivery, LimitWarning, Mail, Webhook
-from webapp.operations import batch_delete
-from webapp.operations.batch_delete import Turn
-from webapp.operations.models import IdempotencyRecord
+from webapp.mail.models import Mail
+from webapp.notifications.models import Delivery, LimitWarning, Webhook
+from webapp.operations import retention, workspace_removal
 from webapp.pushes.models import Push
 from webapp.row_templates.models import Template
 from webapp.scenarios.models import Run, Scenario
+from webapp.sources.services import kept_answers, sources
+from webapp.sources.services.fetched_files import FOLDER
+from webapp.web.models import IdempotencyRecord
+from webapp.work import batch_delete
+from webapp.work.batch_delete import Turn
+from webapp.work.models import END_STATES
 
 # Soft-deleted rows go after RESTORE_DAYS; children before parents, whose removal takes what is left in them along.
 _SOFT: Final[tuple[Any, ...]] = (
@@ -36,7 +37,7 @@ _SOFT: Final[tuple[Any, ...]] = (
     Dataset,
     Template,
     Connection,
-    Endpoint,  # after connections: one of its own goes, with its files, when the endpoint has gone
+    Endpoint,  # after connections: the one of an endpoint is removed, with its files, after the endpoint
     Scenario,
     WorkspaceFile,
     Webhook,
@@ -46,7 +47,7 @@ _SOFT: Final[tuple[Any, ...]] = (
 
 
 def purge(now: datetime, turn: Turn | None = None, *, bytes_too: bool = True) -> int:
-    """Remove what nobody can reach any more, with the files of exports, pushes and connections, the
+    """Remove what can no longer be accessed, with the files of exports, pushes and connections, the
     workspace's files, and bytes that none of these names any more. Returns the number of rows.
 
     A file goes before its row, so that a purge cut short leaves no file that nothing names. Ledgers and logs go a
@@ -54,12 +55,12 @@ def purge(now: datetime, turn: Turn | None = None, *, bytes_too: bool = True) ->
     looked through for bytes that nothing names.
     """
     gone, turn = now - timedelta(days=limits.RESTORE_DAYS), turn or Turn()
-    workspace_deletion.wind_up(gone)
+    workspace_removal.wind_up(gone)
     _remove_files(gone, now)
     if bytes_too:
         file_store.sweep(now)
         sqlite_files.sweep()
-    done = kept_answers.purge(now) + _drain(gone, turn)
+    done = kept_answers.purge(now, pinned) + _drain(gone, turn)
     if turn.over:
         return done
     for model, condition in (
@@ -73,7 +74,7 @@ def purge(now: datetime, turn: Turn | None = None, *, bytes_too: bool = True) ->
         (Mail, Mail.ended_at < now - timedelta(days=limits.MAIL_DAYS)),
     ):
         done += batch_delete.rows(model, condition, turn)
-    return done + workspace_deletion.remove(gone, now, turn)
+    return done + workspace_removal.remove(gone, now, turn)
 
 
 def _drain(gone: datetime, turn: Turn) -> int:
@@ -83,8 +84,8 @@ def _drain(gone: datetime, turn: Turn) -> int:
         ended = session.execute(select(Push.workspace_id, Push.id).where(_going(Push, gone))).all()
         programs = select(Scenario.id).where(_going(Scenario, gone))
         of_them = session.scalars(select(Run.id).where(Run.scenario_id.in_(programs))).all()
-    done = batch_delete.pushes([(one.workspace_id, one.id) for one in ended], turn)
-    batch_delete.runs(of_them, turn)
+    done = retention.pushes([(one.workspace_id, one.id) for one in ended], turn)
+    retention.runs(of_them, turn)
     projects = select(Project.id).where(
         or_(Project.deleted_at < gone, Project.team_id.in_(select(Team.id).where(Team.deleted_at < gone)))
     )
@@ -100,16 +101,14 @@ def _remove_files(gone: datetime, now: datetime) -> None:
         marked = update(Export).where(Export.file_removed_at.is_(None), _going(Export, gone))
         session.execute(marked.values(file_removed_at=now), execution_options={"synchronize_session": False})
     with reading() as session:
-        keys = session.scalars(
-            select(Export.storage_key).where(Export.storage_key.is_not(None), _going(Export, gone))
-        ).all()
+        keys = list(session.scalars(select(Export.storage_key).where(_going(Export, gone))))
         for kept in (Connection.metadata_key, Connection.document_key):
-            keys = [*keys, *session.scalars(select(kept).where(kept.is_not(None), _going(Connection, gone)))]
-        files = select(WorkspaceFile.storage_key).where(_going(WorkspaceFile, gone))
-        keys = [*keys, *session.scalars(files)]
-        keys = [*keys, *_parts(session, gone)]
+            keys += session.scalars(select(kept).where(_going(Connection, gone)))
+        keys += session.scalars(select(WorkspaceFile.storage_key).where(_going(WorkspaceFile, gone)))
+        keys += _parts(session, gone)
     for key in keys:
-        store.delete(key)
+        if key is not None:
+            store.delete(key)
 
 
 def _parts(session: Session, gone: datetime) -> list[str]:
@@ -138,3 +137,14 @@ def _going(model: Any, gone: datetime) -> Any:
     with_project = model.project_id.in_(select(Project.id).where(Project.deleted_at < gone))
     with_team = model.team_id.in_(select(Team.id).where(Team.deleted_at < gone))
     return or_(_ended(model, gone), with_project, with_team)
+
+
+def pinned(session: Any) -> set[str]:
+    """The files that open exports, and pushes as long as there are any, are made of."""
+    exports = select(Export.pins).where(Export.status.not_in(END_STATES))
+    pushes = select(Push.pins).where(Push.pins["snapshot"].as_string().is_not(None))
+    places: set[str] = set()
+    for pins in (*session.scalars(exports), *session.scalars(pushes)):
+        for one in (pins, *pins.get("tables", ())):
+            places.update(one.get("outside", {}).values())
+    return {sources.stored_at(where) or f"{FOLDER}/{where}.arrow" for where in places}

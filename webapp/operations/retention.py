@@ -18,21 +18,22 @@ from sqlalchemy import Select, delete, exists, func, insert, or_, select, update
 from sqlalchemy.orm import aliased
 
 from webapp import limits, storage
-from webapp.accounts import actors
-from webapp.accounts.models import Workspace
+from webapp.access import actors
+from webapp.access.models import Workspace
 from webapp.audit.services import audit_log
-from webapp.extensions import reading, writing
+from webapp.exports.models import Export, ExportPart
+from webapp.exports.services.export_files import remove_files
+from webapp.extensions import changed_rows, reading, writing
 from webapp.files.models import WorkspaceFile
 from webapp.files.names import OUTPUTS
 from webapp.files.services import file_store
-from webapp.generation.models import Export, ExportPart
 from webapp.limits import Retention
-from webapp.operations import batch_delete, deferred_deletion
-from webapp.operations.batch_delete import Turn
-from webapp.operations.models import END_STATES
-from webapp.pushes.models import Push, PushLine
+from webapp.pushes.models import Push, PushLine, PushRange, PushRow
 from webapp.scenarios.models import Run, RunChunk
 from webapp.scenarios.services.run_completion import MARK
+from webapp.work import batch_delete
+from webapp.work.batch_delete import Turn, rows
+from webapp.work.models import END_STATES
 
 log = logging.getLogger(__name__)
 
@@ -51,13 +52,13 @@ def sweep(now: datetime, turn: Turn) -> int:
                 break
             step(plan, kept, now, turn, done)
     for workspace_id in {workspace_id for workspace_id, _ in done}:
-        told = {what: number for (mine, what), number in done.items() if mine == workspace_id}
+        told: dict[str, Any] = {what: number for (mine, what), number in done.items() if mine == workspace_id}
         audit_log.record(actors.system(workspace_id), "retention.sweep", ("workspace", workspace_id), **told)
     return sum(done.values())
 
 
 def _ended(model: Any, plan: str, now: datetime, days: int) -> Select[Any]:
-    """A select of work of one plan that ended so long ago, the oldest first, a few at once."""
+    """Return a select of work of one plan past its retention, the oldest first, in small batches."""
     of_plan = select(Workspace.id).where(Workspace.plan == plan)
     return (
         select(model.id, model.workspace_id)
@@ -68,7 +69,7 @@ def _ended(model: Any, plan: str, now: datetime, days: int) -> Select[Any]:
     )
 
 
-def _some(statement: Select[Any]) -> Sequence[Any]:
+def _some(statement: Select[*tuple[Any, ...]]) -> Sequence[Any]:
     with reading() as session:
         return session.execute(statement).all()
 
@@ -87,17 +88,50 @@ def _run_logs(plan: str, kept: Retention, now: datetime, turn: Turn, done: Done)
     text = _gone(kept.log_days, plan)
     while not turn.over and (found := _some(statement)):
         for run_id, workspace_id in found:
-            with writing() as session:
-                session.execute(delete(RunChunk).where(RunChunk.run_id == run_id, RunChunk.first == 1))
-                session.add(RunChunk(run_id=run_id, first=1, last=1, at=now, text=text))
-                told = {"line_count": 1, "log_bytes": len(text) + 1}
-                session.execute(update(Run).where(Run.id == run_id).values(**told), execution_options=QUIET)
-            others = (RunChunk.run_id == run_id) & (RunChunk.first > 1)
-            batch_delete.rows(RunChunk, others, turn, limits.DRAIN_CHUNKS)
-            if turn.over:
+            if not _remove_run_log(run_id, text, now, turn):
                 return
-            _mark(Run, run_id, log_removed_at=now)
             done[workspace_id, "run_logs"] += 1
+
+
+def _remove_run_log(run_id: str, text: str, now: datetime, turn: Turn) -> bool:
+    """Replace a run's log by a line that says so. Return False when the turn is over before all of it is gone."""
+    with writing() as session:
+        session.execute(delete(RunChunk).where(RunChunk.run_id == run_id, RunChunk.first == 1))
+        session.add(RunChunk(run_id=run_id, first=1, last=1, at=now, text=text))
+        told = {"line_count": 1, "log_bytes": len(text) + 1}
+        session.execute(update(Run).where(Run.id == run_id).values(**told), execution_options=QUIET)
+    others = (RunChunk.run_id == run_id) & (RunChunk.first > 1)
+    batch_delete.rows(RunChunk, others, turn, limits.DRAIN_CHUNKS)
+    if turn.over:
+        return False
+    _mark(Run, run_id, log_removed_at=now)
+    return True
+
+
+def make_room_for_log(workspace_id: str, now: datetime) -> int:
+    """Remove the oldest logs of a workspace's finished runs until a run that starts has space for its own, which is
+    RUN_LOG_BYTES. Return how many were removed."""
+    mine = (Run.workspace_id == workspace_id) & Run.log_removed_at.is_(None)
+    with reading() as session:
+        plan = session.scalar(select(Workspace.plan).where(Workspace.id == workspace_id)) or "free"
+        used = int(session.scalar(select(func.sum(Run.log_bytes)).where(mine)) or 0)
+    most, done = limits.RUN_LOGS_BYTES[plan], 0
+    text = f"{MARK}this log was removed: the logs of all runs may take {most // limits.MB:,} MB, and newer ones need it"
+    ended = mine & Run.status.in_(END_STATES) & Run.closed_at.is_not(None) & (Run.line_count > 0)
+    while used > most - limits.RUN_LOG_BYTES:
+        oldest = select(Run.id, Run.log_bytes).where(ended).order_by(Run.finished_at).limit(limits.DRAIN_WORK)
+        found = _some(oldest)
+        for run_id, size in found:
+            if used <= most - limits.RUN_LOG_BYTES:
+                break
+            _remove_run_log(run_id, text, now, Turn())
+            used, done = used - size, done + 1
+        if not found:
+            break
+    if done:
+        whole = ("workspace", workspace_id)
+        audit_log.record(actors.system(workspace_id), "retention.sweep", whole, run_logs=done)
+    return done
 
 
 def _push_logs(plan: str, kept: Retention, now: datetime, turn: Turn, done: Done) -> None:
@@ -132,32 +166,12 @@ def _export_files(plan: str, kept: Retention, now: datetime, turn: Turn, done: D
     statement = _ended(Export, plan, now, kept.file_days).where(or_(Export.storage_key.is_not(None), parts))
     while not turn.over and (found := _some(statement)):
         for export_id, workspace_id in found:
-            if deferred_deletion.held():
+            if batch_delete.held():
                 return
             remove_files(export_id, now)
             done[workspace_id, "export_files"] += 1
             if turn.over:
                 return
-
-
-def remove_files(export_id: str, now: datetime) -> None:
-    """Remove the files of an export: mark it, delete the files, then clear their names.
-
-    A backup ignores the names of a marked export. A removal that is interrupted leaves names for the next sweep, and
-    never a file that nothing names.
-    """
-    store = storage.of(current_app)
-    whole = update(Export).where(Export.id == export_id)
-    with writing() as session:
-        session.execute(whole.values(file_removed_at=now), execution_options=QUIET)
-    with reading() as session:
-        own = session.scalar(select(Export.storage_key).where(Export.id == export_id))
-    for key in [*([own] if own else []), *batch_delete.part_files([export_id])]:
-        store.delete(key)
-    with writing() as session:
-        parts = update(ExportPart).where(ExportPart.export_id == export_id).values(storage_key=None)
-        session.execute(parts, execution_options=QUIET)
-        session.execute(whole.values(storage_key=None), execution_options=QUIET)
 
 
 # --- Finished work ------------------------------------------------------------------------------------------
@@ -176,7 +190,7 @@ def _runs(plan: str, kept: Retention, now: datetime, turn: Turn, done: Done) -> 
                     file_store.begins(f"{OUTPUTS}/{run_id}/"),
                 )
                 session.execute(outputs.values(deleted_at=now), execution_options=QUIET)
-            done[workspace_id, "runs"] += batch_delete.runs([run_id], turn)
+            done[workspace_id, "runs"] += runs([run_id], turn)
             if turn.over:
                 return
 
@@ -190,7 +204,7 @@ def _pushes(plan: str, kept: Retention, now: datetime, turn: Turn, done: Done) -
         for push_id, workspace_id in found:
             again = _some(select(Push.workspace_id, Push.id).where(Push.of_id == push_id))
             both = [*((one.workspace_id, one.id) for one in again), (workspace_id, push_id)]
-            done[workspace_id, "pushes"] += batch_delete.pushes(both, turn)
+            done[workspace_id, "pushes"] += pushes(both, turn)
             if turn.over:
                 return
 
@@ -199,7 +213,7 @@ def _exports(plan: str, kept: Retention, now: datetime, turn: Turn, done: Done) 
     statement = _ended(Export, plan, now, kept.work_days)
     while not turn.over and (found := _some(statement)):
         for export_id, workspace_id in found:
-            if deferred_deletion.held():
+            if batch_delete.held():
                 return
             remove_files(export_id, now)
             batch_delete.rows(ExportPart, ExportPart.export_id == export_id, turn)
@@ -208,3 +222,35 @@ def _exports(plan: str, kept: Retention, now: datetime, turn: Turn, done: Done) 
             with writing() as session:
                 session.execute(delete(Export).where(Export.id == export_id), execution_options=QUIET)
             done[workspace_id, "exports"] += 1
+
+
+def pushes(found: Sequence[tuple[str, str]], turn: Turn) -> int:
+    """Remove pushes (workspace, id) with their ledgers, logs and captured keys. Returns how many are gone."""
+    store = storage.of(current_app)
+    done = 0
+    for workspace_id, push_id in found:
+        for model in (PushRow, PushRange, PushLine):
+            rows(model, model.push_id == push_id, turn)
+        if turn.over:
+            return done
+        for stored in store.listing(f"pushes/{workspace_id}/{push_id}"):
+            store.delete(stored.key)
+        done += _one(Push, push_id)
+    return done
+
+
+def runs(found: Sequence[str], turn: Turn) -> int:
+    """Remove runs with their logs. Returns how many are gone."""
+    done = 0
+    for run_id in found:
+        rows(RunChunk, RunChunk.run_id == run_id, turn, limits.DRAIN_CHUNKS)
+        if turn.over:
+            return done
+        done += _one(Run, run_id)
+    return done
+
+
+def _one(model: Any, row_id: str) -> int:
+    with writing() as session:
+        statement = delete(model).where(model.id == row_id)
+        return changed_rows(session.execute(statement, execution_options={"synchronize_session": False}))

@@ -1,4 +1,4 @@
-"""Looking after the work of a workspace: what goes on, what failed, and taking work from a worker that is stuck."""
+"""Work of a workspace: running and failed work, and releasing work from a worker that is stuck."""
 
 from __future__ import annotations
 
@@ -11,17 +11,18 @@ from typing import Any, Final
 from sqlalchemy import Select, select
 
 from webapp import clock, limits
-from webapp.accounts.actors import Actor, require
-from webapp.accounts.services.tenancy import not_found
+from webapp.access.actors import Actor, require
+from webapp.access.tenancy import not_found
 from webapp.audit.services import audit_log
 from webapp.errors import ApiError
+from webapp.exports.models import Export, ExportPart
 from webapp.extensions import db, redis_client
-from webapp.generation.models import Export, ExportPart
-from webapp.operations import health, jobs_queue
-from webapp.operations.health import Process
+from webapp.monitoring import health
+from webapp.monitoring.health import Process
 from webapp.pushes.models import Push
 from webapp.scenarios.models import Run, Scenario
 from webapp.scenarios.services import run_completion
+from webapp.work import jobs_queue
 
 # The kind of work that an id is of, by its prefix.
 KIND_OF: Final[Mapping[str, str]] = MappingProxyType(
@@ -33,7 +34,7 @@ _PARTS: Final = (health.WORKER, health.RUNNER, health.SWEEPER)
 @dataclass(frozen=True, slots=True)
 class Piece:
     """One piece of work. `of` is the id of the object whose page it is on: of a part its export, of a run its scenario.
-    `silent` is for how many seconds its worker has not been heard of; None where nobody holds it."""
+    `silent`: seconds since the last heartbeat of its worker; None without a worker."""
 
     kind: str
     id: str
@@ -56,8 +57,8 @@ class Piece:
 
 
 def processes(actor: Actor) -> list[Process]:
-    """Workers, runners and sweepers that are there. What one does is told where it is work of the actor's workspace,
-    else only of which kind it is. RedisError when Redis cannot be asked."""
+    """Return the active workers, runners and sweepers. Their work is named if it is of the actor's workspace, else only
+    its kind. Error: RedisError."""
     require(actor, "admin")
     found = [one for part in _PARTS for one in health.processes(redis_client(), part, health.since())]
     return [_told(actor, one) for one in found]
@@ -70,7 +71,7 @@ def _told(actor: Actor, process: Process) -> Process:
     return Process(process.part, process.host, process.pid, process.seen, about)
 
 
-def _statement(actor: Actor, kind: str) -> Select[Any]:
+def _statement(actor: Actor, kind: str) -> Select[*tuple[Any, ...]]:
     """Work of one kind in the workspace: its row, what its page is called by, and its name."""
     if kind == "part":
         joined = select(ExportPart, ExportPart.export_id, Export.file_name).join(
@@ -151,7 +152,7 @@ def release(actor: Actor, work_id: str, epoch: int) -> Piece:
     most the request in hand. An export, part or push is queued for the next worker; a run ends failed, since its
     program may have acted.
 
-    `epoch` is the one that was seen: work that another worker has taken since is left alone. Errors: not_found,
+    `epoch` is the one that was seen: work that another worker has taken since is not changed. Errors: not_found,
     forbidden, conflict (another epoch, or it does not run any more).
     """
     require(actor, "admin")
@@ -174,8 +175,15 @@ def release(actor: Actor, work_id: str, epoch: int) -> Piece:
         text = "An admin took this run from its runner; it is not repeated."
         work.status, work.finished_at = "failed", moment
         work.error = run_completion.error("worker_lost", text, released=True)
-    details = {"owner": was, "epoch": epoch, "attempt": work.attempt}
-    audit_log.record(actor, f"{kind}.release", (kind, work_id), join=True, **details)
+    audit_log.record(
+        actor,
+        f"{kind}.release",
+        (kind, work_id),
+        join=True,
+        owner=was,
+        epoch=epoch,
+        attempt=work.attempt,
+    )
     found = replace(_piece(kind, _held(actor, kind, work_id), moment), owner=was)
     db.session.commit()
     if kind == "run":

@@ -1,29 +1,33 @@
-"""Pushes and their ledger: what became of every row, delivered ones as ranges, all others one by one."""
+"""Define pushes and their ledger, which stores the outcome of every row: ranges for delivered rows, a record for each
+other row."""
 
 from __future__ import annotations
 
 from datetime import datetime
-from typing import Any
+from typing import Any, ClassVar
 
 from sqlalchemy import BigInteger, ForeignKey, Index, Integer, String, Text
 from sqlalchemy.orm import Mapped, mapped_column
 
 from webapp import limits
 from webapp.model_base import ID_CHARS, JSON_DOC, Base, InProject, SoftDeleted, identity, reference
-from webapp.notifications.models import Noticed
-from webapp.operations.models import Work
+from webapp.work.models import Noticed, Work
 
 
 class Push(Work, Noticed, SoftDeleted, InProject, Base):
-    """Rows sent to a connection: of one template version, of a dataset version's tables, or given with the request.
+    """Rows sent to a connection: from one template version, from the tables of a dataset version, or from the request
+    itself.
 
-    `kind` is `push`, `retry` (of rows of the push `of_id`) or `undo` (of its delivered rows). `tables` is one object
-    for each table, in the order of sending: `{name, template_id, version, target, count, ...}`; `request` the body as
-    accepted, `pins` what it takes to make the same rows again. `intent` is the chunk in hand: written in the same
-    transaction as the outcome of the one before it, so that a crash leaves at most one chunk in doubt.
+    `kind` is `push`, `retry` (of rows of the push `of_id`) or `undo` (of its delivered rows). `tables` contains one
+    object for each table, in the order of sending: `{name, template_id, version, target, count, ...}`. `request` is the
+    accepted body, and `pins` contains what is needed to generate the same rows again. `intent` is the current chunk. It
+    is written in the same transaction as the outcome of the previous chunk, so that a crash leaves at most one chunk in
+    doubt.
     """
 
     __tablename__ = "pushes"
+    work_kind: ClassVar[str] = "push"
+    quota_columns: ClassVar[tuple[str, ...]] = ("request", "pins")
 
     id: Mapped[str] = identity("psh")
     kind: Mapped[str] = mapped_column(String(8), default="push")
@@ -35,39 +39,41 @@ class Push(Work, Noticed, SoftDeleted, InProject, Base):
     dataset_id: Mapped[str | None] = reference("datasets.id", nullable=True, ondelete="SET NULL")
     dataset_version: Mapped[int | None] = mapped_column(Integer)
     target: Mapped[str] = mapped_column(String(limits.MAX_NAME_CHARS))
-    """For people and search: the table, or the dataset's name."""
+    """For display and search: the table's or the dataset's name."""
     total: Mapped[int] = mapped_column(BigInteger)
     delivered: Mapped[int] = mapped_column(BigInteger, default=0)
     failed: Mapped[int] = mapped_column(BigInteger, default=0)
     unknown: Mapped[int] = mapped_column(BigInteger, default=0)
     undone: Mapped[int] = mapped_column(BigInteger, default=0, server_default="0")
-    """Rows that an undo took out again; they are no longer among the delivered ones."""
+    """Rows that an undo deleted from the target; they no longer count as delivered."""
     tables: Mapped[list[Any]] = mapped_column(JSON_DOC, default=list)
     request: Mapped[dict[str, Any]] = mapped_column(JSON_DOC, default=dict)
     pins: Mapped[dict[str, Any]] = mapped_column(JSON_DOC, default=dict)
     status_code: Mapped[int | None] = mapped_column(Integer)
-    """Over HTTP: what the target answered to delivered rows that have no `PushRow`."""
+    """For HTTP targets: the response status of delivered rows that have no `PushRow`."""
     intent: Mapped[dict[str, Any] | None] = mapped_column(JSON_DOC)
     retry_at: Mapped[datetime | None]
-    """While it waits for its target: the time before which no worker takes it."""
+    """While the push waits for its target: no worker takes it before this time."""
     waiting: Mapped[dict[str, Any] | None] = mapped_column(JSON_DOC)
-    """Since when its target has been away, and how often it was tried: `{since, tries, connected, reason, message}`."""
+    """How long the target has been unavailable and the number of attempts: `{since, tries, connected, reason,
+    message}`."""
     unsettled: Mapped[dict[str, Any] | None] = mapped_column(JSON_DOC)
-    """Of an ended push: the chunk whose commit was in doubt. A retry asks the target about it first."""
+    """For a push that has ended: the chunk whose commit was in doubt. A retry first queries the target for its outcome.
+    """
     progress: Mapped[list[Any]] = mapped_column(JSON_DOC, default=list)
-    """Points of the rate chart: [seconds since the start, rows that have their end], thinned out."""
+    """Points of the rate chart, downsampled: [seconds since the start, rows processed]."""
     leaks: Mapped[list[Any] | None] = mapped_column(JSON_DOC)
-    """Of rows taken from real data: what the leak check saw, table by table."""
+    """For rows from real data: the results of the leak check for each table."""
     created_by: Mapped[str | None] = reference("users.id", nullable=True, ondelete="SET NULL", index=False)
     key_id: Mapped[str | None] = mapped_column(String(40))
     log_removed_at: Mapped[datetime | None]
-    """When its lines went because the plan keeps them no longer; one line says so."""
+    """When the log lines were deleted at the end of the plan's retention period; a single line records this."""
 
 
 class PushRange(Base):
-    """Rows of one table of a push that have their end: from `first` to `last`, counted from 1. All of them are
-    delivered but those that have a `PushRow`. A table has one, unless a retry was of single rows that were never
-    sent."""
+    """A range of processed rows of one table of a push, from `first` to `last`, counted from 1. All of them are
+    delivered except those that have a `PushRow`. A table has one range, unless a retry selected individual rows that
+    had never been sent."""
 
     __tablename__ = "push_ranges"
 
@@ -95,19 +101,19 @@ class PushRow(Base):
     row: Mapped[int] = mapped_column("row_no", BigInteger)
     """Counted from 1."""
     state: Mapped[str] = mapped_column(String(12))
-    """failed, unknown; delivered once a retry has brought it there, undone after an undo."""
+    """failed or unknown; delivered after a successful retry, undone after an undo."""
     attempts: Mapped[int] = mapped_column(Integer, default=1)
     status_code: Mapped[int | None] = mapped_column(Integer)
     code: Mapped[str] = mapped_column(String(40), default="")
-    """A reason of ours: unique, not_null ..."""
+    """A Rowsmith reason code: unique, not_null ..."""
     native: Mapped[str] = mapped_column(String(40), default="")
     column: Mapped[str | None] = mapped_column("column_name", String(200))
     message: Mapped[str] = mapped_column(Text, default="")
     key: Mapped[Any] = mapped_column(JSON_DOC, nullable=True)
-    """The row's values of the target's key columns, where they were sent."""
+    """The values of the target's key columns, if they were sent."""
     ms: Mapped[int | None] = mapped_column(Integer)
     retried_by: Mapped[str | None] = mapped_column(String(ID_CHARS))
-    """The retry that has this row in hand, or brought it there."""
+    """The retry that is sending or has delivered this row."""
 
 
 class PushLine(Base):

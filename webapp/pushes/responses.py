@@ -4,14 +4,16 @@ from __future__ import annotations
 
 from typing import Any
 
-from webapp.generation.views.exports import ExportPins
-from webapp.real_data.views.masking import LeakReport
+from webapp.exports.views.exports import ExportPins
+from webapp.generation.responses import LeakReport
 from webapp.web.responses import Output
 
 
 class Counts(Output):
-    """Rows of a push by what became of them; the total is the sum of the others. `undone` were delivered, and taken
-    out again since."""
+    """Rows of a push by outcome; the total is the sum of the others.
+
+    `undone` rows were delivered and deleted again later.
+    """
 
     total: int
     delivered: int
@@ -22,7 +24,7 @@ class Counts(Output):
 
 
 class PushColumn(Output):
-    """What is sent to one column: a field, or a formula; neither for a key of ours."""
+    """The content of a column: a field, or a formula; neither for a generated key."""
 
     column: str
     field: str | None
@@ -30,8 +32,10 @@ class PushColumn(Output):
 
 
 class PushTable(Output):
-    """One table of a push. `from_parent` names columns that take the key of a row of another table of the push, by
-    that table's place."""
+    """One table of a push.
+
+    `from_parent` names columns that get the key of a row in another table of the push, by that table's position.
+    """
 
     name: str
     template_id: str | None
@@ -47,7 +51,7 @@ class PushTable(Output):
 
 
 class WaitingOut(Output):
-    """The target cannot be reached or answers no request: since when, how often it was tried, when it is tried next."""
+    """The target is unreachable: since when, the number of attempts, and the time of the next attempt."""
 
     since: str
     tries: int
@@ -57,8 +61,17 @@ class WaitingOut(Output):
     next_try_in_seconds: int
 
 
+class SkippedTable(Output):
+    """A table that is left out of the push, with the reason."""
+
+    name: str
+    code: str
+    message: str
+    hint: str
+
+
 class PushOut(Output):
-    """Rows sent to a connection, or to be sent."""
+    """Rows that are sent, or were sent, to a connection."""
 
     id: str
     kind: str
@@ -74,6 +87,7 @@ class PushOut(Output):
     target: str
     mode: str
     tables: list[PushTable]
+    skipped: list[SkippedTable]
     seed: str
     now: str | None
     offset: int
@@ -94,7 +108,7 @@ class PushOut(Output):
 
 
 class MisfitOut(Output):
-    """A value that will not fit its column, or (`row` null) what may bring one."""
+    """A value that does not fit its column, or (`row` null) a reason why values may not fit."""
 
     table: str
     column: str
@@ -107,7 +121,7 @@ class MisfitOut(Output):
 
 
 class DryTable(Output):
-    """The statements of the first rows of one table, or their requests over HTTP."""
+    """The statements for the first rows of a table, or their HTTP requests."""
 
     name: str
     target: str
@@ -116,8 +130,7 @@ class DryTable(Output):
 
 
 class DryRunOut(Output):
-    """What would be sent: the statements of three rows of each table (over HTTP their requests), and every value that
-    will not fit."""
+    """What would be sent: the statements or HTTP requests of three rows per table, and values that do not fit."""
 
     statements: list[str] | None = None
     requests: list[str] | None = None
@@ -127,7 +140,7 @@ class DryRunOut(Output):
 
 
 class PlannedColumn(Output):
-    """What one column gets: `state` is field, skipped or missing."""
+    """The content of a column: `state` is field, skipped or missing."""
 
     column: str
     state: str
@@ -148,7 +161,7 @@ class PlannedColumn(Output):
 
 
 class PlannedField(Output):
-    """A field that may be sent."""
+    """A field that can be sent."""
 
     name: str
     type: str
@@ -157,7 +170,7 @@ class PlannedField(Output):
 
 
 class PlannedTable(Output):
-    """The mapping of one table, with its faults."""
+    """The mapping of a table, with its errors."""
 
     name: str
     target: str
@@ -174,7 +187,7 @@ class PlannedTable(Output):
 
 
 class PlanOut(Output):
-    """What a push would write where. `needs_confirmation` is what `confirm` must say."""
+    """What a push would write, and where. `needs_confirmation` is the required value of `confirm`."""
 
     connection_id: str
     needs_confirmation: str | None
@@ -183,10 +196,11 @@ class PlanOut(Output):
     statements: bool
     total: int
     tables: list[PlannedTable]
+    skipped: list[SkippedTable]
 
 
 class RowOut(Output):
-    """What became of one row. `values` only where they were asked for."""
+    """The outcome of a row. `values` only if they were requested."""
 
     table: str
     row: int
@@ -203,8 +217,11 @@ class RowOut(Output):
 
 
 class BadRowsOut(Output):
-    """What became of the rows of a push that were bad on purpose: `bad` of those that have their end, which the target
-    `refused` or has `taken`, or of which it is `unknown`; and how many rows it refused that were good."""
+    """The outcome of injected invalid rows.
+
+    Of the `bad` rows that were processed, the target has `refused` (rejected) or `taken` (accepted) this many; for
+    `unknown` ones the outcome is not known. `good_refused` is the number of valid rows that it rejected.
+    """
 
     bad: int
     refused: int

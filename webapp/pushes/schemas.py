@@ -25,11 +25,11 @@ Statements = Annotated[
 ]
 OnError = Literal["continue", "stop", "stop_when_all_fail"]
 _ON_ERROR = (
-    "What a failed row does. continue: every row is tried. stop: the first failed row ends the push as failed. "
-    f"stop_when_all_fail: the push ends as failed when the first rows of a table ({limits.PUSH_SAME_FAILURES:,} of a "
-    f"database, {limits.HTTP_SAME_FAILURES} over HTTP) all fail for one reason."
+    "Effect of a failed row. continue: every row is sent. stop: the first failed row fails the push. "
+    f"stop_when_all_fail: the push fails if the first rows of a table ({limits.PUSH_SAME_FAILURES:,} in a "
+    f"database, {limits.HTTP_SAME_FAILURES} over HTTP) all fail for the same reason."
 )
-_MAPPING = "Column by field; null leaves the field out. Fields that are not named go by their names."
+_MAPPING = "Column by field; null leaves the field out. Other fields are mapped by name."
 _NULL_UNLESS = "For endpoints and connections that speak HTTP."
 
 
@@ -45,31 +45,38 @@ def _canary(value: Any) -> Any:
 class SendingInput(RowsInput):
     """What is asked of every push, whatever its rows."""
 
-    connection_id: Name | None = Field(None, description="Where the rows go.")
-    endpoint_id: Name | None = Field(None, description="Where the rows go, instead of a connection.")
-    mode: Mode = Field("insert", description="Upsert and update find rows by key_columns.")
+    connection_id: Name | None = Field(None, description="The target connection.")
+    endpoint_id: Name | None = Field(None, description="The target endpoint, instead of a connection.")
+    mode: Mode = Field("insert", description="Upsert and update identify rows by key_columns.")
     on_error: OnError = Field("continue", description=_ON_ERROR)
     target_wait_seconds: int | None = Field(
         None,
         ge=0,
         le=limits.PUSH_MOST_TARGET_WAIT_SECONDS,
-        description="How long to wait for a target that cannot be reached or answers no request, in seconds; null: the "
-        "server's setting TARGET_WAIT_SECONDS.",
+        description="How many seconds to wait for a target that is unreachable or does not respond; "
+        "null: the server setting TARGET_WAIT_SECONDS.",
     )
     dry_run: bool = Field(
-        False, description="Send nothing: answer three statements and the values that will not fit."
+        False, description="Send nothing: return three statements and the values that do not fit."
     )
     canary: Annotated[
         Annotated[int, Field(ge=1, le=limits.PUSH_CHUNK_ROWS)] | bool | None, BeforeValidator(_canary)
     ] = Field(
-        None, description="Send so many rows first (true: ten), and the others only if none was refused."
+        None,
+        description=("Send this number of rows first (true: ten), and the others only if none was rejected."),
     )
     confirm: str | None = Field(
-        None, max_length=limits.MAX_NAME_CHARS, description="The connection's name, where it is marked prod."
+        None,
+        max_length=limits.MAX_NAME_CHARS,
+        description=("The connection's name, if it is marked as prod."),
     )
-    create_table: bool = Field(False, description="Make the table where it is missing.")
-    before_sql: Statements = Field(default_factory=list, description="Statements before the rows; admins.")
-    after_sql: Statements = Field(default_factory=list, description="Statements after the rows; admins.")
+    create_table: bool = Field(False, description="Create the table if it does not exist.")
+    before_sql: Statements = Field(
+        default_factory=list, description=("Statements to run before the rows; admins only.")
+    )
+    after_sql: Statements = Field(
+        default_factory=list, description=("Statements to run after the rows; admins only.")
+    )
     push_mode: Literal["per_row", "batch"] | None = Field(None, description=_NULL_UNLESS)
     wrapper_key: Name | None = Field(None, description=_NULL_UNLESS)
     batch_size: int | None = Field(None, description=_NULL_UNLESS)
@@ -100,29 +107,28 @@ class TableInput(SendingInput):
     """What is asked of a push into one table."""
 
     target: Target | None = Field(
-        None, description="Table, collection or entity set; left out: the one that has the template's name."
+        None, description="Table, collection or entity set. Default: the one with the template's name."
     )
     mapping: Mapped = Field(default_factory=dict, description=_MAPPING)
     computed: Computed = Field(default_factory=dict, description="Formulas over the fields, by column.")
     key_columns: Annotated[list[ColumnName], Field(max_length=limits.MAX_FIELDS)] = Field(
-        default_factory=list, description="By which rows are found; left out: the table's primary key."
+        default_factory=list, description="Columns that identify a row. Default: the table's primary key."
     )
 
 
 class PushInput(TableInput):
-    """Rows of a template into a table."""
+    """Rows of a template for a table."""
 
-    count: Count | None = Field(
-        None, description="Number of rows; the template's quantity when it is left out."
-    )
+    count: Count | None = Field(None, description="Number of rows. Default: the template's quantity.")
     seed: Seed | None = Field(
-        None, description="Same seed, same rows; one is made and told when none is sent."
+        None,
+        description=("The same seed produces the same rows. If left out, a new one is created and returned."),
     )
     now: Now | None = Field(None, description=NOW)
-    offset: int = Field(0, ge=0, le=limits.MAX_OFFSET, description="Rows to skip.")
-    locale: Locale | None = Field(None, description="Stands in for the template's own.")
+    offset: int = Field(0, ge=0, le=limits.MAX_OFFSET, description="Number of rows to skip.")
+    locale: Locale | None = Field(None, description="Replaces the template's locale.")
     overrides: dict[str, Any] = Field(default_factory=dict, description="Fixed values by field name.")
-    rows: RowsOf = Field(default_factory=dict, description="Rows of related templates, by id.")
+    rows: RowsOf = Field(default_factory=dict, description="Number of rows of related templates, by ID.")
 
 
 class DatasetPushInput(SendingInput):
@@ -130,20 +136,29 @@ class DatasetPushInput(SendingInput):
 
     targets: dict[Name, Target | None] = Field(
         default_factory=dict,
-        description="Target by the dataset's table; null leaves the table out. Others go by their names.",
+        description=(
+            "Target by the dataset's table; null leaves the table out. Other tables are mapped by name."
+        ),
     )
     mappings: dict[Name, Mapped] = Field(default_factory=dict, description=f"By table. {_MAPPING}")
-    computed: dict[Name, Computed] = Field(default_factory=dict, description="Formulas by table and column.")
+    computed: dict[Name, Computed] = Field(
+        default_factory=dict, description=("Formulas by table and column.")
+    )
     key_columns: dict[Name, list[ColumnName]] = Field(default_factory=dict, description="By table.")
-    seed: Seed | None = Field(None, description="Stands in for the dataset's own.")
+    seed: Seed | None = Field(None, description="Replaces the locale of the dataset.")
     now: Now | None = Field(None, description=NOW_OF_DATASET)
+    skip_faulty_tables: bool = Field(
+        False,
+        description="Leave out tables that cannot be generated or sent, and those whose rows need a row of such a "
+        "table, instead of rejecting the push. The push lists them in `skipped` with the reason.",
+    )
 
 
 class ExportInput(TableInput):
     """Rows in one call: rows that are given, or rows of a template."""
 
     rows: Annotated[list[dict[str, Any]], Field(max_length=limits.MAX_ROWS_PER_GENERATION)] | None = Field(
-        None, description="The rows themselves."
+        None, description="The rows."
     )
     template_id: Name | None = Field(None, description="The template whose rows are sent.")
     count: Count | None = None
@@ -155,29 +170,32 @@ class ExportInput(TableInput):
 
 
 class ExportDbInput(ExportInput):
-    """Rows into a table of a database."""
+    """Rows for a table of a database."""
 
-    table: Target | None = Field(None, description="Another name of target.")
+    table: Target | None = Field(None, description="Alias of target.")
 
 
 class ExportRestInput(ExportInput):
-    """Rows to an endpoint, or to a connection that speaks HTTP."""
+    """Rows for an endpoint, or for a connection that speaks HTTP."""
+
+
+RetriedState = Literal["failed", "unknown", "pending"]
 
 
 class RetryInput(RowsInput):
-    """Rows of a push that did not arrive, sent once more; a mapping and overrides may repair them."""
+    """Rows of a push that did not arrive, to be sent again; a mapping and overrides can repair them."""
 
-    states: Annotated[list[Literal["failed", "unknown", "pending"]], Field(min_length=1, max_length=3)] = (
-        Field(
-            default_factory=lambda: ["failed", "unknown"],
-            description="Which rows. Pending: those that were never sent, because the push failed or was cancelled.",
-        )
+    states: Annotated[list[RetriedState], Field(min_length=1, max_length=3)] = Field(
+        default_factory=lambda: list[RetriedState](("failed", "unknown")),
+        description=(
+            "Which rows. Pending: rows that were never sent because the push failed or was cancelled."
+        ),
     )
     rows: Annotated[list[Count], Field(max_length=limits.MAX_ROWS_PER_GENERATION)] | None = Field(
-        None, description="Row numbers from 1, to narrow the retry; of the table `table`."
+        None, description="Row numbers from 1 in the table `table`, to limit the retry."
     )
-    table: Name | None = Field(None, description="Rows of this table alone.")
-    mapping: Mapped = Field(default_factory=dict, description="Instead of the push's own, by field.")
+    table: Name | None = Field(None, description="Only rows of this table.")
+    mapping: Mapped = Field(default_factory=dict, description="Replaces the push's own values, by field.")
     computed: Computed = Field(default_factory=dict, description="Formulas, by column.")
     overrides: dict[str, Any] = Field(default_factory=dict, description="Fixed values by field name.")
     on_error: OnError = Field("continue", description=_ON_ERROR)
@@ -185,6 +203,6 @@ class RetryInput(RowsInput):
 
 
 class UndoInput(RowsInput):
-    """Rows of a push, deleted again."""
+    """Rows of a push to be deleted again."""
 
     confirm: str | None = Field(None, max_length=limits.MAX_NAME_CHARS)

@@ -7,7 +7,7 @@ from sqlalchemy.orm import Mapped, mapped_column
 
 from webapp import limits
 from webapp.model_base import identity, reference
-from webapp.objects.models import Version, Versioned
+from webapp.versioning.models import Version, Versioned
 
 
 class Template(Versioned):

@@ -5,7 +5,7 @@ The same models are what an export keeps of its request, so that a worker reads 
 
 from __future__ import annotations
 
-from typing import Annotated, Any, ClassVar, Final, Literal
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Final, Literal
 
 from pydantic import (
     BaseModel,
@@ -18,10 +18,10 @@ from pydantic import (
 )
 
 from webapp import limits, whole
-from webapp.engine.bad.invalid import Invalid
 from webapp.engine.formats import FORMATS
 from webapp.engine.formats.base import Arrays, Format
-from webapp.engine.real import SourceSpec
+from webapp.engine.invalid_data.settings import Invalid
+from webapp.engine.source_data import SourceSpec
 from webapp.engine.spec import field_schema
 from webapp.timestamps import Moment, Now
 
@@ -45,7 +45,7 @@ class _Section(whole.Model):
     model_config = ConfigDict(extra="forbid", strict=True, frozen=True)
 
 
-def section(name: str, kind: type[Format], *without: str) -> Any:
+def section(name: str, kind: type[Format], *without: str) -> type[_Section]:
     """The options of a format as a key of the request, without those that stand beside it."""
     fields: dict[str, Any] = {
         key: (info.annotation, info) for key, info in kind.Options.model_fields.items() if key not in without
@@ -62,15 +62,19 @@ def section(name: str, kind: type[Format], *without: str) -> Any:
     made = create_model(
         name,
         __base__=_Section,
-        __validators__={"fit_together": model_validator(mode="after")(fit_together)},
+        __validators__={"fit_together": model_validator(mode="after")(fit_together)},  # type: ignore[dict-item]  # as its docs do
         **fields,
     )
     made.__doc__ = kind.Options.__doc__
     return made
 
 
-CsvSection = section("CsvOptions", FORMATS["csv"], "arrays")
-SqlSection = section("SqlOptions", FORMATS["sql"], "arrays")
+if TYPE_CHECKING:  # which options they have is known when the program runs
+    CsvSection = _Section
+    SqlSection = _Section
+else:
+    CsvSection = section("CsvOptions", FORMATS["csv"], "arrays")
+    SqlSection = section("SqlOptions", FORMATS["sql"], "arrays")
 
 Count = Annotated[int, Field(ge=limits.MIN_ROWS)]
 Seed = Annotated[str, Field(min_length=1, max_length=limits.MAX_SEED_CHARS)]
@@ -82,19 +86,17 @@ Fields = Annotated[
     WithJsonSchema({"type": "array", "minItems": 1, "maxItems": limits.MAX_FIELDS, "items": FIELD_SCHEMA}),
 ]
 RowsOf = Annotated[dict[str, Count], Field(max_length=limits.MAX_RELATED)]
-_ROWS_OF: Final = (
-    "Rows of related templates, by id: what references choose from and children are dealt out to."
-)
+_ROWS_OF: Final = "Number of rows of related templates, by ID; used for references and cardinalities."
 NOW: Final = (
-    "The time that relative dates depend on, or `present` for the time of the clock. If left out: with a seed the "
-    "template's anchor, otherwise the time of the clock."
+    "The reference time for relative dates, or `present` for the current time. Default: with a seed "
+    "the template's anchor, otherwise the current time."
 )
 NOW_OF_DATASET: Final = (
-    "The time that relative dates depend on, or `present` for the time of the clock. If left out: the dataset's anchor."
+    "The reference time for relative dates, or `present` for the current time. Default: the dataset's anchor."
 )
-_FETCH: Final = "Ask connections for values that have not been fetched yet; else examples stand for them."
-_SOURCE: Final = "Real data that the rows are taken from: a workspace file, or a connection's table or query."
-_INVALID: Final = "Bad values on purpose: a share of the rows, each with one bad cell."
+_FETCH: Final = "Fetch missing values from connections; otherwise sample values are used."
+_SOURCE: Final = "Source of the rows: a workspace file, or a connection's table or query."
+_INVALID: Final = "Invalid data: a share of the rows, each with one invalid cell."
 Name = Annotated[str, Field(min_length=1, max_length=limits.MAX_NAME_CHARS)]
 
 
@@ -102,11 +104,12 @@ class PreviewInput(RowsInput):
     """Three rows of a template, or of an unsaved draft of it."""
 
     seed: Seed | None = Field(
-        None, description="Same seed, same rows; one is made and told when none is sent."
+        None,
+        description=("The same seed produces the same rows. If left out, a new one is created and returned."),
     )
     overrides: dict[str, Any] = Field(default_factory=dict, description="Fixed values by field name.")
     now: Now | None = Field(None, description=NOW)
-    locale: Locale | None = Field(None, description="Stands in for the template's own.")
+    locale: Locale | None = Field(None, description="Replaces the template's locale.")
     rows: RowsOf = Field(default_factory=dict, description=_ROWS_OF)
     fields: Fields | None = Field(None, description="Field definitions of an unsaved draft.")
     source: SourceSpec | None = Field(
@@ -119,20 +122,19 @@ class PreviewInput(RowsInput):
 class GenerateInput(RowsInput):
     """Rows of a template, in a format."""
 
-    count: Count | None = Field(
-        None, description="Number of rows; the template's quantity when it is left out."
-    )
-    format: FormatName = Field("json", description="Output format; `Accept: text/csv` wins over it.")
+    count: Count | None = Field(None, description="Number of rows. Default: the template's quantity.")
+    format: FormatName = Field("json", description="Output format; `Accept: text/csv` takes precedence.")
     seed: Seed | None = Field(
-        None, description="Same seed, same rows; one is made and told when none is sent."
+        None,
+        description=("The same seed produces the same rows. If left out, a new one is created and returned."),
     )
     overrides: dict[str, Any] = Field(default_factory=dict, description="Fixed values by field name.")
-    offset: int = Field(0, ge=0, le=limits.MAX_OFFSET, description="Rows to skip.")
-    locale: Locale | None = Field(None, description="Stands in for the template's own.")
+    offset: int = Field(0, ge=0, le=limits.MAX_OFFSET, description="Number of rows to skip.")
+    locale: Locale | None = Field(None, description="Replaces the template's locale.")
     now: Now | None = Field(None, description=NOW)
     rows: RowsOf = Field(default_factory=dict, description=_ROWS_OF)
-    csv: CsvSection | None = Field(None, description="How CSV is written.")  # type: ignore[valid-type]
-    sql: SqlSection | None = Field(None, description="How SQL is written.")  # type: ignore[valid-type]
+    csv: CsvSection | None = Field(None, description="Format of CSV files.")
+    sql: SqlSection | None = Field(None, description="Format of SQL files.")
     arrays: Arrays | None = Field(
         None, description="Arrays in CSV and XLSX: JSON text in one cell, or numbered columns."
     )
@@ -147,21 +149,21 @@ class GenerateInput(RowsInput):
 
 
 class TemplateExportInput(GenerateInput):
-    """Rows of a template in a file that workers make."""
+    """Rows of a template in a file that is created in the background."""
 
     part_rows: Annotated[int, Field(ge=limits.PART_MIN_ROWS)] | None = Field(
         None,
-        description=f"Have more than {limits.PARTS_FROM_ROWS:,} rows made as parts of so many, by workers at once.",
+        description=f"Rows per part, for more than {limits.PARTS_FROM_ROWS:,} rows. Several workers create the parts.",
     )
 
 
 class DraftInput(GenerateInput):
-    """Rows of a template that is not saved."""
+    """Rows of an unsaved template."""
 
-    name: Name = Field("rows", description="Names the file, table or sheet.")
+    name: Name = Field("rows", description="Name of the file, table or sheet.")
     description: str = Field("", max_length=limits.MAX_DESCRIPTION_CHARS)
     fields: Fields = Field(description="Field definitions.")
-    quantity: Count | None = Field(None, description="Number of rows where count says none.")
+    quantity: Count | None = Field(None, description="Number of rows if `count` is not set.")
     anchor: Moment | None = Field(
         None,
         description="The time that relative dates depend on with a seed and no `now`; "
@@ -172,6 +174,6 @@ class DraftInput(GenerateInput):
 
 
 class DraftPreviewInput(DraftInput):
-    """Three rows of a template that is not saved."""
+    """Three rows of an unsaved template."""
 
     fetch: bool = Field(False, description=_FETCH)

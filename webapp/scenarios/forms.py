@@ -1,6 +1,6 @@
-"""What the forms of a scenario hold: its program, how it is run, the parameters of a run.
+"""Read and fill the forms of scenarios: program, settings and run parameters.
 
-Variables are rows of a name and a value; a row without either is none. Browsers send line breaks as CR LF.
+Variables are rows with a name and a value; empty rows are ignored. Browsers send line breaks as CR LF.
 """
 
 from __future__ import annotations
@@ -8,26 +8,29 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
+from wtforms.form import BaseForm
+
 from webapp.errors import Fault
+from webapp.web.forms.controls import Line, Text
 
 Rows = list[dict[str, str]]
 PROGRAM: Final = ("name", "code")
 BLANK_ROWS: Final = 2
-"""Empty rows after the filled ones, so that there is room without a script."""
+"""Empty rows appended for use without JavaScript."""
 
 
 def text(value: Any) -> str:
-    """One text as it was typed, its line breaks as programs have them."""
+    """Return a text field with line breaks normalized to LF."""
     return value.replace("\r\n", "\n").replace("\r", "\n") if isinstance(value, str) else ""
 
 
 def program(values: Mapping[str, Any]) -> dict[str, str]:
-    """Name and code, as far as the form has them."""
+    """Return name and code, if they are in the form."""
     return {key: text(values[key]) for key in PROGRAM if isinstance(values.get(key), str)}
 
 
 def rows(values: Mapping[str, Any], key: str) -> Rows:
-    """The rows of some variables as they were typed: `[{name, value}]`."""
+    """Return the rows of variables as entered: `[{name, value}]`."""
     found = values.get(key)
     given = [one for one in found if isinstance(one, dict)] if isinstance(found, list) else []
     made = [{"name": text(one.get("name")).strip(), "value": text(one.get("value"))} for one in given]
@@ -35,22 +38,42 @@ def rows(values: Mapping[str, Any], key: str) -> Rows:
 
 
 def rows_of(variables: Mapping[str, Any]) -> Rows:
-    """Variables as rows."""
+    """Convert variables to rows."""
     return [{"name": name, "value": str(value)} for name, value in variables.items()]
 
 
 def padded(given: Rows) -> Rows:
-    """Rows with empty ones after them."""
+    """Append empty rows."""
     return [*given, *({"name": "", "value": ""} for _ in range(BLANK_ROWS))]
 
 
+def controls(given: Rows, key: str, what: str, errors: Mapping[str, str], path: str) -> list[BaseForm]:
+    """Return rows of variables as form controls, `name` and `value` for each, with errors at the name. `errors` are
+    messages by path, of `variables` and of the service."""
+    made = []
+    for at, one in enumerate(given):
+        common = {"spellcheck": "false", "class": "mono"}
+        name = {**common, "placeholder": "NAME", "maxlength": 100, "autocapitalize": "off"}
+        value = {**common, "rows": 1, **({} if one["name"] else {"placeholder": "value"})}
+        fields: dict[str, Any] = {
+            "name": Line(f"Name of {what} {at + 1}", render_kw=name),
+            "value": Text(f"Value of {what} {at + 1}", render_kw=value),
+        }
+        row = BaseForm(fields, prefix=f"{key}[{at}].")
+        row.process(data=one)
+        found = errors.get(f"{path}[{at}]") or (errors.get(f"{path}.{one['name']}") if one["name"] else None)
+        row["name"].errors = [found] if found else []
+        made.append(row)
+    return made
+
+
 def variables(given: Rows, path: str) -> tuple[dict[str, str], list[Fault]]:
-    """Rows as variables, and what is wrong with the rows themselves: a value without a name, a name twice."""
+    """Convert rows to variables, and return the faults of the rows: a value without a name, or a duplicate name."""
     made: dict[str, str] = {}
     faults = []
-    for one in given:
+    for at, one in enumerate(given):
         if not one["name"]:
-            faults.append(Fault(path, "missing", f'The value "{one["value"][:40]}" has no name.'))
+            faults.append(Fault(f"{path}[{at}]", "missing", f'The value "{one["value"][:40]}" has no name.'))
         elif one["name"] in made:
             faults.append(
                 Fault(f"{path}.{one['name'][:60]}", "duplicate", f"{one['name'][:60]} stands here twice.")
@@ -61,7 +84,7 @@ def variables(given: Rows, path: str) -> tuple[dict[str, str], list[Fault]]:
 
 
 def settings(values: Mapping[str, Any]) -> tuple[dict[str, Any], list[Fault]]:
-    """How a scenario is run, as the service takes it, from the form of its settings; and the faults of its rows."""
+    """Return the settings in the format of the service, and the faults of the rows."""
     env, faults = variables(rows(values, "env"), "env")
     params, more = variables(rows(values, "params"), "schedule.params")
     made: dict[str, Any] = {

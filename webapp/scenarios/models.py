@@ -1,26 +1,27 @@
-"""Scenarios, their versions, their runs, and what a run printed."""
+"""Define scenarios, their versions, their runs and run logs."""
 
 from __future__ import annotations
 
 from datetime import datetime
-from typing import Any
+from typing import Any, ClassVar
 
 from sqlalchemy import BigInteger, ForeignKey, Integer, String, Text, UniqueConstraint
 from sqlalchemy.orm import Mapped, mapped_column
 
 from webapp.model_base import ID_CHARS, JSON_DOC, Base, InProject, identity, reference
-from webapp.notifications.models import Noticed
-from webapp.objects.models import Version, Versioned
-from webapp.operations.models import Work
+from webapp.versioning.models import Version, Versioned
+from webapp.work.models import Noticed, Work
 
 
 class Scenario(Versioned):
-    """A scenario's head: how its program is run. What the program is lies in its versions.
+    """A scenario: the settings for running its program. The program itself is stored in its versions.
 
-    `schedule`: {cron, timezone, enabled, params} or NULL; `next_run_at` is when the sweeper queues the next run.
+    `schedule`: {cron, timezone, enabled, params} or NULL; `next_run_at` is when the sweeper queues the next
+    run.
     """
 
     __tablename__ = "scenarios"
+    quota_columns: ClassVar[tuple[str, ...]] = ("env", "schedule")
 
     id: Mapped[str] = identity("scn")
     timeout_seconds: Mapped[int] = mapped_column(Integer)
@@ -28,19 +29,19 @@ class Scenario(Versioned):
     """full, api or none."""
     env: Mapped[dict[str, Any]] = mapped_column(JSON_DOC, default=dict)
     secrets: Mapped[list[Any]] = mapped_column(JSON_DOC, default=list)
-    """Names of the secrets that a run gets as variables."""
+    """Names of the secrets that a run receives as variables."""
     writable_secrets: Mapped[list[Any]] = mapped_column(JSON_DOC, default=list)
     """Names of the secrets that a run may set."""
     schedule: Mapped[dict[str, Any] | None] = mapped_column(JSON_DOC)
     next_run_at: Mapped[datetime | None] = mapped_column(index=True)
     schedule_problem: Mapped[dict[str, Any] | None] = mapped_column(JSON_DOC)
-    """Why the last time that was due brought no run: {code, message, at}; NULL when it did."""
+    """Why the last due time did not start a run: {code, message, at}; NULL if it did."""
 
 
 class ScenarioVersion(Version):
-    """A program as of one version; never changed.
+    """One version of a program, never changed.
 
-    `spec`: name, description, code. `pins`: what its requirements were resolved to when it was saved:
+    `spec`: name, description, code. `pins`: the requirements as resolved when the version was saved:
     {requirements, lock, environment (the lock's hash)}.
     """
 
@@ -51,9 +52,11 @@ class ScenarioVersion(Version):
 
 
 class Run(Work, Noticed, InProject, Base):
-    """One run of a scenario's version. `settings` is the scenario's head as it was when the run was asked for."""
+    """One run of a scenario's version. `settings` is a copy of the scenario's settings at the time of the request."""
 
     __tablename__ = "runs"
+    work_kind: ClassVar[str] = "run"
+    quota_columns: ClassVar[tuple[str, ...]] = ("params", "settings")
 
     id: Mapped[str] = identity("run")
     scenario_id: Mapped[str] = reference("scenarios.id", ondelete="CASCADE")
@@ -63,7 +66,7 @@ class Run(Work, Noticed, InProject, Base):
     parent_id: Mapped[str | None] = reference("runs.id", nullable=True, ondelete="SET NULL")
     """The run whose program started this one."""
     depth: Mapped[int] = mapped_column(Integer, default=0, server_default="0")
-    """How many runs are above this one: 0 for a run that no program started."""
+    """The number of ancestor runs: 0 for a run that no program started."""
     params: Mapped[dict[str, Any]] = mapped_column(JSON_DOC, default=dict)
     trigger: Mapped[str] = mapped_column(String(16))
     """api, browser, schedule, rerun, or scenario (another run's program)."""
@@ -77,19 +80,19 @@ class Run(Work, Noticed, InProject, Base):
     outputs: Mapped[list[Any]] = mapped_column(JSON_DOC, default=list)
     """The stored outputs: [{name, size, file_id}]."""
     usage: Mapped[list[Any]] = mapped_column(JSON_DOC, default=list)
-    """Points of the resource chart: [seconds since the start, memory in bytes, processor time in ms], thinned out."""
+    """Points of the resource chart, downsampled: [seconds since the start, memory in bytes, processor time in ms]."""
     created_by: Mapped[str | None] = reference("users.id", nullable=True, ondelete="SET NULL", index=False)
     key_id: Mapped[str | None] = mapped_column(String(ID_CHARS))
-    """The key that asked for the run."""
+    """The API key that requested the run."""
     closed_at: Mapped[datetime | None] = mapped_column(index=True)
-    """When its end was told: last line written, its own key revoked."""
+    """When its end was recorded: last line written, its own key revoked."""
     log_removed_at: Mapped[datetime | None]
-    """When its lines went because the plan keeps them no longer; one line says so."""
+    """When the log lines were deleted at the end of the plan's retention period; a single line records this."""
 
 
 class RunChunk(Base):
-    """Lines of a run's log in the order they were printed: from number `first` to `last`, counted from 1, in one
-    text with a line feed between each two. A line itself holds none."""
+    """Lines of a run's log in the order in which they were printed, from number `first` to `last`, counted from 1,
+    joined by line feeds. A single line contains no line feed."""
 
     __tablename__ = "run_chunks"
 

@@ -25,7 +25,9 @@ Code = Annotated[
 Description = Annotated[str, Field(max_length=limits.MAX_DESCRIPTION_CHARS)]
 Timeout = Annotated[
     int,
-    Field(ge=limits.MIN_RUN_SECONDS, le=limits.MAX_RUN_SECONDS, description="A run is ended after so long."),
+    Field(
+        ge=limits.MIN_RUN_SECONDS, le=limits.MAX_RUN_SECONDS, description=("Time limit of a run in seconds.")
+    ),
 ]
 _TAKEN: Final = "|".join([*(f"{one}.*" for one in RESERVED_FRONTS), *sorted(RESERVED)])
 NAME_PATTERN: Final = f"^(?!(?:{_TAKEN})$)[A-Za-z_][A-Za-z0-9_]*$"
@@ -41,17 +43,19 @@ VARIABLES_SCHEMA: Final = {
 }
 Variables = Annotated[
     dict[str, Any],
-    Field(description="Environment variables of every run, texts by name."),
-    WithJsonSchema({**VARIABLES_SCHEMA, "description": "Environment variables of every run, texts by name."}),
+    Field(description="Environment variables of every run: text values by name."),
+    WithJsonSchema(
+        {**VARIABLES_SCHEMA, "description": ("Environment variables of every run: text values by name.")}
+    ),
 ]
 Names = Annotated[list[str], Field(max_length=limits.MAX_VARIABLES)]
-_SECRETS: Final = "Names of workspace secrets that a run gets as variables under their own names."
+_SECRETS: Final = "Names of workspace secrets that a run gets as variables with the same names."
 _WRITABLE: Final = "Names of workspace secrets that a run may set."
-_NETWORK: Final = "`full`: the internet and the API; `api`: the API alone; `none`: nothing."
+_NETWORK: Final = "`full`: the internet and the API; `api`: only the API; `none`: no network."
 
 
 class ScheduleInput(whole.Model):
-    """When a scenario runs by itself."""
+    """When a scenario runs automatically."""
 
     model_config = ConfigDict(extra="forbid", strict=True)
 
@@ -60,10 +64,13 @@ class ScheduleInput(whole.Model):
         max_length=200,
         description="Five fields: minute, hour, day of month, month, day of week.",
     )
-    timezone: str = Field("UTC", max_length=100, description="A name of the IANA database: `Europe/Berlin`.")
+    timezone: str = Field(
+        "UTC", max_length=100, description=("A name in the IANA time zone database: `Europe/Berlin`.")
+    )
     enabled: bool = True
     params: Annotated[
-        dict[str, Any], WithJsonSchema({**VARIABLES_SCHEMA, "description": "Parameters of every such run."})
+        dict[str, Any],
+        WithJsonSchema({**VARIABLES_SCHEMA, "description": ("Parameters of every scheduled run.")}),
     ] = Field(default_factory=dict)
 
 
@@ -87,23 +94,23 @@ class ScenarioInput(_Rest):
 
 
 class CodeInput(_Rest):
-    """A scenario's code, and whatever else of it is to change; what is left out stays."""
+    """A scenario's code, and optional further changes; keys that are left out keep their values."""
 
     code: Code
     name: Name = ""
 
 
 class ScenarioPatch(_Rest):
-    """What of a scenario can change; what is left out stays."""
+    """The properties of a scenario that can be changed; keys that are left out keep their values."""
 
     name: Name = ""
     code: Code = ""
 
 
 class CheckInput(RowsInput):
-    """A program that is not saved."""
+    """An unsaved program."""
 
     code: Code
     resolve: bool = Field(
-        False, description="Ask the package index too, as saving does; it may take seconds."
+        False, description="Also query the package index, as saving does. This can take seconds."
     )

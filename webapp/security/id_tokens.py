@@ -12,7 +12,7 @@ from joserfc.jwk import JWKRegistry, KeySet
 
 from webapp import limits
 
-# Signatures that only the provider can make. `none` is none, and with HS256 and its kin whoever holds the public key
+# Signatures that only the provider can make. `none` is no signature, and with HS256 anyone with the public key
 # could sign, were it taken for the secret.
 ALGORITHMS: Final = (
     *("RS256", "RS384", "RS512", "PS256", "PS384", "PS512"),
@@ -22,7 +22,7 @@ _KINDS: Final = frozenset({"RSA", "EC", "OKP"})
 
 
 class TokenRefused(Exception):
-    """A token that nobody is signed in by. The message is for the operator's log and holds nothing of the token."""
+    """An invalid token. The message is for the log and contains nothing of the token."""
 
 
 def algorithms(supported: object) -> Sequence[str]:
@@ -59,7 +59,7 @@ def claims_of(
     taken: Sequence[str],
     now: float,
 ) -> dict[str, Any]:
-    """What a token says, all of it checked. `taken` are the algorithms that may have signed it. TokenRefused."""
+    """Return the verified claims of a token. `taken`: the accepted algorithms. Error: TokenRefused."""
     try:
         made = jwt.decode(token, keys, algorithms=list(taken))
         claims = CodeIDToken(
@@ -87,7 +87,7 @@ def claims_of(
 
 
 def _brief(error: Exception) -> str:
-    """The kind of a fault, and of a claim its name: other messages may repeat what a token holds."""
+    """Return the kind of an error and the name of a claim; other messages may include contents of the token."""
     if isinstance(error, ClaimError):
         return str(error)
     return getattr(error, "error", "") or type(error).__name__

@@ -1,4 +1,4 @@
-"""Passwords: argon2id with OWASP's parameters, a bound on how many are computed at once, equal time for nobody; and
+"""Passwords: argon2id with OWASP's parameters, a limit of parallel computations, equal time for unknown users; and
 which of them others would guess first."""
 
 from __future__ import annotations
@@ -41,13 +41,13 @@ def verify(password: str, stored: str | None) -> bool:
 
 
 def outdated(stored: str) -> bool:
-    """Whether the hash was made with other parameters and should be made anew at the next sign-in."""
+    """Whether the hash uses other parameters and should be updated at the next sign-in."""
     return _hasher.check_needs_rehash(stored)
 
 
 def common(password: str) -> bool:
     """Whether a password of at least `limits.PASSWORD_MIN_CHARS` is among the four million that are used or were
-    leaked most, as it is or in small letters. They come with the package, so nobody is asked (ASVS 6.2.4, 6.2.12)."""
+    leaked most, ignoring case. The list is part of the package; no service is called (ASVS 6.2.4, 6.2.12)."""
     return is_bad_password(password) or is_bad_password(password.lower())
 
 

@@ -1,4 +1,4 @@
-"""Signing and sealing small things with the service's SECRET_KEY, each purpose with a key of its own (HKDF)."""
+"""Signing and encryption of small values with SECRET_KEY, each purpose with a derived key (HKDF)."""
 
 from __future__ import annotations
 
@@ -50,4 +50,5 @@ def unsign(key: bytes, text: str) -> object | None:
     mac, data = raw[:_MAC_BYTES], raw[_MAC_BYTES:]
     if not hmac.compare_digest(mac, hmac.new(key, data, hashlib.sha256).digest()[:_MAC_BYTES]):
         return None
-    return orjson.loads(data)
+    value: object = orjson.loads(data)
+    return value

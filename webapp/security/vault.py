@@ -1,6 +1,6 @@
 """Sealing of stored secrets: a ring of Fernet keys, the newest seals, all of them open.
 
-The ring is VAULT_KEYS. Where it lies in a data folder's `keys.env`, a process that meets a secret it cannot open reads
+The ring is VAULT_KEYS. If it is in the `keys.env` of a data folder, a process that meets a secret it cannot open reads
 the file again, so that a rotation needs no restart.
 """
 
@@ -43,7 +43,8 @@ class Vault:
         """Encrypted and authenticated by the newest key. VaultError without any key."""
         if self._ring is None and not self.renew():
             raise VaultError("No key for secrets is set; give VAULT_KEYS.")
-        return self._ring.encrypt(text.encode())  # type: ignore[union-attr]
+        assert self._ring is not None  # `renew` has found keys
+        return self._ring.encrypt(text.encode())
 
     def open(self, sealed: bytes) -> str:
         """What was sealed. VaultError when no key of the ring opens it."""

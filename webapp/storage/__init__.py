@@ -1,7 +1,7 @@
 """Files behind four verbs: put a stream, get a range as a stream, list, delete.
 
 A local folder by default, S3 by STORAGE_URL. Keys are paths such as `exports/exp_01.../rows.csv`. A put is all or
-nothing: until its last byte is there, nobody sees the file. The client has threads of its own, so a process that
+nothing: the file is not visible until it is complete. The client has its own threads, so a process that
 forks must not have used it before; it is made at first use.
 """
 
@@ -19,6 +19,7 @@ from webapp import limits
 
 if TYPE_CHECKING:
     from flask import Flask
+    from obstore.store import ClientConfig
 
     from webapp.config import Settings
 
@@ -83,10 +84,10 @@ class Storage:
         return Stored(key, int(meta["size"]), meta.get("e_tag"))
 
     def get(self, key: str, start: int = 0, end: int | None = None) -> Iterator[bytes]:
-        """The bytes from `start` up to, not with, `end` (None: the end) in pieces. Error: MissingError, at once."""
+        """Yield the bytes from `start` up to, excluding, `end` (None: the end). Error: MissingError, immediately."""
         import obstore
 
-        options: dict[str, Any] = {}
+        options: obstore.GetOptions = {}
         if end is not None:
             if end <= start:
                 self.head(key)
@@ -187,10 +188,11 @@ def _s3(url: str, options: dict[str, str]) -> Any:
     from obstore.store import S3Store
 
     known = {name.removeprefix("AWS_").lower(): value for name, value in options.items()}
-    config = {"endpoint" if name == "endpoint_url" else name: value for name, value in known.items()}
-    client: dict[str, Any] = {"timeout": f"{limits.STORAGE_TIMEOUT_SECONDS}s"}
+    config: Any = {"endpoint" if name == "endpoint_url" else name: value for name, value in known.items()}
+    client: ClientConfig = {"timeout": f"{limits.STORAGE_TIMEOUT_SECONDS}s"}
     if config.get("endpoint", "").startswith("http://"):
         client["allow_http"] = True
+    # `config` is a TypedDict of obstore; the operator's settings bring the keys.
     return S3Store.from_url(url, config=config, client_options=client)
 
 
@@ -201,4 +203,5 @@ def init_app(app: Flask, settings: Settings) -> None:
 
 def of(app: Flask) -> Storage:
     """The application's store."""
-    return app.extensions[_NAME]
+    store: Storage = app.extensions[_NAME]
+    return store

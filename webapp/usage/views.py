@@ -8,11 +8,10 @@ from typing import Any, Final, Literal
 from flask import Blueprint, Response, g
 from pydantic import Field, create_model
 
-from webapp import clock
-from webapp.accounts.actors import Actor
-from webapp.usage.services import quotas
+from webapp import clock, quotas
+from webapp.access.actors import Actor
+from webapp.quotas import Gauge
 from webapp.usage.services import usage as services
-from webapp.usage.services.quotas import Gauge
 from webapp.usage.services.usage import History, Share, Sum
 from webapp.web.inputs import Moment, Query
 from webapp.web.responses import OptionalTime, Output, Time, reply
@@ -21,7 +20,7 @@ from webapp.web.routing import route
 bp = Blueprint("usage", __name__)
 
 RANGES: Final = {"24h": timedelta(hours=23), "7d": timedelta(days=6), "30d": timedelta(days=29)}
-_SHADES: Final = 5  # shares with a colour of their own; the rest are drawn together
+_SHADES: Final = 5  # shares with their own colour; the rest are combined
 _WIDTH, _HEIGHT = 720, 120  # of a chart, in its own units
 
 
@@ -41,8 +40,11 @@ UsageQuery = create_model("UsageQuery", __base__=_UsageQuery, __doc__=_UsageQuer
 
 
 class RateOut(Output):
-    """A limit and what is used of it. `next_at`: when the first part of it comes free; `resets_at`: when all of it has,
-    if nothing more is used."""
+    """A limit and its current use.
+
+    `next_at`: when the first part becomes available again; `resets_at`: when all of it is available, if nothing more is
+    used.
+    """
 
     limit: int
     used: int
@@ -53,7 +55,7 @@ class RateOut(Output):
 
 
 class StepOut(Output):
-    """An hour or a day, by its beginning."""
+    """An hour or a day, identified by its start."""
 
     start: Time
     rows: int
@@ -61,8 +63,11 @@ class StepOut(Output):
 
 
 class ShareOut(Output):
-    """What one project, template, key or person used; `steps` are those in which it was anything. `id` is empty for
-    what belongs to none, and for the others that are summed up in the last one."""
+    """The usage of a project, template, key or user.
+
+    `steps` are the periods with any usage. `id` is empty for usage that belongs to none, and for the last entry, which
+    sums up all others.
+    """
 
     id: str
     name: str
@@ -72,7 +77,7 @@ class ShareOut(Output):
 
 
 class UsageHistoryOut(Output):
-    """What was used. Rows are those taken of the hour less those given back; requests those that were let in."""
+    """The usage. Rows are counted rows minus returned ones; requests are accepted requests."""
 
     by: str | None
     step: Literal["hour", "day"]
@@ -85,9 +90,12 @@ class UsageHistoryOut(Output):
 
 
 class FilesUsedOut(Output):
-    """The file quota. `used_bytes`: live files; `trash_bytes`: deleted files that can still be restored, the oldest of
-    which are removed for good when an upload needs their space; `uploading_bytes`: uploads in progress;
-    `compat_bytes`: saved sets and key maps of the compatible API."""
+    """The file quota.
+
+    `used_bytes`: existing files; `trash_bytes`: deleted files that can still be restored, the oldest of which are
+    removed permanently when an upload needs their space; `uploading_bytes`: uploads in progress; `compat_bytes`: saved
+    sets and key maps of the compatible API.
+    """
 
     limit_bytes: int
     used_bytes: int
@@ -99,7 +107,7 @@ class FilesUsedOut(Output):
 
 
 class SqliteUsedOut(Output):
-    """The files of SQLite connections, their journals included."""
+    """The files of SQLite connections, including their journals."""
 
     limit_bytes: int
     used_bytes: int
@@ -108,14 +116,14 @@ class SqliteUsedOut(Output):
 
 
 class ExportsUsedOut(Output):
-    """The files of exports, those in progress included. The oldest are removed when a new one needs space."""
+    """The files of exports, including those in progress. The oldest are removed when a new one needs space."""
 
     limit_bytes: int
     used_bytes: int
 
 
 class StorageOut(Output):
-    """How much the workspace stores, and how much it may store."""
+    """The used and the maximum storage of the workspace."""
 
     files: FilesUsedOut
     sqlite: SqliteUsedOut
@@ -123,7 +131,7 @@ class StorageOut(Output):
 
 
 class UsageOut(Output):
-    """The limits, what is used of them just now, and what was used before."""
+    """The limits, their current use, and the past usage."""
 
     plan: str
     requests: RateOut
@@ -136,19 +144,19 @@ class UsageOut(Output):
 
 @route(bp, "/usage", scope="member", query=UsageQuery, returns=UsageOut)
 def usage(actor: Actor, query: Any) -> Response:
-    """Read what is used of the limits and when they reset, and the usage of a time.
+    """Get the current use of the limits, when they reset, and the usage over time.
 
-    Rows are exact, to the entry of the audit trail. Requests are counted in Redis and written down every minute: a
-    Redis that is emptied loses what was not written down yet.
+    Rows are exact and match the audit log. Requests are counted in Redis and stored every minute: if Redis is
+    emptied, requests that were not stored yet are lost.
     """
     person = g.face == "person"
     start, end = getattr(query, "from"), query.to
     named = query.range or (("7d" if person else "24h") if start is None else None)
     if start is None and named is not None:
         start = (end or clock.now()) - RANGES[named]
-    by = query.by or ("template" if person else None)
+    by: services.By | None = query.by or ("template" if person else None)
     found = services.history(actor, by=by, step=query.step, start=start, end=end)
-    gauges = quotas.gauges(actor, g.passage)
+    gauges = quotas.gauges(actor, g.rate_limit)
     data = {
         "plan": actor.plan,
         **{name: _rate(gauge) for name, gauge in gauges.items()},
@@ -231,7 +239,7 @@ def _chart(found: History, unit: str) -> dict[str, Any]:
 
 
 def _stack(found: History, at: datetime, unit: str, most: int) -> list[dict[str, Any]]:
-    """The parts of one bar from the bottom up: a shade and where it lies. Negative parts (rows given back in a later
+    """Return the parts of a bar, bottom up: shade and position. Negative parts (rows given back in a later
     hour than they were taken) are not drawn."""
     whole = getattr(found.steps[at], unit)
     named = [getattr(one.steps.get(at, Sum()), unit) for one in found.shares[:_SHADES]]

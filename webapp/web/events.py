@@ -12,10 +12,11 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any, Protocol
 
 import orjson
-from flask import Response, current_app, request
+from flask import Response, request
 
 from webapp import limits
-from webapp.web import routing
+from webapp.extensions import application
+from webapp.web import stream_slots
 
 
 class State(Protocol):
@@ -69,10 +70,10 @@ def progress(
 def follow(look: Callable[[], State | None]) -> Response:
     """A stream of `progress` as an answer. `look` is called with an application at hand and must hold no session.
     Error: unavailable, when as many follow as may."""
-    app = current_app._get_current_object()  # type: ignore[attr-defined]
+    app = application()
 
     def looked() -> State | None:
         with app.app_context():
             return look()
 
-    return routing.stream(progress(looked, request.headers.get("Last-Event-ID", "")))
+    return stream_slots.stream(progress(looked, request.headers.get("Last-Event-ID", "")))

@@ -1,4 +1,4 @@
-"""What happens around every request: id, transport, version, identity, rate headers, safety headers, errors."""
+"""The pipeline around every request: request id, transport, API version, authentication, headers, errors."""
 
 from __future__ import annotations
 
@@ -17,20 +17,22 @@ from flask.typing import ResponseReturnValue
 from sqlalchemy.exc import OperationalError
 from sqlalchemy.exc import TimeoutError as PoolTimeout
 from werkzeug.exceptions import HTTPException, MethodNotAllowed, RequestEntityTooLarge
+from werkzeug.wsgi import ClosingIterator
 
 from webapp import ids, limits, memory
-from webapp.accounts.services.api_keys import API_VERSIONS, NEWEST_VERSION
+from webapp.access.models import API_VERSIONS, NEWEST_VERSION
 from webapp.config import Settings
-from webapp.config_faults import is_loopback
+from webapp.config.faults import is_loopback
+from webapp.engine import processor_time
 from webapp.engine.budget import TooLarge
 from webapp.engine.errors import SpecError
+from webapp.engine.processor_time import TooSlow
 from webapp.errors import ApiError, validation_error
 from webapp.extensions import db
 from webapp.net import addresses
-from webapp.rate_limiting import Passage
-from webapp.web import authentication, inputs
+from webapp.rate_limiting import RateLimitResult
+from webapp.web import inputs, routing
 from webapp.web import responses as web_responses
-from webapp.web.authentication import CookieSessions
 
 log = logging.getLogger("webapp")
 
@@ -40,7 +42,7 @@ CSP: Final = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; "
     "font-src 'self'; form-action 'self'; frame-ancestors 'none'; base-uri 'none'"
 )
-SAFETY: Final = (
+SECURITY_HEADERS: Final = (
     ("Content-Security-Policy", CSP),
     ("X-Content-Type-Options", "nosniff"),
     ("X-Frame-Options", "DENY"),
@@ -48,7 +50,6 @@ SAFETY: Final = (
     ("Cross-Origin-Opener-Policy", "same-origin"),
     ("Cross-Origin-Resource-Policy", "same-origin"),
 )
-HEADERS: Final = "rowsmith.headers"  # where `finish` leaves for `Front` what this answer carries
 _HTTP_CODES: Final = {
     400: "invalid_request",
     404: "not_found",
@@ -59,38 +60,41 @@ _HTTP_CODES: Final = {
     431: "headers_too_large",
     503: "unavailable",
 }
-_NOWHERE: Final = "Nothing is at this address. /docs/api lists every address of the API."
+_NO_ROUTE: Final = "There is no such route. See /docs/api for all routes of the API."
 
 WsgiApp = Callable[[dict[str, Any], Any], Iterable[bytes]]
 
 
-def init_app(app: Flask, settings: Settings) -> None:
-    """Hang the pipeline on the application."""
-    app.session_interface = CookieSessions()
-    app.wsgi_app = Front(app.wsgi_app, settings)  # type: ignore[method-assign]
+def init_app(app: Flask, settings: Settings, authenticate: Callable[[], ResponseReturnValue | None]) -> None:
+    """Add the pipeline to the application. `authenticate` sets the actor of a request and counts it, before its route
+    runs."""
+    app.wsgi_app = Middleware(app.wsgi_app, settings)  # type: ignore[method-assign]  # as Flask documents middleware
     app.before_request(begin)
-    app.before_request(authentication.identify)
+    app.before_request(authenticate)
     app.after_request(finish)
     app.register_error_handler(Exception, failed)
-    app.teardown_request(returned)
+    app.teardown_request(trim_memory)
 
 
-def returned(error: BaseException | None) -> None:
-    """Return the memory that a request took in vain to the system."""
+def trim_memory(error: BaseException | None) -> None:
+    """Return the memory of a failed large request to the system."""
     if g.get("trim"):
         memory.trim()
+    elif request.method == "POST":  # of GET requests none takes much, and most requests are GET
+        memory.trim_if_grown()
 
 
-class Front:
-    """Around the application: who really asks (trusted proxies), which method a form means, headers of all answers.
+class Middleware:
+    """WSGI middleware: the client's address behind trusted proxies, the method of forms, the budget of processor time.
 
-    A form can only GET and POST; `?_method=DELETE` on a form's POST says what it stands for. It counts for form
-    bodies alone, which only a session may send, so it opens no way that CSRF does not guard.
+    Forms can only GET and POST; `?_method=DELETE` on a POST overrides the method. It applies only to form bodies,
+    which need a session and its CSRF token.
     """
 
     def __init__(self, app: WsgiApp, settings: Settings) -> None:
         self._app = app
         proxies = addresses.Proxies(settings.trusted_proxies)
+        self._seconds = settings.generate_seconds
         self._origin = functools.lru_cache(maxsize=4096)(proxies.origin)
 
     def __call__(self, environ: dict[str, Any], start_response: Any) -> Iterable[bytes]:
@@ -103,58 +107,75 @@ class Front:
         environ["rowsmith.origin"] = origin
         environ["wsgi.url_scheme"] = origin.scheme
         if environ["REQUEST_METHOD"] == "POST" and "_method=" in environ.get("QUERY_STRING", ""):
-            _mean_method(environ)
+            _override_method(environ)
+        with processor_time.Budget(self._seconds) as budget:
+            body = self._app(environ, start_response)
+        # The server sends files itself; they are not Werkzeug iterators.
+        return _Pieces(budget, body) if type(body) is ClosingIterator else body
 
-        def start(status: str, headers: list[tuple[str, str]], *more: Any) -> Any:
-            # Cheaper here than on the response: lists of pairs, added as they are.
-            return start_response(status, [*headers, *SAFETY, *environ.get(HEADERS, ())], *more)
 
-        return self._app(environ, start)
+class _Pieces:
+    """The body of a response. Each piece is created within the processor time of its request."""
+
+    __slots__ = ("_body", "_budget")
+
+    def __init__(self, budget: processor_time.Budget, body: ClosingIterator) -> None:
+        self._budget, self._body = budget, body
+
+    def __iter__(self) -> _Pieces:
+        return self
+
+    def __next__(self) -> bytes:
+        with self._budget:
+            return next(self._body)
+
+    def close(self) -> None:
+        """Close the response."""
+        self._body.close()
 
 
 def _has_key(environ: Mapping[str, Any]) -> bool:
     return "HTTP_AUTHORIZATION" in environ or "HTTP_X_API_KEY" in environ
 
 
-def _mean_method(environ: dict[str, Any]) -> None:
-    if _has_key(environ):  # a program says which method it means
+def _override_method(environ: dict[str, Any]) -> None:
+    if _has_key(environ):  # programs can send any method
         return
     kind = environ.get("CONTENT_TYPE", "").partition(";")[0].strip().casefold()
-    meant = parse_qs(environ["QUERY_STRING"]).get("_method", [""])[-1].upper()
-    if kind in inputs.FORM_TYPES and meant in ("PUT", "PATCH", "DELETE"):
-        environ["REQUEST_METHOD"] = meant
+    method = parse_qs(environ["QUERY_STRING"]).get("_method", [""])[-1].upper()
+    if kind in inputs.FORM_TYPES and method in ("PUT", "PATCH", "DELETE"):
+        environ["REQUEST_METHOD"] = method
 
 
 def begin() -> ResponseReturnValue | None:
-    """Request id, transport, API version. Runs before anything that could fail."""
+    """Set the request id and the API version, and require a secure transport. Runs before anything that can fail."""
     environ = request.environ
-    here = g._get_current_object()
-    here.request_id = request_id(environ.get("HTTP_X_REQUEST_ID", ""))
-    here.actor = here.passage = None
-    here.asked_version = ""
-    here.api_version = NEWEST_VERSION
+    g.request_id = request_id(environ.get("HTTP_X_REQUEST_ID", ""))
+    g.actor = g.rate_limit = None
+    g.requested_version = ""
+    g.api_version = NEWEST_VERSION
     origin: addresses.Origin = environ["rowsmith.origin"]
-    here.address = origin.address or "unix"
-    here.face = "program" if _has_key(environ) or not authentication.prefers_html() else "person"
+    g.address = origin.address or "unix"
+    g.face = "program" if _has_key(environ) or not routing.prefers_html() else "person"
     if not _is_safe_transport(origin, environ.get("HTTP_HOST", "")):
-        if here.face == "program" or request.method not in ("GET", "HEAD"):
+        if g.face == "program" or request.method not in ("GET", "HEAD"):
             raise ApiError("https_required")
         return redirect("https://" + request.url.partition("://")[2], 308)
-    asked = environ.get("HTTP_API_VERSION")
-    if asked is not None:
-        if asked not in API_VERSIONS:
+    version = environ.get("HTTP_API_VERSION")
+    if version is not None:
+        if version not in API_VERSIONS:
             raise ApiError("unsupported_version", details={"known": list(API_VERSIONS)})
-        here.asked_version = here.api_version = asked
+        g.requested_version = g.api_version = version
     return None
 
 
 def request_id(sent: str) -> str:
-    """The caller's own id where it is well formed, else a new one."""
+    """Return the client's own request id if it is well formed, else a new one."""
     return sent if _REQUEST_ID.fullmatch(sent) else ids.new("req")
 
 
 def _is_safe_transport(origin: addresses.Origin, host: str) -> bool:
-    """TLS, or loopback on both ends: the socket's and the name asked for, with no proxy in between."""
+    """Whether the request uses TLS, or loopback as both client address and host name, without a proxy."""
     if origin.scheme == "https":
         return True
     return addresses.is_loopback(origin.address) and _names_loopback(host) and not origin.forwarded
@@ -169,29 +190,29 @@ def _names_loopback(host: str) -> bool:
 
 
 def finish(response: Response) -> Response:
-    """Headers of every answer: put into the environment, from where `Front` adds them."""
-    environ = request.environ
-    here = g._get_current_object()
-    passage = here.passage or authentication.unspent()
-    secure = environ["wsgi.url_scheme"] == "https"
-    headers = common_headers(here.request_id, here.api_version, passage, secure=secure)
+    """Add the headers of every response."""
+    secure = request.environ["wsgi.url_scheme"] == "https"
+    rate_limit = g.rate_limit or routing.uncounted()
+    headers = response.headers
+    headers.extend(common_headers(g.request_id, g.api_version, rate_limit, secure=secure))
+    headers.extend(SECURITY_HEADERS)
     if request.endpoint != "static":
-        headers.append(("Vary", "Accept, Authorization, X-API-Key, HX-Request"))
-        if "Cache-Control" not in response.headers:
-            kept = "no-store" if response.status_code >= 400 else "private, no-cache"
-            headers.append(("Cache-Control", kept))
-    environ[HEADERS] = headers
+        headers.add("Vary", "Accept, Authorization, X-API-Key, HX-Request")
+        if "Cache-Control" not in headers:
+            headers.add("Cache-Control", "no-store" if response.status_code >= 400 else "private, no-cache")
     return response
 
 
-def common_headers(request: str, version: str, passage: Passage, *, secure: bool) -> list[tuple[str, str]]:
-    """What every answer says of its request: id, version, rate, and over TLS that TLS is to be kept."""
+def common_headers(
+    request: str, version: str, rate_limit: RateLimitResult, *, secure: bool
+) -> list[tuple[str, str]]:
+    """Return the headers of every response: request id, API version, rate limit, and HSTS for TLS."""
     headers = [
         ("X-Request-Id", request),
         ("Api-Version", version),
-        ("X-RateLimit-Limit", str(passage.limit)),
-        ("X-RateLimit-Remaining", str(passage.remaining)),
-        ("X-RateLimit-Reset", str(math.ceil(passage.reset))),
+        ("X-RateLimit-Limit", str(rate_limit.limit)),
+        ("X-RateLimit-Remaining", str(rate_limit.remaining)),
+        ("X-RateLimit-Reset", str(math.ceil(rate_limit.reset))),
     ]
     if secure:
         headers.append(("Strict-Transport-Security", f"max-age={limits.HSTS_SECONDS}; includeSubDomains"))
@@ -199,54 +220,54 @@ def common_headers(request: str, version: str, passage: Passage, *, secure: bool
 
 
 def failed(error: Exception) -> ResponseReturnValue:
-    """Every error as an answer of the one shape; what nobody foresaw is logged and says nothing of itself."""
+    """Return the response for an error. Details of unexpected errors are logged and not sent."""
     if isinstance(error, HTTPException) and (error.code or 500) < 400:
         return error  # a redirect of the router
     return web_responses.problem(as_api_error(error))
 
 
 def _exhausted(error: Exception) -> ApiError:
-    """The error for a request that asks for more than this process can hold or a library can represent."""
+    """Return the error for a request that needs more than this process can store or a library can represent."""
     if isinstance(error, MemoryError):
-        text = "The request needs more memory than is available. Ask for less, or try again later."
+        text = "The request needs more memory than is available. Request fewer rows, or try again later."
         return ApiError("unavailable", text, headers={"Retry-After": "5"})
     if isinstance(error, RecursionError):
-        return ApiError("invalid_request", "The request is nested too deeply to be processed. Flatten it.")
-    text = "The request asks for more than 2 GB of values at once. Ask for fewer or shorter values."
+        return ApiError("invalid_request", "The request is nested too deeply. Flatten it.")
+    text = "The request needs more than 2 GB of values in a block. Request fewer or shorter values."
     return ApiError("payload_too_large", text)
 
 
 def as_api_error(error: Exception) -> ApiError:
-    """Any exception as an ApiError; unforeseen ones are logged with the request id."""
+    """Convert any exception to an ApiError. Unexpected ones are logged with the request id."""
     if isinstance(error, ApiError):
-        found = error
+        api_error = error
     elif isinstance(error, MethodNotAllowed):
-        found = authentication.not_this_method()
+        api_error = routing.method_not_allowed()
     elif isinstance(error, RequestEntityTooLarge):
-        found = ApiError("payload_too_large", details={"max_bytes": limits.MAX_BODY_BYTES})
+        api_error = ApiError("payload_too_large", details={"max_bytes": limits.MAX_BODY_BYTES})
     elif isinstance(error, HTTPException) and (error.code or 500) in _HTTP_CODES:
         lost = error.code == 404 and g.get("face", "program") == "program"
-        found = ApiError(_HTTP_CODES[error.code or 500], _NOWHERE if lost else None)
+        api_error = ApiError(_HTTP_CODES[error.code or 500], _NO_ROUTE if lost else None)
     elif isinstance(error, SpecError):
-        found = validation_error(error.faults)
-        g.trim = isinstance(error, TooLarge)
+        api_error = validation_error(error.faults)
+        g.trim = isinstance(error, TooLarge | TooSlow)
     elif isinstance(error, MemoryError | RecursionError | pa.ArrowCapacityError):
-        # The budget of bytes and the limits of nesting are there to prevent this.
+        # The limits of bytes and nesting should prevent this.
         log.error("request %s failed", g.request_id, exc_info=error)
-        found = _exhausted(error)
+        api_error = _exhausted(error)
         g.trim = True
     elif isinstance(error, redis.ConnectionError | redis.TimeoutError):
-        # A restart of Redis meets every request in flight: a line for each says enough.
-        log.warning("request %s: Redis does not answer: %s", g.request_id, type(error).__name__)
-        found = ApiError("unavailable", headers={"Retry-After": "2"})
+        # A restart of Redis affects every request in progress, so one line without traceback each.
+        log.warning("request %s: Redis is unavailable: %s", g.request_id, type(error).__name__)
+        api_error = ApiError("unavailable", headers={"Retry-After": "2"})
     elif isinstance(error, redis.RedisError | OperationalError | PoolTimeout):
         log.error("request %s: %s", g.request_id, type(error).__name__, exc_info=error)
-        found = ApiError("unavailable", headers={"Retry-After": "2"})
+        api_error = ApiError("unavailable", headers={"Retry-After": "2"})
     else:
         log.error("request %s failed", g.request_id, exc_info=error)
-        found = ApiError("internal_error")
-    if found.status >= 500:
-        found.details["request_id"] = g.request_id
-    if found.status >= 400:
+        api_error = ApiError("internal_error")
+    if api_error.status >= 500:
+        api_error.details["request_id"] = g.request_id
+    if api_error.status >= 400:
         db.session.rollback()
-    return found
+    return api_error

@@ -3,13 +3,14 @@
 The first call claims the key by inserting its row (a unique constraint decides between callers, on any
 database) and commits that; others with the same key wait a little for its answer. What the view then commits
 carries the mark `acted` in the same transaction, so that after a crash it is known whether anything was done:
-if not, the claim is taken over; if so, the answer is lost and callers are told so, but nothing is done twice.
+if not, the claim is taken over; if so, the response is lost and clients get an error, but nothing is done twice.
 An answer is kept for 24 hours, sealed with a key made from the caller's own Idempotency-Key. Refusals that did
 nothing are not kept.
 """
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import re
 import time
@@ -18,17 +19,19 @@ from datetime import timedelta
 from typing import Any, Final
 
 import orjson
+import redis
 from flask import Response, current_app, request
 from sqlalchemy import delete, event, select, update
 from sqlalchemy.exc import IntegrityError
 from sqlalchemy.orm import Session
 
 from webapp import clock, ids, limits
-from webapp.accounts.actors import Actor
+from webapp.access.actors import Actor
 from webapp.errors import ApiError, Fault, validation_error
-from webapp.extensions import db, reading, writing
-from webapp.operations.models import IdempotencyRecord
+from webapp.extensions import changed_rows, db, reading, writing
+from webapp.metering import stored_json
 from webapp.security import sealing
+from webapp.web.models import IdempotencyRecord
 
 _FORM: Final = re.compile(rf"[\x21-\x7e]{{1,{limits.IDEMPOTENCY_KEY_CHARS}}}")
 KEPT_HEADERS: Final = ("Content-Type", "Location", "ETag", "X-Seed", "X-Now", "X-Template-Version")
@@ -46,6 +49,7 @@ def once(actor: Actor, max_body: int, act: Callable[[], Response]) -> Response:
     if (request.content_length or 0) > max_body:
         raise ApiError("payload_too_large", details={"max_bytes": max_body})
     claim = _Claim(actor, key)
+    stored_json.check(actor)  # the answer is kept for a day
     earlier = claim.take()
     if earlier is not None:
         return claim.replay(earlier)
@@ -61,15 +65,16 @@ def once(actor: Actor, max_body: int, act: Callable[[], Response]) -> Response:
         raise
     finally:
         event.remove(session, "before_commit", claim.mark)
-    db.session.rollback()  # whatever the view still reads, perhaps in a session of its own: the answer is written alone
+    db.session.rollback()  # the view may still read in another session
     claim.answer(response)
     return response
 
 
 def _digest(told: bytes) -> str:
-    """A digest of what is told of the request, and of its body: the bytes as they came, but of multipart/form-data its
-    parts. Those are the same when the call is made again, while the boundary between them is not; and their files lie
-    on the disk, and are read in pieces.
+    """Return a digest of the given bytes and of the body: unchanged, or for multipart/form-data its parts.
+
+    The parts of a repeated request are the same, while their boundary is not. Files are read from the disk in
+    pieces.
     """
     found = hashlib.sha256(told)
     if request.mimetype != "multipart/form-data":
@@ -186,7 +191,7 @@ class _Claim:
             IdempotencyRecord.id == self.id, IdempotencyRecord.state == "running"
         )
         with writing() as session:
-            return bool(session.execute(running).rowcount)
+            return bool(changed_rows(session.execute(running)))
 
     def answer(self, response: Response) -> None:
         """Keep the first answer."""
@@ -202,6 +207,8 @@ class _Claim:
                 .where(IdempotencyRecord.id == self.id)
                 .values(state="answered", status=status, headers=headers, body=sealing.seal(self.seal, body))
             )
+        with contextlib.suppress(redis.RedisError):  # what it is kept for is done
+            stored_json.add(self.workspace_id, len(body))
 
     def replay(self, record: IdempotencyRecord) -> Response:
         """The first answer again."""

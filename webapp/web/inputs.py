@@ -1,4 +1,4 @@
-"""What comes in: JSON bodies, forms and queries, each checked by one pydantic model, all faults at once.
+"""Request input: JSON bodies, forms and query strings, each validated by one pydantic model that reports all errors.
 
 An input is a class of `Input` with its keys. JSON is taken strictly (the text "5" is no number); a form and a
 query, where everything is text, leniently. Unknown keys are refused by name with a "did you mean"; read-only
@@ -106,7 +106,7 @@ def read_json(raw: bytes) -> Any:
     """JSON as Python values; `invalid_request` says where it breaks."""
     containers = raw.count(b"[") + raw.count(b"{")
     if containers > limits.MAX_JSON_CONTAINERS:
-        for text in _JSON_TEXT.finditer(raw):  # what stands in texts does not count
+        for text in _JSON_TEXT.finditer(raw):  # characters in strings do not count
             containers -= raw.count(b"[", *text.span()) + raw.count(b"{", *text.span())
         if containers > limits.MAX_JSON_CONTAINERS:
             told = f"The body has more than {limits.MAX_JSON_CONTAINERS:,} arrays and objects."
@@ -168,7 +168,7 @@ def parse(model: type[M], value: Any, *, strict: bool | None = None) -> M:
     """A value as `model`, or one `validation_error` with every fault and its path."""
     if not isinstance(value, Mapping):
         raise validation_error([Fault("", "wrong_type", "The body must be a JSON object.")])
-    drop = getattr(model, "read_only", frozenset()) - model.model_fields.keys()
+    drop = _read_only(model) - model.model_fields.keys()
     if not drop.isdisjoint(value):
         value = {key: item for key, item in value.items() if key not in drop}
     value = spelling.canonical(model, value)
@@ -184,7 +184,7 @@ def parse(model: type[M], value: Any, *, strict: bool | None = None) -> M:
 
 
 def _check_keys(model: type[BaseModel], value: Mapping[str, Any]) -> None:
-    """`validation_error` for a body with so many unknown keys that pydantic's list of them would fill the memory."""
+    """Raise `validation_error` for a body with too many unknown keys for the list of pydantic's errors."""
     unknown = list(islice(_unknown_keys(model, value, ""), limits.MAX_COUNTED_FAULTS + 1))
     if len(unknown) > limits.MAX_COUNTED_FAULTS:
         text = f"The body has more than {limits.MAX_COUNTED_FAULTS:,} keys that are not known here."
@@ -193,12 +193,18 @@ def _check_keys(model: type[BaseModel], value: Mapping[str, Any]) -> None:
         raise validation_error([Fault("", "too_many", text, hint), *first])
 
 
+def _read_only(model: type[BaseModel]) -> frozenset[str]:
+    """The keys that a model takes back and ignores."""
+    names: frozenset[str] = getattr(model, "read_only", frozenset())
+    return names
+
+
 def _unknown_keys(model: type[BaseModel], value: Any, path: str) -> Iterator[str]:
     """The paths of keys that a model does not declare, and the models of its keys, as far as these are of one model."""
     if not isinstance(value, Mapping) or model.model_config.get("extra") != "forbid":
         return
     by_key = {info.alias or name: info for name, info in model.model_fields.items()}
-    read_only = getattr(model, "read_only", frozenset())
+    read_only = _read_only(model)
     for key, item in value.items():
         info = by_key.get(key) or model.model_fields.get(key)
         if info is None:
@@ -255,7 +261,8 @@ def form_values(form: MultiDict[str, str]) -> dict[str, Any]:
         if not steps or len(steps) > limits.MAX_JSON_DEPTH:
             raise ApiError("invalid_request", f"The form has a name that cannot be read: {name[:80]!r}.")
         _put(root, steps, texts if len(texts) > 1 else texts[0])
-    return _lists(root)
+    tree: dict[str, Any] = _lists(root)
+    return tree
 
 
 def _put(root: dict[Any, Any], steps: list[str | int], value: Any) -> None:

@@ -14,11 +14,11 @@ import time
 from collections.abc import Callable, Iterator
 from typing import Final
 
-from flask import Flask, Response, current_app, request
+from flask import Flask, Response, request
 
 from webapp import limits
-from webapp.extensions import db
-from webapp.web import events, log_hub, routing
+from webapp.extensions import application, db
+from webapp.web import events, log_hub, stream_slots
 from webapp.web.log_hub import Feed, Source
 
 _MOST_ID: Final = 15  # digits of a line's number
@@ -27,42 +27,44 @@ _MOST_ID: Final = 15  # digits of a line's number
 def follow(source: Source, after: int = 0) -> Response:
     """The lines of a log as an answer, those above number `after` for who comes the first time. Error: unavailable,
     when as many follow as may."""
-    app: Flask = current_app._get_current_object()  # type: ignore[attr-defined]
+    app = application()
     seen = request.headers.get("Last-Event-ID", "")
     after = int(seen) if seen.isascii() and seen.isdigit() and len(seen) <= _MOST_ID else after
     db.session.remove()
     hub = log_hub.of(app)
     feed = hub.attach(source, lines=True)
-    pieces = following(app, feed, after, present=routing.presence())
-    return routing.stream(pieces, lambda: hub.detach(feed, lines=True))
+    pieces = following(app, feed, after, present=stream_slots.connection_check())
+    return stream_slots.stream(pieces, lambda: hub.detach(feed, lines=True))
 
 
 def progress(source: Source) -> Response:
     """The counts of a work as an answer, whenever they change. Error: unavailable, when as many follow as may."""
-    app: Flask = current_app._get_current_object()  # type: ignore[attr-defined]
+    app = application()
     db.session.remove()
     hub = log_hub.of(app)
     feed = hub.attach(source, lines=False)
-    present = routing.presence()
+    present = stream_slots.connection_check()
 
     def look() -> events.State | None:
         return None if feed.gone or not present() else feed.state
 
     pieces = events.progress(look, request.headers.get("Last-Event-ID", ""))
-    return routing.stream(pieces, lambda: hub.detach(feed, lines=False))
+    return stream_slots.stream(pieces, lambda: hub.detach(feed, lines=False))
 
 
 def await_end(source: Source, seconds: float) -> bool:
-    """Wait until a work has ended, at most so long. Returns False at once when as many wait or follow as may. A caller
-    that leaves is waited for no longer; the work goes on. Holds no database session."""
-    app: Flask = current_app._get_current_object()  # type: ignore[attr-defined]
+    """Wait up to `seconds` for a run to end. Return False immediately if no stream slot is free.
+
+    Returns early if the client disconnects; the run continues. Keeps no database session open.
+    """
+    app = application()
     db.session.remove()
-    places = routing.of(app)
-    if not places.take():
+    slots = stream_slots.of_process(app)
+    if not slots.acquire():
         return False
     hub = log_hub.of(app)
     feed = hub.attach(source, lines=False)
-    present = routing.presence()
+    present = stream_slots.connection_check()
     until = time.monotonic() + seconds
     try:
         with feed.changed:
@@ -73,7 +75,7 @@ def await_end(source: Source, seconds: float) -> bool:
                 feed.changed.wait(min(left, limits.FOLLOW_GONE_SECONDS))
     finally:
         hub.detach(feed, lines=False)
-        places.leave()
+        slots.release()
     return True
 
 

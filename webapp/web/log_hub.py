@@ -7,6 +7,7 @@ anything is followed.
 
 from __future__ import annotations
 
+import builtins
 import logging
 import threading
 import time
@@ -21,8 +22,8 @@ from sqlalchemy.exc import SQLAlchemyError
 
 from webapp import limits
 from webapp.extensions import make_redis
-from webapp.scenarios.services.run_logs import Piece
 from webapp.web import events
+from webapp.work.log_lines import Piece
 
 log = logging.getLogger(__name__)
 
@@ -32,7 +33,7 @@ _ROUNDS: Final = 16  # chosen: reads of one log before the others get their turn
 
 
 class Source(Protocol):
-    """Work with a log, read by short reads of its own with an application at hand."""
+    """A run with a log, read by short transactions within an application context."""
 
     @property
     def key(self) -> str:
@@ -49,19 +50,19 @@ class Source(Protocol):
         """The state; None when the work is gone."""
 
     def last(self, state: events.State) -> int:
-        """A line of the log up to which all are written, by a state; 0 where nobody knows."""
+        """The last line of the log that is certainly written, by a state; 0 if unknown."""
 
 
 @dataclass(frozen=True, slots=True)
 class Told:
-    """What a follower gets at once: lines as events, up to number `last`."""
+    """What a follower gets first: lines as events, up to number `last`."""
 
     first: int
     last: int
     lines: Sequence[str]
     bytes: bytes
 
-    def after(self, number: int) -> bytes:
+    def after(self, number: int) -> builtins.bytes:
         """The events of those lines that are above a number."""
         if number < self.first:
             return self.bytes
@@ -96,7 +97,7 @@ class Feed:
 
     def next(self, after: int, wait: float) -> tuple[list[Told], bool]:
         """What holds lines above a number, waiting for them for a while; and whether the window no longer reaches back
-        so far, so that the source is to be asked."""
+        so far, so the source has to be read."""
         with self.changed:
             if after >= self.reached and not (self.over or self.gone):
                 self.changed.wait(wait)
@@ -117,7 +118,7 @@ class Feed:
             while self._size > limits.FOLLOW_WINDOW_BYTES and len(self.window) > 1:
                 left = self.window.popleft()
                 self.base, self._size = left.last, self._size - len(left.bytes)
-            self.over = over and (read or self.readers == 0)  # a reader may have come meanwhile
+            self.over = over and (read or self.readers == 0)  # a reader may have arrived in the meantime
             self.changed.notify_all()
 
     def begin(self, at: int) -> None:
@@ -192,7 +193,7 @@ class Hub:
             feed.due = time.monotonic() + limits.RUN_POLLED_SECONDS
             return
         ended = state is not None and state.ended
-        # Work that tells its end first may write its last line right after: it is looked at once more.
+        # A run may write its last line right after its final state, so the log is read once more.
         again = feed.source.channel is None and not (feed.state is not None and feed.state.ended)
         feed.apply(state, found, over=ended and not found and not more and not again, read=read)
         feed.looked = time.monotonic()
@@ -238,7 +239,7 @@ class _Ear:
         self._client.close()
 
     def heard(self, channels: set[str], seconds: float) -> set[str]:
-        """The channels that something was said on, waiting for it for so long."""
+        """Wait up to the timeout, and return the channels with new messages."""
         if not channels or time.monotonic() < self._silent_until:
             time.sleep(seconds)
             return set()
@@ -252,7 +253,7 @@ class _Ear:
 
     def _listen(self, channels: set[str], seconds: float) -> set[str]:
         if self._held is None:
-            self._held = self._client.pubsub(ignore_subscribe_messages=True)
+            self._held = self._client.pubsub(ignore_subscribe_messages=True)  # type: ignore[no-untyped-call]  # redis-py does not annotate it
         if new := channels - self._channels:
             self._held.subscribe(*new)
         if old := self._channels - channels:

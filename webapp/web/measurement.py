@@ -1,6 +1,6 @@
-"""Each request measured: counted for /metrics, and told in the log where that is JSON. Without either nothing is done.
+"""Request metrics: each request is counted for /metrics, and logged if the log format is JSON.
 
-Measured is the time until an answer begins: a stream of rows and a followed log go on after that.
+The duration ends when the response starts: streams of rows and followed logs continue after that.
 """
 
 from __future__ import annotations
@@ -12,15 +12,15 @@ from typing import Final
 from flask import Flask, Response, g, request
 
 from webapp.config import Settings
-from webapp.operations import metrics, process_log
+from webapp.monitoring import metrics, process_log
 
 log = logging.getLogger(process_log.REQUESTS)
 
-NO_ROUTE: Final = "none"  # of addresses that lead nowhere: whatever was asked for is no label
+NO_ROUTE: Final = "none"  # label of requests without a route: their paths would be unbounded
 
 
 def init_app(app: Flask, settings: Settings) -> None:
-    """Hang it around everything else."""
+    """Measure everything else that handles a request."""
     if not settings.metrics and settings.log_format != "json":
         return
     app.before_request_funcs.setdefault(None, []).insert(0, begin)

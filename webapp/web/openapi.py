@@ -14,8 +14,9 @@ from flask import Blueprint, Flask, Response, current_app
 from pydantic import BaseModel
 from pydantic.json_schema import models_json_schema
 
+from webapp.access.models import NEWEST_VERSION
 from webapp.errors import CODES
-from webapp.web import hooks
+from webapp.extensions import application
 from webapp.web.responses import JSON, Raw
 from webapp.web.routing import route
 
@@ -34,7 +35,7 @@ COMMON_ERRORS: Final = (
 
 ERROR_SCHEMA: Final[dict[str, Any]] = {
     "type": "object",
-    "description": "Every 4xx and 5xx. Match on `code`; `message` is for people and may change.",
+    "description": "Every 4xx and 5xx response. Match on `code`; `message` is for people and may change.",
     "required": ["error"],
     "additionalProperties": False,
     "properties": {
@@ -63,20 +64,21 @@ FAULT_SCHEMA: Final[dict[str, Any]] = {
     "required": ["path", "code", "message"],
     "properties": {
         **{name: {"type": "string"} for name in ("path", "code", "message", "hint")},
-        "position": {"type": "integer", "description": "Where in a formula, in characters from 1."},
+        "position": {"type": "integer", "description": "Position in a formula, in characters from 1."},
     },
 }
 _IDEMPOTENCY: Final = (
-    "Header `Idempotency-Key` (1 to 255 visible ASCII characters): the same key with the same request acts once in "
-    "24 hours; later calls get the first answer, with `Idempotent-Replayed: true`."
+    "Header `Idempotency-Key` (1 to 255 visible ASCII characters): the same key with the same request "
+    "takes effect once in 24 hours; later calls get the first response, with `Idempotent-Replayed: "
+    "true`."
 )
-_IF_MATCH: Final = "Header `If-Match`: act only if the resource still has this ETag, else 412."
+_IF_MATCH: Final = "Header `If-Match`: act only if the resource still has this ETag, otherwise 412."
 HEADERS: Final = {
-    "X-Request-Id": "The request's id: the caller's own where well formed.",
-    "X-RateLimit-Limit": "Requests a minute of the workspace.",
-    "X-RateLimit-Remaining": "How many of them are left.",
-    "X-RateLimit-Reset": "When the next one comes free, in seconds since 1970.",
-    "Api-Version": "The version this answer is in.",
+    "X-Request-Id": "The request ID: the caller's own if it is well formed.",
+    "X-RateLimit-Limit": "Requests per minute of the workspace.",
+    "X-RateLimit-Remaining": "Number of remaining requests.",
+    "X-RateLimit-Reset": "When the next request becomes available, in seconds since 1970.",
+    "Api-Version": "The API version of this response.",
 }
 
 
@@ -155,8 +157,8 @@ def _operation(rule: str, declaration: Any, method: str, names: dict[type[BaseMo
         "responses": _responses(declaration, rule, names),
         "x-scope": declaration.scope,
     }
-    # The two request headers stand in words and not as parameters: whoever makes requests from parameters alone
-    # would send made-up keys and tags, and be told rightly that they do not fit.
+    # The two request headers are described in text and not as parameters: tools that create requests from parameters
+    # would send invented keys and tags, which are correctly rejected.
     told = [declaration.description] if declaration.description else []
     if declaration.idempotent:
         out["x-idempotency-key"] = True
@@ -286,6 +288,6 @@ def document() -> Response:
     """The OpenAPI document of this service."""
     made: bytes | None = current_app.extensions.get(_MADE)
     if made is None:
-        app = current_app._get_current_object()  # type: ignore[attr-defined]
-        made = current_app.extensions[_MADE] = orjson.dumps(build(app, hooks.NEWEST_VERSION))
+        app = application()
+        made = current_app.extensions[_MADE] = orjson.dumps(build(app, NEWEST_VERSION))
     return Response(made, mimetype=JSON)

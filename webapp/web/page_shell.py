@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+from collections.abc import Callable, Mapping
 from datetime import datetime, timedelta
 from functools import cached_property
 from pathlib import Path
@@ -15,16 +16,16 @@ from flask_wtf.csrf import generate_csrf
 from markupsafe import Markup
 
 from webapp import clock, limits
-from webapp.accounts.actors import Actor
-from webapp.accounts.models import User, Workspace
-from webapp.accounts.services import tenancy
+from webapp.access import tenancy
+from webapp.access.actors import Actor
+from webapp.access.models import User, Workspace
 from webapp.extensions import db
-from webapp.usage.services import quotas
+from webapp.rate_limiting import RateLimitResult
 from webapp.web import snippets
 from webapp.web.routing import route
 
 THEMES: Final = ("light", "dark")
-# Address and text of an entry of the navigation, and the addresses that lie under it.
+# Path and label of each navigation entry, and the paths below it.
 NAV: Final = (
     ("/templates", "Templates", ("/templates", "/trash")),
     ("/datasets", "Datasets", ("/datasets",)),
@@ -71,9 +72,15 @@ SETTINGS: Final = (  # address, text, scope that it takes
 _BRIEF_CHARS: Final = 60
 
 
-def init_app(app: Flask) -> None:
-    """Give the templates their helpers. Assets carry a hash in their address, so browsers may keep them."""
-    app.get_send_file_max_age = _max_age  # type: ignore[method-assign]
+Gauges = Callable[[Actor, RateLimitResult], Mapping[str, Any]]
+
+
+def init_app(app: Flask, gauges: Gauges) -> None:
+    """Give the templates their helpers. `gauges` reads how much of its limits a workspace has used.
+
+    Addresses of assets have a hash, so browsers may keep them.
+    """
+    app.get_send_file_max_age = _max_age  # type: ignore[method-assign]  # a hook of Flask
     app.jinja_env.trim_blocks = app.jinja_env.lstrip_blocks = True
     app.jinja_env.globals.update(
         asset=asset, csrf_token=generate_csrf, in_days=in_days, origin=snippets.origin
@@ -81,10 +88,10 @@ def init_app(app: Flask) -> None:
     app.jinja_env.filters.update(
         ago=ago, brief=brief, browser=browser, count=count, duration=duration, lean=lean, size=size
     )
-    app.context_processor(lambda: {"shell": Shell()})
+    app.context_processor(lambda: {"shell": Shell(gauges)})
 
 
-def _max_age(_name: str | None) -> int | None:
+def _max_age(filename: str | None) -> int | None:
     """How long a browser may keep a static file unasked: an address with a hash for long, others not at all."""
     return limits.ASSET_SECONDS if "v" in request.args else None
 
@@ -93,6 +100,9 @@ class Shell:
     """The frame of a page. What costs a query is read when the frame is drawn; fragments have none."""
 
     nav = tuple((href, text) for href, text, _ in NAV)
+
+    def __init__(self, gauges: Gauges) -> None:
+        self._gauges = gauges
 
     @property
     def settings(self) -> list[tuple[str, str]]:
@@ -106,7 +116,7 @@ class Shell:
 
     @property
     def user(self) -> str:
-        """The person's name; "" for nobody."""
+        """Return the name of the signed-in user; "" without one."""
         return self.actor.user_name if self.actor else ""
 
     @cached_property
@@ -135,11 +145,11 @@ class Shell:
     @cached_property
     def near(self) -> str:
         """A warning where the workspace has used much of a limit; "" where it has not, or Redis does not answer."""
-        passage = getattr(g, "passage", None)
-        if self.actor is None or passage is None:
+        rate_limit = getattr(g, "rate_limit", None)
+        if self.actor is None or rate_limit is None:
             return ""
         try:
-            found = quotas.gauges(self.actor, passage)
+            found = self._gauges(self.actor, rate_limit)
         except redis.RedisError:
             return ""
         told = [
@@ -152,7 +162,7 @@ class Shell:
 
     @property
     def theme(self) -> str:
-        """light, dark, or "" for what the system says."""
+        """Return light, dark, or "" for the setting of the system."""
         chosen = request.cookies.get("theme", "")
         return chosen if chosen in THEMES else ""
 
@@ -163,7 +173,7 @@ class Shell:
 
     @property
     def here(self) -> str:
-        """The entry of the navigation that this page lies under."""
+        """Return the navigation entry of this page."""
         path = request.path + "/"
         return next((href for href, _, under in NAV if any(path.startswith(one + "/") for one in under)), "")
 
@@ -194,7 +204,7 @@ def ago(moment: str | datetime) -> str:
 
 
 def in_days(days: int) -> str:
-    """The moment so many days from now, RFC 3339, in whole seconds."""
+    """Return the time a number of days from now, as RFC 3339 in whole seconds."""
     return str(clock.to_text((clock.now() + timedelta(days=days)).replace(microsecond=0)))
 
 
@@ -268,13 +278,13 @@ def size(number: int | float | None) -> str:
     return ""
 
 
-# The icon of whatever names none.
+# The default icon.
 
 bp = Blueprint("icon", __name__)
 
 
 @route(bp, "/favicon.ico", scope="public", counted=False, hidden=True)
 def show() -> Response:
-    """What browsers ask for by themselves beside a block of a page, or JSON, that is opened as a page of its own."""
+    """Return the icon that browsers request automatically for JSON or fragments opened as a page."""
     found = Path(str(current_app.static_folder)) / "logo.svg"
     return Response(found.read_bytes(), mimetype="image/svg+xml")

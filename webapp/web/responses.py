@@ -64,6 +64,13 @@ def reply(
     return response
 
 
+def see_other(address: str) -> Response:
+    """Return a redirect that the browser follows with GET (RFC 9110, 15.4.4)."""
+    response = redirect(address, 303)
+    assert isinstance(response, Response)  # `response_class` of the application
+    return response
+
+
 def json_reply(data: Any, status: int = 200) -> Response:
     """Data as JSON bytes; None with 204 is no body at all."""
     if status == 204:
@@ -92,7 +99,7 @@ def _page(
     if see is not None:
         if htmx:
             return Response(status=204, headers={"HX-Redirect": see})
-        return redirect(see, 303)
+        return see_other(see)
     if status == 204:
         return Response(status=204)
     # A resource whose page is not drawn yet shows its data plainly.
@@ -129,7 +136,7 @@ def etag(data: Any) -> str:
 def matching(data: Any) -> None:
     """`version_conflict` when If-Match names another state than `data` (RFC 9110, 13.1.1). Call before acting.
 
-    Load the row with `tenancy.get(..., lock=True)` first, so that nobody changes it between this and the act.
+    Load the row with `tenancy.get(..., lock=True)` first, so that it cannot change between this check and the action.
     """
     if not request.headers.get("If-Match"):
         return
@@ -139,7 +146,7 @@ def matching(data: Any) -> None:
 
 
 def _unless_known(response: Response) -> Response:
-    """304 in place of what the caller has (RFC 9110, 13.1.2)."""
+    """Return 304 if the client already has this version (RFC 9110, section 13.1.2)."""
     if (
         request.method in ("GET", "HEAD")
         and response.status_code == 200
@@ -198,3 +205,23 @@ class Raw:
 
     def __init__(self, schema: dict[str, Any]) -> None:
         self.schema = schema
+
+
+def asked_range(size: int, etag: str) -> tuple[int, int]:
+    """The bytes to send, from the first up to, not with, the last.
+
+    Multiple ranges, other units, or an If-Range of another file return the whole file (RFC 9110, section 14.2).
+    Error: invalid_request with status 416 for a range outside the file.
+    """
+    asked = request.range
+    if asked is None or asked.units != "bytes" or len(asked.ranges) != 1:
+        return 0, size
+    if "If-Range" in request.headers and request.if_range.etag != etag.strip('"'):
+        return 0, size
+    found = asked.range_for_length(size)
+    if found is None:
+        outside = {"Content-Range": f"bytes */{size}"}
+        raise ApiError(
+            "invalid_request", f"The file has {size} bytes.", {"bytes": size}, status=416, headers=outside
+        )
+    return found

@@ -13,20 +13,26 @@ from __future__ import annotations
 
 import functools
 import inspect
-import select
-import threading
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Final, Literal, cast
+from typing import Any, Final, Literal
 
-import redis
-from flask import Blueprint, Flask, Response, current_app, g, make_response, request
+from flask import (
+    Blueprint,
+    Flask,
+    Response,
+    g,
+    make_response,
+    request,
+)
 from pydantic import BaseModel
 from werkzeug.exceptions import HTTPException
 
-from webapp import extensions, limits
-from webapp.accounts.actors import PROJECT_SCOPES, WORKSPACE_SCOPES, Actor, require
+from webapp import clock, extensions, limits
+from webapp.access.actors import PROJECT_SCOPES, WORKSPACE_SCOPES, Actor, require
 from webapp.errors import ApiError
+from webapp.extensions import application
+from webapp.rate_limiting import RateLimitResult
 from webapp.web import idempotency, inputs
 
 # `public`: no credential. `self`: anybody recognised. The rest as in services.actors.
@@ -37,13 +43,12 @@ View = Callable[..., Any]
 
 @dataclass(frozen=True, slots=True)
 class Declaration:
-    """What a route says about itself.
+    """The declaration of a route.
 
-    `reads`: writes nothing although it is a POST (preview), so it takes no writers' lock. `counted`: spends a
-    request (health and static do not). `with_rows`: a known key's request is counted with its rows, when the view
-    reserves them, and nothing else is done for its caller before (see `identity.Entry`). `people`: a browser session
-    may use it; `programs`: an API key may. `on_fault(actor, error, **address)` draws a person's form again with its
-    faults. `more_faults(actor, error, sent, **address)` returns the error of a body with what else is wrong with it.
+    `reads`: writes nothing although it is a POST (preview), so it takes no writers' lock. `counted`: counts
+    toward the rate limit (health and static do not). `people`: a browser session
+    may use it; `programs`: an API key may. `on_fault(actor, error, **address)` renders the form again with its
+    errors. `more_faults(actor, error, sent, **address)` returns the error of a body with what else is wrong with it.
     `produces` lists other content types than JSON, for the documentation; `also` what other statuses of
     success answer; `multipart` is the JSON Schema of the parts of a multipart/form-data body, which the view reads.
     """
@@ -61,7 +66,6 @@ class Declaration:
     idempotent: bool
     reads: bool
     counted: bool
-    with_rows: bool
     max_body: int
     people: bool
     programs: bool
@@ -87,7 +91,6 @@ def route(
     idempotent: bool = False,
     reads: bool | None = None,
     counted: bool = True,
-    with_rows: bool = False,
     max_body: int = limits.MAX_BODY_BYTES,
     people: bool = True,
     programs: bool = True,
@@ -126,8 +129,7 @@ def route(
             idempotent=idempotent,
             reads=READING.issuperset(upper) if reads is None else reads,
             counted=counted,
-            with_rows=with_rows,
-            # Without a credential nobody has a thread wait for a body: this much of one arrives before it is bound.
+            # Without a credential no thread waits for a body: only what is read ahead of the thread is accepted.
             max_body=min(max_body, limits.WEB_BODY_AHEAD_BYTES) if scope == "public" else max_body,
             people=people,
             programs=programs,
@@ -145,7 +147,7 @@ def route(
         def run(**address: Any) -> Any:
             return _run(declaration, view, wanted, address)
 
-        run.declaration = declaration  # type: ignore[attr-defined]
+        run.declaration = declaration  # type: ignore[attr-defined]  # for `declaration_of`
         bp.add_url_rule(
             rule, endpoint or view.__name__, run, methods=list(upper), provide_automatic_options=False
         )
@@ -162,8 +164,9 @@ def declaration_of(app: Flask, endpoint: str | None) -> Declaration | None:
 
 def methods_here(face: str) -> list[str]:
     """The methods that the address of this request takes from a program, or from anybody for a person."""
-    app = current_app._get_current_object()  # type: ignore[attr-defined]
+    app = application()
     adapter = app.create_url_adapter(request)
+    assert adapter is not None  # there is a request
     found = []
     for method in ("DELETE", "GET", "HEAD", "PATCH", "POST", "PUT"):
         try:
@@ -177,27 +180,6 @@ def methods_here(face: str) -> list[str]:
 
 
 def _run(declared: Declaration, view: View, wanted: frozenset[str], address: dict[str, Any]) -> Any:
-    entry = g.actor.entry if g.actor is not None else None
-    if entry is None:
-        return _answer(declared, view, wanted, address)
-    try:
-        made = _answer(declared, view, wanted, address)
-        if entry.passage is not None:
-            return made
-    except redis.RedisError:  # it may have been counted
-        raise
-    except Exception:
-        if entry.passage is not None:
-            raise
-    finally:
-        g.passage = entry.passage
-    # It ended before it was counted, and so before it did anything: whatever was wrong is told in the usual order.
-    extensions.db.session.rollback()
-    g.begin_anew()
-    return _answer(declared, view, wanted, address)
-
-
-def _answer(declared: Declaration, view: View, wanted: frozenset[str], address: dict[str, Any]) -> Any:
     actor: Actor | None = g.actor
     if declared.reads:
         extensions.only_reads()
@@ -230,7 +212,7 @@ def _inputs(
     declared: Declaration, wanted: frozenset[str], actor: Actor | None, address: dict[str, Any]
 ) -> dict[str, Any]:
     given: dict[str, Any] = {}
-    # A body in chunks tells no length: one byte past the limit shows that it is too long.
+    # A chunked body has no length: one byte past the limit shows that it is too long.
     request.max_content_length = declared.max_body + 1
     if declared.query is not None:
         query = inputs.read_query(request, declared.query, lenient=g.face == "person")
@@ -261,115 +243,23 @@ def _inputs(
 Face = Literal["person", "program"]
 
 
-# Places for callers who stay: followers of streams of events, and those who wait for the end of a run.
-#
-# Each of them holds a thread of a web process. A process gives away all threads but WEB_FREE_THREADS, so that however
-# many follow, everybody else is answered at once.
-
-_SEATS: Final = "rowsmith.seats"
-STOPPING: Final = "rowsmith.stopping"  # an extension: says whether this web process is asked to end
-# Linux tells of a caller that has gone; elsewhere the next thing sent to it does.
-_HANG_UP: Final = select.POLLHUP | select.POLLERR | getattr(select, "POLLRDHUP", 0)
+def method_not_allowed() -> ApiError:
+    """405 with the methods this address takes from the caller; 404 where it takes none."""
+    allowed = methods_here(g.face)
+    if not allowed:
+        return ApiError("not_found", "This page is for people. Sign in to see it.")
+    return ApiError("method_not_allowed", details={"allowed": allowed}, headers={"Allow": ", ".join(allowed)})
 
 
-class Seats:
-    """So many places, taken and left by any thread."""
-
-    def __init__(self, most: int) -> None:
-        self.most = most
-        self.taken = 0
-        self._lock = threading.Lock()
-
-    def take(self) -> bool:
-        """Whether there was a free one, which is now the caller's."""
-        with self._lock:
-            if self.taken >= self.most:
-                return False
-            self.taken += 1
-            return True
-
-    def leave(self) -> None:
-        """Give one back."""
-        with self._lock:
-            self.taken -= 1
+def prefers_html() -> bool:
+    """Whether the caller would rather have a page than JSON."""
+    if "text/html" not in request.environ.get("HTTP_ACCEPT", ""):
+        return False
+    accepts = request.accept_mimetypes
+    return accepts["text/html"] > 0 and accepts["text/html"] >= accepts["application/json"]
 
 
-def of(app: Flask) -> Seats:
-    """The places of this web process."""
-    found = app.extensions.get(_SEATS)
-    if found is None:
-        threads = app.config["SETTINGS"].web_threads
-        most = max(threads - limits.WEB_FREE_THREADS, threads // 2, 1)
-        found = app.extensions.setdefault(_SEATS, Seats(most))
-    return cast(Seats, found)
-
-
-def stream(pieces: Iterator[bytes], left: Callable[[], None] = lambda: None) -> Response:
-    """A stream of events as an answer, in a place of its own; `left` is called once it has ended, however it does.
-    Error: unavailable with Retry-After, when every place is taken."""
-    seats = of(current_app._get_current_object())  # type: ignore[attr-defined]
-    if not seats.take():
-        left()
-        raise full()
-    headers = {"Cache-Control": "no-store", "X-Accel-Buffering": "no"}
-    return Response(_Held(pieces, left, seats), mimetype="text/event-stream", headers=headers)
-
-
-def full() -> ApiError:
-    """Every place is taken."""
-    wait = limits.FOLLOW_RETRY_SECONDS
-    told = "As many follow here as can. Come again in a moment; Last-Event-ID goes on where you were."
-    return ApiError("unavailable", told, {"retry_after": wait}, headers={"Retry-After": str(wait)})
-
-
-class _Held:
-    """Pieces of an answer; its place is left when it is closed, also when nobody ever asked for a piece."""
-
-    def __init__(self, pieces: Iterator[bytes], left: Callable[[], None], seats: Seats) -> None:
-        self._pieces, self._left, self._seats = pieces, left, seats
-        self._closed = False
-
-    def __iter__(self) -> Iterator[bytes]:
-        """The pieces."""
-        return self
-
-    def __next__(self) -> bytes:
-        """The next one. The place is left with the last."""
-        try:
-            return next(self._pieces)
-        except BaseException:
-            self.close()
-            raise
-
-    def close(self) -> None:
-        """Leave. Doing it twice changes nothing."""
-        if self._closed:
-            return
-        self._closed = True
-        close = getattr(self._pieces, "close", None)
-        try:
-            if close is not None:
-                close()
-            self._left()
-        finally:
-            self._seats.leave()
-
-
-def presence() -> Callable[[], bool]:
-    """A question to ask now and then: whether the caller of the present request is still there and the process is not
-    asked to end."""
-    stopping = current_app.extensions.get(STOPPING)
-    gone = _gone(request.environ.get("gunicorn.socket"))
-    return lambda: not (gone() or (stopping is not None and stopping()))
-
-
-def _gone(socket: Any) -> Callable[[], bool]:
-    if socket is None:
-        return lambda: False
-    poll = select.poll()
-    poll.register(socket, getattr(select, "POLLRDHUP", 0))  # the other two are always told
-
-    def ask() -> bool:
-        return any(event & _HANG_UP for _, event in poll.poll(0))
-
-    return ask
+def uncounted(limit: int = limits.ADDRESS_REQUESTS_PER_MINUTE) -> RateLimitResult:
+    """Return the rate limit result of a request that was not counted."""
+    now = clock.epoch()
+    return RateLimitResult(True, False, limit, limit, now + limits.RATE_WINDOW_SECONDS, b"")

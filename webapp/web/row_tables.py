@@ -75,7 +75,7 @@ def _wrong(bad: Iterable[Row]) -> dict[tuple[int, str], Row]:
 
 
 def _marked(row: Row, name: str, wrong: Row | None) -> dict[str, str]:
-    """A cell and, where it is bad on purpose, `bad`: of which kind, and `good`: what stands behind it."""
+    """A cell. If it has injected invalid data, `bad` is the kind and `good` the original value."""
     made = cell(row.get(name))
     if wrong is None:
         return made

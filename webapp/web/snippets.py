@@ -74,7 +74,7 @@ def of_template(base: str, template_id: str, given: Mapping[str, Any], seed: str
         made += [
             _part(
                 "Rows of this template",
-                "As a stream. The same seed gives the same rows, whatever the format.",
+                "As a stream. The same seed returns the same rows in every format.",
                 "POST",
                 f"{url}/generate",
                 ask,

@@ -1,4 +1,4 @@
-"""The reference of the command `rowsmith`, from its tree of arguments.
+"""Generate the reference of the `rowsmith` command from its argument parser.
 
 .venv/bin/python sdk/python/tools/command_reference.py
 """
@@ -14,17 +14,17 @@ REFERENCE = HERE.parents[2] / "docs" / "reference" / "rowsmith-command.md"
 
 HEAD = """# The command `rowsmith`
 
-Made from the command's own tree of arguments by `sdk/python/tools/command_reference.py`. The way to begin is the
-[guide](../guide/cli.md). The server's launcher `./rowsmith` is [another command](cli.md).
+Generated from the command's argument parser by `sdk/python/tools/command_reference.py`. Start with the
+[guide](../guide/cli.md). The server's launcher `./rowsmith` is [a different command](cli.md).
 """
 
 
 def page() -> str:
-    """The whole page."""
+    """Return the whole page."""
     from rowsmith.cli import parser, problems, profiles
 
     root = parser.build()
-    out = [HEAD, "## Everywhere\n", "These stand before a command's name or after it.\n"]
+    out = [HEAD, "## Global options\n", "You can put these options before or after a command's name.\n"]
     out += [*_table("option", parser.options(parser.common())), ""]
     for path, one in parser.walk(root):
         if path:
@@ -48,10 +48,9 @@ def _command(path: tuple[str, ...], one: argparse.ArgumentParser) -> list[str]:
     operands = tree.operands(one)
     words = " ".join(_operand(action) for action in operands)
     out.append(f"    rowsmith {' '.join(path)}{' [options]' if options else ''} {words}".rstrip() + "\n")
-    if operands:
-        out += [*_table("argument", operands), ""]
-    if options:
-        out += [*_table("option", options), ""]
+    if operands or options:
+        kind = " or ".join([*(["argument"] if operands else []), *(["option"] if options else [])])
+        out += [*_table(kind, [*operands, *options]), ""]
     return out
 
 

@@ -1,4 +1,4 @@
-"""`rowsmith.fields`: a class for each type of the catalogue, a module for each category."""
+"""Generate `rowsmith.fields`: one class per type of the catalogue, one module per category."""
 
 from __future__ import annotations
 
@@ -11,9 +11,7 @@ from typing import Any
 from schema_types import expression
 
 WIDTH = 110
-LONG = 360
-"""Lines of a module, about, that are too many."""
-HEAD = '''"""Fields of the category {category}, made from the catalogue of field types: do not edit."""
+HEAD = '''"""Fields of the category {category}, generated from the catalogue of field types: do not edit."""
 
 from __future__ import annotations
 
@@ -26,7 +24,7 @@ if TYPE_CHECKING:
 
     from typing_extensions import Unpack
 '''
-PACKAGE_HEAD = '''"""A class for each type of the catalogue, made from it: do not edit. `BY_TYPE` has them by name."""
+PACKAGE_HEAD = '''"""One class per field type, keyed by name in `BY_TYPE`. Generated from the catalogue: do not edit."""
 
 from __future__ import annotations
 '''
@@ -42,29 +40,17 @@ _TAKEN = frozenset({"self", "name", "common", "type", "options", "id"})
 
 
 def modules(entries: Iterable[Mapping[str, Any]]) -> dict[str, str]:
-    """Name and text of every module of the package."""
+    """Return the text of every module of the package by name."""
     by_category: dict[str, list[Mapping[str, Any]]] = {}
     for entry in sorted(entries, key=lambda one: one["name"]):
         by_category.setdefault(entry["category"], []).append(entry)
-    by_module = {
-        name: part for category, found in by_category.items() for name, part in _parts(category, found)
-    }
-    out = {f"{name}.py": _module(name, found) for name, found in by_module.items()}
-    out["__init__.py"] = _package(by_module)
+    out = {f"{category}.py": _module(category, found) for category, found in by_category.items()}
+    out["__init__.py"] = _package(by_category)
     return out
 
 
-def _parts(category: str, entries: list[Mapping[str, Any]]) -> list[tuple[str, list[Mapping[str, Any]]]]:
-    """One module, or two where that would be long."""
-    lines = sum(11 + 3 * len(entry["options_schema"].get("properties", ())) for entry in entries)
-    if lines <= LONG:
-        return [(category, entries)]
-    half = (len(entries) + 1) // 2
-    return [(category, entries[:half]), (f"{category}_more", entries[half:])]
-
-
 def class_name(type_name: str) -> str:
-    """`first_name` -> `FirstNameField`; what is only letters stays so: `AIField`."""
+    """Return the class name: `first_name` -> `FirstNameField`. Abbreviations stay uppercase: `AIField`."""
     if type_name in _WHOLE:
         return f"{type_name.upper()}Field"
     return "".join(word.capitalize() for word in type_name.split("_")) + "Field"
@@ -96,7 +82,8 @@ def _class(entry: Mapping[str, Any]) -> str:
     options = [(key, _parameter(key), part) for key, part in schema.get("properties", {}).items()]
     positional = [(key, name, part) for key, name, part in options if key in required]
     optional = [(key, name, part) for key, name, part in options if key not in required]
-    # A type that needs no option takes them all as a dictionary, `NumberField("age", {"min": 18})`, or by their names.
+    # A type without required options accepts all of them as a dictionary, `NumberField("age", {"min": 18})`,
+    # or as keywords.
     every = "options: Mapping[str, Any] | None = None"
     head = ["self", "name: str", *(f"{name}: {expression(part)}" for _, name, part in positional)]
     head += ["*", every] if positional else [every, "*"]

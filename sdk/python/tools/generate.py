@@ -1,9 +1,10 @@
-"""Makes the parts of the package that follow from the service, `rowsmith.fields` and `rowsmith.types`, and the
-reference of the package from its docstrings.
+"""Generate `rowsmith.fields` and `rowsmith.types` from the service, and the reference of the package from its
+docstrings.
 
-    .venv/bin/python sdk/python/tools/generate.py [--check]
+.venv/bin/python sdk/python/tools/generate.py [--check]
 
-Run it where the service's own packages are installed. `--check` writes nothing and names what would change.
+Run it with the Python environment of the service. `--check` writes nothing and lists the files that would
+change.
 """
 
 from __future__ import annotations
@@ -24,11 +25,11 @@ sys.path[:0] = [str(HERE), str(HERE.parents[2]), str(PACKAGE.parent)]
 
 import field_modules  # noqa: E402
 import reference  # noqa: E402
-import type_modules  # noqa: E402
+import type_module  # noqa: E402
 
 
 def document() -> dict[str, Any]:
-    """The OpenAPI document of the application, which opens nothing for it."""
+    """Return the OpenAPI document of the application without opening any connection."""
     from webapp import create_app
     from webapp.config import Settings
     from webapp.web import openapi
@@ -45,21 +46,21 @@ def document() -> dict[str, Any]:
 
 
 def files(described: Mapping[str, Any]) -> dict[Path, str]:
-    """Every generated file with its text, formatted. `described` is the OpenAPI document."""
+    """Return every generated file with its formatted text. `described` is the OpenAPI document."""
     from webapp.row_templates.services import catalogue
 
     out = {
         PACKAGE / "fields" / name: text for name, text in field_modules.modules(catalogue.entries()).items()
     }
-    out |= {PACKAGE / "types" / name: text for name, text in type_modules.modules(described).items()}
+    out[PACKAGE / "types.py"] = type_module.module(described)
     pages = {REFERENCE / f"{name}.md": text for name, text in reference.pages().items()}
     return {**_formatted(out), **pages}
 
 
 def changed(described: Mapping[str, Any]) -> list[Path]:
-    """The files that are not as they would be made now, those that would no longer be there included."""
+    """Return the files that are out of date, including obsolete ones."""
     wanted = files(described)
-    there = {path for name in ("fields", "types") for path in (PACKAGE / name).glob("*.py")}
+    there = {*(PACKAGE / "fields").glob("*.py"), *PACKAGE.glob("types.py")}
     there |= set(REFERENCE.glob("python*.md"))
     differing = [
         path for path, text in wanted.items() if path not in there or path.read_text("utf-8") != text
@@ -68,7 +69,7 @@ def changed(described: Mapping[str, Any]) -> list[Path]:
 
 
 def main(arguments: list[str]) -> int:
-    """Write, or with `--check` only tell."""
+    """Write the files, or with `--check` only report."""
     described = document()
     stale = changed(described)
     for path in stale:
@@ -86,7 +87,7 @@ def main(arguments: list[str]) -> int:
 
 
 def _formatted(texts: Mapping[Path, str]) -> dict[Path, str]:
-    """As ruff writes them, by the package's own settings: all at once in a folder beside the real ones."""
+    """Format the texts with ruff and the package's settings, all together in a temporary folder."""
     with tempfile.TemporaryDirectory() as folder:
         places = {path: Path(folder) / path.parent.name / path.name for path in texts}
         for path, place in places.items():

@@ -1,4 +1,4 @@
-"""The reference of the package, from its signatures and docstrings."""
+"""Generate the reference of the package from its signatures and docstrings."""
 
 from __future__ import annotations
 
@@ -10,34 +10,34 @@ from typing import Any
 HEADS = {
     "python": """# Python
 
-The way to begin is the [guide](../guide/python.md); here stands every class with its methods. Pages of their own have
-[`Api`](python-api.md), and the [field classes](python-fields.md) of `rowsmith.fields`.
+Start with the [guide](../guide/python.md). This page lists every class with its methods. [`Api`](python-api.md) and the
+[field classes](python-fields.md) of `rowsmith.fields` have separate pages.
 """,
     "python-api": """# Python: `Api`
 
 Every operation of the service, for programs outside of it and for scenarios that need more than
-[`Client`](python.md#client) has. What comes back is told [there too](python.md#what-comes-back); what looks after a
-workspace has [a page of its own](python-workspace.md).
+[`Client`](python.md#client). For the types of return values, see [What comes back](python.md#what-comes-back). Members,
+keys, secrets and webhooks are on [a separate page](python-workspace.md).
 """,
     "python-workspace": """# Python: the workspace
 
-The rest of [`Api`](python-api.md): people, keys, secrets, webhooks, and the service itself.
+The rest of [`Api`](python-api.md): members, keys, secrets, webhooks, and the service itself.
 """,
     "python-fields": """# Python: field classes
 
-A class of `rowsmith.fields` for each type of the [catalogue](/docs/field-types), with its options as keywords, and
-beside them the keys that [every field](python.md#field) takes.
+One class of `rowsmith.fields` per type of the [catalogue](/docs/field-types). Its options are keywords, in addition to
+the keys that [every field](python.md#field) has.
 """,
 }
 WORKSPACE = ("workspace", "members", "teams", "projects", "api_keys", "secrets", "webhooks", "service")
 MADE = """
-Made from the docstrings of the package `rowsmith` by `sdk/python/tools/generate.py`. What calls take and answer,
-written `types.…` here, are the typed dictionaries of `rowsmith.types`; their keys are those of the REST API.
+Generated from the docstrings of the package `rowsmith` by `sdk/python/tools/generate.py`. Types of arguments and return
+values, written as `types.…`, are the typed dictionaries of `rowsmith.types`; their keys are those of the REST API.
 """
 
 
 def pages() -> dict[str, str]:
-    """The pages by their names."""
+    """Return the pages by name."""
     groups = _groups()
     made = {
         "python": _package(),
@@ -81,7 +81,7 @@ def _api() -> list[str]:
 
 
 def _groups() -> dict[str, list[str]]:
-    """The methods of each group of `Api`, by the group's name."""
+    """Return the methods of each group of `Api`, by the group's name."""
     import rowsmith
     from rowsmith.resources.base import Resource
 
@@ -139,7 +139,7 @@ def _paragraphs(text: str) -> str:
 
 def _common(kind: Any) -> list[str]:
     names = ", ".join(f"`{name}`" for name in kind.__annotations__)
-    return [f"Keys that every field takes beside its own options: {names}.\n"]
+    return [f"Keys of every field in addition to its own options: {names}.\n"]
 
 
 def _errors(module: Any) -> Iterable[str]:

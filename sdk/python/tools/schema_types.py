@@ -1,4 +1,4 @@
-"""JSON Schema as Python's type expressions."""
+"""Convert JSON Schema to Python type expressions."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ SIMPLE = {"integer": "int", "number": "float", "string": "str", "boolean": "bool
 
 
 def expression(schema: Mapping[str, Any], named: bool = False) -> str:
-    """`{"type": "integer"}` -> `int`. With `named`, references are to the classes of the package's types."""
+    """Convert `{"type": "integer"}` to `int`. With `named`, references are classes of the package's types."""
     if "$ref" in schema:
         name = schema["$ref"].rpartition("/")[2]
         return name if named and name != "JsonValue" else "Any" if name == "JsonValue" else "dict[str, Any]"

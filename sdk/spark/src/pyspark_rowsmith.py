@@ -1,4 +1,5 @@
-"""Spark registers the `DefaultSource` of every module whose name begins with `pyspark_`, so that nobody has to."""
+"""Spark registers the `DefaultSource` of every module whose name starts with `pyspark_`, so no registration
+is needed."""
 
 from rowsmith_spark import RowsmithSource as DefaultSource
 

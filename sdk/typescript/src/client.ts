@@ -1,4 +1,4 @@
-/** The whole REST API, for programs outside: tests, pipelines, tools. */
+/** The whole REST API, for programs outside of scenarios: tests, pipelines, tools. */
 
 import { notConfigured } from "./errors.js";
 import { ApiKeys, Members, Projects, Secrets, Teams, Workspace } from "./resources/administration.js";
@@ -16,36 +16,36 @@ import { baseOf } from "./wire/address.js";
 import { Caller } from "./wire/caller.js";
 import { Retries, type Sleep } from "./wire/retry.js";
 
-/** How a client is set up. All times are milliseconds. */
+/** Options of a client. All times are in milliseconds. */
 export interface RowsmithOptions {
-  /** SERVICE_API_KEY of the environment if not given. */
+  /** Default: SERVICE_API_KEY of the environment. */
   key?: string | undefined;
-  /** SERVICE_API_URL of the environment if not given. */
+  /** Default: SERVICE_API_URL of the environment. */
   url?: string | undefined;
-  /** The project, if it is not that of the key. */
+  /** Default: the project of the key. */
   project?: string | undefined;
-  /** More attempts after 429, 5xx and failed connections, where that can do no harm: 4. */
+  /** Maximum number of retries after 429, 5xx and failed connections, for calls that are safe to repeat. Default: 4. */
   retries?: number | undefined;
-  /** A Retry-After of more than this is not waited for, but thrown: 60,000. */
+  /** Maximum Retry-After to wait for; a longer one throws the error. Default: 60,000. */
   longestWait?: number | undefined;
-  /** Bounds each wait for the service: 300,000. */
+  /** Timeout for each wait for the service. Default: 300,000. */
   timeout?: number | undefined;
-  /** Bounds a call with all its attempts; none if not given. */
+  /** Timeout for a call with all its attempts. Default: none. */
   totalTimeout?: number | undefined;
-  /** Another `fetch`: through a proxy, with authorities of your own, in a test. */
+  /** A custom `fetch`, for example for a proxy, for custom certificate authorities, or for tests. */
   fetch?: typeof globalThis.fetch | undefined;
-  /** Another way to wait, for tests with a clock of their own. */
+  /** A custom wait function, for tests with a fake clock. */
   sleep?: Sleep | undefined;
 }
 
-/** How any route is called by `request`. */
+/** Options of `request`. */
 export interface Requesting extends Creating, Changing {
   json?: unknown;
   query?: object;
   headers?: Record<string, string>;
 }
 
-/** A way into one project of the service. */
+/** Client for one project of the service. */
 export class Rowsmith {
   readonly templates: Templates;
   readonly datasets: Datasets;
@@ -104,8 +104,8 @@ export class Rowsmith {
   }
 
   /**
-   * Any route, with the credential, the retries and the errors of all others: the JSON of its answer.
-   * `path` is taken as it is, percent-encoded where that is needed.
+   * Call any route, with the same credential, retries and errors as all other methods, and return the JSON of the
+   * response. `path` is used unchanged and must be percent-encoded where necessary.
    */
   request<T = any>(method: string, path: string, how: Requesting = {}): Promise<T> {
     const { json, query, idempotencyKey } = how;
@@ -114,7 +114,7 @@ export class Rowsmith {
   }
 }
 
-/** What was given, or the variable of the environment. Throws `not_configured` where there is neither. */
+/** Return the argument or the environment variable. Throws `not_configured` if both are missing. */
 function wanted(name: string, given: string | undefined, variable: string): string {
   const found = (given || environment(variable)).trim();
   if (!found) throw notConfigured(`There is no ${name}: give it, or set ${variable}.`);
@@ -125,6 +125,6 @@ function environment(variable: string): string {
   try {
     return (globalThis as Record<string, any>).process?.env?.[variable] ?? "";
   } catch {
-    return ""; // Deno without leave to read its environment
+    return ""; // Deno without permission to read the environment
   }
 }

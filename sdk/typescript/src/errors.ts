@@ -1,11 +1,11 @@
 /**
- * What goes wrong. Match on the class or on `code`, never on the message.
+ * Errors of the package. Match on the class or on `code`, never on the message.
  *
- * Codes of the service stand in its reference. Codes that are made here, where the service did not answer:
- * `connection_failed`, `timeout`, `bad_answer`, `not_configured`.
+ * For the codes of the service, see its reference. The package itself uses these codes if there is no response from the
+ * service: `connection_failed`, `timeout`, `bad_answer`, `not_configured`.
  */
 
-/** What a failure is made of. */
+/** The properties of an error. */
 export interface Failure {
   code: string;
   message: string;
@@ -16,17 +16,17 @@ export interface Failure {
   cause?: unknown;
 }
 
-/** Every failure of a call. */
+/** Base class of all failed calls. */
 export class RowsmithError extends Error {
-  /** Stable; the reference of the service lists all. */
+  /** Stable error code; see the reference of the service. */
   readonly code: string;
-  /** The HTTP status, 0 where there was no answer. */
+  /** The HTTP status, 0 without a response. */
   readonly status: number;
-  /** What the service tells beside the code. */
+  /** Further information from the service. */
   readonly details: Record<string, any>;
-  /** What to quote when asking for help. */
+  /** Quote this ID when you ask for help. */
   readonly requestId: string | undefined;
-  /** Milliseconds that the server asks to wait. */
+  /** Milliseconds that the server asks the client to wait. */
   readonly retryAfter: number | undefined;
 
   constructor(failure: Failure) {
@@ -40,30 +40,30 @@ export class RowsmithError extends Error {
   }
 }
 
-/** 400: the request cannot be read. */
+/** 400: the request cannot be parsed. */
 export class InvalidRequest extends RowsmithError {}
-/** 401: no key, or one that is unknown, expired or revoked; `details.reason` says which. */
+/** 401: the key is missing, unknown, expired or revoked; see `details.reason`. */
 export class Unauthenticated extends RowsmithError {}
-/** 403: the key may not do that; `details.needs` says what it lacks. */
+/** 403: the key lacks a permission; see `details.needs`. */
 export class Forbidden extends RowsmithError {}
-/** 404: there is no such object for this key. */
+/** 404: the object does not exist for this key. */
 export class NotFound extends RowsmithError {}
-/** 409: a name is taken, an object is in use, a run has ended. */
+/** 409: a name is taken, an object is in use, or a run has finished. */
 export class Conflict extends RowsmithError {}
 /** 412: the object has changed since it was read (see `ifMatch`). */
 export class VersionConflict extends RowsmithError {}
-/** 413: the body is larger than the service takes. */
+/** 413: the body is larger than the service accepts. */
 export class TooLarge extends RowsmithError {}
-/** 429: too many requests, or the rows of the hour are used up (`quota_exceeded`). See `retryAfter`. */
+/** 429: too many requests, or the hourly row quota is used up (`quota_exceeded`). See `retryAfter`. */
 export class RateLimited extends RowsmithError {}
-/** 502 and 504 of a database or an API behind a connection, as the service met it. */
+/** 502 or 504: a database or an API behind a connection failed. */
 export class TargetError extends RowsmithError {}
-/** Any other 5xx. Quote `requestId`. */
+/** Any other 5xx error. Quote `requestId`. */
 export class ServerError extends RowsmithError {}
-/** The answer is not one of the service: HTML of a proxy, half a document, a redirect. */
+/** The response did not come from the service: a proxy's HTML page, an incomplete document, or a redirect. */
 export class BadAnswer extends RowsmithError {}
 
-/** One fault of a request: where it is, what is wrong, perhaps what was meant. */
+/** One error in a request: its path, code and message, and an optional hint. */
 export interface Fault {
   path: string;
   code: string;
@@ -71,15 +71,15 @@ export interface Fault {
   hint?: string | null;
 }
 
-/** 422: the request has faults. `fields` has all of them. */
+/** 422: the request is invalid. `fields` contains all errors. */
 export class ValidationError extends RowsmithError {
-  /** The faults; empty where the refusal is not about single fields. */
+  /** The errors of single fields; empty if the error does not concern single fields. */
   get fields(): Fault[] {
     return faultsOf(this.details);
   }
 }
 
-/** No answer. `sent` says whether the request may have reached the service and have been carried out. */
+/** There was no response. `sent` says whether the request may have reached the service and been processed. */
 export class ConnectionFailed extends RowsmithError {
   readonly sent: boolean;
 
@@ -89,7 +89,7 @@ export class ConnectionFailed extends RowsmithError {
   }
 }
 
-/** No answer, or no end of it, in the time given. */
+/** There was no complete response within the time limit. */
 export class Timeout extends ConnectionFailed {}
 
 const BY_STATUS: Record<number, new (failure: Failure) => RowsmithError> = {
@@ -106,7 +106,7 @@ const BY_STATUS: Record<number, new (failure: Failure) => RowsmithError> = {
 const TARGET_CODES = ["target_failed", "token_request_failed", "csrf_failed", "target_timeout"];
 const OF_PROXIES_TOO = [401, 403, 404, 413, 429];
 
-/** The error for an answer of 4xx or 5xx; `body` is its JSON, anything else makes `bad_answer`. */
+/** Return the error for a 4xx or 5xx response. `body` is its JSON; anything else results in `bad_answer`. */
 export function refusal(
   status: number,
   body: unknown,
@@ -134,7 +134,7 @@ export function refusal(
   });
 }
 
-/** What is thrown before anything is sent. */
+/** Return the error for a configuration problem, which is thrown before anything is sent. */
 export function notConfigured(message: string): RowsmithError {
   return new RowsmithError({ code: "not_configured", message });
 }

@@ -1,13 +1,19 @@
-/** Following long work by server-sent events, across breaks of the connection, to its end. Times in milliseconds. */
+/**
+ * Following long work through server-sent events to its end, reconnecting when a connection breaks. Times are in
+ * milliseconds.
+ */
 
 import { ConnectionFailed, RowsmithError, Timeout } from "./errors.js";
 import type { Answer } from "./wire/answer.js";
 import { type Event, eventsOf } from "./wire/events.js";
 import type { Sleep } from "./wire/retry.js";
 
-/** Three of the comments that the service sends into a silent stream: more silence is a dead connection. */
+/**
+ * Three intervals of the comments that the service sends into an idle stream. After a longer silence the connection
+ * counts as broken.
+ */
 const SILENCE = 45_000;
-/** How long a follower tries to come back before it gives up. */
+/** How long a follower tries to reconnect before it gives up. */
 const PATIENCE = 120_000;
 const FIRST_WAIT = 500;
 const LONGEST_WAIT = 10_000;
@@ -18,44 +24,44 @@ export interface LogLine {
   text: string;
 }
 
-/** What the service tells of the end: `status`, and for runs `exit_code`. */
+/** The final event: `status`, and for runs `exit_code`. */
 export interface End {
   status: string;
   exit_code?: number | null;
   [other: string]: unknown;
 }
 
-/** Counts and state of work while it goes on. */
+/** Counts and status of running work. */
 export type Progress = Record<string, any>;
 
-/** How to follow. */
+/** Options for following work. */
 export interface Following {
-  /** Stops it: the follower throws the signal's reason. */
+  /** Stops following: the follower throws the signal's reason. */
   signal?: AbortSignal;
-  /** Milliseconds after which Timeout is thrown if the work has not ended. */
+  /** Milliseconds after which Timeout is thrown if the work has not finished. */
   timeout?: number;
 }
 
-/** How to follow a log. */
+/** Options for following a log. */
 export interface FollowingLog extends Following {
-  /** The lines after this number alone. */
+  /** Only lines after this number. */
   after?: number;
 }
 
-/** Opens the stream after an event's id ("" for all), with a limit of silence. */
+/** Opens the stream after an event's ID ("" for all), with a timeout for silence. */
 export type OpenEvents = (lastId: string, silence: number) => Promise<Answer>;
 
 /**
- * What is told of a piece of work while it goes on. Iterate it once (`for await`); it ends when the work has ended.
+ * The events of running work. Iterate it once (`for await`); it ends when the work has finished.
  *
- * Afterwards `end` is what the service told of the end. A connection that breaks is made again and goes on after the
- * last event that came, so that nothing is missed and nothing comes twice. After two minutes without a connection
- * the failure is thrown.
+ * Afterwards `end` contains the final event. After a broken connection the follower reconnects and continues after the
+ * last received event, so no event is missed or repeated. If it cannot reconnect within two minutes, the error is
+ * thrown.
  */
 export class Follower<T> implements AsyncIterableIterator<T> {
-  /** What was told of the end; undefined before it. */
+  /** The final event; undefined before it arrives. */
   end: End | undefined;
-  /** The id of the last event that came. */
+  /** The ID of the last received event. */
   lastId: string;
   readonly #open: OpenEvents;
   readonly #madeOf: (event: Event) => T;
@@ -82,12 +88,12 @@ export class Follower<T> implements AsyncIterableIterator<T> {
     return this.#all.next();
   }
 
-  /** Stops following; `break` in a loop does it too. */
+  /** Stop following. `break` in a loop does the same. */
   return(): Promise<IteratorResult<T, void>> {
     return this.#all.return();
   }
 
-  /** Reads on to the end, and gives what was told of it. */
+  /** Read to the end and return the final event. */
   async wait(): Promise<End> {
     for await (const _ of this);
     return this.end ?? { status: "unknown" };
@@ -111,7 +117,7 @@ export class Follower<T> implements AsyncIterableIterator<T> {
           yield this.#madeOf(event);
           connected = Date.now();
         }
-        connected = Date.now(); // a stream that is closed in good order: the service asks to come again
+        connected = Date.now(); // the service closed the stream in an orderly way and expects the client to reconnect
       } catch (error) {
         if (!isWorthAnother(error) || Date.now() - connected > PATIENCE) throw error;
         wait = Math.max(wait, error.retryAfter ?? 0);
@@ -136,12 +142,12 @@ export class Follower<T> implements AsyncIterableIterator<T> {
   }
 }
 
-/** A line from its event. */
+/** Return the log line of an event. */
 export function logLine(event: Event): LogLine {
   return { number: /^\d+$/.test(event.id) ? Number(event.id) : 0, text: event.data };
 }
 
-/** The counts from an event of progress. */
+/** Return the counts of a progress event. */
 export function progress(event: Event): Progress {
   return JSON.parse(event.data);
 }

@@ -1,30 +1,30 @@
-/** The head of the answer that an object came in, remembered beside the object. */
+/** The headers of the response that contained an object, stored outside of the object. */
 
 import { notConfigured } from "./errors.js";
 
-/** What stood before the body of an answer. */
+/** Status and headers of a response. */
 export interface Head {
   status: number;
-  /** Names in small letters. */
+  /** Names in lowercase. */
   headers: Record<string, string>;
-  /** The name of the object's state, for `ifMatch`. */
+  /** The ETag of the object, for `ifMatch`. */
   etag: string | undefined;
   requestId: string | undefined;
-  /** Whether the request had been carried out before, under the same Idempotency-Key. */
+  /** Whether the request had already been processed with the same Idempotency-Key. */
   replayed: boolean;
 }
 
-/** An ETag, or an object as it was read: act only if it is still so. */
+/** An ETag, or an object as it was read: act only if the object has not changed. */
 export type IfMatch = string | object;
 
 const HEADS = new WeakMap<object, Head>();
 
-/** The head of the answer that `object` is; undefined for a copy, or an item of a list. */
+/** Return the headers of the response that contained `object`; undefined for a copy or a list item. */
 export function headOf(object: object): Head | undefined {
   return HEADS.get(object);
 }
 
-/** Note the head of an answer; gives the answer back. */
+/** Store the headers of a response and return the response. */
 export function remember(answer: unknown, status: number, headers: Headers): unknown {
   if (typeof answer === "object" && answer !== null) HEADS.set(answer, read(status, headers));
   return answer;
@@ -42,7 +42,7 @@ function read(status: number, given: Headers): Head {
   };
 }
 
-/** The header for `ifMatch`. Throws for an object that came without an ETag. */
+/** Return the header for `ifMatch`. Throws for an object without an ETag. */
 export function ifMatchHeader(given: IfMatch | undefined): Record<string, string> {
   if (given === undefined) return {};
   const tag = typeof given === "string" ? given : headOf(given)?.etag;

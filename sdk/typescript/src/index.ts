@@ -1,6 +1,6 @@
 /**
- * Client for Rowsmith: test data from one template, as rows, files, pushes into databases and APIs, and scenario
- * runs. Fetch alone: Node 18 and newer, browsers, Deno, Bun.
+ * Client for Rowsmith: test data from one template, as rows, files, pushes into databases and APIs, and scenario runs.
+ * Uses only `fetch`: Node 18 and newer, browsers, Deno, Bun.
  */
 
 export { Rowsmith, type Requesting, type RowsmithOptions } from "./client.js";

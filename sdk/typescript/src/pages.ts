@@ -1,9 +1,9 @@
-/** Lists that fetch their own pages. */
+/** Lists that load their own pages. */
 
-/** Objects of one page: as many as the service gives. */
+/** Objects per page: the maximum of the service. */
 const PAGE = 100;
 
-/** One page as the service answers it. */
+/** One page as the service returns it. */
 export interface Page<T> {
   items: T[];
   next_cursor: string | null;
@@ -12,7 +12,7 @@ export interface Page<T> {
 
 type Query = Record<string, unknown>;
 
-/** All objects of a list, page after page, while they are iterated (`for await`); each iteration begins anew. */
+/** All objects of a list. Pages are loaded during iteration (`for await`); each iteration starts again. */
 export class Pages<T> implements AsyncIterable<T> {
   readonly #fetch: (query: Query) => Promise<Page<T>>;
   readonly #query: Query;
@@ -33,24 +33,24 @@ export class Pages<T> implements AsyncIterable<T> {
     }
   }
 
-  /** One page: the first, or the one of a `next_cursor`. */
+  /** Return one page: the first, or the one of a `next_cursor`. */
   page(cursor?: string): Promise<Page<T>> {
     return this.#fetch({ limit: PAGE, ...this.#query, cursor });
   }
 
-  /** All of them. */
+  /** Return all objects. */
   async all(): Promise<T[]> {
     const found: T[] = [];
     for await (const one of this) found.push(one);
     return found;
   }
 
-  /** The first, if there is one. */
+  /** Return the first object, if there is one. */
   async first(): Promise<T | undefined> {
     return (await this.#fetch({ ...this.#query, limit: 1 })).items[0];
   }
 
-  /** How many there are. */
+  /** The number of objects. */
   async total(): Promise<number> {
     return (await this.#fetch({ ...this.#query, limit: 1 })).total;
   }

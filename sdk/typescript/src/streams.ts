@@ -1,37 +1,37 @@
-/** Rows and files as they come: read in pieces, gone on with after a break. */
+/** Streams of rows and files, read in pieces and resumed after a broken connection. */
 
 import { BadAnswer, ConnectionFailed, VersionConflict } from "./errors.js";
 import { type Answer, joined } from "./wire/answer.js";
 import { rowsOf } from "./wire/events.js";
 import type { Retries } from "./wire/retry.js";
 
-/** A row: its fields by name. */
+/** A row: its values by field name. */
 export type Row = Record<string, any>;
 
-/** Asks for rows, with these keys of the request changed. */
+/** Requests rows again, with these keys of the request changed. */
 export type AskRows = (changes: Record<string, unknown>) => Promise<Answer>;
 
-/** What a row stream needs. */
+/** The input of a row stream. */
 export interface RowSource {
   ask: AskRows;
   offset: number;
-  /** How many rows there are in all; undefined if nobody knows. */
+  /** The total number of rows; undefined if it is unknown. */
   total: () => Promise<number | undefined>;
   retries: Retries;
   signal: AbortSignal | undefined;
 }
 
 /**
- * Rows one after the other (`for await`), in constant memory. Iterate it once.
+ * An iterator over rows (`for await`), in constant memory. Iterate it once.
  *
- * Where the connection breaks, the rows that are missing are asked for under the same seed and moment: a row's
- * values depend on nothing else. `seed`, `now` and `version` are known with the first row.
+ * After a broken connection the missing rows are requested with the same seed and time, since a row's values depend on
+ * nothing else. `seed`, `now` and `version` are known with the first row.
  */
 export class RowStream<T extends object = Row> implements AsyncIterableIterator<T> {
   seed: string | undefined;
   now: string | undefined;
   version: string | undefined;
-  /** Rows that have come so far. */
+  /** Number of rows received so far. */
   seen = 0;
   readonly #source: RowSource;
   readonly #rows: AsyncGenerator<T, void, undefined>;
@@ -50,7 +50,7 @@ export class RowStream<T extends object = Row> implements AsyncIterableIterator<
     return this.#rows.next();
   }
 
-  /** Stops, whatever has not come; `break` in a loop does it too. */
+  /** Stop reading and discard the rest. `break` in a loop does the same. */
   return(): Promise<IteratorResult<T, void>> {
     return this.#rows.return();
   }
@@ -82,7 +82,7 @@ export class RowStream<T extends object = Row> implements AsyncIterableIterator<
       } finally {
         answer?.close();
       }
-      if (this.seen >= total) return; // all but the end of the answer had come
+      if (this.seen >= total) return; // everything except the end of the response had arrived
       changes = { seed: this.seed, now: this.now, offset: offset + this.seen, count: total - this.seen };
       await retries.sleep(wait, signal);
     }
@@ -110,14 +110,14 @@ function rowOf<T>(line: string, answer: Answer): T {
   }
 }
 
-/** Opens a file, with headers that may ask for the rest of it. */
+/** Opens a file, with headers that can request the rest of it. */
 export type OpenFile = (headers: Record<string, string>) => Promise<Answer>;
 
 /**
- * A file in pieces (`for await`). Read it to the end or `cancel()` it.
+ * A file that is streamed in pieces (`for await`). Read it to the end or `cancel()` it.
  *
- * Where the connection breaks and the file can be had in parts (RFC 9110, 14), the rest is asked for.
- * `seed`, `now` and `version` are what makes the same bytes again, where rows were generated.
+ * After a broken connection the rest is requested if the response supports ranges (RFC 9110, 14). If rows were
+ * generated, `seed`, `now` and `version` reproduce the same bytes.
  */
 export class ByteStream implements AsyncIterable<Uint8Array> {
   readonly headers: Headers;
@@ -169,19 +169,19 @@ export class ByteStream implements AsyncIterable<Uint8Array> {
     }
   }
 
-  /** All of it. */
+  /** Return the whole content. */
   async bytes(): Promise<Uint8Array> {
     const pieces: Uint8Array[] = [];
     for await (const piece of this) pieces.push(piece);
     return joined(pieces);
   }
 
-  /** All of it, as text. */
+  /** Return the whole content as text. */
   async text(): Promise<string> {
     return new TextDecoder().decode(await this.bytes());
   }
 
-  /** As a stream of the platform, for `Response`, `pipeTo`, `Readable.fromWeb` and the like. */
+  /** Return a platform stream, for `Response`, `pipeTo`, `Readable.fromWeb` and others. */
   readable(): ReadableStream<Uint8Array> {
     const pieces = this[Symbol.asyncIterator]();
     return new ReadableStream<Uint8Array>({
@@ -197,7 +197,7 @@ export class ByteStream implements AsyncIterable<Uint8Array> {
     });
   }
 
-  /** Stops, whatever has not come. */
+  /** Stop reading and discard the rest. */
   cancel(): void {
     this.#answer.close();
   }

@@ -1,6 +1,6 @@
-// What the API takes and answers, made from its OpenAPI document by tools/generate.py: do not edit.
+// Inputs and outputs of the API, generated from its OpenAPI document by tools/generate.py: do not edit.
 
-/** A schema beside a template. `table`: which one of several; `accept`: the columns that are taken over, by their */
+/** A schema to compare with a template. */
 export interface AgainIn {
   format?: "auto" | "csv" | "json" | "ndjson" | "xlsx" | "sql" | "json_schema" | "openapi" | "avro" | "protobuf" | "mockaroo";
   content?: string | null;
@@ -10,7 +10,7 @@ export interface AgainIn {
   accept?: string[] | null;
 }
 
-/** The template, how the schema differs from it, and which columns were taken over (null: none were asked for). */
+/** The template, its differences from the schema, and the applied columns (null: none were requested). */
 export interface AgainOut {
   template: TemplateOut;
   table: string;
@@ -20,7 +20,7 @@ export interface AgainOut {
   accepted: string[] | null;
 }
 
-/** A new key. `scopes` left out: all that the maker's role allows. `project_id` left out: the present one. */
+/** A new key. */
 export interface ApiKeyIn {
   name: string;
   scopes?: ("read" | "write" | "generate" | "push" | "run" | "secrets" | "admin")[] | null;
@@ -28,7 +28,7 @@ export interface ApiKeyIn {
   project_id?: string | null;
 }
 
-/** A key without its secret. `prefix` is what can be shown of it; `last_used_address` is where the last call came */
+/** A key without its secret. */
 export interface ApiKeyOut {
   id: string;
   name: string;
@@ -45,7 +45,7 @@ export interface ApiKeyOut {
   revoked_at: string | null;
 }
 
-/** One action. */
+/** An audit entry. */
 export interface AuditOut {
   id: string;
   at: string;
@@ -61,7 +61,7 @@ export interface AuditOut {
   details: Record<string, any>;
 }
 
-/** A cell that is bad on purpose: its row, counted from 1, field, kind, and the good value behind it. */
+/** An injected invalid cell: its row, counted from 1, field, kind, and the original value. */
 export interface BadCell {
   row: number;
   field: string;
@@ -69,7 +69,7 @@ export interface BadCell {
   good: unknown;
 }
 
-/** What became of the rows of a push that were bad on purpose: `bad` of those that have their end, which the target */
+/** The outcome of injected invalid rows. */
 export interface BadRowsOut {
   bad: number;
   refused: number;
@@ -78,7 +78,7 @@ export interface BadRowsOut {
   good_refused: number;
 }
 
-/** The field types, and beside them the functions of formulas that fit `q`. */
+/** The field types, and the functions of formulas that match `q`. */
 export interface CatalogueOut {
   items: FieldTypeOut[];
   next_cursor: string | null;
@@ -86,15 +86,15 @@ export interface CatalogueOut {
   functions: FunctionOut[];
 }
 
-/** A program that is not saved. */
+/** An unsaved program. */
 export interface CheckInput {
   /** The Python program, run as main.py: UTF-8, at most 1,048,576 bytes. */
   code: string;
-  /** Ask the package index too, as saving does; it may take seconds. */
+  /** Also query the package index, as saving does. This can take seconds. */
   resolve?: boolean;
 }
 
-/** What saving a program would say. Faults would keep it from being saved, warnings would not. */
+/** The result of checking a program. Errors prevent saving, warnings do not. */
 export interface CheckOut {
   requirements: string[];
   packages: Record<string, string> | null;
@@ -102,7 +102,7 @@ export interface CheckOut {
   warnings: WarningOut[];
 }
 
-/** One column. `kind`: of what it tells, null where nothing shows a person. `confidence`: 0 to 1, in the kind, or in */
+/** One column. */
 export interface ClassifiedOut {
   name: string;
   kind: string | null;
@@ -113,7 +113,7 @@ export interface ClassifiedOut {
   masking: Masking | null;
 }
 
-/** A sample: `rows`, or a workspace `file` (`sheet` of a workbook), or the `table` of a connection. Of a file the */
+/** A sample: `rows`, a workspace `file` (`sheet` of a workbook), or the `table` of a connection. */
 export interface ClassifyIn {
   rows?: Record<string, unknown>[] | null;
   file?: string | null;
@@ -127,18 +127,18 @@ export interface ClassifyOut {
   columns: ClassifiedOut[];
 }
 
-/** A scenario's code, and whatever else of it is to change; what is left out stays. */
+/** A scenario's code, and optional further changes; keys that are left out keep their values. */
 export interface CodeInput {
   description?: string;
-  /** A run is ended after so long. */
+  /** Time limit of a run in seconds. */
   timeout_seconds?: number;
-  /** Environment variables of every run, texts by name. */
+  /** Environment variables of every run: text values by name. */
   env?: Record<string, string>;
-  /** Names of workspace secrets that a run gets as variables under their own names. */
+  /** Names of workspace secrets that a run gets as variables with the same names. */
   secrets?: string[];
   /** Names of workspace secrets that a run may set. */
   writable_secrets?: string[];
-  /** `full`: the internet and the API; `api`: the API alone; `none`: nothing. */
+  /** `full`: the internet and the API; `api`: only the API; `none`: no network. */
   network?: "full" | "api" | "none";
   schedule?: ScheduleInput | null;
   /** The Python program, run as main.py: UTF-8, at most 1,048,576 bytes. */
@@ -146,7 +146,7 @@ export interface CodeInput {
   name?: string;
 }
 
-/** A column that differs: the template's field, and the one that the schema leads to now. */
+/** A column that differs: the template's field, and the field that results from the schema. */
 export interface ColumnChange {
   column: string;
   change: "added" | "removed" | "changed";
@@ -156,16 +156,17 @@ export interface ColumnChange {
   reason: string;
 }
 
-/** What one column came to. `state`: green, every value fits; yellow, look at it; red, the column needs a value */
+/** The result for one column. */
 export interface ColumnReport {
   table: string;
   column: string;
   type: string | null;
   state: "green" | "yellow" | "red";
+  confidence?: "high" | "check" | "unknown";
   reason: string;
 }
 
-/** What changes. `settings` are given whole; a secret that comes back as `********` is kept. */
+/** The changes. `settings` must be complete; a secret sent back as `********` is kept. */
 export interface ConnectionChange {
   name?: string | null;
   settings?: Record<string, any> | null;
@@ -174,7 +175,7 @@ export interface ConnectionChange {
   read_only?: boolean | null;
 }
 
-/** A new connection. `type` may be called `connection_type`, and a connection string may stand beside it. */
+/** A new connection. */
 export interface ConnectionIn {
   name: string;
   type?: string | null;
@@ -207,7 +208,7 @@ export interface ConnectionOut {
   deleted_at: string | null;
 }
 
-/** Rows of a push by what became of them; the total is the sum of the others. `undone` were delivered, and taken */
+/** Rows of a push by outcome; the total is the sum of the others. */
 export interface Counts {
   total: number;
   delivered: number;
@@ -217,16 +218,16 @@ export interface Counts {
   undone: number;
 }
 
-/** ``quote``: ``minimal`` quotes what must be, ``all`` every value that is not NULL. ``escape_formulas`` puts a */
+/** ``quote``: ``minimal`` quotes only values that need it, ``all`` every value that is not NULL. */
 export interface CsvOptions {
   delimiter?: "," | ";" | "\t" | "|" | "^" | "~";
   header?: boolean;
   quote?: "minimal" | "all";
-  /** Escape values that spreadsheets run as formulas: a ' is put before them. */
+  /** Escape values that spreadsheets run as formulas by putting a ' before them. */
   escape_formulas?: boolean;
 }
 
-/** What changed from one version to another. */
+/** The changes from one version to another. */
 export interface DatasetDiffOut {
   dataset_id: string;
   from: number;
@@ -238,15 +239,15 @@ export interface DatasetDiffOut {
 
 /** All tables of a dataset in one file: XLSX one workbook, SQL one script, every other format a ZIP archive. */
 export interface DatasetExportInput {
-  /** Stands in for the dataset's own. */
+  /** Replaces the locale of the dataset. */
   seed?: string | null;
-  /** The time that relative dates depend on, or `present` for the time of the clock. If left out: the dataset's anchor. */
+  /** The reference time for relative dates, or `present` for the current time. Default: the dataset's anchor. */
   now?: string | "present" | null;
-  /** XLSX: a sheet each. SQL: one script. Else: a file each, zipped. */
+  /** XLSX: one sheet per table. SQL: one script. Otherwise: one file per table in a ZIP archive. */
   format?: "json" | "csv" | "sql" | "xlsx" | "ndjson" | "parquet";
-  /** How CSV is written. */
+  /** Format of CSV files. */
   csv?: CsvOptions | null;
-  /** How SQL is written. */
+  /** Format of SQL files. */
   sql?: SqlScriptOptions | null;
   /** Arrays in CSV and XLSX: JSON text in one cell, or numbered columns. */
   arrays?: "json" | "columns" | null;
@@ -257,13 +258,13 @@ export interface DatasetIn {
   name: string;
   templates: DatasetTable[];
   description?: string;
-  /** One is made where none is sent. */
+  /** If left out, a new one is created. */
   seed?: string | null;
-  /** What relative dates hang on; null: each template's own anchor. */
+  /** Reference time for relative dates; null: each template's own anchor. */
   anchor?: string | null;
 }
 
-/** A dataset as of one version. */
+/** A version of a dataset. */
 export interface DatasetOut {
   id: string;
   name: string;
@@ -281,7 +282,7 @@ export interface DatasetOut {
   warnings: Record<string, string>[];
 }
 
-/** What of a dataset can change; what is left out stays. */
+/** The properties of a dataset that can be changed; keys that are left out keep their values. */
 export interface DatasetPatch {
   name?: string;
   templates?: DatasetTable[];
@@ -292,13 +293,13 @@ export interface DatasetPatch {
 
 /** Three rows of each table. */
 export interface DatasetPreviewInput {
-  /** Stands in for the dataset's own. */
+  /** Replaces the locale of the dataset. */
   seed?: string | null;
-  /** The time that relative dates depend on, or `present` for the time of the clock. If left out: the dataset's anchor. */
+  /** The reference time for relative dates, or `present` for the current time. Default: the dataset's anchor. */
   now?: string | "present" | null;
 }
 
-/** The first three rows of each table, and the seed that makes them again. */
+/** The first three rows of each table, and the seed that reproduces them. */
 export interface DatasetPreviewOut {
   tables: TablePreview[];
   seed: string;
@@ -307,27 +308,27 @@ export interface DatasetPreviewOut {
 
 /** All tables of a dataset, parents before their children. */
 export interface DatasetPushInput {
-  /** Where the rows go. */
+  /** The target connection. */
   connection_id?: string | null;
-  /** Where the rows go, instead of a connection. */
+  /** The target endpoint, instead of a connection. */
   endpoint_id?: string | null;
-  /** Upsert and update find rows by key_columns. */
+  /** Upsert and update identify rows by key_columns. */
   mode?: "insert" | "upsert" | "update";
-  /** What a failed row does. continue: every row is tried. stop: the first failed row ends the push as failed. stop_when_all_fail: the push ends as failed when the first rows of a table (1,000 of a database, 100 over HTTP) all fail for one reason. */
+  /** Effect of a failed row. continue: every row is sent. stop: the first failed row fails the push. stop_when_all_fail: the push fails if the first rows of a table (1,000 in a database, 100 over HTTP) all fail for the same reason. */
   on_error?: "continue" | "stop" | "stop_when_all_fail";
-  /** How long to wait for a target that cannot be reached or answers no request, in seconds; null: the server's setting TARGET_WAIT_SECONDS. */
+  /** How many seconds to wait for a target that is unreachable or does not respond; null: the server setting TARGET_WAIT_SECONDS. */
   target_wait_seconds?: number | null;
-  /** Send nothing: answer three statements and the values that will not fit. */
+  /** Send nothing: return three statements and the values that do not fit. */
   dry_run?: boolean;
-  /** Send so many rows first (true: ten), and the others only if none was refused. */
+  /** Send this number of rows first (true: ten), and the others only if none was rejected. */
   canary?: number | boolean | null;
-  /** The connection's name, where it is marked prod. */
+  /** The connection's name, if it is marked as prod. */
   confirm?: string | null;
-  /** Make the table where it is missing. */
+  /** Create the table if it does not exist. */
   create_table?: boolean;
-  /** Statements before the rows; admins. */
+  /** Statements to run before the rows; admins only. */
   before_sql?: string[];
-  /** Statements after the rows; admins. */
+  /** Statements to run after the rows; admins only. */
   after_sql?: string[];
   /** For endpoints and connections that speak HTTP. */
   push_mode?: "per_row" | "batch" | null;
@@ -343,30 +344,32 @@ export interface DatasetPushInput {
   parallel?: number | null;
   /** For endpoints and connections that speak HTTP. */
   rate_per_second?: number | null;
-  /** Target by the dataset's table; null leaves the table out. Others go by their names. */
+  /** Target by the dataset's table; null leaves the table out. Other tables are mapped by name. */
   targets?: Record<string, string | null>;
-  /** By table. Column by field; null leaves the field out. Fields that are not named go by their names. */
+  /** By table. Column by field; null leaves the field out. Other fields are mapped by name. */
   mappings?: Record<string, Record<string, string | null>>;
   /** Formulas by table and column. */
   computed?: Record<string, Record<string, string>>;
   /** By table. */
   key_columns?: Record<string, string[]>;
-  /** Stands in for the dataset's own. */
+  /** Replaces the locale of the dataset. */
   seed?: string | null;
-  /** The time that relative dates depend on, or `present` for the time of the clock. If left out: the dataset's anchor. */
+  /** The reference time for relative dates, or `present` for the current time. Default: the dataset's anchor. */
   now?: string | "present" | null;
+  /** Leave out tables that cannot be generated or sent, and those whose rows need a row of such a table, instead of rejecting the push. The push lists them in `skipped` with the reason. */
+  skip_faulty_tables?: boolean;
 }
 
-/** One table of a dataset: a template, and how many rows of it. */
+/** One table of a dataset: a template and its number of rows. */
 export interface DatasetTable {
   template_id: string;
-  /** Null: as many as its parents bear, else the template's quantity. */
+  /** Null: the number of rows that results from its parents, otherwise the template's quantity. */
   count?: number | null;
-  /** Names the file, sheet or table; null: the template's name. */
+  /** Name of the file, sheet or table; null: the template's name. */
   name?: string | null;
 }
 
-/** One table of a dataset, and the version of its template that is pinned. */
+/** One table of a dataset, and the version of its template. */
 export interface DatasetTableOut {
   template_id: string;
   count: number | null;
@@ -374,7 +377,7 @@ export interface DatasetTableOut {
   version: number;
 }
 
-/** One event on its way to a webhook. `id` is its `webhook-id`. `response_head`: how the last answer began. */
+/** A delivery of an event to a webhook. */
 export interface DeliveryOut {
   id: string;
   webhook_id: string;
@@ -392,7 +395,7 @@ export interface DeliveryOut {
   ended_at: string | null;
 }
 
-/** What rows are to be like, in any words. `connection_id`: the model; the project's only one, if not said. Nothing */
+/** A description of the rows in any words. */
 export interface DescribeIn {
   description: string;
   connection_id?: string | null;
@@ -400,7 +403,7 @@ export interface DescribeIn {
   save?: boolean;
 }
 
-/** What one field came to. `state`: green, as the model had it; yellow, without options that did not fit; red, */
+/** The result for one field. */
 export interface DescribedField {
   field: string;
   type: string;
@@ -408,7 +411,7 @@ export interface DescribedField {
   reason: string;
 }
 
-/** A draft of a template, and the template where it was saved. */
+/** A draft of a template, and the template if it was saved. */
 export interface DescribedOut {
   name: string;
   quantity: number;
@@ -417,7 +420,7 @@ export interface DescribedOut {
   template: TemplateOut | null;
 }
 
-/** What changed from one version to another. */
+/** The changes from one version to another. */
 export interface DiffOut {
   template_id: string;
   from: number;
@@ -427,94 +430,94 @@ export interface DiffOut {
   preview: Record<string, any> | null;
 }
 
-/** What was taken over. */
+/** What was imported. */
 export interface DocumentOut {
   bytes: number;
   sha256: string;
   entities: number;
 }
 
-/** Rows of a template that is not saved: its definition, and generate's own keys beside it. */
+/** Rows of an unsaved template: its definition, in addition to the keys of generate. */
 export interface DraftIn {
-  /** Number of rows; the template's quantity when it is left out. */
+  /** Number of rows. Default: the template's quantity. */
   count?: number | null;
-  /** Output format; `Accept: text/csv` wins over it. */
+  /** Output format; `Accept: text/csv` takes precedence. */
   format?: "json" | "csv" | "sql" | "xlsx" | "ndjson" | "parquet";
-  /** Same seed, same rows; one is made and told when none is sent. */
+  /** The same seed produces the same rows. If left out, a new one is created and returned. */
   seed?: string | null;
   /** Fixed values by field name. */
   overrides?: Record<string, any>;
-  /** Rows to skip. */
+  /** Number of rows to skip. */
   offset?: number;
-  /** Stands in for the template's own. */
+  /** Replaces the template's locale. */
   locale?: string | null;
-  /** The time that relative dates depend on, or `present` for the time of the clock. If left out: with a seed the template's anchor, otherwise the time of the clock. */
+  /** The reference time for relative dates, or `present` for the current time. Default: with a seed the template's anchor, otherwise the current time. */
   now?: string | "present" | null;
-  /** Rows of related templates, by id: what references choose from and children are dealt out to. */
+  /** Number of rows of related templates, by ID; used for references and cardinalities. */
   rows?: Record<string, number>;
-  /** How CSV is written. */
+  /** Format of CSV files. */
   csv?: CsvOptions | null;
-  /** How SQL is written. */
+  /** Format of SQL files. */
   sql?: SqlOptions | null;
   /** Arrays in CSV and XLSX: JSON text in one cell, or numbered columns. */
   arrays?: "json" | "columns" | null;
-  /** Names the file, table or sheet. */
+  /** Name of the file, table or sheet. */
   name?: string;
   description?: string;
   /** Field definitions. */
   fields: Field[];
-  /** Number of rows where count says none. */
+  /** Number of rows if `count` is not set. */
   quantity?: number | null;
   /** The time that relative dates depend on with a seed and no `now`; 2026-01-01T00:00:00Z if left out. */
   anchor?: string | null;
-  /** Real data that the rows are taken from: a workspace file, or a connection's table or query. */
+  /** Source of the rows: a workspace file, or a connection's table or query. */
   source?: SourceSpec | null;
-  /** Bad values on purpose: a share of the rows, each with one bad cell. */
+  /** Invalid data: a share of the rows, each with one invalid cell. */
   invalid?: Invalid | null;
 }
 
-/** Three rows of a template that is not saved: its definition, and preview's own keys beside it. */
+/** Three rows of an unsaved template: its definition, in addition to the keys of preview. */
 export interface DraftPreviewIn {
-  /** Number of rows; the template's quantity when it is left out. */
+  /** Number of rows. Default: the template's quantity. */
   count?: number | null;
-  /** Output format; `Accept: text/csv` wins over it. */
+  /** Output format; `Accept: text/csv` takes precedence. */
   format?: "json" | "csv" | "sql" | "xlsx" | "ndjson" | "parquet";
-  /** Same seed, same rows; one is made and told when none is sent. */
+  /** The same seed produces the same rows. If left out, a new one is created and returned. */
   seed?: string | null;
   /** Fixed values by field name. */
   overrides?: Record<string, any>;
-  /** Rows to skip. */
+  /** Number of rows to skip. */
   offset?: number;
-  /** Stands in for the template's own. */
+  /** Replaces the template's locale. */
   locale?: string | null;
-  /** The time that relative dates depend on, or `present` for the time of the clock. If left out: with a seed the template's anchor, otherwise the time of the clock. */
+  /** The reference time for relative dates, or `present` for the current time. Default: with a seed the template's anchor, otherwise the current time. */
   now?: string | "present" | null;
-  /** Rows of related templates, by id: what references choose from and children are dealt out to. */
+  /** Number of rows of related templates, by ID; used for references and cardinalities. */
   rows?: Record<string, number>;
-  /** How CSV is written. */
+  /** Format of CSV files. */
   csv?: CsvOptions | null;
-  /** How SQL is written. */
+  /** Format of SQL files. */
   sql?: SqlOptions | null;
   /** Arrays in CSV and XLSX: JSON text in one cell, or numbered columns. */
   arrays?: "json" | "columns" | null;
-  /** Names the file, table or sheet. */
+  /** Name of the file, table or sheet. */
   name?: string;
   description?: string;
   /** Field definitions. */
   fields: Field[];
-  /** Number of rows where count says none. */
+  /** Number of rows if `count` is not set. */
   quantity?: number | null;
   /** The time that relative dates depend on with a seed and no `now`; 2026-01-01T00:00:00Z if left out. */
   anchor?: string | null;
-  /** Real data that the rows are taken from: a workspace file, or a connection's table or query. */
+  /** Source of the rows: a workspace file, or a connection's table or query. */
   source?: SourceSpec | null;
-  /** Bad values on purpose: a share of the rows, each with one bad cell. */
+  /** Invalid data: a share of the rows, each with one invalid cell. */
   invalid?: Invalid | null;
-  /** Ask connections for values that have not been fetched yet; else examples stand for them. */
+  /** Fetch missing values from connections; otherwise sample values are used. */
   fetch?: boolean;
 }
 
-/** What would be sent: the statements of three rows of each table (over HTTP their requests), and every value that */
+/** What would be sent: the statements or HTTP requests of three rows per table, and values that do not fit. */
 export interface DryRunOut {
   statements?: string[] | null;
   requests?: string[] | null;
@@ -523,7 +526,7 @@ export interface DryRunOut {
   tables: DryTable[];
 }
 
-/** The statements of the first rows of one table, or their requests over HTTP. */
+/** The statements for the first rows of a table, or their HTTP requests. */
 export interface DryTable {
   name: string;
   target: string;
@@ -531,30 +534,30 @@ export interface DryTable {
   requests?: string[] | null;
 }
 
-/** How many sessions ended. */
+/** Number of ended sessions. */
 export interface EndedOut {
   ended: number;
 }
 
-/** What an endpoint is made of. `{{field}}` in url, path, headers, query and body is a value of the row. */
+/** The definition of an endpoint. `{{field}}` in url, path, headers, query and body is a value of the row. */
 export interface EndpointChange {
   name?: string | null;
   method?: "POST" | "PUT" | "PATCH" | "DELETE" | "GET" | null;
-  /** A whole address; or else: */
+  /** A complete URL, as an alternative to connection_id and path. */
   url?: string | null;
-  /** A REST connection, whose address and credentials are used. */
+  /** A REST connection, whose URL and credentials are used. */
   connection_id?: string | null;
   /** A path on that connection. */
   path?: string | null;
   headers?: Record<string, any> | null;
-  /** How row values are written in headers: none (default), rfc8187 or percent. */
+  /** How row values are encoded in headers: none (default), rfc8187 or percent. */
   header_encoding?: string | null;
   query_params?: Record<string, any> | null;
-  /** Left out: the row itself. */
+  /** Default: the row. */
   body?: Record<string, any> | unknown[] | null;
-  /** Of a whole address. */
+  /** For a complete URL. */
   auth?: Record<string, any> | null;
-  /** Of a whole address. */
+  /** For a complete URL. */
   environment?: "dev" | "test" | "prod" | null;
   push_mode?: string | null;
   wrapper_key?: string | null;
@@ -571,21 +574,21 @@ export interface EndpointChange {
 export interface EndpointIn {
   name: string;
   method?: "POST" | "PUT" | "PATCH" | "DELETE" | "GET" | null;
-  /** A whole address; or else: */
+  /** A complete URL, as an alternative to connection_id and path. */
   url?: string | null;
-  /** A REST connection, whose address and credentials are used. */
+  /** A REST connection, whose URL and credentials are used. */
   connection_id?: string | null;
   /** A path on that connection. */
   path?: string | null;
   headers?: Record<string, any> | null;
-  /** How row values are written in headers: none (default), rfc8187 or percent. */
+  /** How row values are encoded in headers: none (default), rfc8187 or percent. */
   header_encoding?: string | null;
   query_params?: Record<string, any> | null;
-  /** Left out: the row itself. */
+  /** Default: the row. */
   body?: Record<string, any> | unknown[] | null;
-  /** Of a whole address. */
+  /** For a complete URL. */
   auth?: Record<string, any> | null;
-  /** Of a whole address. */
+  /** For a complete URL. */
   environment?: "dev" | "test" | "prod" | null;
   push_mode?: string | null;
   wrapper_key?: string | null;
@@ -629,29 +632,29 @@ export interface EndpointOut {
   deleted_at: string | null;
 }
 
-/** Rows into a table of a database. */
+/** Rows for a table of a database. */
 export interface ExportDbInput {
-  /** Where the rows go. */
+  /** The target connection. */
   connection_id?: string | null;
-  /** Where the rows go, instead of a connection. */
+  /** The target endpoint, instead of a connection. */
   endpoint_id?: string | null;
-  /** Upsert and update find rows by key_columns. */
+  /** Upsert and update identify rows by key_columns. */
   mode?: "insert" | "upsert" | "update";
-  /** What a failed row does. continue: every row is tried. stop: the first failed row ends the push as failed. stop_when_all_fail: the push ends as failed when the first rows of a table (1,000 of a database, 100 over HTTP) all fail for one reason. */
+  /** Effect of a failed row. continue: every row is sent. stop: the first failed row fails the push. stop_when_all_fail: the push fails if the first rows of a table (1,000 in a database, 100 over HTTP) all fail for the same reason. */
   on_error?: "continue" | "stop" | "stop_when_all_fail";
-  /** How long to wait for a target that cannot be reached or answers no request, in seconds; null: the server's setting TARGET_WAIT_SECONDS. */
+  /** How many seconds to wait for a target that is unreachable or does not respond; null: the server setting TARGET_WAIT_SECONDS. */
   target_wait_seconds?: number | null;
-  /** Send nothing: answer three statements and the values that will not fit. */
+  /** Send nothing: return three statements and the values that do not fit. */
   dry_run?: boolean;
-  /** Send so many rows first (true: ten), and the others only if none was refused. */
+  /** Send this number of rows first (true: ten), and the others only if none was rejected. */
   canary?: number | boolean | null;
-  /** The connection's name, where it is marked prod. */
+  /** The connection's name, if it is marked as prod. */
   confirm?: string | null;
-  /** Make the table where it is missing. */
+  /** Create the table if it does not exist. */
   create_table?: boolean;
-  /** Statements before the rows; admins. */
+  /** Statements to run before the rows; admins only. */
   before_sql?: string[];
-  /** Statements after the rows; admins. */
+  /** Statements to run after the rows; admins only. */
   after_sql?: string[];
   /** For endpoints and connections that speak HTTP. */
   push_mode?: "per_row" | "batch" | null;
@@ -667,30 +670,30 @@ export interface ExportDbInput {
   parallel?: number | null;
   /** For endpoints and connections that speak HTTP. */
   rate_per_second?: number | null;
-  /** Table, collection or entity set; left out: the one that has the template's name. */
+  /** Table, collection or entity set. Default: the one with the template's name. */
   target?: string | null;
-  /** Column by field; null leaves the field out. Fields that are not named go by their names. */
+  /** Column by field; null leaves the field out. Other fields are mapped by name. */
   mapping?: Record<string, string | null>;
   /** Formulas over the fields, by column. */
   computed?: Record<string, string>;
-  /** By which rows are found; left out: the table's primary key. */
+  /** Columns that identify a row. Default: the table's primary key. */
   key_columns?: string[];
-  /** The rows themselves. */
+  /** The rows. */
   rows?: Record<string, any>[] | null;
   /** The template whose rows are sent. */
   template_id?: string | null;
   count?: number | null;
   seed?: string | null;
-  /** The time that relative dates depend on, or `present` for the time of the clock. If left out: with a seed the template's anchor, otherwise the time of the clock. */
+  /** The reference time for relative dates, or `present` for the current time. Default: with a seed the template's anchor, otherwise the current time. */
   now?: string | "present" | null;
   offset?: number;
   locale?: string | null;
   overrides?: Record<string, any>;
-  /** Another name of target. */
+  /** Alias of target. */
   table?: string | null;
 }
 
-/** An export: one file, made or to be made, or `parts` files of `part_rows` rows each. `leaks` is what the leak */
+/** An export: one file, or `parts` files of `part_rows` rows each. */
 export interface ExportOut {
   id: string;
   status: string;
@@ -728,7 +731,7 @@ export interface ExportOut {
   cancel_requested_at: string | null;
 }
 
-/** What a file was made with. The same pins and the same request give the same bytes. */
+/** The values with which a file was generated. The same values and the same request produce the same bytes. */
 export interface ExportPins {
   engine: number;
   seed: string;
@@ -741,29 +744,29 @@ export interface ExportPins {
   tables: TablePins[];
 }
 
-/** Rows to an endpoint, or to a connection that speaks HTTP. */
+/** Rows for an endpoint, or for a connection that speaks HTTP. */
 export interface ExportRestInput {
-  /** Where the rows go. */
+  /** The target connection. */
   connection_id?: string | null;
-  /** Where the rows go, instead of a connection. */
+  /** The target endpoint, instead of a connection. */
   endpoint_id?: string | null;
-  /** Upsert and update find rows by key_columns. */
+  /** Upsert and update identify rows by key_columns. */
   mode?: "insert" | "upsert" | "update";
-  /** What a failed row does. continue: every row is tried. stop: the first failed row ends the push as failed. stop_when_all_fail: the push ends as failed when the first rows of a table (1,000 of a database, 100 over HTTP) all fail for one reason. */
+  /** Effect of a failed row. continue: every row is sent. stop: the first failed row fails the push. stop_when_all_fail: the push fails if the first rows of a table (1,000 in a database, 100 over HTTP) all fail for the same reason. */
   on_error?: "continue" | "stop" | "stop_when_all_fail";
-  /** How long to wait for a target that cannot be reached or answers no request, in seconds; null: the server's setting TARGET_WAIT_SECONDS. */
+  /** How many seconds to wait for a target that is unreachable or does not respond; null: the server setting TARGET_WAIT_SECONDS. */
   target_wait_seconds?: number | null;
-  /** Send nothing: answer three statements and the values that will not fit. */
+  /** Send nothing: return three statements and the values that do not fit. */
   dry_run?: boolean;
-  /** Send so many rows first (true: ten), and the others only if none was refused. */
+  /** Send this number of rows first (true: ten), and the others only if none was rejected. */
   canary?: number | boolean | null;
-  /** The connection's name, where it is marked prod. */
+  /** The connection's name, if it is marked as prod. */
   confirm?: string | null;
-  /** Make the table where it is missing. */
+  /** Create the table if it does not exist. */
   create_table?: boolean;
-  /** Statements before the rows; admins. */
+  /** Statements to run before the rows; admins only. */
   before_sql?: string[];
-  /** Statements after the rows; admins. */
+  /** Statements to run after the rows; admins only. */
   after_sql?: string[];
   /** For endpoints and connections that speak HTTP. */
   push_mode?: "per_row" | "batch" | null;
@@ -779,46 +782,46 @@ export interface ExportRestInput {
   parallel?: number | null;
   /** For endpoints and connections that speak HTTP. */
   rate_per_second?: number | null;
-  /** Table, collection or entity set; left out: the one that has the template's name. */
+  /** Table, collection or entity set. Default: the one with the template's name. */
   target?: string | null;
-  /** Column by field; null leaves the field out. Fields that are not named go by their names. */
+  /** Column by field; null leaves the field out. Other fields are mapped by name. */
   mapping?: Record<string, string | null>;
   /** Formulas over the fields, by column. */
   computed?: Record<string, string>;
-  /** By which rows are found; left out: the table's primary key. */
+  /** Columns that identify a row. Default: the table's primary key. */
   key_columns?: string[];
-  /** The rows themselves. */
+  /** The rows. */
   rows?: Record<string, any>[] | null;
   /** The template whose rows are sent. */
   template_id?: string | null;
   count?: number | null;
   seed?: string | null;
-  /** The time that relative dates depend on, or `present` for the time of the clock. If left out: with a seed the template's anchor, otherwise the time of the clock. */
+  /** The reference time for relative dates, or `present` for the current time. Default: with a seed the template's anchor, otherwise the current time. */
   now?: string | "present" | null;
   offset?: number;
   locale?: string | null;
   overrides?: Record<string, any>;
 }
 
-/** The files of exports, those in progress included. The oldest are removed when a new one needs space. */
+/** The files of exports, including those in progress. The oldest are removed when a new one needs space. */
 export interface ExportsUsedOut {
   limit_bytes: number;
   used_bytes: number;
 }
 
-/** The keys that every field has, whatever its type. */
+/** The keys that fields of all types have. */
 export interface Field {
-  /** Kept through every edit; it seeds the column. */
+  /** ID that seeds the column; it stays the same when the field is edited. */
   id?: string | null;
   name: string;
   type: string;
   options?: Record<string, any>;
-  /** Real values of it are masked before they leave. */
+  /** Source values are masked before they are output. */
   sensitive?: boolean;
-  /** How; a value of the same kind, if not said. */
+  /** Masking strategy. Default: a value of the same kind. */
   masking?: Masking | null;
   percent_blank?: number | string;
-  /** No two rows alike; a word instead: no two alike in all fields with it. */
+  /** All values are different. With a label: fields with the same label are unique in combination. */
   unique?: boolean | string;
   hidden?: boolean;
   locale?: string | null;
@@ -828,14 +831,14 @@ export interface Field {
   suffix?: string;
   text_case?: "upper" | "lower" | "title" | "sentence" | null;
   description?: string;
-  /** Bad values on purpose among its cells. */
+  /** Invalid data in the cells of the field. */
   invalid?: Invalid | null;
-  /** Of a template with a source: the column it is taken from, where that is not called like it. */
+  /** For a template with a source: the column with the values. Default: the column with the field's name. */
   column?: string | null;
   [other: string]: unknown;
 }
 
-/** One field type. `capacity`: distinct values with default options; null where there is no bound or count. */
+/** A field type. `capacity`: number of distinct values with default options; null if it is unlimited or unknown. */
 export interface FieldTypeOut {
   name: string;
   label: string;
@@ -864,7 +867,7 @@ export interface FileOut {
   deleted_at: string | null;
 }
 
-/** The file quota. `used_bytes`: live files; `trash_bytes`: deleted files that can still be restored, the oldest of */
+/** The file quota. */
 export interface FilesUsedOut {
   limit_bytes: number;
   used_bytes: number;
@@ -875,7 +878,44 @@ export interface FilesUsedOut {
   trash_files: number;
 }
 
-/** One function of the formula language. `result` is what `example` gives in row 1. */
+/** Which tables to fill, and with how many rows. */
+export interface FillInput {
+  /** Names of tables in the connection's metadata. Default: all tables. */
+  tables?: string[] | null;
+  /** Number of rows for each table. A table whose unique columns or parents have fewer values gets as many rows as they allow. */
+  rows?: number;
+  /** The same seed produces the same rows. Default: a new one, which is returned. */
+  seed?: string | null;
+  /** Effect of a failed row; see the push of a dataset. */
+  on_error?: "continue" | "stop" | "stop_when_all_fail";
+  /** How many seconds to wait for a database that is unreachable; null: the server setting TARGET_WAIT_SECONDS. */
+  target_wait_seconds?: number | null;
+  /** The connection's name, if it is marked as prod. */
+  confirm?: string | null;
+  /** Create the templates and the dataset, and return the plan of the push without sending a row. */
+  dry_run?: boolean;
+}
+
+/** A fill: its dataset, its tables, and the push that sends their rows (a dry run has a plan instead). */
+export interface FillOut {
+  dataset_id: string;
+  seed: string;
+  tables: FilledTable[];
+  skipped: SkippedEntity[];
+  report: ColumnReport[];
+  push: PushOut | null;
+  plan: PlanOut | null;
+}
+
+/** A table that is filled: its template, its number of rows, and why that is fewer than requested, or "". */
+export interface FilledTable {
+  table: string;
+  template_id: string;
+  rows: number;
+  note: string;
+}
+
+/** A function of the formula language. `result` is the result of `example` in row 1. */
 export interface FunctionOut {
   name: string;
   family: string;
@@ -888,31 +928,31 @@ export interface FunctionOut {
 
 /** Rows of a template, in a format. */
 export interface GenerateInput {
-  /** Number of rows; the template's quantity when it is left out. */
+  /** Number of rows. Default: the template's quantity. */
   count?: number | null;
-  /** Output format; `Accept: text/csv` wins over it. */
+  /** Output format; `Accept: text/csv` takes precedence. */
   format?: "json" | "csv" | "sql" | "xlsx" | "ndjson" | "parquet";
-  /** Same seed, same rows; one is made and told when none is sent. */
+  /** The same seed produces the same rows. If left out, a new one is created and returned. */
   seed?: string | null;
   /** Fixed values by field name. */
   overrides?: Record<string, any>;
-  /** Rows to skip. */
+  /** Number of rows to skip. */
   offset?: number;
-  /** Stands in for the template's own. */
+  /** Replaces the template's locale. */
   locale?: string | null;
-  /** The time that relative dates depend on, or `present` for the time of the clock. If left out: with a seed the template's anchor, otherwise the time of the clock. */
+  /** The reference time for relative dates, or `present` for the current time. Default: with a seed the template's anchor, otherwise the current time. */
   now?: string | "present" | null;
-  /** Rows of related templates, by id: what references choose from and children are dealt out to. */
+  /** Number of rows of related templates, by ID; used for references and cardinalities. */
   rows?: Record<string, number>;
-  /** How CSV is written. */
+  /** Format of CSV files. */
   csv?: CsvOptions | null;
-  /** How SQL is written. */
+  /** Format of SQL files. */
   sql?: SqlOptions | null;
   /** Arrays in CSV and XLSX: JSON text in one cell, or numbered columns. */
   arrays?: "json" | "columns" | null;
 }
 
-/** What templates are made from. Nothing is saved where `save` is false; `quantity` is that of each template. */
+/** What to create templates from. With `save` false nothing is saved; `quantity` is that of each template. */
 export interface ImportIn {
   format?: "auto" | "csv" | "json" | "ndjson" | "xlsx" | "sql" | "json_schema" | "openapi" | "avro" | "protobuf" | "mockaroo";
   content?: string | null;
@@ -922,7 +962,7 @@ export interface ImportIn {
   quantity?: number;
 }
 
-/** The templates, what each column came to, and the dataset of several. A report without a column tells of a */
+/** The templates, the result for each column, and the dataset if there are several. */
 export interface ImportOut {
   format: string;
   templates: ImportedTemplate[];
@@ -930,7 +970,7 @@ export interface ImportOut {
   report: ColumnReport[];
 }
 
-/** A template of an import; without an id where it was not saved. */
+/** A template of an import; without an ID if it was not saved. */
 export interface ImportedTemplate {
   id: string | null;
   name: string;
@@ -939,15 +979,15 @@ export interface ImportedTemplate {
   fields: Field[];
 }
 
-/** Bad values on purpose: on a field a share of its cells, on a template a share of its rows, each of which then */
+/** Invalid data: on a field a share of its cells, on a template a share of its rows, each with one invalid cell. */
 export interface Invalid {
-  /** 0.01 is one in a hundred, exactly. */
+  /** 0.01 = exactly 1 % of rows. */
   rate: number | string;
-  /** Which kinds, each as often; all that the field can have, if left out. */
+  /** Kinds of errors, in equal parts. Default: all that apply to the field. */
   kinds?: ("wrong_type" | "too_long" | "bad_checksum" | "out_of_range" | "bad_format" | "missing" | "duplicate" | "orphan" | "injection" | "unicode_edge")[] | null;
 }
 
-/** Whom to invite, into the workspace or one team of it. */
+/** Whom to invite to the workspace or to a team. */
 export interface InvitationIn {
   email: string;
   role?: "viewer" | "editor" | "admin" | "owner";
@@ -965,7 +1005,7 @@ export interface InvitationOut {
   expires_at: string;
 }
 
-/** One sensitive column: how many values were looked at, and how many stood unmasked in their own row (0: one would */
+/** One sensitive column. */
 export interface LeakColumn {
   column: string;
   source_column: string;
@@ -976,38 +1016,38 @@ export interface LeakColumn {
   whole_column: WholeColumn;
 }
 
-/** What the leak check saw of one table. */
+/** The result of the leak check for one table. */
 export interface LeakReport {
   table: string;
   columns: LeakColumn[];
 }
 
-/** An Enterprise workspace's own numbers; null: the plan's. */
+/** Custom limits of an Enterprise workspace; null: the limits of the plan. */
 export interface LimitsIn {
   requests_per_minute?: number | null;
   rows_per_hour?: number | null;
   rows_per_generation?: number | null;
 }
 
-/** The limits that hold now. */
+/** The current limits. */
 export interface LimitsOut {
   requests_per_minute: number;
   rows_per_hour: number;
   rows_per_generation: number;
 }
 
-/** The process answers. */
+/** The process responds. */
 export interface Live {
   status: string;
 }
 
-/** What the requirements of a version came to when it was saved: the packages of every run of it. */
+/** The resolved requirements of a version: the packages of every run of it. */
 export interface LockOut {
   environment: string;
   packages: Record<string, string>;
 }
 
-/** What an export is made of, and of which rows. One that was not made in parts has one part. */
+/** The contents of an export: its rows and parts. An export without parts has one part. */
 export interface ManifestOut {
   export_id: string;
   status: string;
@@ -1032,17 +1072,17 @@ export interface ManifestOut {
   parts: PartOut[];
 }
 
-/** How real values of a field are masked. */
+/** How source values of a field are masked. */
 export interface Masking {
-  /** How a real value becomes another one. */
+  /** Masking strategy. */
   strategy: "replace" | "format_preserve" | "tokenize" | "hash" | "shift" | "redact" | "null";
-  /** The same value is masked alike in every run; else in this run only. */
+  /** The same value is masked in the same way in every run; otherwise only within a run. */
   consistent?: boolean;
-  /** Fields of one domain mask the same value alike, in every template; the type's name, if not said. */
+  /** Fields of the same domain mask the same value in the same way, in every template. Default: the type's name. */
   domain?: string | null;
-  /** The version of the workspace's masking key; the newest, if not said. */
+  /** Version of the workspace's masking key. Default: the newest. */
   key_version?: number | null;
-  /** The field that tells whose date it is: dates of one person are shifted by the same days. */
+  /** Field that identifies the person: all dates of a person are shifted by the same number of days. */
   person?: string | null;
 }
 
@@ -1053,12 +1093,12 @@ export interface MaskingKeyOut {
   created_at: string;
 }
 
-/** The versions, newest first. The newest masks, where a field does not say `key_version`. */
+/** The versions, newest first. The newest is used unless a field sets `key_version`. */
 export interface MaskingKeysOut {
   items: MaskingKeyOut[];
 }
 
-/** Who is asking, where, and what they may do. */
+/** The caller: user, workspace, project and permissions. */
 export interface MeOut {
   kind: string;
   user_id: string | null;
@@ -1075,14 +1115,14 @@ export interface MeOut {
   limits: LimitsOut;
 }
 
-/** Somebody who belongs to the workspace already, and the role they get in a team; without `team_id` in the whole */
+/** An existing member, and a new role in a team, or without `team_id` in the whole workspace. */
 export interface MemberIn {
   user_id: string;
   role?: "viewer" | "editor" | "admin" | "owner";
   team_id?: string | null;
 }
 
-/** A person's role in the workspace, or in one team of it. `two_factor`: whether they have a second factor, which */
+/** A user's role in the workspace or in a team. */
 export interface MemberOut {
   id: string;
   user_id: string;
@@ -1094,12 +1134,12 @@ export interface MemberOut {
   created_at: string;
 }
 
-/** Another role. */
+/** The new role. */
 export interface MemberPatch {
   role: "viewer" | "editor" | "admin" | "owner";
 }
 
-/** A value that will not fit its column, or (`row` null) what may bring one. */
+/** A value that does not fit its column, or (`row` null) a reason why values may not fit. */
 export interface MisfitOut {
   table: string;
   column: string;
@@ -1111,26 +1151,26 @@ export interface MisfitOut {
   hint: string;
 }
 
-/** Objects for a project, by their ids. `related`: what else hangs together with them makes a refusal that names it */
+/** IDs of objects to move to a project. */
 export interface MoveIn {
   objects: string[];
   related?: "refuse" | "take" | "leave";
 }
 
-/** One object that lies in the project now. */
+/** An object that is now in the project. */
 export interface MovedOut {
   type: string;
   id: string;
   name: string;
 }
 
-/** What moved. */
+/** The moved objects. */
 export interface MovesOut {
   items: MovedOut[];
   total: number;
 }
 
-/** The answer to a creation: the only one that holds the key itself. */
+/** The response to the creation, the only one that contains the key. */
 export interface NewApiKeyOut {
   id: string;
   name: string;
@@ -1148,7 +1188,7 @@ export interface NewApiKeyOut {
   key: string;
 }
 
-/** The answer to an invitation: the only one that holds its link, to be passed on by the inviter. `mailed`: the */
+/** The response to an invitation, the only one that contains its link, which the inviter passes on. */
 export interface NewInvitationOut {
   id: string;
   email: string;
@@ -1161,7 +1201,7 @@ export interface NewInvitationOut {
   mailed: boolean;
 }
 
-/** The only answer that holds the secret that signs. */
+/** The only response that contains the signing secret. */
 export interface NewWebhookOut {
   id: string;
   scope: "project" | "workspace";
@@ -1181,14 +1221,14 @@ export interface NewWebhookOut {
   secret: string;
 }
 
-/** A file that a run left behind. */
+/** A file that a run stored. */
 export interface OutputFile {
   name: string;
   size: number;
   file_id: string;
 }
 
-/** One part: `rows` rows from row `offset` of the template on, and the file of them once it is made. */
+/** One part: `rows` rows from row `offset` of the template on, and its file once it exists. */
 export interface PartOut {
   number: number;
   offset: number;
@@ -1202,7 +1242,7 @@ export interface PartOut {
   error: Record<string, any> | null;
 }
 
-/** What a push would write where. `needs_confirmation` is what `confirm` must say. */
+/** What a push would write, and where. `needs_confirmation` is the required value of `confirm`. */
 export interface PlanOut {
   connection_id: string;
   needs_confirmation: string | null;
@@ -1211,9 +1251,10 @@ export interface PlanOut {
   statements: boolean;
   total: number;
   tables: PlannedTable[];
+  skipped: SkippedTable[];
 }
 
-/** What one column gets: `state` is field, skipped or missing. */
+/** The content of a column: `state` is field, skipped or missing. */
 export interface PlannedColumn {
   column: string;
   state: string;
@@ -1233,7 +1274,7 @@ export interface PlannedColumn {
   misfits: MisfitOut[];
 }
 
-/** A field that may be sent. */
+/** A field that can be sent. */
 export interface PlannedField {
   name: string;
   type: string;
@@ -1241,7 +1282,7 @@ export interface PlannedField {
   sensitive: boolean;
 }
 
-/** The mapping of one table, with its faults. */
+/** The mapping of a table, with its errors. */
 export interface PlannedTable {
   name: string;
   target: string;
@@ -1259,27 +1300,27 @@ export interface PlannedTable {
 
 /** Three rows of a template or, with `fields`, of an unsaved draft of it. */
 export interface PreviewIn {
-  /** Same seed, same rows; one is made and told when none is sent. */
+  /** The same seed produces the same rows. If left out, a new one is created and returned. */
   seed?: string | null;
   /** Fixed values by field name. */
   overrides?: Record<string, any>;
-  /** The time that relative dates depend on, or `present` for the time of the clock. If left out: with a seed the template's anchor, otherwise the time of the clock. */
+  /** The reference time for relative dates, or `present` for the current time. Default: with a seed the template's anchor, otherwise the current time. */
   now?: string | "present" | null;
-  /** Stands in for the template's own. */
+  /** Replaces the template's locale. */
   locale?: string | null;
-  /** Rows of related templates, by id: what references choose from and children are dealt out to. */
+  /** Number of rows of related templates, by ID; used for references and cardinalities. */
   rows?: Record<string, number>;
   /** Field definitions of an unsaved draft. */
   fields?: Field[] | null;
-  /** Real data that the rows are taken from: a workspace file, or a connection's table or query. Of a draft; not said: the template's own. */
+  /** Source of the rows: a workspace file, or a connection's table or query. Of a draft; not said: the template's own. */
   source?: SourceSpec | null;
-  /** Bad values on purpose: a share of the rows, each with one bad cell. Of a draft; not said: the template's own. */
+  /** Invalid data: a share of the rows, each with one invalid cell. Of a draft; not said: the template's own. */
   invalid?: Invalid | null;
-  /** Ask connections for values that have not been fetched yet; else examples stand for them. Not said: of a saved template, not of a draft. */
+  /** Fetch missing values from connections; otherwise sample values are used. Not said: of a saved template, not of a draft. */
   fetch?: boolean | null;
 }
 
-/** The first three rows, and the seed that makes them again; of a template with bad values also which cells are */
+/** The first three rows, the seed that reproduces them, and the injected invalid cells, if any. */
 export interface PreviewOut {
   rows: Record<string, any>[];
   seed: string;
@@ -1287,7 +1328,7 @@ export interface PreviewOut {
   bad?: BadCell[] | null;
 }
 
-/** A new project; `team_id` left out: the team of the present project. */
+/** A new project. Without `team_id`: the team of the current project. */
 export interface ProjectIn {
   name: string;
   description?: string;
@@ -1305,50 +1346,50 @@ export interface ProjectOut {
   deleted_at: string | null;
 }
 
-/** What of a project can change; another `team_id` puts it, with all that lies in it, into that team. */
+/** The properties of a project that can be changed. */
 export interface ProjectPatch {
   name?: string | null;
   description?: string | null;
   team_id?: string | null;
 }
 
-/** A deleted file that was removed for good, because an upload needed its space. */
+/** A deleted file that was removed permanently because an upload needed its space. */
 export interface PurgedOut {
   id: string;
   name: string;
   size: number;
 }
 
-/** What is sent to one column: a field, or a formula; neither for a key of ours. */
+/** The content of a column: a field, or a formula; neither for a generated key. */
 export interface PushColumn {
   column: string;
   field: string | null;
   formula: string | null;
 }
 
-/** Rows of a template into a table. */
+/** Rows of a template for a table. */
 export interface PushInput {
-  /** Where the rows go. */
+  /** The target connection. */
   connection_id?: string | null;
-  /** Where the rows go, instead of a connection. */
+  /** The target endpoint, instead of a connection. */
   endpoint_id?: string | null;
-  /** Upsert and update find rows by key_columns. */
+  /** Upsert and update identify rows by key_columns. */
   mode?: "insert" | "upsert" | "update";
-  /** What a failed row does. continue: every row is tried. stop: the first failed row ends the push as failed. stop_when_all_fail: the push ends as failed when the first rows of a table (1,000 of a database, 100 over HTTP) all fail for one reason. */
+  /** Effect of a failed row. continue: every row is sent. stop: the first failed row fails the push. stop_when_all_fail: the push fails if the first rows of a table (1,000 in a database, 100 over HTTP) all fail for the same reason. */
   on_error?: "continue" | "stop" | "stop_when_all_fail";
-  /** How long to wait for a target that cannot be reached or answers no request, in seconds; null: the server's setting TARGET_WAIT_SECONDS. */
+  /** How many seconds to wait for a target that is unreachable or does not respond; null: the server setting TARGET_WAIT_SECONDS. */
   target_wait_seconds?: number | null;
-  /** Send nothing: answer three statements and the values that will not fit. */
+  /** Send nothing: return three statements and the values that do not fit. */
   dry_run?: boolean;
-  /** Send so many rows first (true: ten), and the others only if none was refused. */
+  /** Send this number of rows first (true: ten), and the others only if none was rejected. */
   canary?: number | boolean | null;
-  /** The connection's name, where it is marked prod. */
+  /** The connection's name, if it is marked as prod. */
   confirm?: string | null;
-  /** Make the table where it is missing. */
+  /** Create the table if it does not exist. */
   create_table?: boolean;
-  /** Statements before the rows; admins. */
+  /** Statements to run before the rows; admins only. */
   before_sql?: string[];
-  /** Statements after the rows; admins. */
+  /** Statements to run after the rows; admins only. */
   after_sql?: string[];
   /** For endpoints and connections that speak HTTP. */
   push_mode?: "per_row" | "batch" | null;
@@ -1364,31 +1405,31 @@ export interface PushInput {
   parallel?: number | null;
   /** For endpoints and connections that speak HTTP. */
   rate_per_second?: number | null;
-  /** Table, collection or entity set; left out: the one that has the template's name. */
+  /** Table, collection or entity set. Default: the one with the template's name. */
   target?: string | null;
-  /** Column by field; null leaves the field out. Fields that are not named go by their names. */
+  /** Column by field; null leaves the field out. Other fields are mapped by name. */
   mapping?: Record<string, string | null>;
   /** Formulas over the fields, by column. */
   computed?: Record<string, string>;
-  /** By which rows are found; left out: the table's primary key. */
+  /** Columns that identify a row. Default: the table's primary key. */
   key_columns?: string[];
-  /** Number of rows; the template's quantity when it is left out. */
+  /** Number of rows. Default: the template's quantity. */
   count?: number | null;
-  /** Same seed, same rows; one is made and told when none is sent. */
+  /** The same seed produces the same rows. If left out, a new one is created and returned. */
   seed?: string | null;
-  /** The time that relative dates depend on, or `present` for the time of the clock. If left out: with a seed the template's anchor, otherwise the time of the clock. */
+  /** The reference time for relative dates, or `present` for the current time. Default: with a seed the template's anchor, otherwise the current time. */
   now?: string | "present" | null;
-  /** Rows to skip. */
+  /** Number of rows to skip. */
   offset?: number;
-  /** Stands in for the template's own. */
+  /** Replaces the template's locale. */
   locale?: string | null;
   /** Fixed values by field name. */
   overrides?: Record<string, any>;
-  /** Rows of related templates, by id. */
+  /** Number of rows of related templates, by ID. */
   rows?: Record<string, number>;
 }
 
-/** Rows sent to a connection, or to be sent. */
+/** Rows that are sent, or were sent, to a connection. */
 export interface PushOut {
   id: string;
   kind: string;
@@ -1404,6 +1445,7 @@ export interface PushOut {
   target: string;
   mode: string;
   tables: PushTable[];
+  skipped: SkippedTable[];
   seed: string;
   now: string | null;
   offset: number;
@@ -1423,7 +1465,7 @@ export interface PushOut {
   cancel_requested_at: string | null;
 }
 
-/** One table of a push. `from_parent` names columns that take the key of a row of another table of the push, by */
+/** One table of a push. */
 export interface PushTable {
   name: string;
   template_id: string | null;
@@ -1438,14 +1480,14 @@ export interface PushTable {
   create: boolean;
 }
 
-/** Work of one queue, of all workspaces together. `oldest_seconds`: how long the oldest has waited. */
+/** Work in a queue, of all workspaces together. `oldest_seconds`: how long the oldest entry has waited. */
 export interface QueueOut {
   waiting: number;
   running: number;
   oldest_seconds: number | null;
 }
 
-/** A limit and what is used of it. `next_at`: when the first part of it comes free; `resets_at`: when all of it has, */
+/** A limit and its current use. */
 export interface RateOut {
   limit: number;
   used: number;
@@ -1455,7 +1497,7 @@ export interface RateOut {
   resets_at: string | null;
 }
 
-/** `sandbox`: how the runners keep programs apart: bubblewrap, landlock, plain or none, in one text where they */
+/** The sandbox and the oldest lease. */
 export interface ReadyOut {
   status: string;
   database?: boolean;
@@ -1471,7 +1513,7 @@ export interface ReadyOut {
   oldest_lease_seconds?: number | null;
 }
 
-/** One part. `state`: ok, missing, slow (no answer in time), behind (the database's schema is older than the */
+/** A component. */
 export interface ReadyPart {
   state: string;
   ms: number;
@@ -1481,51 +1523,51 @@ export interface ReadyPart {
   count?: number | null;
 }
 
-/** A template that relations reach: which version of it, and how many rows they reckon with. */
+/** A template that is reached through relations: its version, and the number of rows used in calculations. */
 export interface ReferencePin {
   template_id: string;
   version: number;
   rows: number;
 }
 
-/** How many answers are not used any more. */
+/** Number of values that were removed from the cache. */
 export interface RefreshedOut {
   forgotten: number;
 }
 
-/** How to run it again: which version, with which parameters (none: those of the run). */
+/** How to run it again: the version, and the parameters (default: those of the run). */
 export interface RerunIn {
   version?: "same" | "newest";
   params?: Record<string, string> | null;
   wait?: true | false | "true" | "false";
 }
 
-/** Rows of a push that did not arrive, sent once more; a mapping and overrides may repair them. */
+/** Rows of a push that did not arrive, to be sent again; a mapping and overrides can repair them. */
 export interface RetryInput {
-  /** Which rows. Pending: those that were never sent, because the push failed or was cancelled. */
+  /** Which rows. Pending: rows that were never sent because the push failed or was cancelled. */
   states?: ("failed" | "unknown" | "pending")[];
-  /** Row numbers from 1, to narrow the retry; of the table `table`. */
+  /** Row numbers from 1 in the table `table`, to limit the retry. */
   rows?: number[] | null;
-  /** Rows of this table alone. */
+  /** Only rows of this table. */
   table?: string | null;
-  /** Instead of the push's own, by field. */
+  /** Replaces the push's own values, by field. */
   mapping?: Record<string, string | null>;
   /** Formulas, by column. */
   computed?: Record<string, string>;
   /** Fixed values by field name. */
   overrides?: Record<string, any>;
-  /** What a failed row does. continue: every row is tried. stop: the first failed row ends the push as failed. stop_when_all_fail: the push ends as failed when the first rows of a table (1,000 of a database, 100 over HTTP) all fail for one reason. */
+  /** Effect of a failed row. continue: every row is sent. stop: the first failed row fails the push. stop_when_all_fail: the push fails if the first rows of a table (1,000 in a database, 100 over HTTP) all fail for the same reason. */
   on_error?: "continue" | "stop" | "stop_when_all_fail";
   confirm?: string | null;
 }
 
-/** The keys that were revoked. */
+/** The revoked keys. */
 export interface RevokedOut {
   items: ApiKeyOut[];
   total: number;
 }
 
-/** What became of one row. `values` only where they were asked for. */
+/** The outcome of a row. `values` only if they were requested. */
 export interface RowOut {
   table: string;
   row: number;
@@ -1541,13 +1583,13 @@ export interface RowOut {
   values?: Record<string, any> | null;
 }
 
-/** How to run a scenario. `params` become environment variables of its program. `wait`: answer when it has ended, or */
+/** How to run a scenario. */
 export interface RunIn {
   params?: Record<string, string>;
   wait?: true | false | "true" | "false";
 }
 
-/** A run. `error` has a code of docs/reference/runs.md; `usage` are [seconds, bytes of memory, processor time in */
+/** A run. */
 export interface RunOut {
   id: string;
   run_id: string;
@@ -1578,7 +1620,7 @@ export interface RunOut {
   created_by: string | null;
 }
 
-/** What changed from one version to another; `code` in unified form. */
+/** The changes from one version to another; `code` is a unified diff. */
 export interface ScenarioDiffOut {
   scenario_id: string;
   from: number;
@@ -1592,15 +1634,15 @@ export interface ScenarioDiffOut {
 /** A new scenario. */
 export interface ScenarioInput {
   description?: string;
-  /** A run is ended after so long. */
+  /** Time limit of a run in seconds. */
   timeout_seconds?: number;
-  /** Environment variables of every run, texts by name. */
+  /** Environment variables of every run: text values by name. */
   env?: Record<string, string>;
-  /** Names of workspace secrets that a run gets as variables under their own names. */
+  /** Names of workspace secrets that a run gets as variables with the same names. */
   secrets?: string[];
   /** Names of workspace secrets that a run may set. */
   writable_secrets?: string[];
-  /** `full`: the internet and the API; `api`: the API alone; `none`: nothing. */
+  /** `full`: the internet and the API; `api`: only the API; `none`: no network. */
   network?: "full" | "api" | "none";
   schedule?: ScheduleInput | null;
   name: string;
@@ -1608,7 +1650,7 @@ export interface ScenarioInput {
   code: string;
 }
 
-/** A scenario as of one version; how it is run is always as it is now. */
+/** A version of a scenario. The run settings are always the current ones. */
 export interface ScenarioOut {
   id: string;
   name: string;
@@ -1633,18 +1675,18 @@ export interface ScenarioOut {
   warnings: WarningOut[];
 }
 
-/** What of a scenario can change; what is left out stays. */
+/** The properties of a scenario that can be changed; keys that are left out keep their values. */
 export interface ScenarioPatch {
   description?: string;
-  /** A run is ended after so long. */
+  /** Time limit of a run in seconds. */
   timeout_seconds?: number;
-  /** Environment variables of every run, texts by name. */
+  /** Environment variables of every run: text values by name. */
   env?: Record<string, string>;
-  /** Names of workspace secrets that a run gets as variables under their own names. */
+  /** Names of workspace secrets that a run gets as variables with the same names. */
   secrets?: string[];
   /** Names of workspace secrets that a run may set. */
   writable_secrets?: string[];
-  /** `full`: the internet and the API; `api`: the API alone; `none`: nothing. */
+  /** `full`: the internet and the API; `api`: only the API; `none`: no network. */
   network?: "full" | "api" | "none";
   schedule?: ScheduleInput | null;
   name?: string;
@@ -1652,18 +1694,18 @@ export interface ScenarioPatch {
   code?: string;
 }
 
-/** When a scenario runs by itself. */
+/** When a scenario runs automatically. */
 export interface ScheduleInput {
   /** Five fields: minute, hour, day of month, month, day of week. */
   cron: string;
-  /** A name of the IANA database: `Europe/Berlin`. */
+  /** A name in the IANA time zone database: `Europe/Berlin`. */
   timezone?: string;
   enabled?: boolean;
-  /** Parameters of every such run. */
+  /** Parameters of every scheduled run. */
   params?: Record<string, string>;
 }
 
-/** When a scenario runs by itself. */
+/** When a scenario runs automatically. */
 export interface ScheduleOut {
   cron: string;
   timezone: string;
@@ -1671,7 +1713,7 @@ export interface ScheduleOut {
   params: Record<string, string>;
 }
 
-/** A seal: `hash` is what the next one goes on from; its entries are gone where `removed_at` says when. */
+/** A seal. `hash` is the start of the next seal; if `removed_at` is set, its entries have been removed. */
 export interface SealOut {
   number: number;
   count: number;
@@ -1684,7 +1726,7 @@ export interface SealOut {
   removed_at: string | null;
 }
 
-/** A secret's new value, and who may use it. What is left out stays as it is; a new secret needs a value. */
+/** A secret's value, and who may use it. Keys that are left out keep their values; a new secret needs a value. */
 export interface SecretIn {
   value?: string | null;
   allowed_hosts?: string[] | null;
@@ -1702,7 +1744,7 @@ export interface SecretOut {
   updated_at: string;
 }
 
-/** One signed-in browser. `how` is how it came: password, link, invitation or oidc; `two_factor`: with a second */
+/** A browser session. */
 export interface SessionOut {
   id: string;
   address: string;
@@ -1715,14 +1757,14 @@ export interface SessionOut {
   current: boolean;
 }
 
-/** Switches of a workspace. */
+/** Settings of a workspace. */
 export interface SettingsIn {
   redact_run_logs?: boolean | null;
   require_two_factor?: boolean | null;
   audit_retention_days?: number | null;
 }
 
-/** What one project, template, key or person used; `steps` are those in which it was anything. `id` is empty for */
+/** The usage of a project, template, key or user. */
 export interface ShareOut {
   id: string;
   name: string;
@@ -1731,25 +1773,41 @@ export interface ShareOut {
   steps: StepOut[];
 }
 
-/** Where the rows of a template come from: a file of the workspace, or a table or query of a connection. */
+/** A table that is left out, and the reason. */
+export interface SkippedEntity {
+  table: string;
+  code: string;
+  message: string;
+  hint: string;
+}
+
+/** A table that is left out of the push, with the reason. */
+export interface SkippedTable {
+  name: string;
+  code: string;
+  message: string;
+  hint: string;
+}
+
+/** Source of the rows of a template: a workspace file, or a table or query of a connection. */
 export interface SourceSpec {
-  /** A workspace file: CSV, JSON, NDJSON, XLSX or Parquet, told by its name's ending. */
+  /** A workspace file: CSV, JSON, NDJSON, XLSX or Parquet, detected by the file name extension. */
   file?: string | null;
-  /** Of XLSX: the sheet; else the first. */
+  /** For XLSX: the sheet. Default: the first. */
   sheet?: string | null;
   /** A connection to a database. */
   connection_id?: string | null;
-  /** One of its tables, by its primary key. */
+  /** A table of the connection, read by its primary key. */
   table?: string | null;
-  /** Which rows of the table: a condition in the target's own language, as after WHERE. */
+  /** Optional filter for the table: a condition in the target's query language (the part after WHERE). */
   where?: string | null;
-  /** A query in the target's own language; let it say an order. */
+  /** A query in the target's query language, with an ORDER BY clause. */
   query?: string | null;
-  /** No more rows than these. */
+  /** Maximum number of rows. */
   limit?: number | null;
 }
 
-/** ``table`` may name a schema before a dot; without one it is made from the template's name. */
+/** ``table`` can have a schema before a dot. Default: derived from the template's name. */
 export interface SqlOptions {
   table?: string | null;
   dialect?: "ansi" | "postgresql" | "mysql" | "mssql" | "oracle" | "db2";
@@ -1757,14 +1815,14 @@ export interface SqlOptions {
   rows_per_statement?: number | null;
 }
 
-/** ``table`` may name a schema before a dot; without one it is made from the template's name. */
+/** ``table`` can have a schema before a dot. Default: derived from the template's name. */
 export interface SqlScriptOptions {
   dialect?: "ansi" | "postgresql" | "mysql" | "mssql" | "oracle" | "db2";
   create_table?: boolean;
   rows_per_statement?: number | null;
 }
 
-/** The files of SQLite connections, their journals included. */
+/** The files of SQLite connections, including their journals. */
 export interface SqliteUsedOut {
   limit_bytes: number;
   used_bytes: number;
@@ -1772,7 +1830,7 @@ export interface SqliteUsedOut {
   files: number;
 }
 
-/** How one stage of a verification went. */
+/** The result of one stage of a verification. */
 export interface StageOut {
   name: string;
   ok: boolean;
@@ -1782,43 +1840,43 @@ export interface StageOut {
   ms: number;
 }
 
-/** An hour or a day, by its beginning. */
+/** An hour or a day, identified by its start. */
 export interface StepOut {
   start: string;
   rows: number;
   requests: number;
 }
 
-/** How much the workspace stores, and how much it may store. */
+/** The used and the maximum storage of the workspace. */
 export interface StorageOut {
   files: FilesUsedOut;
   sqlite: SqliteUsedOut;
   exports: ExportsUsedOut;
 }
 
-/** From which rows of which table, and how far. */
+/** The start rows and the depth of a subset. */
 export interface SubsetIn {
   table: string;
-  /** Which rows of it: a condition in the target's own language, as after WHERE. */
+  /** Optional filter: a condition in the target's query language (the part after WHERE). */
   where?: string;
-  /** No more rows of it than these, the first by its primary key. */
+  /** Maximum number of rows, the first by primary key. */
   limit?: number | null;
-  /** Tables whose rows come along where they refer to such rows; null: all, []: none. */
+  /** Tables whose rows are included if they refer to included rows; null: all, []: none. */
   children?: string[] | null;
-  /** Steps down to children. */
+  /** Depth of child rows. */
   depth?: number;
-  /** Of the dataset. */
+  /** Name of the dataset. */
   name?: string | null;
 }
 
-/** The dataset that was made, its templates, and what each table holds. */
+/** The created dataset, its templates, and the contents of each table. */
 export interface SubsetOut {
   dataset: DatasetOut;
   templates: TemplateOut[];
   report: SubsetTable[];
 }
 
-/** What one table holds of the subset, over which ways, and which of its columns are masked. */
+/** The rows of one table in the subset, the relations they were found by, and its masked columns. */
 export interface SubsetTable {
   table: string;
   template_id: string;
@@ -1827,7 +1885,7 @@ export interface SubsetTable {
   sensitive: string[];
 }
 
-/** A field, and what is known of it. `sample`: some of its values, which a model is shown where one is asked. */
+/** A field and what is known about it. `sample`: some of its values, which a model gets to see if one is used. */
 export interface SuggestIn {
   name: string;
   description?: string;
@@ -1835,12 +1893,12 @@ export interface SuggestIn {
   connection_id?: string | null;
 }
 
-/** Types, the likeliest first; at least one. */
+/** Types, best match first; at least one. */
 export interface SuggestOut {
   suggestions: Suggestion[];
 }
 
-/** A type with options to begin with. `source` says what it follows from. */
+/** A type with suggested options. `source` says what the suggestion is based on. */
 export interface Suggestion {
   type: string;
   options: Record<string, any>;
@@ -1848,7 +1906,7 @@ export interface Suggestion {
   source: "name" | "sample" | "ai";
 }
 
-/** What one table of a dataset's file was made with. */
+/** The values with which one table of a dataset's file was generated. */
 export interface TablePins {
   name: string;
   template_id: string;
@@ -1860,7 +1918,7 @@ export interface TablePins {
   references: ReferencePin[];
 }
 
-/** The first rows of one table, and how many it has. */
+/** The first rows of a table, and its number of rows. */
 export interface TablePreview {
   name: string;
   template_id: string;
@@ -1868,17 +1926,18 @@ export interface TablePreview {
   count: number;
 }
 
-/** Which tables, by the names that the connection's metadata has. */
+/** Names of tables in the connection's metadata. */
 export interface TablesIn {
   entities: string[];
   quantity?: number;
 }
 
-/** The templates that were made, what each column came to, and for operations of an API their endpoints. */
+/** The created templates, the result for each column, and for operations of an API their endpoints. */
 export interface TablesOut {
   templates: TemplateOut[];
   report: ColumnReport[];
   endpoints: EndpointOut[];
+  skipped: SkippedEntity[];
 }
 
 /** A team. */
@@ -1895,31 +1954,31 @@ export interface TeamOut {
   deleted_at: string | null;
 }
 
-/** Rows of a template in a file that workers make. */
+/** Rows of a template in a file that is created in the background. */
 export interface TemplateExportInput {
-  /** Number of rows; the template's quantity when it is left out. */
+  /** Number of rows. Default: the template's quantity. */
   count?: number | null;
-  /** Output format; `Accept: text/csv` wins over it. */
+  /** Output format; `Accept: text/csv` takes precedence. */
   format?: "json" | "csv" | "sql" | "xlsx" | "ndjson" | "parquet";
-  /** Same seed, same rows; one is made and told when none is sent. */
+  /** The same seed produces the same rows. If left out, a new one is created and returned. */
   seed?: string | null;
   /** Fixed values by field name. */
   overrides?: Record<string, any>;
-  /** Rows to skip. */
+  /** Number of rows to skip. */
   offset?: number;
-  /** Stands in for the template's own. */
+  /** Replaces the template's locale. */
   locale?: string | null;
-  /** The time that relative dates depend on, or `present` for the time of the clock. If left out: with a seed the template's anchor, otherwise the time of the clock. */
+  /** The reference time for relative dates, or `present` for the current time. Default: with a seed the template's anchor, otherwise the current time. */
   now?: string | "present" | null;
-  /** Rows of related templates, by id: what references choose from and children are dealt out to. */
+  /** Number of rows of related templates, by ID; used for references and cardinalities. */
   rows?: Record<string, number>;
-  /** How CSV is written. */
+  /** Format of CSV files. */
   csv?: CsvOptions | null;
-  /** How SQL is written. */
+  /** Format of SQL files. */
   sql?: SqlOptions | null;
   /** Arrays in CSV and XLSX: JSON text in one cell, or numbered columns. */
   arrays?: "json" | "columns" | null;
-  /** Have more than 100,000 rows made as parts of so many, by workers at once. */
+  /** Rows per part, for more than 100,000 rows. Several workers create the parts. */
   part_rows?: number | null;
 }
 
@@ -1935,7 +1994,7 @@ export interface TemplateIn {
   invalid?: Invalid | null;
 }
 
-/** A template as of one version. */
+/** A version of a template. */
 export interface TemplateOut {
   id: string;
   name: string;
@@ -1957,7 +2016,7 @@ export interface TemplateOut {
   references: TemplateReference[];
 }
 
-/** What of a template can change; what is left out stays. */
+/** The properties of a template that can be changed; keys that are left out keep their values. */
 export interface TemplatePatch {
   name?: string;
   fields?: Field[];
@@ -1969,14 +2028,14 @@ export interface TemplatePatch {
   invalid?: Invalid | null;
 }
 
-/** A template that fields reach, directly or through others, as it was when the version was saved. */
+/** A template that fields refer to, directly or indirectly, as it was when the version was saved. */
 export interface TemplateReference {
   template_id: string;
   version: number;
   rows: number;
 }
 
-/** Something deleted. It is gone for good at `gone_at`; `restorable`: the caller may have it back until then. */
+/** A deleted object. It is removed permanently at `gone_at`; `restorable`: the caller can restore it until then. */
 export interface TrashedOut {
   type: string;
   id: string;
@@ -1998,12 +2057,12 @@ export interface TryOut {
   reason: string;
 }
 
-/** Rows of a push, deleted again. */
+/** Rows of a push to be deleted again. */
 export interface UndoInput {
   confirm?: string | null;
 }
 
-/** An uploaded file. `purged` are the deleted files that were removed for good to make room for it. */
+/** An uploaded file. `purged` are deleted files that were removed permanently to make room for it. */
 export interface UploadedOut {
   id: string;
   name: string;
@@ -2021,7 +2080,7 @@ export interface UploadedOut {
   purged: PurgedOut[];
 }
 
-/** What was used. Rows are those taken of the hour less those given back; requests those that were let in. */
+/** The usage. Rows are counted rows minus returned ones; requests are accepted requests. */
 export interface UsageHistoryOut {
   by: string | null;
   step: "hour" | "day";
@@ -2033,7 +2092,7 @@ export interface UsageHistoryOut {
   shares: ShareOut[];
 }
 
-/** The limits, what is used of them just now, and what was used before. */
+/** The limits, their current use, and the past usage. */
 export interface UsageOut {
   plan: string;
   requests: RateOut;
@@ -2045,7 +2104,7 @@ export interface UsageOut {
   history: UsageHistoryOut;
 }
 
-/** One object that uses another, and how. What `blocks` must be gone before that other can be deleted. `id` and */
+/** An object that uses another one, and how. */
 export interface UseOut {
   type: string;
   id: string | null;
@@ -2054,14 +2113,14 @@ export interface UseOut {
   blocks: boolean;
 }
 
-/** What uses an object. */
+/** The objects that use an object. */
 export interface UsesOut {
   items: UseOut[];
   total: number;
   blocked: boolean;
 }
 
-/** How a verification went: `verified` or `failed`, stage by stage. */
+/** The result of a verification: `verified` or `failed`, stage by stage. */
 export interface VerificationOut {
   status: string;
   stages: StageOut[];
@@ -2069,7 +2128,7 @@ export interface VerificationOut {
   checked_at: string;
 }
 
-/** The target cannot be reached or answers no request: since when, how often it was tried, when it is tried next. */
+/** The target is unreachable: since when, the number of attempts, and the time of the next attempt. */
 export interface WaitingOut {
   since: string;
   tries: number;
@@ -2079,7 +2138,7 @@ export interface WaitingOut {
   next_try_in_seconds: number;
 }
 
-/** What will surprise, and is no reason to refuse. */
+/** A problem that does not prevent saving. */
 export interface WarningOut {
   path: string;
   code: string;
@@ -2088,7 +2147,7 @@ export interface WarningOut {
   position?: number | null;
 }
 
-/** A new webhook. `events`: names such as `push.failed`, all of a kind (`push.*`), or `*`. `scope` workspace: of */
+/** A new webhook. */
 export interface WebhookIn {
   url: string;
   events: ("*" | "export.*" | "push.*" | "run.*" | "export.completed" | "export.failed" | "export.cancelled" | "push.completed" | "push.failed" | "push.cancelled" | "run.completed" | "run.failed" | "run.cancelled" | "run.timed_out" | "limit.warning")[];
@@ -2096,7 +2155,7 @@ export interface WebhookIn {
   scope?: "project" | "workspace";
 }
 
-/** A webhook, without its secret. `off_reason`: why the service turned it off, `gone` or `failing`. `failures`: */
+/** A webhook, without its secret. */
 export interface WebhookOut {
   id: string;
   scope: "project" | "workspace";
@@ -2115,7 +2174,7 @@ export interface WebhookOut {
   updated_at: string;
 }
 
-/** What of a webhook can change. Turned on again (`active`), its failures are forgotten. */
+/** The properties of a webhook that can be changed. Turning it on again (`active`) resets its failures. */
 export interface WebhookPatch {
   url?: string | null;
   events?: ("*" | "export.*" | "push.*" | "run.*" | "export.completed" | "export.failed" | "export.cancelled" | "push.completed" | "push.failed" | "push.cancelled" | "run.completed" | "run.failed" | "run.cancelled" | "run.timed_out" | "limit.warning")[] | null;
@@ -2123,7 +2182,7 @@ export interface WebhookPatch {
   active?: boolean | null;
 }
 
-/** Whether real values of the column stand in any row. `kind` is none where that cannot be by design and one would */
+/** Whether real values of the column occur in any row. */
 export interface WholeColumn {
   kind: string;
   distinct: number;
@@ -2132,7 +2191,7 @@ export interface WholeColumn {
   expected: number | null;
 }
 
-/** The workspace's name, typed to say that it is meant. */
+/** The workspace's name, as confirmation. */
 export interface WorkspaceDeletion {
   confirm: string;
 }
@@ -2149,7 +2208,7 @@ export interface WorkspaceOut {
   deleted_at: string | null;
 }
 
-/** What of a workspace can change; plan and limits by its owner. */
+/** The properties of a workspace that can be changed; plan and limits only by its owner. */
 export interface WorkspacePatch {
   name?: string | null;
   plan?: "free" | "pro" | "enterprise" | null;

@@ -1,2 +1,2 @@
-/** The version of the package, as the User-Agent tells it. */
+/** The version of the package, which is also part of the User-Agent. */
 export const VERSION = "0.1.0";

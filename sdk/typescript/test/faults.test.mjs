@@ -36,7 +36,7 @@ test("a longer Retry-After wins, in seconds and as a date", async (t) => {
     answer(200, GOOD),
   );
   const { client, waits } = far(target);
-  await client.templates.update("tpl_1", { name: "T" }); // a refusal before it acted: even a PATCH is sent again
+  await client.templates.update("tpl_1", { name: "T" }); // the request was rejected before the service acted, so even a PATCH is sent again
   assert.equal(waits[0], 7_000);
   assert.ok(waits[1] > 27_000 && waits[1] <= 30_000, `${waits[1]}`);
 });
@@ -112,7 +112,7 @@ test("an answer that is cut short is asked for again", async (t) => {
 
 test("silence ends in Timeout, and a timeout of the call goes before the client's", async (t) => {
   const target = (await Target.start(t)).on(answer(200, {}, {}, { silent: true }));
-  let attempts = 0; // counted here: on a busy machine one may end before the target has read it
+  let attempts = 0; // counted here, because on a busy machine a request can end before the target has read it
   const fetch = (url, init) => {
     attempts += 1;
     return globalThis.fetch(url, init);

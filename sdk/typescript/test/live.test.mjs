@@ -1,4 +1,4 @@
-// The client against the service itself, at SERVICE_API_URL with the key SERVICE_API_KEY.
+// The client against a real service, at SERVICE_API_URL with the key SERVICE_API_KEY.
 
 import assert from "node:assert/strict";
 import { createHash } from "node:crypto";
@@ -162,7 +162,7 @@ describe("against the service", { skip: !process.env.SERVICE_API_URL && "SERVICE
     const log = client.runs.followLog(scenario.id, run.id, { timeout: 150_000 });
     const lines = await gathered(log);
     assert.deepEqual(lines.map((line) => line.number), lines.map((_, at) => at + 1));
-    const printed = lines.filter((line) => !line.text.startsWith("rowsmith: ")); // what is told of the environment
+    const printed = lines.filter((line) => !line.text.startsWith("rowsmith: ")); // the error about the environment
     assert.deepEqual(printed.map((line) => line.text), ["ä 0", "ä 1", "ä 2"]);
     assert.deepEqual([log.end.status, log.end.exit_code], ["completed", 0]);
     assert.ok((await client.runs.log(scenario.id, run.id)).endsWith("ä 0\nä 1\nä 2\n"));

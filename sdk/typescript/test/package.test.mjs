@@ -1,4 +1,4 @@
-// The package as it is installed: both builds, no dependencies, nothing that Node 18 does not have.
+// The installed package: both builds, no dependencies, only features of Node 18.
 
 import assert from "node:assert/strict";
 import { spawnSync } from "node:child_process";
@@ -63,7 +63,7 @@ test("what is published is the build, its types, the README and the licence", ()
   }
 });
 
-// Came with Node 19 and later, or never to all of Node, browsers, Deno and Bun.
+// Added in Node 19 or later, or not available in all of Node, browsers, Deno and Bun.
 const TOO_NEW = [
   "AbortSignal.any", "AbortSignal.timeout", "Promise.withResolvers", "Promise.try", "Array.fromAsync", "ReadableStream.from",
   "Object.groupBy", "Map.groupBy", ".toSorted(", ".toReversed(", ".toSpliced(", ".findLast(", ".with(", "structuredClone",

@@ -1,4 +1,4 @@
-// Everything the service's OpenAPI document has can be done with the client, and nothing else is tried.
+// The client covers every operation of the service's OpenAPI document, and calls no other route.
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
@@ -8,7 +8,7 @@ import { Rowsmith } from "@rowsmith/sdk";
 import { KEY, gathered } from "./target.mjs";
 
 const DRAFT = { fields: [{ name: "a", type: "email" }] };
-// A call for every method; where a method leads to several routes, a call for each.
+// A call for every method; for methods with several routes, a call for each.
 const CALLS = {
   templates: {
     list: (one, how) => one.list({ q: "x", sort: "x" }, how).all(),
@@ -91,6 +91,7 @@ const CALLS = {
     uploadMetadataDocument: (one, how) => one.uploadMetadataDocument("x", "<xml/>", how),
     deleteMetadataDocument: (one, how) => one.deleteMetadataDocument("x", how),
     makeTemplates: (one, how) => one.makeTemplates("x", { entities: ["e"] }, how),
+    fill: (one, how) => one.fill("x", { rows: 5 }, how),
     subset: (one, how) => one.subset("x", { table: "t" }, how),
     refreshFetched: (one, how) => one.refreshFetched("x", how),
   },
@@ -230,14 +231,14 @@ const AUDIT = {
   ...{ since: "s", until: "u", rows_min: 1, rows_max: 2, text: "t" },
 };
 const USAGE = { by: "key", step: "day", range: "7d", from: "f", to: "t" };
-// The same under another name.
+// The same method under another name.
 const ALIASES = {
   "GET /fields": "GET /field-types",
   "PUT /templates/{}": "PATCH /templates/{}",
   "PUT /datasets/{}": "PATCH /datasets/{}",
 };
 
-/** What each call asks for, `{call, method, path, query, headers}`, under an answer that suits all of them. */
+/** Record the request of each call, `{call, method, path, query, headers}`, with a response that suits all of them. */
 async function tries(how) {
   const asked = [];
   let call = "";
@@ -276,7 +277,7 @@ async function document() {
   );
 }
 
-/** The operation that a call is for: of those that fit, the one with most of its path written out. */
+/** Return the operation of a call: of the matching ones, the one with the most literal path segments. */
 function operationOf(operations, { method, path }) {
   const fits = operations.filter((one) => one.method === method && one.pattern.test(path.replace("/f/", "/")));
   return fits.sort((a, b) => b.fixed - a.fixed)[0];

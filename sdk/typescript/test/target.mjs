@@ -1,4 +1,4 @@
-// A server that answers as it is told and writes down what came.
+// A server that returns configured responses and records requests.
 
 import { createServer } from "node:http";
 import { Readable } from "node:stream";
@@ -8,7 +8,7 @@ import { Rowsmith } from "@rowsmith/sdk";
 export const KEY = "rws_test_secretsecretsecret";
 export const GOOD = { id: "tpl_1", name: "T", version: 1, quantity: 6 };
 
-/** An answer: `cut` is where the connection is reset, "before" its head or within its "body". */
+/** A response. `cut` is where the connection is reset: "before" its headers or within its "body". */
 export const answer = (status, body = {}, headers = {}, more = {}) => ({ status, body, headers, ...more });
 
 export const refusal = (status, code, details = {}, headers = {}) =>
@@ -16,7 +16,7 @@ export const refusal = (status, code, details = {}, headers = {}) =>
 
 export class Target {
   seen = [];
-  /** Settles when the latest answer has ended, whoever ended it. */
+  /** Resolves when the latest response has ended, on either side. */
   left;
   #rules = [];
 
@@ -32,7 +32,7 @@ export class Target {
     return target;
   }
 
-  /** Answers in this order; the last one repeats. An answer may be a function of the request. */
+  /** Respond in this order and repeat the last response. A response may be a function of the request. */
   on(...rules) {
     this.#rules = rules;
     return this;
@@ -65,7 +65,7 @@ function* forever(piece) {
   for (;;) yield piece;
 }
 
-/** A client of the target whose waits are written down in place of being waited. */
+/** Create a client of the target that records its delays instead of waiting. */
 export function far(target, options = {}) {
   const waits = [];
   const sleep = async (milliseconds, signal) => {
@@ -76,7 +76,7 @@ export function far(target, options = {}) {
   return { client, waits };
 }
 
-/** Whether each wait is the doubled one, a quarter more or less. */
+/** Return whether each delay doubles, plus or minus a quarter. */
 export function doubling(waits) {
   return waits.every((wait, at) => Math.abs(wait - 500 * 2 ** at) <= 500 * 2 ** at * 0.25 + 1);
 }

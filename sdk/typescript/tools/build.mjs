@@ -1,4 +1,4 @@
-// Builds dist/esm and dist/cjs from src: the compiler twice, nothing else.
+// Builds dist/esm and dist/cjs from src with the TypeScript compiler.
 
 import { spawnSync } from "node:child_process";
 import { rmSync, writeFileSync } from "node:fs";
@@ -18,5 +18,5 @@ for (const [name, words] of Object.entries(BUILDS)) {
   const done = spawnSync(process.execPath, command, { stdio: "inherit" });
   if (done.status !== 0) process.exit(done.status ?? 1);
 }
-// The package is of modules; below this folder it is not.
+// The package contains ES modules, except below this folder.
 writeFileSync(`${root}/dist/cjs/package.json`, '{ "type": "commonjs" }\n');

@@ -1,8 +1,9 @@
-"""Makes src/types.ts, what the API takes and answers, from the OpenAPI document of the service.
+"""Generate src/types.ts, the inputs and outputs of the API, from the OpenAPI document of the service.
 
-    .venv/bin/python sdk/typescript/tools/generate.py [--check]
+.venv/bin/python sdk/typescript/tools/generate.py [--check]
 
-Run it where the service's own packages are installed. `--check` writes nothing and ends with 1 if the file is stale.
+Run it with the Python environment of the service. `--check` writes nothing and exits with status 1 if the file is out
+of date.
 """
 
 from __future__ import annotations
@@ -22,10 +23,10 @@ TYPES = HERE.parent / "src" / "types.ts"
 sys.path[:0] = [str(HERE.parents[2])]
 
 HEAD: Final = (
-    "// What the API takes and answers, made from its OpenAPI document by tools/generate.py: do not edit.\n"
+    "// Inputs and outputs of the API, generated from its OpenAPI document by tools/generate.py: do not edit.\n"
 )
 SKIPPED: Final = frozenset({"Error", "Fault", "JsonValue"})
-"""Shapes that src/errors.ts speaks of, or that are no objects."""
+"""Schemas that src/errors.ts covers, or that are not objects."""
 SIMPLE: Final = {
     "integer": "number",
     "number": "number",
@@ -37,7 +38,7 @@ Schema = Mapping[str, Any]
 
 
 def document() -> dict[str, Any]:
-    """The OpenAPI document of the application, which opens nothing for it."""
+    """Return the OpenAPI document of the application without opening any connection."""
     from webapp import create_app
     from webapp.config import Settings
     from webapp.web import openapi
@@ -54,9 +55,9 @@ def document() -> dict[str, Any]:
 
 
 def text(described: Schema) -> str:
-    """The whole file. `described` is the OpenAPI document."""
+    """Return the whole file. `described` is the OpenAPI document."""
     schemas = dict(described["components"]["schemas"])
-    for part in list(_inner(schemas)):  # shapes that stand whole in others, such as a template's field
+    for part in list(_inner(schemas)):  # nested schemas, such as a template's field
         schemas.setdefault(part["title"], part)
     names = frozenset(schemas) - SKIPPED
     shapes = [_shape(name, schemas[name], names) for name in sorted(names)]
@@ -64,7 +65,7 @@ def text(described: Schema) -> str:
 
 
 def _inner(node: Any, depth: int = 0) -> Iterator[Schema]:
-    """Objects with keys of their own and a title, anywhere under the named shapes."""
+    """Yield objects with properties and a title, anywhere below the named schemas."""
     if isinstance(node, Mapping):
         if depth > 1 and isinstance(node.get("title"), str) and node.get("properties"):
             yield node
@@ -91,7 +92,7 @@ def _shape(name: str, schema: Schema, names: frozenset[str]) -> str:
 
 
 def expression(schema: Schema, names: frozenset[str]) -> str:
-    """`{"type": "integer"}` -> `number`. `names` are the shapes that may be referred to."""
+    """Convert `{"type": "integer"}` to `number`. `names` are the schemas that can be referenced."""
     if "$ref" in schema:
         name = schema["$ref"].rpartition("/")[2]
         return name if name in names else "unknown"
@@ -122,7 +123,7 @@ def _object(schema: Schema, names: frozenset[str]) -> str:
         )
         return "{ " + "; ".join(parts) + " }"
     inner = schema.get("additionalProperties")
-    # A JSON object of no known shape: its values are looked at, not only passed on.
+    # A JSON object without a schema: callers read its values, so they must not be `unknown`.
     return f"Record<string, {expression(inner, names) if isinstance(inner, Mapping) and inner else 'any'}>"
 
 
@@ -132,7 +133,7 @@ def _comment(told: Any, indent: str) -> list[str]:
 
 
 def main(arguments: list[str]) -> int:
-    """Write, or with `--check` only tell."""
+    """Write the files, or with `--check` only report."""
     wanted = text(document())
     if TYPES.is_file() and TYPES.read_text("utf-8") == wanted:
         return 0

@@ -1,5 +1,5 @@
-// Builds, then runs the tests by Node's own runner. Those that need the service want SERVICE_API_URL and
-// SERVICE_API_KEY, and are skipped without. Arguments name the tests to run, without their ends.
+// Builds the package and runs the tests with Node's test runner. Tests that need the service use SERVICE_API_URL and
+// SERVICE_API_KEY, and are skipped without them. Arguments select tests by file name without extension.
 
 import { spawnSync } from "node:child_process";
 import { readdirSync } from "node:fs";

@@ -8,19 +8,19 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from webapp.engine.formats import pieces
+from webapp.engine.formats import layout
 
 
 @pytest.fixture(autouse=True)
 def every_view_is_checked(monkeypatch: pytest.MonkeyPatch) -> None:
     """No view may point outside its buffer: Arrow copies what it is told to, without looking."""
-    copied = pieces.copied
+    copied = layout.copied
 
     def checked(laid: pa.Array) -> pa.Array:
         laid.validate(full=True)
         return copied(laid)
 
-    monkeypatch.setattr(pieces, "copied", checked)
+    monkeypatch.setattr(layout, "copied", checked)
 
 
 @pytest.fixture

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 
 from tests.engine.formats import samples
-from webapp.engine.formats import layout, pools, rows
+from webapp.engine.formats import layout, rows
 
 ROWS = 60
 TEXT_FORMATS = [
@@ -70,7 +70,7 @@ def test_every_type_is_written_alike_row_by_row_and_all_at_once(name, options):
 
 @pytest.mark.parametrize(("name", "options"), TEXT_FORMATS, ids=FORMAT_IDS)
 def test_every_type_is_written_alike_from_a_pool(name, options, monkeypatch):
-    monkeypatch.setattr(layout, "POOLS", pools.PoolCache())
+    monkeypatch.setattr(layout, "POOLS", layout.PoolCache())
     shared = {key: samples.pooled(column) for key, column in EVERYTHING.items()}
     whole = samples.file(name, EVERYTHING, **options)
     assert samples.file(name, shared, **options) == whole

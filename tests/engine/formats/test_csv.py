@@ -10,7 +10,7 @@ import pytest
 from tests.engine.formats import samples
 from tests.engine.formats.samples import FormatError, file
 from webapp import limits
-from webapp.engine import mixed
+from webapp.engine import mixed_columns
 from webapp.engine.formats import rows
 
 ROWS = 150
@@ -104,7 +104,7 @@ def test_text_that_a_spreadsheet_would_run_is_escaped_when_asked_for(few, quote,
 def test_both_ways_of_writing_escape_formulas_alike(monkeypatch):
     """A file's bytes do not depend on how many rows are written at a time."""
     texts = [*FORMULAS, *HARMLESS] * 6
-    cells = mixed.mixed(pa.array([-1, None] * (len(texts) // 2)), pa.array([None, "-1-1"] * (len(texts) // 2)))
+    cells = mixed_columns.mixed(pa.array([-1, None] * (len(texts) // 2)), pa.array([None, "-1-1"] * (len(texts) // 2)))
     table = {"a": pa.array(texts), "=b": pa.array(texts[::-1]), "c": cells}
     written = []
     for few in (0, 1_000):

@@ -11,7 +11,7 @@ import pytest
 from pydantic import ValidationError
 
 from tests.engine.formats import samples
-from webapp.engine.formats import FORMATS, Format, pieces, write
+from webapp.engine.formats import FORMATS, Format, layout, write
 
 EVERY_FORMAT = pytest.mark.parametrize("name", list(FORMATS))
 BLOCK = 8_192
@@ -67,7 +67,7 @@ def test_every_piece_is_bytes(name):
 @EVERY_FORMAT
 def test_memory_stays_flat_over_200_000_rows(name, monkeypatch):
     monkeypatch.undo()  # checking every view takes its time
-    assert pieces.copied.__module__ == "webapp.engine.formats.pieces"
+    assert layout.copied.__module__ == "webapp.engine.formats.layout"
     cities = pa.array([f"a city of some {i}" for i in range(3_000)])
     days = pa.array(np.arange(18_000, 20_000).astype("M8[D]"))
 

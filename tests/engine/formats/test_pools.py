@@ -5,7 +5,7 @@ import threading
 import pyarrow as pa
 import pytest
 
-from webapp.engine.formats.pools import PoolCache, identity
+from webapp.engine.formats.layout import PoolCache, identity
 
 
 def upper(values: pa.Array) -> pa.Array:

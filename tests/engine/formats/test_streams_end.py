@@ -7,8 +7,7 @@ import gc
 import pytest
 
 from tests.engine.formats import samples
-from webapp.engine.formats.layout import Layout
-from webapp.engine.formats.pieces import Pieces
+from webapp.engine.formats.layout import Layout, Pieces
 
 MADE = samples.columns({name: samples.FLAT[name] for name in ("whole", "price", "flag", "day")}, 200)
 

@@ -14,9 +14,8 @@ import pytest
 from tests.engine.formats import samples
 from webapp import limits
 from webapp.engine.formats import FORMATS
+from webapp.engine.formats.multi_table import Keys, Relation, Sheets, SqlScript, Table, ZipArchive
 from webapp.engine.formats.sql_dialects import DIALECTS
-from webapp.engine.formats.sql_script import Keys, Relation, SqlScript
-from webapp.engine.formats.together import Sheets, Table, ZipArchive
 
 PEOPLE = {"id": pa.array([1, 2, 3]), "name": pa.array(["Ada", "Bob", None]), "boss": pa.array([None, 1, 2])}
 ORDERS = {

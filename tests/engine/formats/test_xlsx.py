@@ -14,7 +14,7 @@ import pytest
 
 from tests.engine.formats import samples
 from tests.engine.formats.samples import FormatError, file
-from webapp.engine.formats import rows, xlsx_format, xlsx_parts, zipstream
+from webapp.engine.formats import rows, xlsx_format, zipstream
 
 ROWS = 150
 BOTH_WAYS = pytest.mark.parametrize("few", [0, 1_000], ids=["many", "few"])
@@ -173,7 +173,7 @@ def test_more_columns_than_a_sheet_holds_are_refused():
     ],
 )  # fmt: skip
 def test_a_sheet_is_named_by_the_title_within_excels_rules(title, number, name):
-    assert xlsx_parts.sheet_name(title, number) == name
+    assert xlsx_format.sheet_name(title, number) == name
 
 
 def test_names_and_titles_with_mark_up_are_read_back():

@@ -12,6 +12,7 @@ from webapp.engine.data import vocabulary
 from webapp.engine.errors import SpecError
 from webapp.engine.masking import Keys, Masker, masker_of
 from webapp.engine.masking.replace import shows
+from webapp.engine.plan import bind_fields
 from webapp.engine.spec import FieldSpec, parse
 
 KEYS = Keys(2, {1: b"1" * 32, 2: b"2" * 32})
@@ -28,7 +29,7 @@ def masker(
 ) -> Masker:
     own = {key: more.pop(key) for key in ("consistent", "domain", "key_version", "person") if key in more}
     masking = {"strategy": strategy, **own} if strategy else None
-    return masker_of(field(kind, masking, **more), vocabulary.default(), keys, run=run)
+    return masker_of(field(kind, masking, **more), vocabulary.default(), keys, bind_fields, run=run)
 
 
 def masked(kind: str, strategy: str, values: list[Any] | pa.Array, **more: Any) -> list[Any]:

@@ -16,8 +16,8 @@ from stdnum import iban, luhn
 
 from tests.engine.masking.speak import masked, masker
 from webapp.engine.masking import MaskingError, telling
+from webapp.engine.masking.format_preserving import Permutation
 from webapp.engine.masking.keys import Aes
-from webapp.engine.masking.permutation import Permutation
 
 FEW = settings(max_examples=60, deadline=None)
 SCRIPTS = "azAZ09éÉßñøÅžŁłΣσςяЯ李洪홍مא๑א ナ-._ '"

@@ -15,6 +15,7 @@ from webapp.engine.errors import SpecError
 from webapp.engine.masking import Keys, MaskingError, masker_of, telling
 from webapp.engine.masking.replace import shows
 from webapp.engine.masking.settings import STRATEGIES
+from webapp.engine.plan import bind_fields
 
 EMAILS = ["anna@mail.org", None, "Bob.Miller77@mail.org", "anna@mail.org", ""]
 CASES = [
@@ -245,7 +246,7 @@ def test_a_masker_says_what_it_keeps_apart():
     assert masker("email", "tokenize").disjoint
     assert masker("date", "shift", person="who").exact_only
     assert masker("date", "shift", person="who").needs == "who"
-    assert masker_of(field("email"), vocabulary.default(), KEYS, run="r").collision_free
+    assert masker_of(field("email"), vocabulary.default(), KEYS, bind_fields, run="r").collision_free
 
 
 # --- Refused when a template is read ------------------------------------------------------------------------

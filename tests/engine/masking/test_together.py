@@ -7,12 +7,12 @@ import pyarrow as pa
 import pytest
 
 from webapp.engine import spec
-from webapp.engine.block import Bound, Env
+from webapp.engine.blocks import BoundPlan, GenerationContext
 from webapp.engine.data.vocabulary import Vocabulary
+from webapp.engine.external_values import Answer, ReadSource
 from webapp.engine.masking import Keys
-from webapp.engine.outside import Answer, Taken
 from webapp.engine.plan import compile_plan
-from webapp.engine.real import Real, SourceSpec
+from webapp.engine.source_data import SourceSpec, SourceTable
 from webapp.row_templates.services import compilation
 
 ROWS = 600
@@ -34,7 +34,7 @@ def words() -> Vocabulary:
 def real(words) -> pa.Table:
     """Real places, a fifth of them twice, one city blank now and then."""
     bare = [{**one, "sensitive": False, "masking": None} for one in PLACE]
-    made = Bound(compile_plan(spec.parse(bare, locale="en_US"), words), Env("real", plans_now()))
+    made = BoundPlan(compile_plan(spec.parse(bare, locale="en_US"), words), GenerationContext("real", plans_now()))
     rows = np.arange(ROWS, dtype=np.uint64) % np.uint64(ROWS * 4 // 5)
     block = made.at(rows)
     columns = {name: block.column(name).cast(pa.string()).to_pylist() for name in ("city", "zip", "state")}
@@ -52,8 +52,8 @@ def masked(words, real, fields=PLACE, order=None, seed="s") -> dict[str, list[st
     parsed = spec.parse(fields, locale="en_US", source=SOURCE)
     plan = compile_plan(parsed, words)
     question = SOURCE.question().key
-    answer = Answer(pa.table({}), "snapshot", taken=Taken(Real(real, "snapshot"), KEYS, "place"))
-    bound = Bound(plan.answered({question: answer}), Env(seed, plans_now()))
+    answer = Answer(pa.table({}), "snapshot", taken=ReadSource(SourceTable(real, "snapshot"), KEYS, "place"))
+    bound = BoundPlan(plan.answered({question: answer}), GenerationContext(seed, plans_now()))
     rows = np.arange(real.num_rows, dtype=np.uint64) if order is None else order
     block = bound.at(rows)
     return {one["name"]: block.column(one["name"]).cast(pa.string()).to_pylist() for one in fields}

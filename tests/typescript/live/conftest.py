@@ -16,7 +16,7 @@ import pytest
 
 from tests.cli.conftest import Up, start_up  # noqa: F401 - a fixture
 from tests.typescript.conftest import PACKAGE
-from webapp import ROOT
+from webapp.paths import ROOT
 
 INSTALL_SECONDS = 300
 TEST_SECONDS = 900

@@ -19,7 +19,7 @@ import pytest
 
 from tests.browser.conftest import chromium, playwright  # noqa: F401
 from tests.typescript.live.conftest import Package, installed
-from webapp import ROOT
+from webapp.paths import ROOT
 
 RUNTIMES = ROOT / "tests" / "typescript" / "runtimes"
 PROGRAMS = ("walk.mjs", "run.mjs", "run.cjs")

@@ -12,8 +12,8 @@ from alembic.operations import Operations
 
 from tests.upkeep import filling
 from webapp import models
+from webapp.backup import restore, revisions, tables
 from webapp.cli.datadir import CliError
-from webapp.operations.backup import loading, revisions, tables
 
 BEFORE = "0007"
 
@@ -86,4 +86,4 @@ def test_a_migration_that_fails_leaves_the_database_as_it_was_and_says_how_to_go
         assert filling.contents(connection) == before
     assert file.exists()
     assert not list(place.data.glob(".*restoring*"))
-    assert loading.place_of(place.settings).is_empty() is False
+    assert restore.place_of(place.settings).is_empty() is False

@@ -22,9 +22,9 @@ from tests.conftest import _database
 from tests.jobs.waiting import eventually
 from tests.promises.product import STACKS, Api, OwnRedis, Product, running
 from tests.upkeep import filling
-from webapp.operations.backup.archive import Reader
-from webapp.operations.backup.backup import engine
-from webapp.operations.backup.loading import driven
+from webapp.backup.archive import Reader
+from webapp.backup.backup import engine
+from webapp.backup.restore import driven
 
 FIELDS = [
     {"name": "id", "type": "row_number"},

@@ -11,21 +11,21 @@ import pytest
 from tests.cast import Cast, Program, gather
 from tests.conftest import close_app
 from webapp import create_app
-from webapp.engine.data import archive, vocabulary
+from webapp.engine.data import archive, vocab_lock, vocabulary
 from webapp.extensions import db, redis_client, writing
 from webapp.row_templates.models import TemplateVersion
 from webapp.row_templates.services import compiled_plans, vocabularies
 
 FIELDS = [{"name": "n", "type": "row_number"}, {"name": "color", "type": "color_name"}]
 ASKED = {"count": 500, "seed": "kept", "format": "csv"}
-PRESENT = vocabulary.locked().id
+PRESENT = vocab_lock.locked().id
 
 
 @pytest.fixture
 def other(tmp_path: Path) -> Path:
     """The file of a vocabulary with other colours."""
     vocabulary.default()
-    contents, metadata = archive.read(vocabulary.REPOSITORY / "var" / "vocab" / f"{PRESENT}.arrow")
+    contents, metadata = archive.read(vocab_lock.REPOSITORY / "var" / "vocab" / f"{PRESENT}.arrow")
     contents["words:color:"] = pa.array(["Mauve", "Teal", "Ochre"])
     made = archive.digest(contents)
     path = tmp_path / f"{made}.arrow"
@@ -36,7 +36,7 @@ def other(tmp_path: Path) -> Path:
 def machine(folder: Path, patch: pytest.MonkeyPatch) -> Path:
     """A machine whose disk has the present vocabulary alone."""
     folder.mkdir()
-    (folder / f"{PRESENT}.arrow").symlink_to(vocabulary.REPOSITORY / "var" / "vocab" / f"{PRESENT}.arrow")
+    (folder / f"{PRESENT}.arrow").symlink_to(vocab_lock.REPOSITORY / "var" / "vocab" / f"{PRESENT}.arrow")
     patch.setattr(vocabularies, "home", lambda: folder)
     patch.setattr(compiled_plans, "MEMORY", compiled_plans.PlanMemory())  # and a process that has opened none yet
     return folder

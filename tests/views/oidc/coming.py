@@ -7,7 +7,7 @@ from html import unescape
 import sqlalchemy as sa
 
 from webapp import clock
-from webapp.accounts.models import BrowserSession, Invitation
+from webapp.access.models import BrowserSession, Invitation
 from webapp.audit.models import AuditEntry
 from webapp.extensions import db
 

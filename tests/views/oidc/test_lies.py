@@ -8,12 +8,12 @@ import pytest
 import sqlalchemy as sa
 
 from tests.views.oidc.coming import begun, come, told
-from webapp.accounts.models import Identity
+from webapp.access.models import Identity
 from webapp.extensions import db
 
 # --- Lies ---------------------------------------------------------------------------------------------------
 
-REFUSED = "What Acme SSO answered could not be trusted, so nobody was signed in."
+REFUSED = "The response of Acme SSO could not be verified."
 LIES = {
     "another nonce": {"claims": {"nonce": "another"}},
     "no nonce": {"claims": {"nonce": None}},

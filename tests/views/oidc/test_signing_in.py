@@ -10,7 +10,7 @@ import sqlalchemy as sa
 
 from tests.views.oidc.coming import begun, come, entries, invite
 from webapp import limits
-from webapp.accounts.models import BrowserSession, Identity, Membership, User
+from webapp.access.models import BrowserSession, Identity, Membership, User
 from webapp.accounts.services import oidc, oidc_provider
 from webapp.extensions import db
 

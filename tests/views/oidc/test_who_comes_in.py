@@ -7,7 +7,7 @@ import sqlalchemy as sa
 
 from tests.views.oidc.coming import come, entries, invite, told
 from webapp import clock
-from webapp.accounts.models import BrowserSession, Identity, Membership, User
+from webapp.access.models import BrowserSession, Identity, Membership, User
 from webapp.extensions import db
 
 # --- Who comes in -------------------------------------------------------------------------------------------
@@ -32,7 +32,7 @@ def test_a_closed_account_stays_closed(app, browser, cast, provider):
     edith = browser()
     assert (
         told(edith, come(edith, provider, "edith"))
-        == "Your account here is closed. Ask whoever runs this service."
+        == "Your account is closed. Contact your administrator."
     )
     assert entries(app, "session.refuse") == [("session.refuse", {"how": "oidc", "reason": "closed"})]
 
@@ -46,7 +46,7 @@ def test_an_address_that_was_given_to_somebody_else_does_not_open_the_account(ap
         db.session.commit()
     provider.people["edith"]["sub"] = "edith-2"
     second = browser()
-    assert "belongs to another account at Acme SSO" in told(second, come(second, provider, "edith"))
+    assert "is linked to another account at Acme SSO" in told(second, come(second, provider, "edith"))
 
 
 def test_an_account_of_no_workspace_is_told_so(browser, cast, provider):

@@ -5,15 +5,13 @@ from __future__ import annotations
 import os
 from collections.abc import Sequence
 from datetime import datetime, timedelta
-from typing import Final
 
 from sqlalchemy import Select, and_, func, not_, select
 
 from webapp import clock, limits
-from webapp.accounts import actors
-from webapp.accounts.actors import KEY_SCOPES, Actor
-from webapp.accounts.models import ApiKey, Project, User
-from webapp.accounts.services import tenancy
+from webapp.access import actors, tenancy
+from webapp.access.actors import KEY_SCOPES, Actor
+from webapp.access.models import ApiKey, Project, User
 from webapp.audit.services import audit_log
 from webapp.errors import ApiError, Fault, did_you_mean, validation_error
 from webapp.extensions import db
@@ -27,7 +25,7 @@ def _may_manage(actor: Actor) -> None:
             "forbidden", "Only members of the workspace have keys.", {"needs": "member", "role": "viewer"}
         )
     if actor.scopes is not None and "admin" not in actor.scopes:
-        message = "This key has not the scope `admin`, which managing keys needs."
+        message = "This key is missing the `admin` scope, which managing keys requires."
         raise ApiError("forbidden", message, {"needs": "admin", "scope": "admin"})
 
 
@@ -106,13 +104,11 @@ def _expiry(moment: datetime | None) -> datetime | None:
     if moment is None:
         return None
     if moment <= clock.now():
-        raise validation_error([Fault("expires_at", "out_of_range", "This lies in the past.")])
+        raise validation_error([Fault("expires_at", "out_of_range", "The expiry must be in the future.")])
     return moment
 
 
-def listing(
-    actor: Actor, *, created_by: str | None = None, unused: bool | None = None
-) -> Select[tuple[ApiKey]]:
+def listing(actor: Actor, *, created_by: str | None = None, unused: bool | None = None) -> Select[ApiKey]:
     """A select of the keys the actor may manage: their own; all of the workspace for admins. `created_by` narrows it
     to one person's, `unused` to those that are (or are not)."""
     _may_manage(actor)
@@ -128,7 +124,7 @@ def listing(
 
 
 def is_unused(key: ApiKey) -> bool:
-    """Whether a key works and nobody has used it for KEY_UNUSED_DAYS."""
+    """Whether a valid key was not used for KEY_UNUSED_DAYS."""
     return key.revoked_at is None and (key.last_used_at or key.created_at) < _idle_since()
 
 
@@ -152,9 +148,9 @@ def get(actor: Actor, key_id: str, *, lock: bool = False) -> ApiKey:
 
 
 def revoke_all(actor: Actor, user_id: str) -> list[ApiKey]:
-    """End every key of one person that works, at once, everywhere, for good; commits. Returns those.
+    """Revoke every valid key of a user, and commit. Return those keys.
 
-    Error: not_found for somebody of whom the actor manages no key.
+    Error: not_found for a user with no key that the actor can manage.
     """
     if "\0" in user_id or db.session.scalar(listing(actor, created_by=user_id).limit(1)) is None:
         raise tenancy.not_found("person with keys", user_id)
@@ -164,7 +160,7 @@ def revoke_all(actor: Actor, user_id: str) -> list[ApiKey]:
 
 
 def end_all(actor: Actor, user_id: str) -> list[ApiKey]:
-    """As `revoke_all`, in the caller's transaction; nobody's keys are none."""
+    """Like `revoke_all`, in the caller's transaction."""
     live = listing(actor, created_by=user_id).where(ApiKey.revoked_at.is_(None)).order_by(ApiKey.id)
     gone = list(db.session.scalars(live.with_for_update()))
     for key in gone:
@@ -176,7 +172,7 @@ def end_all(actor: Actor, user_id: str) -> list[ApiKey]:
 
 
 def revoke(actor: Actor, key: ApiKey) -> None:
-    """End a key at once, everywhere, for good; commits. Doing it twice changes nothing."""
+    """Revoke a key, effective immediately, and commit. Repeating it does nothing."""
     if key.revoked_at is None:
         key.revoked_at = clock.now()
         audit_log.record(actor, "api_key.revoke", key, join=True, name=key.name)
@@ -185,6 +181,3 @@ def revoke(actor: Actor, key: ApiKey) -> None:
 
 
 # Versions of the API. A key keeps the one that was newest when it was made.
-
-API_VERSIONS: Final = ("2026-11-21",)  # oldest first
-NEWEST_VERSION: Final = API_VERSIONS[-1]

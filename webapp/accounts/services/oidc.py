@@ -3,7 +3,7 @@
 What begins a sign-in (nonce, PKCE verifier, where to go) waits in Redis under its state, sealed by a key for which this
 very browser's cookie must be known, and is taken out once. An account is found by issuer and subject. The first time it
 is found by the e-mail address, which the provider must have verified; without an account an open invitation for that
-address lets in, and nobody else unless the operator said so (OIDC_NEW_PEOPLE).
+address is accepted, and no one else unless the operator allows it (OIDC_NEW_PEOPLE).
 """
 
 from __future__ import annotations
@@ -21,8 +21,8 @@ from sqlalchemy import select
 from sqlalchemy.exc import IntegrityError
 
 from webapp import clock, limits
-from webapp.accounts import actors
-from webapp.accounts.models import Identity, Invitation, Membership, User, Workspace
+from webapp.access import actors
+from webapp.access.models import Identity, Invitation, Membership, User, Workspace
 from webapp.accounts.services import people, sign_in
 from webapp.accounts.services.oidc_provider import Provider, Unreachable, configured, provider
 from webapp.accounts.services.sign_in import Account, Entered, Visitor
@@ -39,18 +39,18 @@ log = logging.getLogger("webapp")
 _STATE: Final = "oidc"
 _FORM: Final = re.compile(r"[0-9A-Za-z]{1,64}")
 
-# What a person is told on the sign-in page; `{name}` is the provider's. The operator's log says more.
+# Messages on the sign-in page; `{name}` is the name of the provider. The log has the details.
 PROBLEMS: Final = {
     "stopped": "{name} did not let you in, or you stopped there. Try again, or sign in another way.",
     "stale": "This sign-in was begun too long ago, in another browser, or twice. Begin again.",
     "unreachable": "{name} does not answer as it should. Try again in a minute, or sign in another way.",
-    "refused": "What {name} answered could not be trusted, so nobody was signed in. Try again; if it stays so, tell "
-    "whoever runs this service.",
+    "refused": "The response of {name} could not be verified. Try again; if the problem persists, contact "
+    "your administrator.",
     "unverified": "{name} has not verified your e-mail address, or does not tell it. Have it verified there first.",
     "domain": "Your e-mail address at {name} is not of a domain that comes in here. Ask an admin.",
     "uninvited": "There is no account and no open invitation for your e-mail address. Ask an admin to invite you.",
-    "linked": "The account of your e-mail address belongs to another account at {name}. Ask whoever runs this service.",
-    "closed": "Your account here is closed. Ask whoever runs this service.",
+    "linked": "Your e-mail address is linked to another account at {name}. Contact your administrator.",
+    "closed": "Your account is closed. Contact your administrator.",
     "nowhere": "Your account is a member of no workspace. Ask an admin to invite you.",
 }
 
@@ -65,12 +65,12 @@ class Problem(Exception):
 
 
 def browser_token() -> str:
-    """What a browser's cookie keeps, so that nobody else can end what it began."""
+    """The state in a browser's cookie, so that only that browser can complete the sign-in."""
     return keys.new_token(os.urandom)[0]
 
 
 def begin(browser: str, redirect_uri: str, target: str) -> str:
-    """The address at the provider where somebody is sent to (Core 1.0, 3.1.2.1). Error: Problem."""
+    """Return the authorization URL at the provider (Core 1.0, section 3.1.2.1). Error: Problem."""
     asked = provider()
     try:
         endpoint = asked.metadata()["authorization_endpoint"]
@@ -189,7 +189,9 @@ def _newcomer(account: Account, name: str, settings: Settings, visitor: Visitor)
     invited = _open_invitations(account.email)
     place = _workspace(settings) if not invited and settings.oidc_new_people != "invited" else None
     if not invited and place is None:
-        raise _told("uninvited", "no account, no open invitation, and OIDC_NEW_PEOPLE lets nobody else in")
+        raise _told(
+            "uninvited", "no account, no open invitation, and OIDC_NEW_PEOPLE does not allow new users"
+        )
     shown = "".join(sign for sign in name if sign.isprintable())[: limits.MAX_NAME_CHARS]
     try:
         user = people.add_user(account.email, shown, None)
@@ -213,7 +215,7 @@ def _open_invitations(email: str) -> list[Invitation]:
 
 
 def _accept_open(user: User, visitor: Visitor) -> None:
-    """Accept every open invitation of somebody who is a member nowhere: the provider has shown whose address it is."""
+    """Accept every open invitation of a user without a workspace: the provider has verified the address."""
     for invitation in _open_invitations(user.email):
         member = people.accept(invitation, user)
         who = _as(member.workspace_id, user, visitor)
@@ -222,9 +224,9 @@ def _accept_open(user: User, visitor: Visitor) -> None:
 
 
 def _as(workspace_id: str, user: User, visitor: Visitor) -> actors.Actor:
-    """The service itself, for what it does because somebody came."""
-    here = {"address": visitor.address, "request_id": visitor.request_id}
-    return replace(actors.system(workspace_id), user_id=user.id, **here)
+    """Return the actor of the service itself, for changes caused by a sign-in."""
+    service = actors.system(workspace_id)
+    return replace(service, user_id=user.id, address=visitor.address, request_id=visitor.request_id)
 
 
 def _is_member(user: User) -> bool:

@@ -22,7 +22,7 @@ from joserfc.jwk import KeySet
 
 from webapp import clock, limits
 from webapp.config import Settings
-from webapp.config_faults import is_loopback
+from webapp.config.faults import is_loopback
 from webapp.net.gate import Gate
 from webapp.net.session import NetError, Reply, ask
 from webapp.security import id_tokens
@@ -67,7 +67,7 @@ class Provider:
     # --- What it says of itself -------------------------------------------------------------------------------
 
     def metadata(self) -> dict[str, Any]:
-        """OpenID Connect Discovery 1.0, 4. Unreachable where there is none, or it is not this issuer's."""
+        """Fetch the metadata (OpenID Connect Discovery 1.0, 4). Error: Unreachable if missing or of another issuer."""
         with self._lock:
             kept = self._metadata
         if kept is not None and time.monotonic() - kept[0] < limits.OIDC_KEPT_SECONDS:
@@ -95,7 +95,7 @@ class Provider:
             self._keys = (time.monotonic(), found)
         return found
 
-    # --- What it says of somebody -----------------------------------------------------------------------------
+    # --- Claims about the user -----------------------------------------------------------------------------
 
     def claims(self, code: str, verifier: str, redirect_uri: str, nonce: str) -> dict[str, Any]:
         """Who came with a code (Core 1.0, 3.1.3). Errors: Unreachable, TokenRefused."""
@@ -157,7 +157,9 @@ class Provider:
         reply = self._ask("GET", url, {"Authorization": f"Bearer {access}", "Accept": "application/json"})
         found = self._json(reply) if reply.status == 200 else {}
         if found.get("sub") != subject:
-            raise TokenRefused(f"its userinfo endpoint answered {reply.status}, or of somebody else")
+            raise TokenRefused(
+                f"its userinfo endpoint returned {reply.status}, or the claims of another user"
+            )
         return {name: found[name] for name in ("email", "email_verified", "name") if name in found}
 
     # --- HTTP -------------------------------------------------------------------------------------------------

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import hashlib
+import math
 import os
 import re
 from collections.abc import Mapping, Sequence
@@ -12,14 +14,15 @@ from typing import Any, Final
 from sqlalchemy import Select, func, or_, select
 
 from webapp import clock, limits, pagination
-from webapp.accounts import actors
-from webapp.accounts.actors import RANK, Actor, require
-from webapp.accounts.models import ApiKey, Invitation, Membership, Team, User, Workspace
-from webapp.accounts.services import api_keys, tenancy
+from webapp.access import actors, tenancy
+from webapp.access.actors import RANK, Actor, require
+from webapp.access.models import ApiKey, Invitation, Membership, Team, User, Workspace
+from webapp.accounts.services import api_keys
+from webapp.accounts.services.identity import rate_limiter
 from webapp.audit.services import audit_log
 from webapp.errors import ApiError, Fault, validation_error
 from webapp.extensions import db
-from webapp.notifications.services import mail
+from webapp.mail import mail
 from webapp.security import keys, passwords
 
 _EMAIL: Final = re.compile(r"[^@\s\x00-\x1f]{1,64}@[^@\s\x00-\x1f]{1,255}")
@@ -44,7 +47,7 @@ def password_faults(password: str, path: str = "password", about: Sequence[str] 
     if len(set(password)) < 4:
         return [Fault(path, "invalid", "A password needs more than a few different characters.")]
     if passwords.common(password):
-        told = "This password is on lists of common and leaked ones. Take a few words that nobody else puts together."
+        told = "This password is too common or has been leaked. Choose a different one, such as several random words."
         return [Fault(path, "not_allowed", told)]
     if passwords.obvious(password, about):
         told = (
@@ -124,7 +127,7 @@ def _membership(workspace_id: str, user_id: str, team_id: str | None) -> Members
 
 
 def _check_rank(actor: Actor, *roles: str) -> None:
-    """Nobody gives, takes or changes a role above their own."""
+    """Reject giving, removing or changing a role above the actor's own."""
     mine = actor.workspace_role or "viewer"
     for role in roles:
         if RANK[role] > RANK[mine]:
@@ -141,8 +144,14 @@ def change_role(actor: Actor, member: Membership, role: str) -> None:
     if member.role == "owner" and role != "owner":
         _keep_an_owner(member)
     before, member.role = member.role, role
-    told = {"role": {"from": before, "to": role}, "team_id": member.team_id}
-    audit_log.record(actor, "member.change", ("user", member.user_id), join=True, **told)
+    audit_log.record(
+        actor,
+        "member.change",
+        ("user", member.user_id),
+        join=True,
+        role={"from": before, "to": role},
+        team_id=member.team_id,
+    )
     actors.changing(db.session(), actor.workspace_id)
     db.session.commit()
 
@@ -156,15 +165,21 @@ def remove_members(actor: Actor, members: Sequence[Membership]) -> None:
         if member.role == "owner":
             _keep_an_owner(member)
         db.session.delete(member)
-        told = {"role": member.role, "team_id": member.team_id}
-        audit_log.record(actor, "member.remove", ("user", member.user_id), join=True, **told)
+        audit_log.record(
+            actor,
+            "member.remove",
+            ("user", member.user_id),
+            join=True,
+            role=member.role,
+            team_id=member.team_id,
+        )
     actors.changing(db.session(), actor.workspace_id)
 
 
 def _keep_an_owner(member: Membership) -> None:
     if member.team_id is not None:
         return
-    # Two owners who take each other's role away at once come one after the other.
+    # Two owners who remove each other's role at the same time are processed one after the other.
     db.session.get_one(Workspace, member.workspace_id, with_for_update=True)
     others = select(func.count()).where(
         Membership.workspace_id == member.workspace_id,
@@ -195,6 +210,7 @@ def invite(actor: Actor, email: str, role: str, *, team_id: str | None = None) -
     same = Invitation.team_id.is_(None) if team_id is None else Invitation.team_id == team_id
     if db.session.scalar(open_invitations(actor.workspace_id).where(Invitation.email == email, same)):
         raise ApiError("conflict", "They have an open invitation.", {"email": email})
+    _limit_mails(actor.workspace_id, email)
     token, token_hash = keys.new_token(os.urandom)
     invitation = Invitation(
         workspace_id=actor.workspace_id,
@@ -213,6 +229,28 @@ def invite(actor: Actor, email: str, role: str, *, team_id: str | None = None) -
     return invitation, token
 
 
+def _limit_mails(workspace_id: str, email: str) -> None:
+    """Count an invitation e-mail to a mailbox. `name+tag@domain` is the mailbox `name@domain` (RFC 5233, subaddress).
+
+    Error: rate_limited, where the workspace has sent as many as it may within an hour.
+    """
+    if not mail.configured():
+        return
+    name, _, domain = email.rpartition("@")
+    mailbox = f"{name.partition('+')[0] or name}@{domain}".casefold()
+    hashed = hashlib.blake2b(mailbox.encode("utf-8", "replace"), digest_size=12).hexdigest()
+    most, window = limits.INVITATION_MAILS_PER_HOUR, limits.INVITATION_MAILS_SECONDS
+    place = rate_limiter().hit(f"rowsmith:invitation-mails:{workspace_id}:{hashed}", most, window)
+    if not place.accepted:
+        wait = max(1, math.ceil(place.reset - clock.epoch()))
+        raise ApiError(
+            "rate_limited",
+            f"At most {most} invitation e-mails an hour can be sent to {email}. Try again in {wait} s.",
+            {"limit": most, "retry_after": wait},
+            headers={"Retry-After": str(wait)},
+        )
+
+
 def _post(actor: Actor, invitation: Invitation, token: str) -> None:
     """The mail that brings an invitation's link, where mail is set up; in the caller's transaction."""
     where = mail.plain(db.session.get_one(Workspace, invitation.workspace_id).name)
@@ -227,7 +265,7 @@ def _post(actor: Actor, invitation: Invitation, token: str) -> None:
             f"The link lets you in as {invitation.role}, once, until {invitation.expires_at:%Y-%m-%d %H:%M} UTC.",
         ],
         link=("Accept the invitation", mail.link(f"/invitations/accept/{token}")),
-        because="You get this because somebody gave your address. If you expect no invitation, do nothing.",
+        because="If you were not expecting this invitation, you can ignore this e-mail.",
     )
     mail.post(db.session, letter, workspace_id=invitation.workspace_id, about=invitation.id)
 
@@ -235,14 +273,17 @@ def _post(actor: Actor, invitation: Invitation, token: str) -> None:
 def resend(actor: Actor, invitation: Invitation) -> str:
     """Another token for a locked invitation, whose old link ends, open from now on; commits.
 
-    Errors: forbidden, conflict where it was accepted or closed meanwhile.
+    Errors: forbidden, conflict if it was accepted or closed in the meantime, rate_limited.
     """
     require(actor, "admin")
     _check_rank(actor, invitation.role)
     if invitation.accepted_at is not None or invitation.revoked_at is not None:
         raise ApiError(
-            "conflict", "This invitation was accepted or closed. Invite them anew.", {"id": invitation.id}
+            "conflict",
+            "This invitation was already accepted or closed. Create a new one.",
+            {"id": invitation.id},
         )
+    _limit_mails(invitation.workspace_id, invitation.email)
     token, invitation.token_hash = keys.new_token(os.urandom)
     invitation.expires_at = clock.now() + timedelta(days=limits.INVITATION_DAYS)
     audit_log.record(actor, "invitation.resend", invitation, join=True)
@@ -251,7 +292,7 @@ def resend(actor: Actor, invitation: Invitation) -> str:
     return token
 
 
-def open_invitations(workspace_id: str):  # noqa: ANN201 - a Select of Invitation
+def open_invitations(workspace_id: str) -> Select[Invitation]:
     """A select of the workspace's invitations that can still be accepted."""
     return select(Invitation).where(
         Invitation.workspace_id == workspace_id,
@@ -307,7 +348,7 @@ def rename_self(actor: Actor, name: str) -> None:
 
 
 def disable_user(actor: Actor, user: User) -> None:
-    """Close an account: its sessions and keys end at once, what it made stays; commits. For the operator."""
+    """Close an account, and commit: its sessions and keys end, what it created stays. For operators."""
     if actor.kind != "system":
         raise ApiError("forbidden", "Accounts are closed by the operator.", {"needs": "operator"})
     user.disabled_at = user.disabled_at or clock.now()
@@ -325,8 +366,8 @@ SORTS: Final[Mapping[str, Any]] = {"email": User.email, "name": User.name, "sinc
 
 @dataclass(frozen=True, slots=True)
 class Person:
-    """Somebody with all their places: in the whole workspace (None: in none but teams), and in teams with the teams'
-    names. `keys` is how many keys of theirs work; told to admins alone."""
+    """A member with their roles: in the whole workspace (None: only in teams), and in teams with the teams'
+    names. `keys`: the number of their valid keys; only for admins."""
 
     user: User
     whole: Membership | None
@@ -334,8 +375,8 @@ class Person:
     keys: int
 
 
-def listing(actor: Actor) -> Select[tuple[Membership]]:
-    """A select of the memberships that the actor sees; those of deleted teams are none."""
+def listing(actor: Actor) -> Select[Membership]:
+    """Return a select of the memberships that the actor can see, without those of deleted teams."""
     return (
         tenancy.listing(actor, Membership)
         .join(User, User.id == Membership.user_id)
@@ -414,9 +455,9 @@ def _key_counts(actor: Actor, user_ids: Sequence[str]) -> dict[str, int]:
 
 
 def add(actor: Actor, user_id: str, role: str, team_id: str | None) -> Membership:
-    """Give somebody who belongs to the workspace already a role in a team, or (None) in the whole of it; commits.
+    """Give a member of the workspace a role in a team, or (None) in the whole workspace, and commit.
 
-    Errors: forbidden, not_found (nobody of the workspace, or no such team), conflict when they have one there.
+    Errors: forbidden, not_found (no such member or team), conflict if they already have a role there.
     """
     require(actor, "admin")
     known = tenancy.listing(actor, Membership).where(Membership.user_id == user_id).limit(1)

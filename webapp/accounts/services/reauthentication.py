@@ -1,6 +1,6 @@
 """Who asks for what matters is proven once more: by their password, or where they have none by a sign-in of just now.
 
-A session that somebody left open, or stole, then neither changes how its person signs in nor signs them out elsewhere.
+An unattended or stolen session then cannot change how the user signs in, or end their other sessions.
 """
 
 from __future__ import annotations
@@ -8,8 +8,8 @@ from __future__ import annotations
 from datetime import timedelta
 
 from webapp import clock, limits
-from webapp.accounts.actors import Actor
-from webapp.accounts.models import BrowserSession, User
+from webapp.access.actors import Actor
+from webapp.access.models import BrowserSession, User
 from webapp.accounts.services import login_attempts
 from webapp.errors import ApiError, Fault, validation_error
 from webapp.extensions import db
@@ -52,4 +52,4 @@ def by_password(actor: Actor, password: str, *, code: bool = False) -> login_att
 def again(actor: Actor, password: str) -> None:
     """Nothing, where the actor signed in just now or says the right password. Errors as `by_password`."""
     if not is_fresh(actor):
-        by_password(actor, password).was_right()
+        by_password(actor, password).succeeded()

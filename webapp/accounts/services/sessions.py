@@ -1,22 +1,21 @@
-"""A person's signed-in browsers: seen, ended one by one, all others at once."""
+"""Browser sessions of a user: list, end one, end all others."""
 
 from __future__ import annotations
 
 from datetime import timedelta
-from typing import Any
 
 from sqlalchemy import Select, select, update
 
 from webapp import clock, limits
-from webapp.accounts.actors import Actor
-from webapp.accounts.models import BrowserSession
+from webapp.access.actors import Actor
+from webapp.access.models import BrowserSession
 from webapp.accounts.services import reauthentication
 from webapp.audit.services import audit_log
 from webapp.errors import ApiError
-from webapp.extensions import db
+from webapp.extensions import changed_rows, db
 
 
-def mine(actor: Actor) -> Select[tuple[BrowserSession]]:
+def mine(actor: Actor) -> Select[BrowserSession]:
     """A select of the actor's sessions that still count. Error: forbidden for a key that is less than its maker."""
     _must_be_whole(actor)
     now = clock.now()
@@ -44,7 +43,7 @@ def prove(actor: Actor, session_id: str | None, password: str) -> None:
 
 
 def load(actor: Actor, session_id: str) -> BrowserSession:
-    """One of the actor's sessions, ended ones too, locked. Errors: not_found for somebody else's, forbidden."""
+    """Return one of the actor's sessions, including ended ones, locked. Errors: not_found, forbidden."""
     _must_be_whole(actor)
     statement = select(BrowserSession).where(
         BrowserSession.id == session_id, BrowserSession.user_id == actor.user_id
@@ -56,7 +55,7 @@ def load(actor: Actor, session_id: str) -> BrowserSession:
 
 
 def end(actor: Actor, browser: BrowserSession) -> None:
-    """End one of the actor's sessions at once; commits."""
+    """End one of the actor's sessions, and commit."""
     if browser.ended_at is None:
         browser.ended_at = clock.now()
         audit_log.record(actor, "session.end", browser, join=True)
@@ -76,9 +75,9 @@ def end_others(actor: Actor) -> int:
 
 def close(user_id: str, but: str | None = None) -> int:
     """End a person's sessions in the caller's transaction, but one where it is named. Returns how many."""
-    statement: Any = update(BrowserSession).where(
+    statement = update(BrowserSession).where(
         BrowserSession.user_id == user_id,
         BrowserSession.ended_at.is_(None),
         BrowserSession.id != (but or ""),
     )
-    return int(db.session.execute(statement.values(ended_at=clock.now())).rowcount)  # type: ignore[attr-defined]
+    return changed_rows(db.session.execute(statement.values(ended_at=clock.now())))

@@ -1,7 +1,7 @@
 """Signing in and out: passwords, one-time links, invitations, browser sessions, the second step.
 
-Failures are counted (`attempts`), and unknown accounts take the time known ones do. Whoever has a second factor is
-asked for it however they came; what they came with is kept meanwhile (`waiting`), and is no session.
+Failures are counted (`login_attempts`), and unknown accounts take as long as known ones. A user with a second factor is
+prompted for it after every kind of sign-in; until then the sign-in is pending and there is no session.
 """
 
 from __future__ import annotations
@@ -18,9 +18,9 @@ from sqlalchemy import select, update
 from sqlalchemy.exc import IntegrityError
 
 from webapp import clock, limits
-from webapp.accounts import actors
-from webapp.accounts.actors import Actor
-from webapp.accounts.models import BrowserSession, Identity, Membership, SignInLink, User, Workspace
+from webapp.access import actors
+from webapp.access.actors import Actor
+from webapp.access.models import BrowserSession, Identity, Membership, SignInLink, User, Workspace
 from webapp.accounts.services import login_attempts, people, reauthentication, sessions, two_factor
 from webapp.audit.services import audit_log
 from webapp.errors import ApiError, Fault, validation_error
@@ -44,7 +44,7 @@ def look(kind: str, token: str, extra: str = "") -> dict[str, Any] | None:
 
 
 def take(kind: str, token: str, extra: str = "") -> dict[str, Any] | None:
-    """What was kept, and nobody gets it again; None as `look`."""
+    """Return and delete the pending sign-in; None as for `look`."""
     return _opened(kind, token, extra, redis_client().getdel(_name(kind, token)))
 
 
@@ -66,7 +66,7 @@ _STEP: Final = "step"
 
 @dataclass(frozen=True, slots=True)
 class Visitor:
-    """The browser somebody signs in from."""
+    """The browser that signs in."""
 
     address: str
     user_agent: str
@@ -83,7 +83,7 @@ class Entered:
 
 @dataclass(frozen=True, slots=True)
 class Account:
-    """Somebody's account at a provider of sign-ins, as it told."""
+    """An account at an identity provider, with the claims that it sent."""
 
     issuer: str
     subject: str
@@ -106,7 +106,7 @@ def by_password(email: str, password: str, visitor: Visitor, target: str = "/") 
         note_failure(user, visitor)
         time.sleep(max(0.0, began + limits.LOGIN_REFUSAL_SECONDS - time.monotonic()))
         raise _refused("E-mail address or password is wrong.")
-    attempt.was_right()
+    attempt.succeeded()
     user = db.session.get_one(User, user.id)
     if stored is not None and passwords.outdated(stored):
         user.password_hash = passwords.hash_password(password)
@@ -117,8 +117,8 @@ def _refused(message: str) -> ApiError:
     return validation_error([Fault("password", "invalid", message)])
 
 
-def note_failure(user: User | None, visitor: Visitor, **told: str) -> None:
-    """Failures on an account are in the trail of its workspaces; those on no account are nobody's."""
+def note_failure(user: User | None, visitor: Visitor, **told: Any) -> None:
+    """Record a failed sign-in in the audit log of the account's workspaces; without an account it is not recorded."""
     if user is None:
         return
     mine = select(Membership.workspace_id).where(Membership.user_id == user.id).distinct()
@@ -144,10 +144,10 @@ def enter(
     """
     if vouched or not two_factor.is_on(user.id):
         return Entered(start(user, visitor, how, second=vouched, account=account))
-    kept = {"user": user.id, "how": how, "target": target, "mark": _mark(user)}
+    kept: dict[str, Any] = {"user": user.id, "how": how, "target": target, "mark": _mark(user)}
     if account is not None:
         kept["account"] = [account.issuer, account.subject, account.email]
-    db.session.commit()  # an invitation that was accepted, a hash that was made anew
+    db.session.commit()  # an invitation that was accepted, a password hash that was updated
     return Entered(step=keep(_STEP, kept))
 
 
@@ -171,7 +171,7 @@ def by_code(step: str, code: str, visitor: Visitor) -> tuple[str, str, int | Non
     user = db.session.get(User, kept["user"]) if kept else None
     if kept is None or user is None or user.disabled_at is not None or kept["mark"] != _mark(user):
         raise _begin_again()
-    if not two_factor.is_on(user.id):  # turned off meanwhile
+    if not two_factor.is_on(user.id):  # turned off in the meantime
         raise _begin_again()
     attempt = login_attempts.begin(user.email, visitor.address, code=True)
     used = two_factor.takes(user.id, code)
@@ -182,7 +182,7 @@ def by_code(step: str, code: str, visitor: Visitor) -> tuple[str, str, int | Non
     if take(_STEP, step) is None:  # another request was quicker; its code stays good
         db.session.rollback()
         raise _begin_again()
-    attempt.was_right()
+    attempt.succeeded()
     account = Account(*kept["account"]) if "account" in kept else None
     token = start(user, visitor, kept["how"], second=True, account=account, code=used)
     left = two_factor.state(user.id).codes_left if used == "recovery" else None
@@ -200,7 +200,7 @@ def start(
     *,
     second: bool = False,
     account: Account | None = None,
-    **told: str,
+    **told: Any,
 ) -> str:
     """A new browser session for a user in their first workspace; its token; commits. `second`: a second factor was
     seen. `account` as in `enter`.
@@ -266,7 +266,7 @@ def _link(who: Actor, user: User, account: Account) -> None:
             )
     if found is not None:
         if found.user_id != user.id:
-            raise ApiError("conflict", "This account at the provider is somebody else's here.")
+            raise ApiError("conflict", "This account at the provider is already linked to another user.")
         found.last_used_at = clock.now()
 
 
@@ -280,7 +280,7 @@ def accounts(actor: Actor) -> list[Identity]:
 def unlink(actor: Actor, identity_id: str) -> Identity:
     """Forget that an account at a provider is the actor's; commits. It may be linked again by its e-mail address.
 
-    Error: not_found for somebody else's.
+    Error: not_found for the account of another user.
     """
     found = db.session.get(Identity, identity_id)
     if found is None or found.user_id != actor.user_id:
@@ -318,7 +318,7 @@ def link_is_open(token: str) -> bool:
 def by_link(token: str, visitor: Visitor) -> Entered:
     """Use a one-time link; commits.
 
-    Of several at once exactly one gets in. Error: not_found for a used, expired or unknown link.
+    Of parallel attempts exactly one succeeds. Error: not_found for a used, expired or unknown link.
     """
     now = clock.now()
     used = (
@@ -355,7 +355,7 @@ def by_invitation(token: str, name: str, password: str, visitor: Visitor) -> Ent
         attempt = login_attempts.begin(user.email, visitor.address)
         if user.disabled_at is not None or not passwords.verify(password, stored):
             raise _refused("The address has an account, and this is not its password.")
-        attempt.was_right()
+        attempt.succeeded()
     member = people.accept(invitation, user)
     who = replace(
         actors.system(member.workspace_id),
@@ -381,7 +381,7 @@ def change_password(actor: Actor, old: str, new: str) -> None:
         db.session.rollback()
         attempt = login_attempts.begin(account, actor.address)
         if passwords.verify(old, stored):
-            attempt.was_right()
+            attempt.succeeded()
         else:
             faults.insert(0, Fault("old_password", "invalid", "This is not your password."))
     else:

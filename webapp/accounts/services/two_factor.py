@@ -1,6 +1,6 @@
 """The second factor: an authenticator's codes, and recovery codes for when it is lost.
 
-Its secret lies sealed in the vault, recovery codes as hashes. A code is taken once: the step of time it stands for is
+The secret is stored encrypted, recovery codes as hashes. A code is accepted once: its time step is
 written in the statement that asks whether it is a later one than the last. Where a workspace requires a second factor,
 its members are led to set one up before they see anything else (`views.identify`).
 """
@@ -15,15 +15,14 @@ from typing import Any
 from flask import current_app
 from sqlalchemy import delete, func, select, update
 
-from webapp import clock, limits
-from webapp.accounts import actors
-from webapp.accounts.actors import Actor
-from webapp.accounts.models import BrowserSession, Membership, RecoveryCode, SecondFactor, User, Workspace
+from webapp import app_vault, clock, limits
+from webapp.access import actors
+from webapp.access.actors import Actor
+from webapp.access.models import BrowserSession, Membership, RecoveryCode, SecondFactor, User, Workspace
 from webapp.accounts.services import reauthentication, sessions
 from webapp.audit.services import audit_log
-from webapp.connections.services import secrets
 from webapp.errors import ApiError, Fault, validation_error
-from webapp.extensions import db
+from webapp.extensions import changed_rows, db
 from webapp.security import totp
 from webapp.security.vault import VaultError
 
@@ -33,7 +32,7 @@ REQUIRED = "require_two_factor"  # the switch in a workspace's settings
 
 @dataclass(frozen=True, slots=True)
 class State:
-    """What a person has. `since` None: nothing that counts."""
+    """The second factor of a user. `since` None: not set up."""
 
     since: datetime | None
     codes_left: int
@@ -70,7 +69,7 @@ def begin(actor: Actor) -> None:
         raise ApiError(
             "conflict", "Two-factor sign-in is on already. Turn it off first to move it to another device."
         )
-    sealed = secrets.seal(totp.new_secret())
+    sealed = app_vault.seal(totp.new_secret())
     if found is None:
         db.session.add(SecondFactor(user_id=actor.user_id, sealed=sealed))
     else:
@@ -79,14 +78,14 @@ def begin(actor: Actor) -> None:
 
 
 def _lock(user_id: str) -> SecondFactor | None:
-    """The row of a person's second factor, and nobody else at it: the person's own row stands for one not there yet."""
+    """Return a user's second factor, locked. The user's row is locked if there is none yet."""
     db.session.get_one(User, user_id, with_for_update=True)
     return db.session.get(SecondFactor, user_id, with_for_update=True)
 
 
 @dataclass(frozen=True, slots=True)
 class Pending:
-    """What an authenticator is to be given."""
+    """The secret to add to an authenticator app."""
 
     secret: str
     picture: str
@@ -104,7 +103,7 @@ def pending(actor: Actor) -> Pending | None:
 
 def _opened(factor: SecondFactor) -> str:
     try:
-        return secrets.vault().open(factor.sealed)
+        return app_vault.vault().open(factor.sealed)
     except VaultError as error:
         raise ApiError("unavailable", str(error)) from None
 
@@ -124,11 +123,13 @@ def confirm(actor: Actor, password: str, code: str) -> list[str]:
         raise validation_error(
             [Fault("code", "invalid", "This code is wrong. Check the clock of your device.")]
         )
-    attempt.was_right()
+    attempt.succeeded()
     found = _lock(actor.user_id or "")
     if found is None or found.confirmed_at is not None or found.sealed != sealed:
         db.session.rollback()
-        raise ApiError("conflict", "It was set up or begun anew at this moment. Look, then try again.")
+        raise ApiError(
+            "conflict", "The setup was completed or restarted elsewhere. Reload the page and try again."
+        )
     found.confirmed_at, found.last_step = clock.now(), step
     ended = sessions.close(found.user_id, actor.session_id)
     if actor.session_id is not None:
@@ -149,7 +150,7 @@ def new_codes(actor: Actor, password: str, code: str) -> list[str]:
 
 
 def turn_off(actor: Actor, password: str, code: str) -> None:
-    """Sign-ins need the first step alone again; commits.
+    """Turn off the second factor, and commit.
 
     Errors: validation_error (password, code), rate_limited, conflict (not on, or a workspace requires it).
     """
@@ -170,7 +171,7 @@ def requiring(user_id: str) -> list[str]:
 
 
 def reset(user: User) -> bool:
-    """Take somebody's second factor away and end their sessions: for the operator, when all is lost; commits.
+    """Remove a user's second factor and end their sessions, and commit. For operators, when all codes are lost.
     Whether there was one."""
     had = _lock(user.id) is not None
     _remove(user.id)
@@ -223,8 +224,7 @@ def _step_of(secret: str, code: str) -> int | None:
 
 
 def _changes_one(statement: Any) -> bool:
-    made = db.session.execute(statement.execution_options(synchronize_session=False))
-    return bool(made.rowcount == 1)
+    return changed_rows(db.session.execute(statement.execution_options(synchronize_session=False))) == 1
 
 
 def _must_know(actor: Actor, password: str, code: str) -> None:
@@ -234,16 +234,16 @@ def _must_know(actor: Actor, password: str, code: str) -> None:
     attempt = reauthentication.by_password(actor, password, code=True)
     if takes(actor.user_id or "", code) is None:
         raise validation_error([Fault("code", "invalid", WRONG)])
-    attempt.was_right()
+    attempt.succeeded()
 
 
 # --- Rotation of the vault's keys ---------------------------------------------------------------------------
 
 
 def reseal() -> tuple[int, int]:
-    """Seal every secret by the newest key of the vault's ring; commits. Returns how many were sealed anew, and how
+    """Encrypt every secret with the newest key of the ring, and commit. Return how many were encrypted again, and how
     many there are. Error: unavailable, where some cannot be opened."""
-    vault, renewed, total, lost, last = secrets.vault(), 0, 0, 0, ""
+    vault, renewed, total, lost, last = app_vault.vault(), 0, 0, 0, ""
     while True:
         statement = select(SecondFactor).where(SecondFactor.user_id > last).order_by(SecondFactor.user_id)
         batch = db.session.scalars(statement.limit(limits.VAULT_BATCH).with_for_update()).all()

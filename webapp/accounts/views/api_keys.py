@@ -9,9 +9,10 @@ from flask import Blueprint, Response, g, request, url_for
 from pydantic import Field
 
 from webapp import clock, limits, pagination
-from webapp.accounts.actors import KEY_SCOPES, Actor
-from webapp.accounts.models import ApiKey
-from webapp.accounts.services import api_keys, tenancy
+from webapp.access import tenancy
+from webapp.access.actors import KEY_SCOPES, Actor
+from webapp.access.models import ApiKey
+from webapp.accounts.services import api_keys
 from webapp.errors import ApiError
 from webapp.security.keys import PREFIX
 from webapp.web.forms.page_form import Control, FormSpec
@@ -23,10 +24,13 @@ bp = Blueprint("api_keys", __name__)
 
 
 class ApiKeyIn(Input):
-    """A new key. `scopes` left out: all that the maker's role allows. `project_id` left out: the present one."""
+    """A new key.
+
+    Without `scopes`: all permissions of the creator's role. Without `project_id`: the current project.
+    """
 
     name: Annotated[str, Field(min_length=1, max_length=limits.MAX_NAME_CHARS, pattern=r"\S")]
-    scopes: list[Literal[KEY_SCOPES]] | None = None  # type: ignore[valid-type]
+    scopes: list[Literal[KEY_SCOPES]] | None = None  # type: ignore[valid-type]  # for pydantic
     expires_at: Moment | None = None
     project_id: str | None = None
 
@@ -50,7 +54,7 @@ _EXPIRY: Final = (
 
 
 class KeyQuery(ListQuery):
-    """`created_by`: keys of one person. `unused=true`: those that work and that nobody has used for 90 days."""
+    """`created_by`: keys of one user. `unused=true`: valid keys that were not used for 90 days."""
 
     created_by: str | None = None
     unused: bool | None = None
@@ -63,8 +67,11 @@ class RevokeQuery(Query):
 
 
 class ApiKeyOut(Output):
-    """A key without its secret. `prefix` is what can be shown of it; `last_used_address` is where the last call came
-    from; `unused`: it works, and nobody has used it for 90 days."""
+    """A key without its secret.
+
+    `prefix` is the visible part of the key; `last_used_address` is the address of the last call; `unused`: the key is
+    valid but was not used for 90 days.
+    """
 
     id: str
     name: str
@@ -82,14 +89,14 @@ class ApiKeyOut(Output):
 
 
 class RevokedOut(Output):
-    """The keys that were revoked."""
+    """The revoked keys."""
 
     items: list[ApiKeyOut]
     total: int
 
 
 class NewApiKeyOut(ApiKeyOut):
-    """The answer to a creation: the only one that holds the key itself."""
+    """The response to the creation, the only one that contains the key."""
 
     key: str
 
@@ -125,8 +132,10 @@ def _page(actor: Actor, data: Any, query: KeyQuery, error: ApiError | None = Non
             "project_id": [(one.id, one.name) for one in projects],
         },
     )
-    shown = {"projects": projects, "makers": {one.id: one for one in api_keys.makers(actor)}}
-    return reply(data, template="api_keys.html", query=query, form=form, **shown, **more)
+    makers = {one.id: one for one in api_keys.makers(actor)}
+    return reply(
+        data, template="api_keys.html", query=query, form=form, projects=projects, makers=makers, **more
+    )
 
 
 def _expiries(sent: str) -> list[tuple[str, str]]:
@@ -151,7 +160,7 @@ def _again(actor: Actor, error: ApiError) -> Response:
 
 @route(bp, "/api-keys", scope="self", query=KeyQuery, returns=Listed(ApiKeyOut), errors=["forbidden"])
 def index(actor: Actor, query: KeyQuery) -> Response:
-    """List keys: one's own, or all of the workspace for admins."""
+    """List your own keys, or for admins all keys of the workspace."""
     return _page(actor, _shown(actor, query), query)
 
 
@@ -168,7 +177,7 @@ def index(actor: Actor, query: KeyQuery) -> Response:
     on_fault=_again,
 )
 def create(actor: Actor, body: ApiKeyIn) -> Response:
-    """Make a key. Its text is in this answer and nowhere else."""
+    """Create a key. Only this response contains it."""
     key, text = api_keys.create(
         actor,
         body.name,
@@ -190,7 +199,7 @@ def create(actor: Actor, body: ApiKeyIn) -> Response:
     errors=["forbidden", "not_found"],
 )  # fmt: skip
 def revoke_all(actor: Actor, query: RevokeQuery) -> Response:
-    """Revoke every key of one person: at once, everywhere, for good. For somebody who leaves."""
+    """Revoke all keys of a user immediately and permanently, for example when they leave."""
     gone = [as_dict(key) for key in api_keys.revoke_all(actor, query.created_by)]
     told = f"{len(gone)} {'key is' if len(gone) == 1 else 'keys are'} revoked."
     see = url_for("api_keys.index", created_by=query.created_by)
@@ -199,7 +208,7 @@ def revoke_all(actor: Actor, query: RevokeQuery) -> Response:
 
 @route(bp, "/api-keys/<key_id>", scope="self", returns=ApiKeyOut, errors=["forbidden"])
 def show(actor: Actor, key_id: str) -> Response:
-    """Read one key."""
+    """Get a key."""
     return reply(as_dict(api_keys.get(actor, key_id)), tag=True)
 
 
@@ -212,7 +221,7 @@ def show(actor: Actor, key_id: str) -> Response:
     errors=["forbidden", "version_conflict"],
 )
 def revoke(actor: Actor, key_id: str) -> Response:
-    """Revoke a key: at once, everywhere, for good."""
+    """Revoke a key immediately and permanently."""
     key = api_keys.get(actor, key_id, lock=True)
     matching(as_dict(key))
     api_keys.revoke(actor, key)

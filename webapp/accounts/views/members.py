@@ -1,4 +1,4 @@
-"""Members and invitations: who belongs to the workspace, with which role, and who is asked to."""
+"""Members, their roles, and invitations."""
 
 from __future__ import annotations
 
@@ -8,13 +8,14 @@ from flask import Blueprint, Response, current_app, flash, g, request, url_for
 from pydantic import Field
 
 from webapp import pagination
-from webapp.accounts.actors import Actor
-from webapp.accounts.models import Invitation, Membership, Team, User
-from webapp.accounts.services import people, tenancy
+from webapp.access import tenancy
+from webapp.access.actors import Actor
+from webapp.access.models import Invitation, Membership, Team, User
+from webapp.accounts.services import people
 from webapp.accounts.services import two_factor as accounts_two_factor
 from webapp.errors import ApiError
 from webapp.extensions import db
-from webapp.notifications.services import mail
+from webapp.mail import mail
 from webapp.web.forms.page_form import Control, FormSpec, PageForm
 from webapp.web.inputs import Input, ListQuery, Query
 from webapp.web.responses import Listed, Output, Time, matching, reply
@@ -38,8 +39,10 @@ class MemberQuery(ListQuery):
 
 
 class MemberOut(Output):
-    """A person's role in the workspace, or in one team of it. `two_factor`: whether they have a second factor, which
-    admins see; null for others."""
+    """A user's role in the workspace or in a team.
+
+    `two_factor`: whether the user has a second factor; only shown to admins, null for others.
+    """
 
     id: str
     user_id: str
@@ -52,8 +55,7 @@ class MemberOut(Output):
 
 
 class MemberIn(Input):
-    """Somebody who belongs to the workspace already, and the role they get in a team; without `team_id` in the whole
-    workspace."""
+    """An existing member, and a new role in a team, or without `team_id` in the whole workspace."""
 
     user_id: str
     role: Role = "editor"
@@ -61,7 +63,7 @@ class MemberIn(Input):
 
 
 class MemberPatch(Input):
-    """Another role."""
+    """The new role."""
 
     role: Role
 
@@ -85,7 +87,7 @@ class RemoveQuery(Query):
 
 
 class InvitationIn(Input):
-    """Whom to invite, into the workspace or one team of it."""
+    """Whom to invite to the workspace or to a team."""
 
     email: Annotated[str, Field(max_length=320, pattern=EMAIL)]
     role: Role = "editor"
@@ -120,8 +122,10 @@ class InvitationOut(Output):
 
 
 class NewInvitationOut(InvitationOut):
-    """The answer to an invitation: the only one that holds its link, to be passed on by the inviter. `mailed`: the
-    service sends it to the address too."""
+    """The response to an invitation, the only one that contains its link, which the inviter passes on.
+
+    `mailed`: Rowsmith also sends it by e-mail.
+    """
 
     url: str
     mailed: bool
@@ -139,7 +143,7 @@ def _teams(actor: Actor) -> list[Team]:
 
 @route(bp, "/members", scope="member", query=MemberQuery, returns=Listed(MemberOut))
 def index(actor: Actor, query: MemberQuery) -> Response:
-    """List who belongs to the workspace or to a team of it, and with which role."""
+    """List the members of the workspace or of a team, with their roles."""
     if g.face == "person":
         return _page(actor, query)
     statement = people.listing(actor).where(people.found_by(query.q))
@@ -228,7 +232,7 @@ def _again(actor: Actor, error: ApiError, member_id: str = "") -> Response:
     errors=["conflict", "not_found"], on_fault=_again,
 )  # fmt: skip
 def add(actor: Actor, body: MemberIn) -> Response:
-    """Give somebody of the workspace a role in a team, or one of a team alone a role in the whole workspace."""
+    """Give a member of the workspace a role in a team, or a member of a team a role in the whole workspace."""
     row = people.add(actor, body.user_id, body.role, body.team_id or None)
     where = url_for(".show", member_id=row.id)
     return reply(_member(row), status=201, see=url_for(".index"), headers={"Location": where})
@@ -236,7 +240,7 @@ def add(actor: Actor, body: MemberIn) -> Response:
 
 @route(bp, ONE, scope="member", returns=MemberOut)
 def show(actor: Actor, member_id: str) -> Response:
-    """Read one membership."""
+    """Get a membership."""
     return reply(_member(tenancy.get(actor, Membership, member_id, "member")), tag=True)
 
 
@@ -245,7 +249,7 @@ def show(actor: Actor, member_id: str) -> Response:
     on_fault=_again,
 )  # fmt: skip
 def change(actor: Actor, member_id: str, body: MemberPatch) -> Response:
-    """Give a member another role. It holds from their next request on, for their keys too."""
+    """Change a member's role. It takes effect with their next request, also for their keys."""
     row = tenancy.get(actor, Membership, member_id, "admin", lock=True)
     matching(_member(row))
     people.change_role(actor, row, body.role)
@@ -257,7 +261,7 @@ def change(actor: Actor, member_id: str, body: MemberPatch) -> Response:
     errors=["version_conflict", "conflict"], on_fault=_again,
 )  # fmt: skip
 def remove(actor: Actor, member_id: str, query: RemoveQuery) -> Response:
-    """Take a membership away. What the person made stays; their keys may do nothing here any more."""
+    """Remove a membership. Objects created by the user stay; their keys lose access."""
     row = tenancy.get(actor, Membership, member_id, "admin", lock=True)
     data = _member(row)
     matching(data)
@@ -272,7 +276,7 @@ def remove(actor: Actor, member_id: str, query: RemoveQuery) -> Response:
 
 @route(bp, "/invitations", scope="admin", query=ListQuery, returns=Listed(InvitationOut))
 def invitations(actor: Actor, query: ListQuery) -> Response:
-    """List the invitations that can still be accepted."""
+    """List invitations that can still be accepted."""
     found = pagination.page(
         people.open_invitations(actor.workspace_id),
         name="invitations",
@@ -322,7 +326,7 @@ def _invite_again(actor: Actor, error: ApiError, **_address: str) -> Response:
     idempotent=True, errors=["conflict"], on_fault=_invite_again,
 )  # fmt: skip
 def invite(actor: Actor, body: InvitationIn) -> Response:
-    """Invite an address. The answer holds the link; where mail is set up it is sent there too."""
+    """Invite an address. The response contains the link; if e-mail is configured, Rowsmith also sends it."""
     row, token = people.invite(actor, body.email, body.role, team_id=body.team_id or None)
     return _made(row, token, 201)
 
@@ -345,14 +349,17 @@ def _made(row: Invitation, token: str, status: int) -> Response:
     on_fault=_invite_again,
 )  # fmt: skip
 def resend(actor: Actor, invitation_id: str) -> Response:
-    """Make another link for an open invitation; the one before ends. Where mail is set up it is sent again."""
+    """Create a new link for an open invitation.
+
+    The previous link becomes invalid. If e-mail is configured, Rowsmith sends it again.
+    """
     row = tenancy.get(actor, Invitation, invitation_id, "admin", lock=True)
     return _made(row, people.resend(actor, row), 200)
 
 
 @route(bp, INVITATION, ["DELETE"], scope="admin", returns=InvitationOut)
 def revoke_invitation(actor: Actor, invitation_id: str) -> Response:
-    """Close an open invitation."""
+    """Withdraw an open invitation."""
     row = tenancy.get(actor, Invitation, invitation_id, "admin", lock=True)
     people.revoke_invitation(actor, row)
     if g.face == "person":

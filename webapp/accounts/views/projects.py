@@ -10,9 +10,10 @@ from flask import Blueprint, Response, flash, g, request, url_for
 from pydantic import Field
 
 from webapp import limits, pagination
-from webapp.accounts.actors import Actor
-from webapp.accounts.models import Project, Team
-from webapp.accounts.services import tenancy
+from webapp.access import tenancy
+from webapp.access.actors import Actor
+from webapp.access.models import Project, Team
+from webapp.accounts.services import workspaces
 from webapp.errors import ApiError
 from webapp.extensions import db
 from webapp.web.forms.page_form import Control, FormSpec, PageForm
@@ -43,7 +44,7 @@ class TeamOut(Output):
 
 
 class ProjectIn(Input):
-    """A new project; `team_id` left out: the team of the present project."""
+    """A new project. Without `team_id`: the team of the current project."""
 
     name: Name
     description: Description = ""
@@ -51,7 +52,10 @@ class ProjectIn(Input):
 
 
 class ProjectPatch(Input):
-    """What of a project can change; another `team_id` puts it, with all that lies in it, into that team."""
+    """The properties of a project that can be changed.
+
+    A new `team_id` moves it, with all its contents, to that team.
+    """
 
     name: Name | None = None
     description: Description | None = None
@@ -108,7 +112,7 @@ class Named:
 
 
 def declare(kind: Named) -> None:
-    """The routes that teams and projects have alike."""
+    """Routes shared by teams and projects."""
     model, shape, name, many = kind.model, kind.returns, kind.model.__name__.lower(), kind.model.__tablename__
     one, (index_at, create_at, show_at, change_at) = f"/{many}/<{name}_id>", kind.endpoints
 
@@ -129,7 +133,7 @@ def declare(kind: Named) -> None:
         """The page with the form that was rejected, for those who may see it."""
         if error.code in ("forbidden", "not_found"):
             raise error
-        row = tenancy.get(actor, model, *address.values(), "admin") if address else None
+        row = tenancy.get(actor, model, address[f"{name}_id"], "admin") if address else None
         return listed(actor, ListQuery(), error=error, row=shape.of(row) if row else None)
 
     @route(
@@ -141,16 +145,17 @@ def declare(kind: Named) -> None:
 
     @route(
         bp, f"/{many}", ["POST"], scope="admin", body=kind.body, returns=shape, status=201, idempotent=True,
-        endpoint=create_at, summary=f"Make a {name}.", on_fault=again,
+        endpoint=create_at, summary=f"Create a {name}.", on_fault=again,
     )  # fmt: skip
     def create(actor: Actor, body: Input) -> Response:
         row = kind.create(actor, body)
-        where = url_for(f".{show_at}", **{f"{name}_id": row.id})
+        address: dict[str, Any] = {f"{name}_id": row.id}
+        where = url_for(f".{show_at}", **address)
         return reply(shape.of(row), status=201, see=url_for(f".{index_at}"), headers={"Location": where})
 
     @route(bp, one, scope="member", returns=shape, endpoint=show_at, summary=f"Read a {name}.")
     def show(actor: Actor, **address: str) -> Response:
-        return reply(shape.of(tenancy.get(actor, model, *address.values(), "member")), tag=True)
+        return reply(shape.of(tenancy.get(actor, model, address[f"{name}_id"], "member")), tag=True)
 
     @route(
         bp, one, ["PATCH"], scope="admin", body=kind.patch, returns=shape, errors=["version_conflict"],
@@ -159,16 +164,16 @@ def declare(kind: Named) -> None:
     def change(actor: Actor, body: Input, **address: str) -> Response:
         if g.face == "person":
             CHANGED[model].check(request.form)
-        row = tenancy.get(actor, model, *address.values(), "admin", lock=True)
+        row = tenancy.get(actor, model, address[f"{name}_id"], "admin", lock=True)
         matching(shape.of(row))
         changes = {
             key: value for key, value in body.model_dump(exclude_unset=True).items() if value is not None
         }
         team_id = changes.pop("team_id", None)
-        if team_id is not None:
-            tenancy.to_team(actor, row, team_id)
+        if team_id is not None and isinstance(row, Project):
+            workspaces.to_team(actor, row, team_id)
         if changes:
-            tenancy.rename(actor, row, changes)
+            workspaces.rename(actor, row, changes)
         return reply(shape.of(row), see=url_for(f".{index_at}"), tag=True)
 
 
@@ -205,26 +210,26 @@ def _around(
 declare(
     Named(
         Team,
-        lambda actor, body: tenancy.create_team(actor, body.name),
+        lambda actor, body: workspaces.create_team(actor, body.name),
         TeamIn,
         TeamIn,
         TeamOut,
         ("teams", "create_team", "team", "change_team"),
-        listed="List the teams one belongs to; members of the workspace see all.",
+        listed="List your teams; members of the workspace see all teams.",
         changed="Rename a team.",
     )
 )
 declare(
     Named(
         Project,
-        lambda actor, body: tenancy.create_project(
+        lambda actor, body: workspaces.create_project(
             actor, body.name, team_id=body.team_id, description=body.description
         ),
         ProjectIn,
         ProjectPatch,
         ProjectOut,
         ("index", "create", "show", "change"),
-        listed="List the projects of the teams one belongs to; members of the workspace see all.",
+        listed="List the projects of your teams; members of the workspace see all projects.",
         changed="Change a project's name, description or team.",
     )
 )
@@ -238,7 +243,7 @@ def declare_deletion(
     *,
     gone: str,
 ) -> None:
-    """The routes by which teams and projects are deleted and had back. `gone` says what becomes of what lies inside."""
+    """Routes that delete and restore teams and projects. `gone` describes the effect on their contents."""
     name, many = kind.__name__.lower(), kind.__tablename__
     one = f"/{many}/<{name}_id>"
     delete_at, restore_at = (
@@ -248,22 +253,23 @@ def declare_deletion(
 
     @route(
         bp, one, ["DELETE"], scope="admin", returns=shape, errors=["version_conflict", "conflict", "in_use"],
-        endpoint=delete_at, summary=f"Soft-delete a {name}{gone}; it can be restored for 30 days.",
+        endpoint=delete_at, summary=f"Delete a {name}{gone}. It can be restored for 30 days.",
     )  # fmt: skip
     def remove(actor: Actor, **address: str) -> Response:
-        row = tenancy.get(actor, kind, *address.values(), "admin", lock=True)
+        row = tenancy.get(actor, kind, address[f"{name}_id"], "admin", lock=True)
         matching(shape.of(row))
         delete(actor, row)
         if g.face == "person":  # the category of a message is where its Undo goes
-            flash(f"{name.title()} {row.name} deleted", url_for(f".{restore_at}", **address))
+            values: dict[str, Any] = {**address}
+            flash(f"{name.title()} {row.name} deleted", url_for(f".{restore_at}", **values))
         return reply(shape.of(row), see=url_for(index_at))
 
     @route(
         bp, f"{one}/restore", ["POST"], scope="admin", returns=shape, errors=["conflict"], endpoint=restore_at,
-        summary=f"Take a {name}'s deletion back.",
+        summary=f"Restore a {name}.",
     )  # fmt: skip
     def back(actor: Actor, **address: str) -> Response:
-        row = tenancy.get(actor, kind, *address.values(), "admin", lock=True, deleted=True)
+        row = tenancy.get(actor, kind, address[f"{name}_id"], "admin", lock=True, deleted=True)
         restore(actor, row)
         return reply(shape.of(row), see=url_for(index_at))
 
@@ -271,10 +277,10 @@ def declare_deletion(
 declare_deletion(
     Team,
     TeamOut,
-    tenancy.delete_team,
-    tenancy.restore_team,
-    gone=" that has no projects, and with it the roles in it",
+    workspaces.delete_team,
+    workspaces.restore_team,
+    gone=" without projects, together with its roles",
 )
 declare_deletion(
-    Project, ProjectOut, tenancy.delete_project, tenancy.restore_project, gone=" with all that lies in it"
+    Project, ProjectOut, workspaces.delete_project, workspaces.restore_project, gone=" with all its contents"
 )

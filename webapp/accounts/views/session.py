@@ -11,20 +11,20 @@ from flask import session as cookie
 from pydantic import Field
 
 from webapp import limits
-from webapp.accounts.actors import Actor
-from webapp.accounts.models import BrowserSession, Project, User
-from webapp.accounts.services import oidc, people, reauthentication, sessions, sign_in, tenancy, two_factor
+from webapp.access import tenancy
+from webapp.access.actors import Actor
+from webapp.access.models import BrowserSession, Project, User
+from webapp.accounts import authentication
+from webapp.accounts.services import oidc, people, reauthentication, sessions, sign_in, two_factor
 from webapp.accounts.services.sign_in import Entered, Visitor
-from webapp.accounts.views.session_rows import SessionOut
 from webapp.accounts.views.workspace import LimitsOut
 from webapp.errors import ApiError
 from webapp.extensions import db
-from webapp.notifications.services import mail as notifications_mail
-from webapp.notifications.services import notifications
-from webapp.web import authentication
+from webapp.mail import choices
+from webapp.mail import mail as notifications_mail
 from webapp.web.forms.page_form import Control, FormSpec, PageForm
 from webapp.web.inputs import Input, Query
-from webapp.web.responses import Output, reply
+from webapp.web.responses import Output, Time, reply
 from webapp.web.routing import route
 
 bp = Blueprint("session", __name__)
@@ -33,6 +33,24 @@ STEP_FIELD: Final = "step"  # a second step that waits for its code, inside the 
 Password = Annotated[str, Field(max_length=10_000)]
 GivenPassword = Annotated[str, Field(min_length=1, max_length=10_000)]
 NewPassword = Annotated[str, Field(min_length=1, max_length=limits.PASSWORD_MAX_CHARS)]
+
+
+class SessionOut(Output):
+    """A browser session.
+
+    `how` is the sign-in method: password, link, invitation or oidc; `two_factor`: with a second factor. `current`: the
+    session of this request.
+    """
+
+    id: str
+    address: str
+    user_agent: str
+    how: str
+    two_factor: bool
+    created_at: Time
+    last_seen_at: Time
+    expires_at: Time
+    current: bool
 
 
 class SignInForm(Input):
@@ -82,7 +100,7 @@ ACCEPT_WITH_ACCOUNT: Final = FormSpec(
 
 
 class PasswordForm(Input):
-    """The present password (none while there is none) and the new one."""
+    """The current password (empty if there is none) and the new one."""
 
     old_password: Password = ""
     new_password: NewPassword
@@ -174,7 +192,7 @@ END_SESSION: Final = FormSpec(
 
 
 class MeOut(Output):
-    """Who is asking, where, and what they may do."""
+    """The caller: user, workspace, project and permissions."""
 
     kind: str
     user_id: str | None
@@ -197,7 +215,7 @@ def visitor() -> Visitor:
 
 
 def safe_next(target: str) -> str:
-    """A path of our own, or `/`: nobody is sent to another site from here."""
+    """Return a path of this site, or `/`, to prevent redirects to other sites."""
     parts = urlsplit(target)
     own = (
         target.startswith("/")
@@ -262,7 +280,7 @@ def login(actor: Actor | None, query: SignInQuery) -> Response:
 )
 def sign_in_by_password(body: SignInForm) -> Response:
     """Sign in with e-mail address and password."""
-    authentication.check_form()
+    authentication.check_csrf()
     target = safe_next(body.next)
     return enter(sign_in.by_password(body.email, body.password, visitor(), target), target)
 
@@ -278,7 +296,7 @@ def link(token: str) -> Response:
 def use_link(token: str) -> Response:
     """Use a one-time link."""
     g.face = "person"
-    authentication.check_form()
+    authentication.check_csrf()
     return enter(sign_in.by_link(token, visitor()), "/")
 
 
@@ -313,7 +331,7 @@ def invitation(token: str) -> Response:
 def accept_invitation(token: str, body: InvitationForm) -> Response:
     """Accept an invitation and sign in."""
     g.face = "person"
-    authentication.check_form()
+    authentication.check_csrf()
     return enter(sign_in.by_invitation(token, body.name, body.password, visitor()), "/")
 
 
@@ -337,7 +355,7 @@ def switch_project(actor: Actor, body: ProjectForm) -> Response:
 
 @route(bp, "/me", scope="self", returns=MeOut)
 def me(actor: Actor) -> Response:
-    """Read who is asking: user, workspace, project, role, scopes, limits."""
+    """Get the caller: user, workspace, project, role, scopes, limits."""
     return _profile(actor, None)
 
 
@@ -358,7 +376,7 @@ def _profile(
     rows = db.session.scalars(sessions.mine(actor).order_by(BrowserSession.last_seen_at.desc()))
     assert actor.user_id is not None
     has_password = db.session.get_one(User, actor.user_id).password_hash is not None
-    chosen = notifications.choice_of(actor.user_id)
+    chosen = choices.choice_of(actor.user_id)
 
     def form(spec: FormSpec, given: dict[str, Any] | None = None, **how: Any) -> PageForm:
         if spec is failed:

@@ -7,11 +7,10 @@ from typing import Any
 from flask import Blueprint, Response, g, request, url_for
 
 from webapp import pagination
-from webapp.accounts.actors import Actor
-from webapp.accounts.models import BrowserSession
+from webapp.access.actors import Actor
+from webapp.access.models import BrowserSession
 from webapp.accounts.services import sessions
-from webapp.accounts.views.session import END_SESSION, EndForm, profile_again
-from webapp.accounts.views.session_rows import SessionOut
+from webapp.accounts.views.session import END_SESSION, EndForm, SessionOut, profile_again
 from webapp.web.inputs import ListQuery, parse
 from webapp.web.responses import Listed, Output, matching, reply
 from webapp.web.routing import route
@@ -20,7 +19,7 @@ bp = Blueprint("sessions", __name__)
 
 
 class EndedOut(Output):
-    """How many sessions ended."""
+    """Number of ended sessions."""
 
     ended: int
 
@@ -35,7 +34,7 @@ def _shown(actor: Actor, row: BrowserSession) -> dict[str, Any]:
 
 @route(bp, "/me/sessions", scope="self", query=ListQuery, returns=Listed(SessionOut), errors=["forbidden"])
 def index(actor: Actor, query: ListQuery) -> Response:
-    """List the browsers that the key's maker is signed in with. A key with scopes may not."""
+    """List the browser sessions of the key's owner. Not allowed for keys with scopes."""
     if g.face == "person":
         return reply(see=url_for("session.me"))
     found = pagination.page(
@@ -55,7 +54,7 @@ def index(actor: Actor, query: ListQuery) -> Response:
     on_fault=profile_again(END_SESSION),
 )  # fmt: skip
 def end_others(actor: Actor) -> Response:
-    """End all sessions but the one that asks; asked by a key, all. A key with scopes may not."""
+    """End all sessions except the current one, or all if called with a key. Not allowed for keys with scopes."""
     sessions.prove(actor, None, _password())
     ended = sessions.end_others(actor)
     said = "There was no other session." if not ended else f"{ended} other session{'s' * (ended > 1)} ended."
@@ -72,7 +71,7 @@ def end_others(actor: Actor) -> Response:
     on_fault=profile_again(END_SESSION),
 )
 def end_one(actor: Actor, session_id: str) -> Response:
-    """End one session: its browser is signed out. A key with scopes may not."""
+    """End a session and sign its browser out. Not allowed for keys with scopes."""
     sessions.prove(actor, session_id, _password())
     row = sessions.load(actor, session_id)
     data = _shown(actor, row)

@@ -8,11 +8,11 @@ from flask import Blueprint, Response, current_app, flash, g, request, url_for
 from flask import session as cookie
 from pydantic import Field
 
-from webapp.accounts.actors import Actor
+from webapp.access.actors import Actor
+from webapp.accounts import authentication
 from webapp.accounts.services import oidc, sign_in
 from webapp.accounts.views.session import STEP_FIELD, enter, safe_next, visitor
 from webapp.errors import ApiError
-from webapp.web import authentication
 from webapp.web.forms.page_form import Control, FormSpec
 from webapp.web.inputs import Input, Query
 from webapp.web.responses import reply
@@ -123,7 +123,7 @@ def code() -> Response:
 )
 def sign_in_by_code(body: CodeForm) -> Response:
     """Finish signing in with a code."""
-    authentication.check_form()
+    authentication.check_csrf()
     token, target, left = sign_in.by_code(_step(), body.code, visitor())
     answer = enter(sign_in.Entered(token), target)
     if left is not None:
@@ -143,7 +143,7 @@ def _back(problem: oidc.Problem) -> Response:
 def _must_be_there() -> None:
     g.face = "person"
     if not oidc.configured():
-        raise ApiError("not_found", "Nobody signs in through a provider here.")
+        raise ApiError("not_found", "Sign-in through a provider isn't configured.")
 
 
 @route(bp, "/sign-in/oidc", scope="public", query=BeginQuery, hidden=True, programs=False, reads=False)

@@ -7,8 +7,8 @@ from typing import Annotated, Any, Final
 from flask import Blueprint, Response, request, url_for
 from pydantic import Field
 
-from webapp.accounts.actors import Actor
-from webapp.accounts.models import User
+from webapp.access.actors import Actor
+from webapp.access.models import User
 from webapp.accounts.services import sign_in, two_factor
 from webapp.accounts.views.session import Password
 from webapp.errors import ApiError

@@ -9,9 +9,9 @@ from flask import Blueprint, Response, g, request, url_for
 from pydantic import Field
 
 from webapp import limits
-from webapp.accounts.actors import Actor
-from webapp.accounts.models import Workspace
-from webapp.accounts.services import tenancy, workspace_deletion
+from webapp.access.actors import Actor
+from webapp.access.models import Workspace
+from webapp.accounts.services import workspace_deletion, workspaces
 from webapp.errors import ApiError, Fault, validation_error
 from webapp.extensions import db
 from webapp.web.forms.page_form import Control, FormSpec, PageForm
@@ -26,7 +26,7 @@ _MOST = limits.ENTERPRISE_MAX
 
 
 class LimitsIn(Input):
-    """An Enterprise workspace's own numbers; null: the plan's."""
+    """Custom limits of an Enterprise workspace; null: the limits of the plan."""
 
     requests_per_minute: Annotated[int, Field(ge=1, le=_MOST.requests_per_minute)] | None = None
     rows_per_hour: Annotated[int, Field(ge=1, le=_MOST.rows_per_hour)] | None = None
@@ -34,7 +34,7 @@ class LimitsIn(Input):
 
 
 class SettingsIn(Input):
-    """Switches of a workspace."""
+    """Settings of a workspace."""
 
     redact_run_logs: bool | None = None
     require_two_factor: bool | None = None
@@ -42,7 +42,7 @@ class SettingsIn(Input):
 
 
 class WorkspacePatch(Input):
-    """What of a workspace can change; plan and limits by its owner."""
+    """The properties of a workspace that can be changed; plan and limits only by its owner."""
 
     name: Name | None = None
     plan: Literal["free", "pro", "enterprise"] | None = None
@@ -51,7 +51,7 @@ class WorkspacePatch(Input):
 
 
 class WorkspaceDeletion(Input):
-    """The workspace's name, typed to say that it is meant."""
+    """The workspace's name, as confirmation."""
 
     confirm: Annotated[str, Field(max_length=limits.MAX_NAME_CHARS)]
 
@@ -114,7 +114,7 @@ DELETION: Final = FormSpec(
 
 
 class LimitsOut(Output):
-    """The limits that hold now."""
+    """The current limits."""
 
     requests_per_minute: int
     rows_per_hour: int
@@ -136,7 +136,7 @@ class WorkspaceOut(Output):
 
 @route(bp, "/workspace", scope="member", returns=WorkspaceOut)
 def show(actor: Actor) -> Response:
-    """Read the workspace: plan, limits, settings."""
+    """Get the workspace: plan, limits, settings."""
     return _page(actor)
 
 
@@ -175,7 +175,7 @@ def _again(actor: Actor, error: ApiError) -> Response:
     on_fault=_again,
 )
 def change(actor: Actor, body: WorkspacePatch) -> Response:
-    """Change name and settings (admins), plan and an Enterprise workspace's own limits (owners)."""
+    """Change name and settings (admins), plan and custom limits of an Enterprise workspace (owners)."""
     row = db.session.get_one(Workspace, actor.workspace_id, with_for_update=True)
     matching(WorkspaceOut.of(row))
     sent = body.model_dump(exclude_unset=True)
@@ -183,7 +183,7 @@ def change(actor: Actor, body: WorkspacePatch) -> Response:
         _read_empty(sent)
     changes = _changes(row, sent)
     if changes:
-        row = tenancy.change_workspace(actor, changes)
+        row = workspaces.change_workspace(actor, changes)
     return reply(WorkspaceOut.of(row), see=url_for("workspace.show"), tag=True)
 
 
@@ -203,8 +203,10 @@ def _read_empty(sent: dict[str, Any]) -> None:
     errors=["version_conflict"], on_fault=_again,
 )  # fmt: skip
 def delete(actor: Actor, body: WorkspaceDeletion) -> Response:
-    """Delete the workspace with all that is in it: keys and sessions end at once. The operator can restore it for 30
-    days."""
+    """Delete the workspace with all its contents.
+
+    Keys and sessions end immediately. The operator can restore it for 30 days.
+    """
     matching(WorkspaceOut.of(db.session.get_one(Workspace, actor.workspace_id, with_for_update=True)))
     row = workspace_deletion.delete(actor, body.confirm)
     return reply(WorkspaceOut.of(row), see=url_for("session.login"))
@@ -227,7 +229,7 @@ def _changes(row: Workspace, sent: Mapping[str, Any]) -> dict[str, Any]:
     if sent.get("limits") is not None:
         plan = changes.get("plan", row.plan)
         if plan != "enterprise":
-            message = "Only an Enterprise workspace has numbers of its own."
+            message = "Only Enterprise workspaces can change their limits."
             raise validation_error([Fault("limits", "not_allowed", message)])
         merged = {**row.own_limits, **sent["limits"]}
         changes["own_limits"] = {key: value for key, value in merged.items() if value is not None}

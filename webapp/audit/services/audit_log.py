@@ -13,20 +13,17 @@ import os
 import threading
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
-from datetime import datetime
 from typing import Any, Final
 
 import orjson
 from flask import Flask, current_app
-from sqlalchemy import Engine, PoolProxiedConnection, insert, or_, update
-from sqlalchemy.exc import SQLAlchemyError
+from sqlalchemy import Engine, PoolProxiedConnection, Table, insert
 
 from webapp import clock, ids, limits
-from webapp.accounts.actors import Actor
-from webapp.accounts.models import ApiKey
+from webapp.access.actors import Actor
 from webapp.audit.models import AuditEntry
 from webapp.errors import ApiError
-from webapp.extensions import db, writing
+from webapp.extensions import application, db
 from webapp.model_base import Base
 
 _KEY: Final = "rowsmith.audit"
@@ -51,8 +48,9 @@ def record(
     database does not take it in time).
     """
     kind, object_id = _name(obj)
+    entry_id = ids.new("aud")
     entry = {
-        "id": ids.new("aud"),
+        "id": entry_id,
         "at": clock.now(),
         "workspace_id": workspace_id or actor.workspace_id,
         "action": action,
@@ -70,7 +68,7 @@ def record(
         db.session.add(AuditEntry(**entry))
     else:
         writer().write(entry)
-    return entry["id"]
+    return entry_id
 
 
 def _name(obj: Base | tuple[str, str] | None) -> tuple[str, str]:
@@ -78,7 +76,7 @@ def _name(obj: Base | tuple[str, str] | None) -> tuple[str, str]:
         return "", ""
     if isinstance(obj, tuple):
         return obj
-    return name_of(obj), str(obj.id)  # type: ignore[attr-defined]
+    return name_of(obj), str(obj.id)  # type: ignore[attr-defined]  # every table that is named in entries has one
 
 
 def name_of(obj: Base) -> str:
@@ -99,7 +97,7 @@ class _Ticket:
 
 
 class GroupWriter:
-    """Commits the entries of many threads together, without a thread of its own.
+    """Group commit: the entries of many threads are committed together, without a separate thread.
 
     Everybody puts their entry on the pile and queues for the door. Who gets in takes the whole pile into one
     transaction; those who were on it find their entry committed when their turn comes.
@@ -111,14 +109,16 @@ class GroupWriter:
         self._door = threading.Lock()
         self._pile: deque[_Ticket] = deque()
         columns = [column.name for column in AuditEntry.__table__.columns]
-        statement = insert(AuditEntry.__table__).compile(dialect=engine.dialect, column_keys=columns)
+        table = AuditEntry.__table__
+        assert isinstance(table, Table)
+        statement = insert(table).compile(dialect=engine.dialect, column_keys=columns)
         self._sql = str(statement)
         self._row = _row_maker(engine, list(statement.positiontup or columns), statement.positional)
         self._connection: PoolProxiedConnection | None = None
 
     @property
     def usable(self) -> bool:
-        """Whether this process made it: a forked child has a door that nobody may ever open."""
+        """Whether this process created it: the lock of a forked child may never be released."""
         return self._pid == os.getpid()
 
     def write(self, entry: Mapping[str, Any]) -> None:
@@ -141,7 +141,7 @@ class GroupWriter:
             self._let_go()
 
     def _commit_pile(self) -> None:
-        tickets = []
+        tickets: list[_Ticket] = []
         while self._pile and len(tickets) < limits.AUDIT_BATCH:
             tickets.append(self._pile.popleft())
         self._commit(tickets)
@@ -191,7 +191,7 @@ class GroupWriter:
 def _row_maker(engine: Engine, names: list[str], positional: bool) -> Callable[[Mapping[str, Any]], Any]:
     """An entry as the driver takes it. The two columns that need turning are turned by their own types."""
     table = AuditEntry.__table__
-    turned = {}
+    turned: dict[str, Callable[[Any], Any]] = {}
     for name in names:
         turn = table.c[name].type.dialect_impl(engine.dialect).bind_processor(engine.dialect)
         if turn is not None:
@@ -217,22 +217,13 @@ def _quicker_json(turn: Callable[[Any], Any]) -> Callable[[Any], Any]:
     return text
 
 
-def touch(key_id: str, at: datetime, address: str) -> None:
-    """Write a key's last use, and from where, beside the request, which does not wait for it."""
-    app = current_app._get_current_object()  # type: ignore[attr-defined]
-    thread = threading.Thread(target=_touch, args=(app, key_id, at, address), name="last-use", daemon=True)
+def write_later(write: Callable[..., None], *values: Any) -> None:
+    """Call `write(app, *values)` in another thread. The request does not wait for it; `close` does."""
+    app = application()
+    thread = threading.Thread(target=write, args=(app, *values), name="last-use", daemon=True)
     running: list[threading.Thread] = app.extensions.setdefault(_TOUCHES, [])
     running[:] = [other for other in running if other.is_alive()] + [thread]
     thread.start()
-
-
-def _touch(app: Flask, key_id: str, at: datetime, address: str) -> None:
-    older = or_(ApiKey.last_used_at.is_(None), ApiKey.last_used_at < at)
-    used = {"last_used_at": at, "last_used_address": address[:64]}
-    statement = update(ApiKey).where(ApiKey.id == key_id, older).values(**used)
-    # What is lost here is written a minute later.
-    with contextlib.suppress(SQLAlchemyError), app.app_context(), writing() as session:
-        session.execute(statement, execution_options={"synchronize_session": False})
 
 
 def writer() -> GroupWriter:
@@ -248,7 +239,7 @@ def writer() -> GroupWriter:
 
 
 def close(app: Flask) -> None:
-    """Wait for what is being written beside the requests, and give back what the writer of this application holds."""
+    """Wait for pending writes, and release the resources of this application's writer."""
     for thread in app.extensions.pop(_TOUCHES, []):
         if thread.ident is not None:
             thread.join(limits.AUDIT_WAIT_SECONDS)
@@ -271,8 +262,8 @@ _QUIET: Final = frozenset({"warnings", "updated_at", "version", "created_at"})
 def between(
     before: Mapping[str, Any], after: Mapping[str, Any], sent: Mapping[str, Any] | None = None
 ) -> dict[str, Any]:
-    """What changed from one state to another, as they are shown: secrets are masked in both. `sent`: what was asked
-    for; a secret of it that is none of the mask was replaced."""
+    """Return the changes between two states as they are shown: secrets are masked in both. `sent`: the requested
+    change; a secret in it that differs from the mask was replaced."""
     out: dict[str, Any] = {}
     for key in dict.fromkeys([*before, *after]):
         if key in _QUIET:
@@ -303,7 +294,7 @@ def _told(key: str, old: Any, new: Any, given: Any) -> Any:
 
 
 def _secrets(shown: Any, given: Any, path: str = "") -> list[str]:
-    """The paths of secrets that were sent anew, below a value; [""] where it is one itself."""
+    """Return the paths of new secrets below a value; [""] if the value itself is one."""
     if isinstance(shown, str) and MASK in shown:  # also within a connection string
         return [path] if given is not None and MASK not in str(given) else []
     if isinstance(shown, Mapping) and isinstance(given, Mapping):

@@ -1,4 +1,4 @@
-"""Sealing the trail: entries are chained by hashes after they were written, so that writers wait for nobody.
+"""Seals of the audit log: entries are chained by hashes after they are written, so that writers never wait.
 
 The database notes each entry as pending in the transaction that adds it; a seal takes over a batch of them, in the
 order of their ids, and the notes go in the same transaction. So an entry that commits late is sealed late, and none
@@ -20,10 +20,10 @@ from sqlalchemy.exc import IntegrityError
 from sqlalchemy.orm import Session
 
 from webapp import clock, ids, limits, storage
-from webapp.accounts.models import Workspace
+from webapp.access.models import Workspace
 from webapp.audit.models import AuditEntry, AuditHead, AuditPending, AuditSeal
-from webapp.extensions import reading, writing
-from webapp.usage.services import hourly
+from webapp.extensions import changed_rows, reading, writing
+from webapp.metering import hourly
 
 GENESIS: Final = "0" * 64
 FIELDS: Final = (
@@ -78,7 +78,7 @@ def seal_hash(seal: Mapping[str, Any]) -> str:
 
 
 def is_linkable(entry_id: str) -> bool:
-    """Whether an id is one of ours: others cannot stand in a seal."""
+    """Whether an id has our format: other ids cannot be sealed."""
     return ids.is_id(entry_id, "aud")
 
 
@@ -88,7 +88,7 @@ def packed(entry_id: str, digest: bytes) -> bytes:
 
 
 def unpacked(links: bytes) -> list[tuple[str, bytes]]:
-    """The links of a seal in order: `(entry id, hash)`. ValueError for a length that is none."""
+    """Return the links of a seal in order: `(entry id, hash)`. ValueError for an invalid length."""
     if len(links) % _LINK:
         raise ValueError("not a whole number of links")
     return [(_id(links[at : at + 16]), links[at + 16 : at + _LINK]) for at in range(0, len(links), _LINK)]
@@ -153,14 +153,14 @@ def _entries(session: Session, workspace_id: str, wanted: Sequence[str]) -> list
     return [found[one] for one in sorted(found)]
 
 
-def read(session: Session, workspace_id: str, wanted: Sequence[str]) -> dict[str, Mapping[str, Any]]:
-    """Entries as they are hashed, by id."""
+def read(session: Session, workspace_id: str, wanted: Sequence[str]) -> dict[str, Mapping[Any, Any]]:
+    """Return entries in their hashed form, by id. Their items are accessible by column and by name, hence `Any`."""
     statement = select(*COLUMNS).where(named(workspace_id, wanted))
     return {row["id"]: row for row in session.execute(statement).mappings()}
 
 
 def named(workspace_id: str, wanted: Sequence[str]) -> ColumnElement[bool]:
-    """Entries of a workspace by their ids. The workspace stands in a function, which no index serves: SQLite would go
+    """Entries of a workspace by their ids. The workspace is in a function, which uses no index: SQLite would go
     by it, through all that the workspace has, instead of by the ids."""
     return and_(AuditEntry.id.in_(wanted), func.coalesce(AuditEntry.workspace_id, "") == workspace_id)
 
@@ -182,7 +182,7 @@ def _sealed_before(session: Session, head: AuditHead, wanted: list[str]) -> set[
     )
     found: set[str] = set()
     for links in session.scalars(statement):
-        found |= old & {name for name, _ in unpacked(links)}
+        found |= old & {name for name, _ in unpacked(links or b"")}
     return found
 
 
@@ -194,7 +194,7 @@ def _sealed(
     now: datetime,
     latest: datetime | None,
 ) -> bool:
-    """Write one seal, unless another sweeper has written one meanwhile: False then."""
+    """Write one seal. Return False if another sweeper has written it in the meantime."""
     made = _seal(workspace_id, head, entries, now, latest) if entries else None
     try:
         with writing() as session:
@@ -250,12 +250,12 @@ def _seal(
 
 
 def anchor_key(workspace_id: str) -> str:
-    """Where the head of a workspace's chain is kept beside the database."""
+    """Return where the head of a workspace's chain is stored, in addition to the database."""
     return f"audit/{workspace_id}/head.json"
 
 
 def kept_head(workspace_id: str) -> dict[str, Any] | None:
-    """The head that is kept in the storage: `{number, hash}`; None where there is none."""
+    """Return the head in the storage: `{number, hash}`; None without one."""
     try:
         raw = b"".join(storage.of(current_app).get(anchor_key(workspace_id), 0, _ANCHOR_BYTES))
     except storage.MissingError:
@@ -269,7 +269,7 @@ def kept_head(workspace_id: str) -> dict[str, Any] | None:
 
 def keep_head(workspace_id: str, *, anew: bool = False) -> bool:
     """Keep the head of a chain in the storage. False, and nothing is written, where the one that is kept there does not
-    fit the chain: somebody has to look. `anew`: whatever is kept there."""
+    fit the chain and needs attention. `anew`: overwrite it in any case."""
     with reading() as session:
         head = session.get(AuditHead, workspace_id)
         kept = None if anew else kept_head(workspace_id)
@@ -337,7 +337,7 @@ def _remove(workspace: Workspace, before: datetime, most: int, now: datetime) ->
         gone = 0
         for one in old:
             names = [name for name, _ in unpacked(one.links or b"")]
-            gone += session.execute(delete(AuditEntry).where(named(workspace.id, names))).rowcount
+            gone += changed_rows(session.execute(delete(AuditEntry).where(named(workspace.id, names))))
         numbers = [one.number for one in old]
         session.execute(
             update(AuditSeal)

@@ -1,28 +1,27 @@
-"""Searching the trail: by anything that an entry tells, a page or all of it, whatever its size.
+"""Search of the audit log by any column of an entry: one page, or all entries.
 
 One of the filters that have an index leads (`_LEADING`, the one that finds least first), with the times. What the
 others say is asked of the entries that it finds, of at most `limits.AUDIT_WINDOW` of them for one page: so a page
-costs the same in a trail of a million. Where it ends before it is full, its cursor goes on from there.
+costs the same in a log of a million entries. If it ends before it is full, its cursor continues there.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Final
 
-from flask import current_app
 from sqlalchemy import ColumnElement, Select, Text, and_, cast, func, or_, select
 
 from webapp import clock, limits, pagination
-from webapp.accounts.actors import Actor, require
-from webapp.accounts.models import ApiKey, Membership, User
-from webapp.accounts.services import tenancy
+from webapp.access import tenancy
+from webapp.access.actors import Actor, require
+from webapp.access.models import ApiKey, Membership, User
 from webapp.audit.models import AuditEntry
 from webapp.errors import ApiError
-from webapp.extensions import db, reading
+from webapp.extensions import application, db, reading
 
 _LEADING: Final = {
     "object_id": AuditEntry.object_id,
@@ -66,7 +65,7 @@ class Wanted:
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """A page. `total` is exact, or at least so many; `searched_until` says how far back a page looked that ended before
+    """A page. `total` is exact, or a lower bound; `searched_until` says how far back a page looked that ended before
     it was full."""
 
     items: list[AuditEntry]
@@ -105,8 +104,8 @@ def _context(wanted: Wanted) -> str:
 def _conditions(
     workspace_id: str, wanted: Wanted
 ) -> tuple[list[ColumnElement[bool]], list[ColumnElement[bool]]]:
-    """What an index finds, and what is asked of the entries found. The latter is written so that no database takes
-    another index for it."""
+    """Return conditions that use an index, and conditions on the entries found, which no database uses another
+    index for."""
     leading = next((name for name in _LEADING if getattr(wanted, name) is not None), None)
     base: list[ColumnElement[bool]] = [AuditEntry.workspace_id == workspace_id]
     others: list[ColumnElement[bool]] = []
@@ -132,7 +131,7 @@ def _conditions(
 
 
 def _text(text: str) -> ColumnElement[bool]:
-    """Details are JSON as text, in which other characters than ASCII stand as they are or escaped."""
+    """Details are JSON text, in which non-ASCII characters may be escaped."""
     column: Any = cast(AuditEntry.details, Text)
     quoted = json.dumps(text, ensure_ascii=False)[1:-1]
     escaped = json.dumps(text)[1:-1]
@@ -144,7 +143,7 @@ def _before(at: datetime, entry_id: str) -> ColumnElement[bool]:
 
 
 def _bound(base: list[ColumnElement[bool]]) -> datetime | None:
-    """The time of the last entry of the window; None where all of them lie within it."""
+    """Return the time of the last entry of the window; None if it includes all entries."""
     statement = select(AuditEntry.at).where(*base).order_by(AuditEntry.at.desc()).offset(limits.AUDIT_WINDOW)
     return db.session.scalar(statement.limit(1))
 
@@ -163,8 +162,8 @@ def _total(workspace_id: str, wanted: Wanted) -> tuple[int, bool]:
 
 
 def every(workspace_id: str, wanted: Wanted) -> Iterator[list[AuditEntry]]:
-    """All the entries, oldest first, in batches, each read in a short transaction of its own."""
-    app = current_app._get_current_object()  # type: ignore[attr-defined]
+    """Yield all entries, oldest first, in batches, each read in a separate short transaction."""
+    app = application()
     base, others = _conditions(workspace_id, wanted)
     chosen = select(AuditEntry).where(*base, *others).order_by(AuditEntry.at, AuditEntry.id).limit(_BATCH)
 
@@ -189,7 +188,7 @@ def _after(last: AuditEntry) -> ColumnElement[bool]:
 # --- Names --------------------------------------------------------------------------------------------------
 
 
-def names(workspace_id: str, entries: list[Mapping[str, Any]]) -> dict[str, str]:
+def names(workspace_id: str, entries: Sequence[Mapping[str, Any]]) -> dict[str, str]:
     """What the people and keys of some entries are called, by id."""
     people = {one["user_id"] for one in entries if one["user_id"]}
     keys = {one["key_id"] for one in entries if one["key_id"]}

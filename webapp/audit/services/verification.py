@@ -1,7 +1,7 @@
 """Does the trail still say what it said? Every entry is hashed again and compared with the chain.
 
-What does not fit is told in the order of the chain, the first one first: an entry that was changed, that is missing,
-that nobody wrote, a seal that was changed or cut off at the end. What is not sealed yet (`limits.AUDIT_SEAL_SECONDS`)
+Errors are reported in the order of the chain: an entry that was changed, that is missing,
+that was inserted, a seal that was changed or cut off at the end. What is not sealed yet (`limits.AUDIT_SEAL_SECONDS`)
 cannot be vouched for, and is counted.
 """
 
@@ -48,7 +48,7 @@ class Report:
 
 def verify(workspace_id: str, kept: dict[str, Any] | None = None) -> Report:
     """Look at the whole chain of a workspace, as of one moment. `kept`: a head `{number, hash}` that was kept
-    elsewhere, beside the one in the storage. At most `limits.AUDIT_FAULTS` misfits are told."""
+    elsewhere, in addition to the one in the storage. At most `limits.AUDIT_FAULTS` errors are reported."""
     report = Report(workspace_id)
     heads = [head for head in (audit_seals.kept_head(workspace_id), kept) if head is not None]
     with Session(db.engine, autoflush=False) as session:
@@ -88,7 +88,7 @@ class _Chain:
             if number != expected:
                 yield Misfit(expected, "", f"Seal {expected} is missing; the next one is {number}.")
             elif seal.previous != previous:
-                yield Misfit(number, "", f"Seal {number} does not go on from the one before it.")
+                yield Misfit(number, "", f"Seal {number} does not continue the previous seal.")
             yield from self._entries(seal)
             if seal.hash != audit_seals.seal_hash({name: getattr(seal, name) for name in audit_seals.SEALED}):
                 yield Misfit(number, "", f"Seal {number} was changed.")
@@ -132,7 +132,7 @@ class _Chain:
             yield Misfit(seal.number, "", f"The hashes in seal {seal.number} were changed.")
 
     def _end(self, heads: list[dict[str, Any]]) -> Iterator[Misfit]:
-        """Nothing was cut off: the chain reaches its head, and every head that was kept lies on it."""
+        """Check that nothing was cut off: the chain reaches its head and includes every stored head."""
         head = self._head
         number, hash = self._report.head.split(":") if self._report.head else ("0", "")
         last = int(number)
@@ -164,7 +164,7 @@ class _Chain:
             yield Misfit(head.removed, "", message)
 
     def _others(self) -> Iterator[Misfit]:
-        """Entries that no seal has: those of the last seconds are pending, others nobody wrote."""
+        """Return entries without a seal: those of the last seconds are pending, others were not written by Rowsmith."""
         own = AuditEntry.workspace_id == self._workspace_id
         noted = select(AuditPending.entry_id).where(AuditPending.workspace_id == self._workspace_id)
         pending = set(self._session.scalars(noted))
@@ -189,5 +189,6 @@ class _Chain:
         )
         found: set[str] = set()
         for links in self._session.scalars(statement.execution_options(yield_per=10)):
+            assert links is not None  # by the condition
             found.update(name for name, _ in audit_seals.unpacked(links[: len(links) // 48 * 48]))
         return found

@@ -13,12 +13,12 @@ from sqlalchemy import Select, delete, func, select
 from sqlalchemy.dialects import postgresql, sqlite
 
 from webapp import clock, limits
-from webapp.accounts.actors import Actor, require
-from webapp.accounts.services import tenancy
+from webapp.access import tenancy
+from webapp.access.actors import Actor, require
 from webapp.audit.services import audit_log
-from webapp.compat.models import KeyMapEntry
 from webapp.errors import ApiError
-from webapp.extensions import db
+from webapp.extensions import changed_rows, db
+from webapp.files.models import KeyMapEntry
 from webapp.files.services import file_store
 
 
@@ -88,9 +88,8 @@ def drop(actor: Actor, map_name: str, object_name: str | None = None) -> int:
     require(actor, "write")
     place = tenancy.here(actor)
     chosen = _of(actor, map_name, object_name).with_only_columns(KeyMapEntry.id)
-    gone = db.session.execute(
-        delete(KeyMapEntry).where(KeyMapEntry.id.in_(chosen)).execution_options(synchronize_session=False)
-    ).rowcount  # type: ignore[attr-defined]
+    statement = delete(KeyMapEntry).where(KeyMapEntry.id.in_(chosen))
+    gone = changed_rows(db.session.execute(statement.execution_options(synchronize_session=False)))
     audit_log.record(
         actor, "key_map.delete", ("project", place["project_id"]), join=True,
         map=map_name, object=object_name, entries=gone,

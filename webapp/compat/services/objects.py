@@ -13,13 +13,13 @@ import orjson
 from sqlalchemy import Text, cast, func, select
 
 from webapp import clock, limits
-from webapp.accounts.actors import Actor, require
-from webapp.accounts.models import Project, User
-from webapp.accounts.services import tenancy
+from webapp.access import tenancy
+from webapp.access.actors import Actor, require
+from webapp.access.models import Project, User
 from webapp.audit.services import audit_log
-from webapp.compat.models import CompatObject
 from webapp.errors import ApiError
 from webapp.extensions import db
+from webapp.files.models import CompatObject
 from webapp.files.services import file_store
 
 WORDS: Final = {
@@ -30,7 +30,7 @@ WORDS: Final = {
     "template_folder": "template folder",
     "endpoint_folder": "endpoint folder",
 }
-"""What a kind is called in messages."""
+"""Return the name of a kind for messages."""
 _KEEP: Final = object()
 
 
@@ -79,7 +79,7 @@ def in_project(project_id: str, kind: str) -> dict[str, str]:
 
 
 def lock(actor: Actor) -> None:
-    """Hold the actor's project until the transaction ends, so that names and counts in it do not change meanwhile."""
+    """Lock the actor's project until the transaction ends, so that names and counts in it do not change."""
     db.session.execute(select(Project.id).where(Project.id == actor.project_id).with_for_update())
 
 

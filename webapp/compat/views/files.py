@@ -20,14 +20,15 @@ from werkzeug.datastructures import FileStorage
 from werkzeug.formparser import MultiPartParser
 
 from webapp import clock, limits
-from webapp.accounts import actors
-from webapp.accounts.actors import Actor
+from webapp.access import actors
+from webapp.access.actors import Actor
 from webapp.compat.views.routing import ROOT, call
 from webapp.compat.views.words import Anything, Loose, camelled, everything, placed
 from webapp.errors import ApiError, Fault, did_you_mean, validation_error
 from webapp.extensions import db
 from webapp.files import names
 from webapp.files.models import WorkspaceFile
+from webapp.files.services import file_store
 from webapp.files.services import files as files_files
 from webapp.files.views import files as files_files_module
 from webapp.files.views.multipart import Spool
@@ -57,7 +58,7 @@ class ByKey(Anything):
 
 def _used(workspace_id: str) -> int:
     """The bytes of a workspace's files, sets and key maps."""
-    used = files_files.usage(workspace_id)
+    used = file_store.usage(workspace_id)
     return used.bytes + used.compat_bytes
 
 
@@ -105,7 +106,7 @@ def file_signed(token: str) -> Response:
     """A file by the address that its description holds. Its signature is the credential, for ten minutes."""
     told = sealing.unsign(_signer(), token) if len(token) < limits.HTTP_URL_CHARS else None
     if not isinstance(told, list) or len(told) != 3 or told[2] < clock.epoch():
-        raise ApiError("not_found", "This address leads nowhere (any more). Ask for the file again.")
+        raise ApiError("not_found", "This link has expired or is invalid. Request the file again.")
     workspace_id, file_id, _ = told
     actor = actors.system(workspace_id)
     try:
@@ -128,7 +129,7 @@ def scenarios_list(actor: Actor, query: Anything) -> Response:
 
 @call(SCENARIO, scope="read")
 def scenario_show(actor: Actor, scenario_id: str) -> Response:
-    """Read a scenario."""
+    """Get a scenario."""
     used = _used(actor.workspace_id)
     return reply(_scenario(scenarios.show(scenarios.get(actor, scenario_id)), used), tag=True)
 
@@ -183,7 +184,7 @@ def file_show(actor: Actor, scenario_id: str, file_id: str) -> Response:
 
 @call(f"{SCENARIO}/files/<file_id>", ["DELETE"], scope="write")
 def file_delete(actor: Actor, scenario_id: str, file_id: str) -> Response:
-    """Soft-delete a file."""
+    """Delete a file."""
     here = _beside(actor, scenario_id, "write")
     files_files.delete(here, files_files.find(here, file_id, "write", lock=True))
     return reply({"success": True})
@@ -262,7 +263,7 @@ def file_create(actor: Actor, body: Loose) -> Response:
     max_body=limits.MAX_UPLOAD_BYTES + limits.UPLOAD_FORM_BYTES,
 )  # fmt: skip
 def file_upload(actor: Actor, scenario_id: str) -> Response:
-    """Upload a file as multipart, whatever the header calls it, in place of one that has its name."""
+    """Upload a multipart file regardless of its content type, replacing one with the same name."""
     here = _beside(actor, scenario_id, "write")
     form, sent = _form()
     try:

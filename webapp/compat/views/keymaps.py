@@ -8,7 +8,7 @@ from flask import Response
 from pydantic import BeforeValidator, Field
 
 from webapp import clock, limits
-from webapp.accounts.actors import Actor
+from webapp.access.actors import Actor
 from webapp.compat.services import key_maps
 from webapp.compat.views.routing import ROOT, call
 from webapp.compat.views.words import Anything, Wire, placed

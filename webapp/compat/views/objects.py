@@ -14,14 +14,14 @@ from flask import Response
 from pydantic import Field
 
 from webapp import clock, limits
-from webapp.accounts.actors import Actor
+from webapp.access.actors import Actor
 from webapp.accounts.views.projects import Description, Name
-from webapp.compat.models import CompatObject
 from webapp.compat.services import objects
 from webapp.compat.views.routing import ROOT, call
 from webapp.compat.views.words import STRATEGIES, Anything, Wire, placed
-from webapp.engine import fields as catalogue
+from webapp.engine.types import registry as catalogue
 from webapp.errors import ApiError, Fault, validation_error
+from webapp.files.models import CompatObject
 from webapp.web.responses import reply
 
 SET: Final = f"{ROOT}/sets/<set_id>"
@@ -130,7 +130,7 @@ def set_change(actor: Actor, set_id: str, body: SetPatch) -> Response:
     given = body.model_dump(exclude_unset=True)
     if given.keys() - {"locked"}:
         _unlocked(row)
-    changes = {key: given[key] for key in ("description", "row_count") if key in given}
+    changes: dict[str, Any] = {key: given[key] for key in ("description", "row_count") if key in given}
     if given.get("locked") is not None:
         changes["locked"] = given["locked"]
     rows = {"rows": given["data"]} if "data" in given else {}
@@ -308,7 +308,7 @@ def policy_change(actor: Actor, policy_id: str, body: PolicyPatch) -> Response:
     """Change a masking policy. Templates that were saved with it keep the masking that they got."""
     row = objects.get(actor, "masking_policy", policy_id, "write", lock=True)
     given = body.model_dump(exclude_unset=True)
-    changes = {key: given[key] for key in ("description", "key_map_name") if key in given}
+    changes: dict[str, Any] = {key: given[key] for key in ("description", "key_map_name") if key in given}
     changes |= {key: given[key] for key in ("consistent", "reversible") if given.get(key) is not None}
     if body.fields is not None:
         changes["fields"] = _rules(body.fields)
@@ -348,5 +348,5 @@ def _masked(field: Any, rules: Mapping[str, Mapping[str, Any]], policy: Mapping[
         "consistent": rule.get("consistent", policy["consistent"]),
     }
     if policy["key_map_name"] and masking["consistent"]:
-        masking["domain"] = policy["key_map_name"]  # fields of one key map mask the same value alike
+        masking["domain"] = policy["key_map_name"]  # fields of one key map mask equal values equally
     return {**field, "sensitive": True, "masking": masking}

@@ -8,9 +8,10 @@ from flask import Response, current_app, g, request, url_for
 from sqlalchemy import select
 
 from webapp import clock, limits
-from webapp.accounts.actors import KEY_SCOPES, Actor
-from webapp.accounts.models import ApiKey, Membership, Team, User
-from webapp.accounts.services import api_keys, people, tenancy
+from webapp.access import tenancy
+from webapp.access.actors import KEY_SCOPES, Actor
+from webapp.access.models import ApiKey, Membership, Team, User
+from webapp.accounts.services import api_keys, people, workspaces
 from webapp.accounts.views import api_keys as proper_keys
 from webapp.accounts.views import workspace as proper
 from webapp.compat.views.routing import ROOT, call
@@ -87,11 +88,11 @@ def user_me(actor: Actor) -> Response:
 
 @call(f"{ROOT}/users/<user_id>", ["PUT", "PATCH"], scope="self", body=Loose)
 def user_change(actor: Actor, user_id: str, body: Loose) -> Response:
-    """Change one's own name; nobody changes another's."""
+    """Change your own name. You can't change the name of others."""
     if user_id not in (actor.user_id, "me"):
         raise tenancy.not_found("user", user_id)
     if actor.scopes is not None and "admin" not in actor.scopes:
-        message = "This key has not the scope `admin`, which changing an account needs."
+        message = "This key is missing the `admin` scope, which changing an account requires."
         raise ApiError("forbidden", message, {"needs": "admin", "scope": "admin"})
     user, said = _mine(actor), body.said()
     shown = user_out(user)
@@ -122,7 +123,7 @@ def _role(said: dict[str, Any]) -> str:
 
 @call(f"{ROOT}/teamMembers", scope="member")
 def members_list(actor: Actor) -> Response:
-    """List who belongs to the workspace or to a team of it."""
+    """List the members of the workspace or of a team."""
     statement = (
         tenancy.listing(actor, Membership).order_by(Membership.id.desc()).limit(limits.COMPAT_LIST_ROWS)
     )
@@ -156,7 +157,7 @@ def member_invite(actor: Actor, body: Loose) -> Response:
         raise validation_error([Fault("email", "missing", "This is needed.")])
     row, token = people.invite(actor, email, _role(said), team_id=_team(actor, said))
     role = "MEMBER" if row.role == "editor" else row.role.upper()
-    # Nobody has accepted yet: there is no user, and so no name.
+    # Not accepted yet: there is no user, and so no name.
     pending = {
         "id": row.id, "userId": "", "teamId": row.team_id or actor.team_id or "", "role": role, "email": row.email,
         "firstName": None, "lastName": None,
@@ -188,7 +189,7 @@ def member_remove(actor: Actor, member_id: str) -> Response:
 
 
 def key_out(key: ApiKey, text: str | None = None) -> dict[str, Any]:
-    """A key as the clients know it; its text is told once, when it is made."""
+    """Return a key in the form of the clients; its secret is shown once, when it is created."""
     told = proper_keys.as_dict(key)
     scopes = set(told["scopes"] or _WORK)
     role = "READ" if scopes == {"read"} else "READ_WRITE"
@@ -211,7 +212,7 @@ def keys_list(actor: Actor) -> Response:
 
 @call(f"{ROOT}/apiKeys", ["POST"], scope="self", body=Loose, idempotent=True)
 def key_create(actor: Actor, body: Loose) -> Response:
-    """Make a key. Its text is the service's own, whatever text is proposed, and is told in this answer alone."""
+    """Create a key. A proposed secret is ignored; the generated one is only in this response."""
     said = body.said()
     given = read(_KeyName, {"name": said.get("name") or "API key"})
     key, text = api_keys.create(
@@ -243,7 +244,7 @@ def key_change(actor: Actor, key_id: str, body: Loose) -> Response:
     key = api_keys.get(actor, key_id, lock=True)
     name = body.said().get("name")
     if name is not None:
-        tenancy.rename(actor, key, {"name": read(_KeyName, {"name": name}).name})  # type: ignore[arg-type]
+        workspaces.rename(actor, key, {"name": read(_KeyName, {"name": name}).name})
     return reply(key_out(key))
 
 
@@ -257,6 +258,6 @@ def key_delete(actor: Actor, key_id: str) -> Response:
 
 @call(f"{ROOT}/validate/apiKey", scope="self")
 def validate(actor: Actor) -> Response:
-    """Whether the key is good: whoever is answered has one."""
+    """Return that the key is valid: other requests get 401."""
     told = {"projectId": actor.project_id, "teamId": actor.team_id, "role": actor.role}
     return reply({"message": "API key is valid", "valid": True, **told})

@@ -8,9 +8,10 @@ from flask import Response
 from sqlalchemy import Select
 
 from webapp import limits
-from webapp.accounts.actors import Actor
-from webapp.accounts.models import Membership, Project, Team
-from webapp.accounts.services import tenancy
+from webapp.access import tenancy
+from webapp.access.actors import Actor
+from webapp.access.models import Membership, Project, Team
+from webapp.accounts.services import workspaces
 from webapp.accounts.views.projects import ProjectIn, ProjectOut, ProjectPatch, TeamIn, TeamOut
 from webapp.compat.views.people import member_out
 from webapp.compat.views.routing import ROOT, call
@@ -46,9 +47,9 @@ def projects_list(actor: Actor) -> Response:
 
 @call(f"{ROOT}/projects", ["POST"], scope="admin", body=Loose, idempotent=True)
 def project_create(actor: Actor, body: Loose) -> Response:
-    """Make a project."""
+    """Create a project."""
     given = read(ProjectIn, body.said())
-    made = tenancy.create_project(
+    made = workspaces.create_project(
         actor, given.name, team_id=given.team_id or None, description=given.description
     )
     return reply(project_out(made))
@@ -56,7 +57,7 @@ def project_create(actor: Actor, body: Loose) -> Response:
 
 @call(PROJECT, scope="member")
 def project_show(actor: Actor, project_id: str) -> Response:
-    """Read a project."""
+    """Get a project."""
     return reply(project_out(tenancy.get(actor, Project, project_id, "member")), tag=True)
 
 
@@ -70,15 +71,15 @@ def project_change(actor: Actor, project_id: str, body: Loose) -> Response:
         raise validation_error([Fault("teamId", "not_allowed", "A project stays in its team.")])
     changes = read(ProjectPatch, said).model_dump(exclude_unset=True)
     if changes:
-        tenancy.rename(actor, row, changes)
+        workspaces.rename(actor, row, changes)
     return reply(project_out(row))
 
 
 @call(PROJECT, ["DELETE"], scope="admin")
 def project_delete(actor: Actor, project_id: str) -> Response:
-    """Soft-delete a project with all that lies in it."""
+    """Move a project with all its contents to the trash."""
     row = tenancy.get(actor, Project, project_id, "admin", lock=True)
-    tenancy.delete_project(actor, row)
+    workspaces.delete_project(actor, row)
     return reply({"message": f"Project {row.name} deleted"})
 
 
@@ -90,8 +91,8 @@ def teams_list(actor: Actor) -> Response:
 
 @call(f"{ROOT}/teams", ["POST"], scope="admin", body=Loose, idempotent=True)
 def team_create(actor: Actor, body: Loose) -> Response:
-    """Make a team."""
-    return reply(team_out(tenancy.create_team(actor, read(TeamIn, body.said()).name)))
+    """Create a team."""
+    return reply(team_out(workspaces.create_team(actor, read(TeamIn, body.said()).name)))
 
 
 @call(TEAM, ["PUT"], scope="admin", body=Loose)
@@ -99,17 +100,17 @@ def team_change(actor: Actor, team_id: str, body: Loose) -> Response:
     """Rename a team."""
     row = tenancy.get(actor, Team, team_id, "admin", lock=True)
     matching(team_out(row))
-    tenancy.rename(actor, row, {"name": read(TeamIn, body.said()).name})
+    workspaces.rename(actor, row, {"name": read(TeamIn, body.said()).name})
     return reply(team_out(row))
 
 
 @call(f"{ROOT}/setup/teams", ["POST"], scope="admin", body=Loose)
 def team_setup(actor: Actor, body: Loose) -> Response:
-    """Make a team with its first project. Whoever makes it belongs to it by their role in the workspace."""
+    """Create a team with its first project. The caller belongs to it through their role in the workspace."""
     said = body.said()
     project = said.pop("project_name", None) or "Default"
-    team = tenancy.create_team(actor, read(TeamIn, said).name)
-    made = tenancy.create_project(actor, read(ProjectIn, {"name": project}).name, team_id=team.id)
+    team = workspaces.create_team(actor, read(TeamIn, said).name)
+    made = workspaces.create_project(actor, read(ProjectIn, {"name": project}).name, team_id=team.id)
     mine = db.session.scalars(
         tenancy.listing(actor, Membership).where(
             Membership.user_id == actor.user_id, Membership.team_id.is_(None)

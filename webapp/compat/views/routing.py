@@ -24,7 +24,7 @@ ROOT: Final = "/compat"
 _FETCH: Final = re.compile(r"node|undici|Deno/|Bun/|Mozilla/")
 bp = Blueprint("compat", __name__)
 
-# No line in /openapi.json, which describes the API proper; no page; whatever stands in the query is let pass.
+# Not in /openapi.json, which describes the current API; no page; unknown query parameters are accepted.
 call = partial(route, bp, hidden=True, people=False, query=Anything)
 
 
@@ -47,7 +47,7 @@ class Door:
 
 @bp.errorhandler(Exception)
 def failed(error: Exception) -> ResponseReturnValue:
-    """The service's one shape of an error, and beside it the `message` that the clients show."""
+    """Return the error in the usual form, and the `message` that the clients show."""
     if isinstance(error, HTTPException) and (error.code or 500) < 400:
         return error
     found = hooks.as_api_error(error)
@@ -63,16 +63,16 @@ def failed(error: Exception) -> ResponseReturnValue:
     return response
 
 
-# What the hosted service has and this one has not, or nobody has: 404, with what could be meant.
+# Routes only of the hosted service, and unknown routes: 404 with similar routes.
 
 _PART: Final = re.compile(r"<(?:[^:<>]+:)?([^<>]+)>")
 # Of calls that the clients can make: where to go instead.
 INSTEAD: Final = {
-    "plans": "Plans are kept, not carried out. Write what is to be done as a scenario.",
+    "plans": "Plans are stored but not run. Use a scenario instead.",
     "keymaps": "Key maps have entries, a lookup and no further calls.",
     "integrations": "Make a connection (POST /connections) or an endpoint (POST /endpoints) to that system.",
     "shortcuts": "Shortcuts belong to the application's pages.",
-    "feedback": "Nobody collects feedback here.",
+    "feedback": "Feedback is not collected.",
     "endpoints/auth-resolve": "Credentials never leave the service: send rows to the endpoint by POST /export/rest.",
     "users": "Accounts are made by invitation (POST /teamMembers/invite) and end with DELETE /teamMembers/{id}.",
     "teams": "Teams are made and renamed; delete their projects (DELETE /projects/{id}).",
@@ -92,7 +92,7 @@ def root() -> Response:
 
 @call(f"{ROOT}/<path:rest>", _ALL, scope="self")
 def unknown(rest: str) -> Response:
-    """Whatever no other call has."""
+    """Reject unknown routes."""
     raise _unknown(rest)
 
 
@@ -105,7 +105,7 @@ def _unknown(path: str) -> ApiError:
 
 
 def _near(path: str) -> list[str]:
-    """The calls whose address is the same or alike, at most five."""
+    """Return up to five routes with the same or a similar path."""
     calls: dict[str, list[str]] = {}
     for rule in current_app.url_map.iter_rules():
         if rule.endpoint.startswith("compat.") and rule.endpoint not in _NONE:

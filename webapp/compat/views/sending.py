@@ -13,14 +13,14 @@ from typing import Any
 from flask import Response
 
 from webapp import limits
-from webapp.accounts.actors import Actor, require
-from webapp.accounts.services import tenancy
+from webapp.access import tenancy
+from webapp.access.actors import Actor, require
 from webapp.audit.services import audit_log
 from webapp.compat.views import statements
 from webapp.compat.views.routing import ROOT, call
 from webapp.compat.views.words import Loose
 from webapp.connections.models import Connection
-from webapp.connections.services import access
+from webapp.connections.services import access, endpoint_list
 from webapp.connectors.base import ConnectorError, Session
 from webapp.connectors.reader_process import ReaderProcess
 from webapp.endpoints.services import endpoints
@@ -67,11 +67,13 @@ def export_db(actor: Actor, body: Loose) -> Response:
 
 @call(f"{ROOT}/export/rest", ["POST"], scope="push", body=Loose, idempotent=True)
 def export_rest(actor: Actor, body: Loose) -> Response:
-    """Rows to an endpoint; answered as the hosted service does, with the push beside."""
+    """Send rows to an endpoint. The response has the form of the hosted service, and the push."""
     said = _said(body)
     ask = _as(actor, ExportRestInput, said)
     if ask.endpoint_id is None and ask.connection_id is None:
-        hint = "Make an endpoint (POST /endpoints) and send its id: rows go nowhere that is not kept."
+        hint = (
+            "Create an endpoint (POST /endpoints) and send its id. Rows can only be sent to saved endpoints."
+        )
         raise validation_error([Fault("endpointId", "missing", "This is needed.", hint)])
     push = _sent(actor, ask)
     found = read.rows(push["id"], limit=1)
@@ -101,15 +103,15 @@ def _said(body: Loose) -> dict[str, Any]:
 
 
 def _as(actor: Actor, model: type[ExportInput], said: dict[str, Any]) -> Any:
-    """What is asked. Error: validation_error, with what is wrong with the rest of the push."""
+    """Return the request. Error: validation_error, with the errors of the rest of the push."""
     try:
         return inputs.parse(model, said)
     except ApiError as error:
-        raise with_more(error, said, model, lambda ask: prepared(actor, ask)) from None
+        raise with_more(error, said, model, lambda ask: prepared(actor, ask).faults()) from None
 
 
 def _sent(actor: Actor, ask: ExportInput) -> dict[str, Any]:
-    """The push of what is asked, ended or not yet after `EXPORT_DB_WAIT_SECONDS`. Error: target_failed with the first
+    """Run the requested push; it may be unfinished after `EXPORT_DB_WAIT_SECONDS`. Error: target_failed with the first
     rows that did not arrive."""
     planned = prepared(actor, ask)
     push_id = planned.push_id
@@ -143,7 +145,7 @@ def _counted(push: dict[str, Any]) -> dict[str, Any]:
 def _request(actor: Actor, ask: ExportInput) -> dict[str, Any]:
     if ask.endpoint_id is None:
         return {"method": "POST", "url": ask.target or "", "headers": {}}
-    found = endpoints.as_json(endpoints.get(actor, ask.endpoint_id, "push"))
+    found = endpoints.as_json(endpoint_list.get(actor, ask.endpoint_id, "push"))
     return {"method": found["method"], "url": found["url"] or found["path"], "headers": {}}
 
 
@@ -183,12 +185,12 @@ def _carried_out(actor: Actor, connection: Connection, statement: str, confirm: 
 @contextmanager
 def _open(connection: Connection) -> Iterator[ReaderProcess | Session]:
     """The database behind a connection. Its troubles are errors of the API, without what they repeat of secrets."""
-    hush = access.hushing(connection)[1]
+    redact = access.connector_and_redactor(connection)[1]
     try:
         with access.open_reader(connection, limits.TARGET_QUERY_SECONDS) as session:
             yield session
     except ConnectorError as error:
-        error.message = hush(error.message)
+        error.message = redact(error.message)
         raise access.told(error) from None
 
 

@@ -1,7 +1,7 @@
 """Plain INSERT statements, read into rows: what a program of the hosted service's clients writes for `/export/db`.
 
 A statement that is nothing but named columns and literal values becomes a push, as rows do that are sent any other
-way, so it needs no right to carry out statements and none is carried out. Whatever else stands in one (an expression,
+way, so no statement is executed and no permission for it is needed. Anything else in one (an expression,
 a subquery, a second statement) makes it no plain INSERT.
 """
 
@@ -99,7 +99,7 @@ def _value(found: re.Match[str]) -> Any:
 
 
 def _skip(statement: str, at: int) -> int:
-    if statement[at : at + 1] not in _BLANK:  # most tokens stand side by side
+    if statement[at : at + 1] not in _BLANK:  # most tokens are adjacent
         return at
     found = _GAP.match(statement, at)
     return found.end() if found else at

@@ -8,16 +8,16 @@ from typing import Any
 from flask import Response
 
 from webapp import limits, spelling
-from webapp.accounts.actors import Actor
+from webapp.access.actors import Actor
 from webapp.audit.services import audit_log
 from webapp.compat.views.folders import ENDPOINTS, Folders
 from webapp.compat.views.routing import ROOT, call
 from webapp.compat.views.words import Anything, Loose, camelled, everything, placed, read, settled
 from webapp.connections.models import Connection
-from webapp.connections.services import access, connections, inspection, sqlite_files
+from webapp.connections.services import access, connections, endpoint_list, inspection, sqlite_files
 from webapp.connections.services import settings as connections_settings
 from webapp.connections.views.connections import ConnectionChange, ConnectionIn
-from webapp.connectors import KINDS, apart
+from webapp.connectors import KINDS, driver_process
 from webapp.endpoints.services import endpoints
 from webapp.endpoints.views.endpoints import EndpointChange, EndpointIn
 from webapp.errors import ApiError, Fault, validation_error
@@ -56,7 +56,7 @@ def connections_list(actor: Actor, query: Anything) -> Response:
 
 @call(f"{ROOT}/connections", ["POST"], scope="write", body=Loose, status=201, idempotent=True)
 def connection_create(actor: Actor, body: Loose) -> Response:
-    """Make a connection and verify it."""
+    """Create a connection and verify it."""
     said = body.said()
     here = settled(actor, "write", said)
     Folders(ENDPOINTS, here.project_id or "").put(said, body)
@@ -83,7 +83,7 @@ def _kind(given: ConnectionIn) -> str:
 
 @call(CONNECTION, scope="read")
 def connection_show(actor: Actor, connection_id: str) -> Response:
-    """Read a connection."""
+    """Get a connection."""
     return reply(connection_out(connections.get(actor, connection_id)), tag=True)
 
 
@@ -107,7 +107,7 @@ def connection_change(actor: Actor, connection_id: str, body: Loose) -> Response
 
 @call(CONNECTION, ["DELETE"], scope="write")
 def connection_delete(actor: Actor, connection_id: str) -> Response:
-    """Soft-delete a connection."""
+    """Delete a connection."""
     found = connections.get(actor, connection_id, "write", lock=True)
     connections.delete(actor, found)
     return reply({"message": f"Connection {found.name} deleted"})
@@ -122,7 +122,7 @@ def connection_test(actor: Actor, body: Loose) -> Response:
     kind = connections.kind_of(_kind(given))
     settings = spelling.canonical(KINDS[kind].Settings, given.given())
     connections_settings.check(here, here.project_id, KINDS[kind], settings, {})
-    # It is in no session, so it is never saved, and its secrets stand in it as they are.
+    # It is in no session, so it is never saved, and its secrets are not encrypted.
     tried = Connection(
         workspace_id=here.workspace_id,
         project_id=here.project_id,
@@ -133,12 +133,12 @@ def connection_test(actor: Actor, body: Loose) -> Response:
     audit_log.record(here, "connection.test", join=True, connection_type=kind)
     db.session.commit()
     with sqlite_files.trial(tried) if kind == sqlite_files.KIND else nullcontext() as folder:
-        connector, hush = access.hushing(tried)
+        connector, redact = access.connector_and_redactor(tried)
         connector.folder = folder or connector.folder
         stages = [
-            {"name": one["name"], "ok": one["ok"], "code": one["code"], "message": hush(one["message"]),
+            {"name": one["name"], "ok": one["ok"], "code": one["code"], "message": redact(one["message"]),
              "hint": one["hint"], "ms": one["ms"]}
-            for one in apart.stages(connector, limits.VERIFY_SECONDS)
+            for one in driver_process.stages(connector, limits.VERIFY_SECONDS)
         ]  # fmt: skip
     bad = next((one for one in stages if not one["ok"]), None)
     if bad is not None or not stages:
@@ -196,7 +196,7 @@ def endpoints_list(actor: Actor, query: Anything) -> Response:
     """List the endpoints of the project."""
     here = placed(actor, "read", query.projectId)
     folders = Folders(ENDPOINTS, here.project_id or "")
-    found = everything(endpoints.listing, here)
+    found = everything(endpoint_list.listing, here)
     return reply([endpoint_out(endpoints.as_json(one), folders) for one in found])
 
 
@@ -226,14 +226,14 @@ def endpoint_create(actor: Actor, body: Loose) -> Response:
 
 @call(ENDPOINT, scope="read")
 def endpoint_show(actor: Actor, endpoint_id: str) -> Response:
-    """Read an endpoint."""
-    return reply(endpoint_out(endpoints.as_json(endpoints.get(actor, endpoint_id))), tag=True)
+    """Get an endpoint."""
+    return reply(endpoint_out(endpoints.as_json(endpoint_list.get(actor, endpoint_id))), tag=True)
 
 
 @call(ENDPOINT, ["PUT"], scope="write", body=Loose)
 def endpoint_change(actor: Actor, endpoint_id: str, body: Loose) -> Response:
     """Change an endpoint. A secret that comes back masked is kept."""
-    found = endpoints.get(actor, endpoint_id, "write", lock=True)
+    found = endpoint_list.get(actor, endpoint_id, "write", lock=True)
     matching(endpoint_out(endpoints.as_json(found)))
     said = {key: value for key, value in body.said().items() if key not in ("project_id", "team_id")}
     if found.connection_id and said.get("url") == said.get("path"):
@@ -245,7 +245,7 @@ def endpoint_change(actor: Actor, endpoint_id: str, body: Loose) -> Response:
 
 @call(ENDPOINT, ["DELETE"], scope="write")
 def endpoint_delete(actor: Actor, endpoint_id: str) -> Response:
-    """Soft-delete an endpoint."""
-    found = endpoints.get(actor, endpoint_id, "write", lock=True)
+    """Delete an endpoint."""
+    found = endpoint_list.get(actor, endpoint_id, "write", lock=True)
     endpoints.delete(actor, found)
     return reply({"message": f"Endpoint {found.name} deleted"})

@@ -6,7 +6,8 @@ from typing import Any
 
 from flask import Response
 
-from webapp.accounts.actors import Actor
+from webapp.access.actors import Actor
+from webapp.builder.inputs import TemplateIn, TemplatePatch
 from webapp.compat.views.folders import TEMPLATES, Folders
 from webapp.compat.views.objects import masked
 from webapp.compat.views.routing import ROOT, call
@@ -24,9 +25,8 @@ from webapp.compat.views.words import (
 from webapp.generation.services import generate
 from webapp.generation.views.generate import DraftIn
 from webapp.row_templates.services import templates
-from webapp.row_templates.views.templates import TemplateIn, TemplatePatch
+from webapp.versioning.views import matched
 from webapp.web.responses import reply
-from webapp.web.versioned_routes import matched
 
 ONE = f"{ROOT}/templates/<template_id>"
 _OURS = frozenset({"seed", "warnings", "references", "version", "deleted_at", "label"})
@@ -72,7 +72,7 @@ def templates_list(actor: Actor, query: Anything) -> Response:
 
 @call(f"{ROOT}/templates", ["POST"], scope="write", body=Loose, idempotent=True)
 def template_create(actor: Actor, body: Loose) -> Response:
-    """Make a template."""
+    """Create a template."""
     said = _said(body, *_OURS)
     here = settled(actor, "write", said)
     _put_fields(here, said)
@@ -82,7 +82,7 @@ def template_create(actor: Actor, body: Loose) -> Response:
 
 @call(ONE, scope="read")
 def template_show(actor: Actor, template_id: str) -> Response:
-    """Read a template."""
+    """Get a template."""
     return reply(out(templates.show(templates.get(actor, template_id))), tag=True)
 
 
@@ -99,7 +99,7 @@ def template_change(actor: Actor, template_id: str, body: Loose) -> Response:
 
 @call(ONE, ["DELETE"], scope="write")
 def template_delete(actor: Actor, template_id: str) -> Response:
-    """Soft-delete a template."""
+    """Delete a template."""
     gone = templates.delete(actor, matched(actor, templates.KIND, template_id))
     return reply({"message": f"Template {gone['name']} deleted"})
 

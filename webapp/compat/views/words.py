@@ -7,26 +7,26 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any, Final, TypeVar
 
-from pydantic import ConfigDict
+from pydantic import BaseModel, ConfigDict
 from pydantic.alias_generators import to_camel
 
 from webapp import limits
-from webapp.accounts.actors import Actor, require
-from webapp.accounts.models import Project
-from webapp.accounts.services import tenancy
+from webapp.access import tenancy
+from webapp.access.actors import Actor, require
+from webapp.access.models import Project
 from webapp.compat.services import objects
-from webapp.engine import fields as catalogue
 from webapp.engine.spec import CommonKeys
+from webapp.engine.types import registry as catalogue
 from webapp.errors import Fault, validation_error
 from webapp.pagination import Page
 from webapp.web import inputs
 
-M = TypeVar("M", bound=inputs.Input)
+M = TypeVar("M", bound=BaseModel)
 T = TypeVar("T")
 
 _HUMP: Final = re.compile(r"(?<=[a-z0-9])([A-Z])")
 _LOW: Final = re.compile(r"_([a-z])")
-# What the hosted service keeps and this one has no counterpart for. The clients send it back with what they were told.
+# Keys of the hosted service without a counterpart here. Clients send them back unchanged.
 IGNORED: Final = frozenset(
     "id created_at updated_at created_by user_id avatar db_order_idx simulation_config template_folder_id "
     "endpoint_folder_id integration_id folder_id meta".split()
@@ -87,7 +87,7 @@ def camel(name: str) -> str:
 
 
 def camelled(data: Mapping[str, Any]) -> dict[str, Any]:
-    """An answer's own keys in camelCase; what lies in them stays."""
+    """Return a response with its own keys in camelCase; their values are unchanged."""
     return {camel(key): value for key, value in data.items()}
 
 
@@ -175,11 +175,11 @@ def _field_in(field: Any, types: Types) -> Any:
         and "type" in config
         and catalogue.find(str(field.get("type", ""))) is None
     ):
-        options = {**(config.get("options") or {}), **(field.get("options") or {})}
+        both = {**(config.get("options") or {}), **(field.get("options") or {})}
         own = {
             key: value for key, value in field.items() if key not in ("type", "options") and value is not None
         }
-        field = {**config, **own, "options": options}
+        field = {**config, **own, "options": both}
     out = {}
     for key, value in field.items():
         name = snake(key) if snake(key) in _FIELD_KEYS else key

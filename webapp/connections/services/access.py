@@ -1,4 +1,4 @@
-"""Opening connections: their settings with their secrets, the address guard, and what may not be told of them."""
+"""Open connections: fill in secrets, apply the address guard, and redact secrets in messages."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ from webapp.connections.models import Connection
 from webapp.connections.services import settings as connections_settings
 from webapp.connections.services import sqlite_files
 from webapp.connections.services.oauth_tokens import SharedTokens
-from webapp.connectors import KINDS, wire
+from webapp.connectors import KINDS, metadata_json
 from webapp.connectors.base import Connector, ConnectorError, Link, Session
-from webapp.connectors.channel import HttpConnector
-from webapp.connectors.http_token import tokens
+from webapp.connectors.http.channel import HttpConnector
+from webapp.connectors.http.tokens import tokens
 from webapp.connectors.reader_process import ReaderProcess
-from webapp.connectors.shape import Metadata
-from webapp.connectors.sqlite import SqliteConnector
+from webapp.connectors.schema import Metadata
+from webapp.connectors.sqlite.connector import SqliteConnector
 from webapp.errors import ApiError, Fault, validation_error
 from webapp.net.gate import Gate
 
@@ -32,22 +32,26 @@ NOTHING: Final[Mapping[str, Any]] = MappingProxyType({})
 
 
 def gate(secrets: Mapping[str, list[str]] = NOTHING) -> Gate:
-    """The address guard as the operator set it. `secrets`: what a connection sends, with the hosts that each named
-    secret may be sent to."""
+    """Return the address guard with the operator's networks. `secrets` are the hosts that each named secret may be
+    sent to."""
     return Gate(current_app.config["SETTINGS"].reachable_networks, secrets)
 
 
 def connector_of(connection: Connection, changed: Mapping[str, Any] = NOTHING) -> Connector:
-    """The connector of a connection, secrets filled in. Errors: driver_missing, unavailable (no key opens a secret),
-    target_failed (it refers to a secret that is gone), validation_error (see `check_disk`)."""
-    return hushing(connection, changed)[0]
+    """Return the connector of a connection with its secrets filled in.
+
+    Errors: driver_missing, unavailable (no key decrypts a secret), target_failed (the settings refer to a secret that
+    does not exist), validation_error (see `check_disk`)."""
+    return connector_and_redactor(connection, changed)[0]
 
 
-def hushing(
+def connector_and_redactor(
     connection: Connection, changed: Mapping[str, Any] = NOTHING
 ) -> tuple[Connector, Callable[[str], str]]:
-    """Its connector, and what takes its secrets out of a message: targets repeat what they were told. `changed` are
-    settings of one push or endpoint that stand in for its own."""
+    """Return the connector of a connection, and a function that redacts its secrets in messages, because targets may
+    repeat them.
+
+    `changed` are settings of one push or endpoint that override the connection's."""
     kind = KINDS[connection.type]
     driver(connection.type)
     check_disk(connection.type)
@@ -56,35 +60,32 @@ def hushing(
     made = kind(settings, gate(bound), str(folder), connection.read_only)
     if isinstance(made, SqliteConnector):
         if bound:
-            text = (
-                f'The secret "{next(iter(bound))}" may be sent to certain hosts only, and a file is no host.'
-            )
+            text = f'The secret "{next(iter(bound))}" may only be sent to certain hosts, so a file cannot use it.'
             raise ApiError("target_not_allowed", text, {"reason": "secret_host"})
         workspace_id = connection.workspace_id
         sqlite_files.make_room(workspace_id)
         made.growth = sqlite_files.allowance(workspace_id)
 
-    def hush(text: str) -> str:
-        return connections_settings.hushed(text, [*secret, *tokens.texts()])
+    def redact(text: str) -> str:
+        return connections_settings.redacted(text, [*secret, *tokens.texts()])
 
     if isinstance(made, HttpConnector):
-        made.hush = hush
+        made.redact = redact
         made.document = document_of(connection)
         if made.token_credentials is not None:
             made.token_credentials.share_tokens(SharedTokens(connection.id))
-    return made, hush
+    return made, redact
 
 
 def check_disk(kind: str) -> None:
-    """`validation_error` for a kind whose rows would lie on the disk of whichever machine wrote them, where there are
-    several."""
+    """Raise validation_error for SQLite if the service runs on several machines, each of which has its own disk."""
     if kind == sqlite_files.KIND and current_app.config["SETTINGS"].hosts > 1:
-        text = "A SQLite file lies on the disk of one machine, and this service runs on several."
+        text = "A SQLite file is stored on the disk of one machine, but this service runs on several."
         raise validation_error([Fault("type", "one_machine", text, "Use PostgreSQL.")])
 
 
 def document_of(connection: Connection) -> bytes | None:
-    """The metadata document that was uploaded for it. Error: unavailable where the storage has lost it."""
+    """Return the uploaded metadata document, or None. Error: unavailable if the storage no longer has it."""
     if connection.document_key is None:
         return None
     try:
@@ -98,16 +99,16 @@ def document_of(connection: Connection) -> bytes | None:
 def open_link(
     connection: Connection, timeout: float | None = None, changed: Mapping[str, Any] = NOTHING
 ) -> Link:
-    """Connect. Raises ApiError as `connector_of`, ConnectorError for the target's own troubles."""
-    connector, hush = hushing(connection, changed)
+    """Connect. Raises ApiError as `connector_of`, and ConnectorError for errors of the target."""
+    connector, redact = connector_and_redactor(connection, changed)
     if isinstance(connector, HttpConnector) and connector.has_entities:
         connector.known = known_metadata(connection)
-    with _hushed(hush):
+    with _redacting(redact):
         return connector.open(timeout)
 
 
 def open_session(connection: Connection, timeout: float | None = None) -> Session:
-    """Connect to a database. As `open_link`; ConnectorError (reason unsupported) for what has no tables."""
+    """Connect to a database. Raises as `open_link`, and ConnectorError (reason unsupported) for other kinds."""
     link = open_link(connection, timeout)
     if not isinstance(link, Session):
         link.close()
@@ -116,29 +117,29 @@ def open_session(connection: Connection, timeout: float | None = None) -> Sessio
 
 
 @contextmanager
-def _hushed(hush: Callable[[str], str]) -> Iterator[None]:
+def _redacting(redact: Callable[[str], str]) -> Iterator[None]:
     try:
         yield
     except ConnectorError as error:
-        error.message = hush(error.message)
+        error.message = redact(error.message)
         error.args = (error.message,)
         raise
 
 
 def open_reader(connection: Connection, timeout: float | None = None) -> ReaderProcess | Session:
-    """Connect to a database for what users ask of it, such as queries, in a process of its own whose memory is limited.
-    As `open_session`."""
-    connector, hush = hushing(connection)
+    """Connect to a database in a separate process with limited memory, for queries of users. Raises as
+    `open_session`."""
+    connector, redact = connector_and_redactor(connection)
     if not connector.can.tables:
         raise ConnectorError("This kind of connection has no tables.", reason="unsupported")
-    with _hushed(hush):
-        if isinstance(connector, SqliteConnector):  # each of its queries has such a process
+    with _redacting(redact):
+        if isinstance(connector, SqliteConnector):  # runs each query in such a process itself
             return connector.open(timeout)
         return ReaderProcess(connector, timeout)
 
 
 def driver(kind: str) -> None:
-    """See that the driver of a kind is there. Error: driver_missing."""
+    """Check that the driver of a kind is installed. Error: driver_missing."""
     try:
         KINDS[kind].driver()
     except ConnectorError as error:
@@ -146,7 +147,7 @@ def driver(kind: str) -> None:
 
 
 def told(error: ConnectorError) -> ApiError:
-    """A target's trouble as the API tells it. A request template that names a missing field is the caller's fault."""
+    """Convert an error of a target to an API error. A request template with an unknown field is a validation error."""
     if error.reason == "unknown_field":
         return validation_error([Fault("request_template", "unknown_field", error.message, error.hint)])
     details = {"reason": error.reason, **error.details}
@@ -156,8 +157,8 @@ def told(error: ConnectorError) -> ApiError:
 
 
 class _Known:
-    """Metadata that this process has read from the storage, the least recently used first; at most METADATA_KEPT_TABLES
-    tables of all connections together."""
+    """A cache of metadata in this process. Removes the least recently used entries when all entries together have more
+    than METADATA_KEPT_TABLES tables."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -186,7 +187,7 @@ _known: Final = _Known()
 
 
 def known_metadata(connection: Connection) -> Metadata | None:
-    """Its metadata as it was last read, None before that. Parsing thousands of tables takes long, so they are kept."""
+    """Return the metadata of a connection as last read, or None. Cached, because parsing it may take long."""
     if connection.metadata_key is None or connection.metadata_at is None:
         return None
     found = _known.get(connection.id, connection.metadata_at)
@@ -194,31 +195,29 @@ def known_metadata(connection: Connection) -> Metadata | None:
         stored = cached(connection)
         if stored is None:
             return None
-        found = wire.from_json(stored)
+        found = metadata_json.from_json(stored)
         _known.put(connection.id, connection.metadata_at, found)
     return found
 
 
 def cached(connection: Connection) -> dict[str, Any] | None:
-    """Its metadata as it was last read, as `wire.to_json` makes it."""
+    """Return the metadata of a connection as last read, as JSON (see `metadata_json.to_json`), or None."""
     if connection.metadata_key is None:
         return None
     store = storage.of(current_app)
     try:
-        return orjson.loads(b"".join(store.get(connection.metadata_key)))
+        metadata: dict[str, Any] = orjson.loads(b"".join(store.get(connection.metadata_key)))
     except storage.MissingError:
         return None
-
-
-# How long a request may wait for a target.
+    return metadata
 
 
 @contextmanager
 def limited(session: Link, left: float, whole: float) -> Iterator[None]:
-    """Stops what a session waits for after `left` seconds; the message tells of `whole` seconds.
+    """Cancel the operation of a session after `left` seconds. The message names the time limit, `whole` seconds.
 
-    A target that is stuck does not keep to the time limit of a statement: somebody else has to end the wait.
-    Error: ConnectorError `target_timeout`.
+    A target that hangs ignores the time limit of a statement, so another thread cancels it. Raises ConnectorError
+    (code `target_timeout`).
     """
     over = threading.Event()
 
@@ -238,7 +237,7 @@ def limited(session: Link, left: float, whole: float) -> Iterator[None]:
             f"The target did not answer within {whole:g} s.",
             code="target_timeout",
             reason="timeout",
-            hint="Look whether it is busy, or whether somebody holds a lock there; then try again.",
+            hint="Check whether the target is busy or waiting for a lock, then try again.",
         ) from None
     finally:
         timer.cancel()

@@ -1,4 +1,4 @@
-"""Connections: kept with their secrets sealed, changed, deleted."""
+"""Create, change, list, delete and restore connections. Their secrets are encrypted."""
 
 from __future__ import annotations
 
@@ -8,19 +8,19 @@ from typing import Any, Final
 from sqlalchemy import select
 
 from webapp import clock, limits, pagination, spelling
-from webapp.accounts.actors import Actor, require
-from webapp.accounts.services import tenancy
+from webapp.access import tenancy
+from webapp.access.actors import Actor, require
 from webapp.audit.services import audit_log
-from webapp.connections.models import Connection
+from webapp.connections.models import Connection, Endpoint
 from webapp.connections.services import inspection, secrets, sqlite_files
 from webapp.connections.services import settings as connections_settings
 from webapp.connections.services.access import check_disk
 from webapp.connectors import KINDS
-from webapp.endpoints.models import Endpoint
 from webapp.errors import ApiError, Fault, did_you_mean, validation_error
 from webapp.extensions import db
 from webapp.files.services import file_store
-from webapp.objects.services import usages
+from webapp.versioning import usages
+from webapp.versioning.services import deletion
 
 ENVIRONMENTS: Final = ("dev", "test", "prod")
 _ALIASES: Final = {
@@ -29,7 +29,7 @@ _ALIASES: Final = {
 
 
 def as_json(connection: Connection) -> dict[str, Any]:
-    """A connection as the API shows it; what is secret is masked."""
+    """Return a connection as the API shows it, with secrets masked."""
     return {
         "id": connection.id,
         "name": connection.name,
@@ -54,7 +54,7 @@ def as_json(connection: Connection) -> dict[str, Any]:
 
 
 def get(actor: Actor, connection_id: str, scope: str = "read", **how: bool) -> Connection:
-    """One connection. Errors: not_found, forbidden."""
+    """Return a connection. Errors: not_found, forbidden."""
     return tenancy.get(actor, Connection, connection_id, scope, **how)
 
 
@@ -67,7 +67,7 @@ def listing(
     type: str | None = None,
     deleted: bool = False,
 ) -> pagination.Page[Connection]:
-    """A page of the project's connections, newest first. `q` searches names."""
+    """Return a page of the project's connections, newest first. `q` searches names."""
     statement = tenancy.listing(actor, Connection, deleted=deleted).where(Connection.of_endpoint.is_(False))
     if type is not None:
         statement = statement.where(Connection.type == kind_of(type, "type"))
@@ -84,7 +84,7 @@ def listing(
 
 
 def every_with_metadata(actor: Actor) -> Iterator[Connection]:
-    """The project's connections whose tables have been read, newest first."""
+    """Yield the project's connections whose metadata has been read, newest first."""
     statement = tenancy.listing(actor, Connection).where(
         Connection.of_endpoint.is_(False), Connection.metadata_key.is_not(None)
     )
@@ -92,19 +92,17 @@ def every_with_metadata(actor: Actor) -> Iterator[Connection]:
 
 
 def kind_of(word: str, path: str = "type") -> str:
-    """The wire name of a kind, in any spelling. Error: validation_error with the nearest one."""
+    """Return the name of a kind in the API for any spelling. Error: validation_error, with the closest match."""
     found = spelling.plain(word)
     found = _ALIASES.get(found, found)
     if found in KINDS:
         return found
-    hint = did_you_mean(found, [*KINDS, *_ALIASES]) or f"There are {', '.join(KINDS)}."
-    raise validation_error(
-        [Fault(path, "unknown_type", f'There is no type of connection "{word[:50]}".', hint)]
-    )
+    hint = did_you_mean(found, [*KINDS, *_ALIASES]) or f"Supported types: {', '.join(KINDS)}."
+    raise validation_error([Fault(path, "unknown_type", f'Unknown connection type "{word[:50]}".', hint)])
 
 
 def settings_faults(type: str, settings: Mapping[str, Any]) -> list[Fault]:
-    """Return the faults of a new connection's type and settings that need no look at what is stored."""
+    """Return the errors in a new connection's type and settings that can be found without the database."""
     try:
         kind = kind_of(type)
     except ApiError as error:
@@ -122,9 +120,9 @@ def create(
     read_only: bool = False,
     verifies: bool = True,
 ) -> Connection:
-    """A connection, verified once; one that fails is kept as unverified; commits.
+    """Create a connection, commit, and verify it. A connection whose verification fails is kept.
 
-    Errors: forbidden, validation_error with every fault of the settings.
+    Errors: forbidden, validation_error with all errors in the settings.
     """
     connection = draft(
         actor, name=name, type=type, settings=settings, environment=environment, read_only=read_only
@@ -138,8 +136,10 @@ def create(
 def draft(
     actor: Actor, *, name: str, type: str, settings: Mapping[str, Any], tells: bool = True, **columns: Any
 ) -> Connection:
-    """A connection that joins the caller's transaction. `columns` are others of its row; `tells`: whether the audit
-    trail is told of it, or by the caller. Errors as `create`."""
+    """Create a connection in the caller's transaction.
+
+    `columns` are further columns of its row. `tells`: write the audit entry; otherwise the caller does. Errors: see
+    `create`."""
     require(actor, "write")
     kind = kind_of(type)
     check_disk(kind)
@@ -154,15 +154,16 @@ def draft(
     connection.settings = connections_settings.kept(connection, KINDS[kind], settings)
     if kind == sqlite_files.KIND:
         sqlite_files.place(connection)
-    told = {"name": name, "connection_type": kind, "environment": connection.environment}
+    told: dict[str, Any] = {"name": name, "connection_type": kind, "environment": connection.environment}
     if tells:
         audit_log.record(actor, "connection.create", connection, join=True, **told)
     return connection
 
 
 def change(actor: Actor, connection: Connection, changes: Mapping[str, Any]) -> Connection:
-    """Change `name`, `settings` (whole), `environment`, `read_only` of a locked connection; commits. Masked secrets
-    stay as they are. New settings are verified. Errors: validation_error."""
+    """Change `name`, `settings` (replaced completely), `environment` or `read_only` of a locked connection, and commit.
+
+    Masked secrets are kept on update (see `settings.keep`). New settings are verified. Errors: validation_error."""
     told = put_in(actor, connection, changes)
     audit_log.record(actor, "connection.change", connection, join=True, name=connection.name, changes=told)
     db.session.commit()
@@ -172,8 +173,8 @@ def change(actor: Actor, connection: Connection, changes: Mapping[str, Any]) -> 
 
 
 def put_in(actor: Actor, connection: Connection, changes: Mapping[str, Any]) -> dict[str, Any]:
-    """As `change`, in the caller's transaction, which tells of it and verifies nothing. Returns what changed, as the
-    audit trail tells it."""
+    """Change a connection in the caller's transaction, without verifying it. Returns the changes for the audit entry,
+    which the caller writes."""
     kind, fresh = KINDS[connection.type], changes.get("settings")
     before = _told(connection)
     file = sqlite_files.name_of(connection) if connection.type == sqlite_files.KIND else ""
@@ -204,14 +205,17 @@ def _told(connection: Connection) -> dict[str, Any]:
 
 
 def delete(actor: Actor, connection: Connection) -> None:
-    """Soft-delete a locked connection; commits. Error: in_use, with what uses it in its team and pushes in progress."""
-    usages.refuse(actor, usages.of_connection(connection), "connection")
-    tenancy.soft_delete(actor, connection)
+    """Soft-delete a locked connection, and commit. Error: in_use, with the objects and running pushes that use it."""
+    usages.refuse(actor, usages.of(actor, connection), "connection")
+    deletion.soft_delete(actor, connection)
 
 
 def restore(actor: Actor, connection: Connection) -> None:
-    """Take a deletion back; commits. Errors: not_found after 30 days, quota_exceeded (too many SQLite files)."""
+    """Restore a deleted connection, and commit.
+
+    Errors: not_found after 30 days, quota_exceeded (too many SQLite files).
+    """
     if connection.type == sqlite_files.KIND and connection.deleted_at is not None:
         file_store.lock(connection.workspace_id)
         sqlite_files.check_number(connection)
-    tenancy.restore(actor, connection)
+    deletion.restore(actor, connection)

@@ -1,4 +1,4 @@
-"""Looking at what a connection leads to: verified in stages, its metadata read, a sample of its rows taken."""
+"""Inspect targets: verify connections in stages, read metadata, and read sample rows."""
 
 from __future__ import annotations
 
@@ -16,14 +16,15 @@ import pyarrow as pa
 from flask import current_app
 
 from webapp import clock, limits, storage
-from webapp.accounts.actors import Actor
+from webapp.access.actors import Actor
 from webapp.audit.services import audit_log
 from webapp.connections.models import Connection
-from webapp.connections.services.access import cached, hushing, known_metadata, told
-from webapp.connectors import apart, documents, wire
+from webapp.connections.services.access import cached, connector_and_redactor, known_metadata, told
+from webapp.connectors import driver_process, metadata_documents
+from webapp.connectors import metadata_json as connectors_metadata_json
 from webapp.connectors.base import ConnectorError
-from webapp.connectors.channel import HttpConnector
-from webapp.connectors.shape import Metadata
+from webapp.connectors.http.channel import HttpConnector
+from webapp.connectors.schema import Metadata
 from webapp.errors import ApiError
 from webapp.extensions import db
 
@@ -31,26 +32,27 @@ from webapp.extensions import db
 
 
 def verify(actor: Actor, connection: Connection, ours: bool = False) -> dict[str, Any]:
-    """Verify a connection again, and keep the answer: `{status, stages, response, checked_at}`; commits. `ours`: its
-    target is known to answer and to harm nobody, so no process of its own is started for it."""
+    """Verify a connection, save the result and commit. Returns `{status, stages, response, checked_at}`.
+
+    `ours`: the target is trusted and known to respond, so no separate process is started."""
     audit_log.record(actor, "connection.verify", connection, join=True)
     db.session.commit()
     return verified(connection, ours)
 
 
 def verified(connection: Connection, ours: bool = False) -> dict[str, Any]:
-    """The same for a connection that was just made or changed."""
+    """Verify a connection that was just created or changed, without an audit entry."""
     asked_with = connection.settings
     try:
-        connector, hush = hushing(connection)
-        db.session.commit()  # nothing is held open while the target is asked
+        connector, redact = connector_and_redactor(connection)
+        db.session.commit()  # release the database while waiting for the target
         if ours:
-            stages = [wire.stage_to_json(one) for one in connector.stages()]
+            stages = [connectors_metadata_json.stage_to_json(one) for one in connector.stages()]
         else:
-            stages = apart.stages(connector, limits.VERIFY_SECONDS)
-        response = _hushed(next((one["response"] for one in stages if one["response"]), None), hush)
-        stages = [{**_plain_stage(one), "message": hush(one["message"])} for one in stages]
-    except ApiError as error:  # its secrets or its settings as they are now
+            stages = driver_process.stages(connector, limits.VERIFY_SECONDS)
+        response = _redacted(next((one["response"] for one in stages if one["response"]), None), redact)
+        stages = [{**_plain_stage(one), "message": redact(one["message"])} for one in stages]
+    except ApiError as error:  # the secrets or the settings are not usable
         stages, response = [_unasked(error)], None
     good = bool(stages) and all(one["ok"] for one in stages)
     answer = {
@@ -69,21 +71,21 @@ def _plain_stage(stage: Mapping[str, Any]) -> dict[str, Any]:
     return {name: value for name, value in stage.items() if name != "response"}
 
 
-def _hushed(response: Mapping[str, Any] | None, hush: Callable[[str], str]) -> dict[str, Any] | None:
-    """What a target answered, without the secrets that it repeats."""
+def _redacted(response: Mapping[str, Any] | None, redact: Callable[[str], str]) -> dict[str, Any] | None:
+    """Return a response of a target with secrets redacted."""
     if response is None:
         return None
-    return {name: hush(value) if isinstance(value, str) else value for name, value in response.items()}
+    return {name: redact(value) if isinstance(value, str) else value for name, value in response.items()}
 
 
 def _unasked(error: ApiError) -> dict[str, Any]:
-    """The stage that stands for a target which could not even be asked."""
+    """Return the failed stage for a connection that could not be opened."""
     code, hint = error.details.get("reason", error.code), error.details.get("hint", "")
     return {"name": "resolve", "ok": False, "code": code, "message": error.message, "hint": hint, "ms": 0}
 
 
 def _still(connection: Connection, settings: Mapping[str, Any]) -> bool:
-    """Whether a connection, locked now, has the settings that its target was asked with."""
+    """Lock a connection, and return whether its settings are still those that were verified."""
     db.session.refresh(connection, with_for_update=True)
     return bool(connection.settings == settings)
 
@@ -92,20 +94,24 @@ def _still(connection: Connection, settings: Mapping[str, Any]) -> bool:
 
 
 def metadata(actor: Actor, connection: Connection, refresh: bool = False) -> Metadata:
-    """What the target holds: as it was last read, or read now. The actor is one who was given the connection, to
-    whatever end (`get`, `tenancy.get`). Errors: those of the target."""
+    """Return the metadata of a target, as last read or read now. The caller has checked the actor's access to the
+    connection. Errors: those of the target."""
     found = None if refresh else known_metadata(connection)
-    return found if found is not None else wire.from_json(metadata_json(actor, connection, refresh))
+    return (
+        found
+        if found is not None
+        else connectors_metadata_json.from_json(metadata_json(actor, connection, refresh))
+    )
 
 
 def metadata_json(_actor: Actor, connection: Connection, refresh: bool = False) -> dict[str, Any]:
-    """The same as `wire.to_json` makes it, which takes a fifth of the time where there are thousands of tables."""
+    """Return the metadata as JSON. Takes a fifth of the time of `metadata` for thousands of tables."""
     found = None if refresh else cached(connection)
     return found if found is not None else _read_once(connection, refresh)
 
 
 class _Reading:
-    """One read of a connection's metadata, for every thread that asks at the same time."""
+    """A read of a connection's metadata that all threads share which need it at the same time."""
 
     def __init__(self) -> None:
         self.lock = threading.Lock()
@@ -120,14 +126,15 @@ _readings_lock: Final = threading.Lock()
 
 
 def _read_once(connection: Connection, refresh: bool) -> dict[str, Any]:
-    """Read the metadata; requests that come at the same time share one read, and its error. With `refresh` the read
-    must have begun after the request; otherwise one that was under way will do."""
+    """Read the metadata. Simultaneous requests share one read and its error.
+
+    With `refresh`, the read must have started after the request; otherwise a read in progress is sufficient."""
     asked, settings = time.monotonic(), connection.settings
     with _readings_lock:
         reading = _readings.get(connection.id)
         if reading is None:
             reading = _readings[connection.id] = _Reading()
-    db.session.commit()  # nothing is held open while another thread's read is waited for
+    db.session.commit()  # release the database while waiting for another thread's read
     with reading.lock:
         if (reading.began if refresh else reading.ended) < asked or reading.settings != settings:
             reading.began, reading.settings = time.monotonic(), settings
@@ -147,15 +154,16 @@ def _read_once(connection: Connection, refresh: bool) -> dict[str, Any]:
 
 
 def _read(connection: Connection) -> dict[str, Any]:
-    """Ask the target in a process of its own, and keep the answer."""
-    connector, hush = hushing(connection)
+    """Read the metadata in a separate process, and save it."""
+    connector, redact = connector_and_redactor(connection)
     asked_with = connection.settings
     db.session.commit()
-    with _told(hush):
+    with _told(redact):
         if isinstance(connector, HttpConnector) and connector.document is not None:
-            found = orjson.loads(documents.metadata(connector.kind, connector.document)[0])
+            document = metadata_documents.metadata(connector.kind, connector.document)
+            found: dict[str, Any] = orjson.loads(document[0])
         else:
-            found = apart.metadata(connector, limits.METADATA_SECONDS)
+            found = driver_process.metadata(connector, limits.METADATA_SECONDS)
     moment: datetime = clock.now()
     key = f"connections/{connection.workspace_id}/{connection.id}/metadata.json"
     storage.of(current_app).put(key, [orjson.dumps(found)])
@@ -168,18 +176,18 @@ def _read(connection: Connection) -> dict[str, Any]:
 def samples(
     connection: Connection, tables: Sequence[str], rows: int, seconds: float
 ) -> dict[str, pa.RecordBatch]:
-    """The first rows of some tables, of as many as the time reaches and the account may read. Errors: those of the
-    target, where there is not even a way to it."""
-    connector, hush = hushing(connection)
+    """Return the first rows of tables, for those that the account can read within the time limit. Errors: those of the
+    target, if it cannot be reached."""
+    connector, redact = connector_and_redactor(connection)
     db.session.commit()
-    with _told(hush):
-        return apart.samples(connector, tables, rows, seconds)
+    with _told(redact):
+        return driver_process.samples(connector, tables, rows, seconds)
 
 
 @contextmanager
-def _told(hush: Callable[[str], str]) -> Iterator[None]:
+def _told(redact: Callable[[str], str]) -> Iterator[None]:
     try:
         yield
     except ConnectorError as error:
-        error.message = hush(error.message)
+        error.message = redact(error.message)
         raise told(error) from None

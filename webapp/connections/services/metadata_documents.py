@@ -1,4 +1,4 @@
-"""Metadata documents that were uploaded for a connection: used for what the target would tell, never fetched."""
+"""Metadata documents that users upload for a connection, which are used instead of fetching them from the target."""
 
 from __future__ import annotations
 
@@ -11,35 +11,34 @@ from flask import current_app
 from sqlalchemy import func, select
 
 from webapp import clock, limits, storage
-from webapp.accounts.actors import Actor
+from webapp.access.actors import Actor
 from webapp.audit.services import audit_log
-from webapp.connections.models import Connection
+from webapp.connections.models import Connection, Endpoint
 from webapp.connections.services import access, settings
-from webapp.connectors import KINDS, documents
+from webapp.connectors import KINDS, metadata_documents
 from webapp.connectors.base import ConnectorError
-from webapp.connectors.channel import HttpConnector
-from webapp.endpoints.models import Endpoint
+from webapp.connectors.http.channel import HttpConnector
 from webapp.errors import ApiError, Fault, validation_error
 from webapp.extensions import db
 from webapp.files.services import file_store
 from webapp.net.session import NetError, checked
 from webapp.net.urls import origin
-from webapp.operations import deferred_deletion
+from webapp.work import batch_delete
 
 
 def read(connection: Connection, document: bytes) -> tuple[bytes, int]:
-    """The metadata that a document describes, as JSON of `wire.to_json`, and the number of its entities.
+    """Return the metadata in a document as JSON (see `metadata_json.to_json`), and the number of its entities.
 
-    Takes seconds: call it before the connection is locked. Error: validation_error (a kind that reads none, a
-    document that cannot be read), unavailable."""
+    Takes seconds, so call it before locking the connection. Errors: validation_error (the kind does not support
+    documents, or the document is invalid), unavailable."""
     kind = _kind(connection).kind
-    db.session.rollback()  # nothing is held while the document is read
+    db.session.rollback()  # release the database while the document is read
     return _read(kind, document)
 
 
 def _read(kind: str, document: bytes) -> tuple[bytes, int]:
     try:
-        return documents.metadata(kind, document, seconds=limits.DOCUMENT_CPU_SECONDS)
+        return metadata_documents.metadata(kind, document, seconds=limits.DOCUMENT_CPU_SECONDS)
     except ConnectorError as error:
         if error.transient:
             raise ApiError("unavailable", error.message, headers={"Retry-After": "5"}) from None
@@ -49,9 +48,11 @@ def _read(kind: str, document: bytes) -> tuple[bytes, int]:
 def put(
     actor: Actor, connection: Connection, document: bytes, metadata: bytes, entities: int
 ) -> dict[str, Any]:
-    """Keep a document for a locked connection, in place of the one before, with what `read` found in it; commits.
+    """Save a document of a locked connection with the metadata that `read` returned, replace any previous one, and
+    commit.
 
-    Errors: validation_error (`needed_again`), where it would lead a stored secret to another server; quota_exceeded.
+    Errors: validation_error (`needed_again`) if the document would send a stored secret to another server;
+    quota_exceeded.
     """
     _check_server(connection, orjson.loads(metadata))
     _check_number(connection)
@@ -63,7 +64,7 @@ def put(
     store.put(keys[1], [metadata])
     connection.document_key, connection.metadata_key = keys
     connection.metadata_at = connection.updated_at = clock.now()
-    told = {"bytes": len(document), "sha256": digest, "entities": entities}
+    told: dict[str, Any] = {"bytes": len(document), "sha256": digest, "entities": entities}
     audit_log.record(actor, "connection.document", connection, join=True, **told)
     db.session.commit()
     _drop(before, keys[0])
@@ -74,8 +75,8 @@ def _check_server(connection: Connection, fresh: dict[str, Any]) -> None:
     """Check that a new document does not lead the secrets of a connection to another server.
 
     Editors may upload documents and cannot read the secrets. Without `base_url` the document decides where requests
-    go, so it is treated as that setting is: what is stored goes where it went (ADR 13). The first document of a
-    connection without `document_url` names the server; nothing could be sent before.
+    go, so it is treated as that setting: stored secrets are only sent to the same server (ADR 13). The first document
+    of a connection without `document_url` names the server; nothing could be sent before.
     """
     if not _follows_document(connection):
         return
@@ -90,15 +91,13 @@ def _check_server(connection: Connection, fresh: dict[str, Any]) -> None:
     if after is None and before is None:
         return
     if after is None or before is None or origin(after) != origin(before):
-        text = (
-            "This document names another server than before, so the connection's secrets would go elsewhere."
-        )
+        text = "This document names a different server, so the connection's secrets would be sent elsewhere."
         hint = "Set base_url in the connection's settings, and enter its secrets again."
         raise validation_error([Fault("document", "needed_again", text, hint)])
 
 
 def _follows_document(connection: Connection) -> bool:
-    """Whether a connection has secrets, and takes the server that it sends them to from its document."""
+    """Return whether a connection has secrets, and its document determines the server that they are sent to."""
     kind = KINDS[connection.type]
     if "base_url" not in kind.Settings.model_fields or connection.settings.get("base_url"):
         return False
@@ -108,7 +107,7 @@ def _follows_document(connection: Connection) -> bool:
 
 
 def _present(connection: Connection) -> dict[str, Any]:
-    """The metadata of a connection as it is known; of a document that was not read since, nothing without it."""
+    """Return the known metadata of a connection, from its document if that has not been read yet; otherwise {}."""
     known = access.cached(connection)
     document = access.document_of(connection)
     if known is None and document is not None:
@@ -117,7 +116,7 @@ def _present(connection: Connection) -> dict[str, Any]:
 
 
 def _server(metadata: dict[str, Any], found_at: str) -> str | None:
-    """The server that a document names; None where it names none that can be reached."""
+    """Return the server that a document names, or None if its URL is not usable."""
     try:
         return checked(urljoin(found_at, str(metadata.get("base_url") or "")))
     except (NetError, ValueError):
@@ -125,8 +124,8 @@ def _server(metadata: dict[str, Any], found_at: str) -> str | None:
 
 
 def _check_number(connection: Connection) -> None:
-    """Error: quota_exceeded, where the workspace has as many documents as it may have. Deleted connections count: they
-    can be restored with theirs."""
+    """Raise quota_exceeded if the workspace has the maximum number of documents. Deleted connections count, because
+    they can be restored with their documents."""
     file_store.lock(connection.workspace_id)
     others = select(func.count()).where(
         Connection.workspace_id == connection.workspace_id,
@@ -135,21 +134,21 @@ def _check_number(connection: Connection) -> None:
     )
     if (db.session.scalar(others) or 0) >= limits.MAX_DOCUMENTS:
         most = limits.MAX_DOCUMENTS
-        text = f"A workspace may have {most} metadata documents. Remove one from another connection first."
+        text = f"A workspace can have at most {most} metadata documents. Remove one from another connection first."
         raise ApiError("quota_exceeded", text, {"limit_documents": limits.MAX_DOCUMENTS})
 
 
 def _drop(before: str | None, now: str | None = None) -> None:
     """Remove a document that was replaced or removed, unless a backup may still need it."""
-    if before is not None and before != now and not deferred_deletion.held():
+    if before is not None and before != now and not batch_delete.held():
         file_store.drop(before)
 
 
 def delete(actor: Actor, connection: Connection) -> None:
-    """Forget the document of a locked connection; commits. What the target tells counts again.
+    """Delete the document of a locked connection, and commit. Metadata is then fetched from the target again.
 
-    Where the document decided which server the connection's secrets go to, that server becomes its `base_url`: else the
-    next document could lead them to any other.
+    If the document determined the server that the connection's secrets are sent to, that server becomes the
+    `base_url`. Otherwise the next document could send them to any other server.
     """
     _kind(connection)
     if connection.document_key is None:
@@ -170,5 +169,5 @@ def _kind(connection: Connection) -> type[HttpConnector]:
     kind = KINDS[connection.type]
     if issubclass(kind, HttpConnector) and kind.reads_document:
         return kind
-    text = f"A connection of type {connection.type} takes no metadata document."
+    text = f"Connections of type {connection.type} do not support metadata documents."
     raise validation_error([Fault("type", "not_for_this_type", text)])

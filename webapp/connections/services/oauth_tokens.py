@@ -18,11 +18,10 @@ import orjson
 import redis
 from flask import current_app
 
-from webapp import clock, limits
-from webapp.connections.services import secrets
-from webapp.connectors.http_token import StoredToken
+from webapp import app_vault, clock, limits
+from webapp.connectors.http.tokens import StoredToken
 from webapp.extensions import redis_client
-from webapp.operations import log_redaction
+from webapp.monitoring import log_redaction
 from webapp.security.vault import VaultError
 
 log = logging.getLogger(__name__)
@@ -39,11 +38,11 @@ class SharedTokens:
 
     def __init__(self, connection_id: str) -> None:
         self.scope = connection_id
-        self._client, self._vault = redis_client(), secrets.vault()
+        self._client, self._vault = redis_client(), app_vault.vault()
         self._secret = current_app.config["SETTINGS"].secret_key.encode()
 
     def _name(self, key: str) -> str:
-        """The Redis key. A plain digest would let a reader of Redis try out client secrets, so it is a keyed one."""
+        """Return the Redis key, with a keyed digest: a plain one would let a reader of Redis try out client secrets."""
         digest = hmac.new(self._secret, key.encode(), "sha256").hexdigest()
         return f"{_PREFIX}{self.scope}:{digest}"
 
@@ -51,6 +50,7 @@ class SharedTokens:
         sealed = self._client.get(name)
         if sealed is None:
             return None, None
+        assert isinstance(sealed, bytes)
         try:
             entry = StoredToken(**orjson.loads(self._vault.open(sealed)))
         except VaultError:
@@ -92,7 +92,7 @@ class SharedTokens:
 
     @contextmanager
     def fetching(self, key: str, wait: Callable[[], None]) -> Iterator[None]:
-        """See `TokenStore.fetching`. The lock expires, so that a killed process holds nobody up."""
+        """See `TokenStore.fetching`. The lock expires, so that a killed process does not block others."""
         name, owner = f"{self._name(key)}:lock", token_hex(8).encode()
         try:
             while not self._client.set(name, owner, nx=True, px=round(limits.TOKEN_LOCK_SECONDS * 1000)):
@@ -105,4 +105,4 @@ class SharedTokens:
             try:
                 self._client.eval(_DELETE_IF_EQUAL, 1, name, owner)
             except redis.RedisError:
-                log.info("the lock of an OAuth token ends by itself")
+                log.info("the lock of an OAuth token was not released and will expire")

@@ -1,72 +1,35 @@
-"""Secrets of a workspace: sealed when they come in, opened where they are used, and never shown again."""
+"""Secrets of a workspace: encrypted when they are saved, decrypted when they are used, and never shown."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from pathlib import Path
 from typing import Any, Final
 
-from flask import current_app
 from sqlalchemy import Select, func, select
 from sqlalchemy.exc import IntegrityError
 
 from webapp import clock, limits, pagination
-from webapp.accounts.actors import RANK, Actor, require
-from webapp.accounts.models import Project
-from webapp.accounts.services import tenancy
-from webapp.accounts.services.tenancy import not_found
+from webapp.access import tenancy
+from webapp.access.actors import RANK, Actor, require
+from webapp.access.models import Project
+from webapp.access.tenancy import not_found
+from webapp.app_vault import seal, vault
 from webapp.audit.services import audit_log
 from webapp.connections.models import Connection, Secret
 from webapp.errors import ApiError, Fault, did_you_mean, validation_error
 from webapp.extensions import db
+from webapp.monitoring import log_redaction
 from webapp.net import hosts
-from webapp.operations import log_redaction
-from webapp.scenarios.models import Scenario
-from webapp.security.vault import Vault, VaultError
+from webapp.security.vault import VaultError
+from webapp.versioning import usages
 
 NAME: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_.-]{0,99}")
 REFERENCE: Final = re.compile(r"\$\{([^{}]*)\}")
-_VAULT: Final = "rowsmith.vault"
-
-
-def vault() -> Vault:
-    """The application's key ring."""
-    extensions = current_app.extensions
-    if _VAULT not in extensions:
-        own, file = (
-            current_app.config["SETTINGS"].vault_keys,
-            current_app.config["SETTINGS"].data_dir / "keys.env",
-        )
-
-        def again() -> list[str]:
-            found = keys_in(file)
-            return found if set(own) <= set(found) else list(own)  # a ring set by hand is not the folder's
-
-        extensions[_VAULT] = Vault(own, again)
-    return extensions[_VAULT]
-
-
-def keys_in(file: Path) -> list[str]:
-    """The ring that lies in a data folder, newest first; nothing where there is none."""
-    try:
-        lines = file.read_text().splitlines()
-    except OSError:
-        return []
-    found = [line.partition("=")[2] for line in lines if line.startswith("VAULT_KEYS=")]
-    return [key.strip() for key in found[-1].split(",") if key.strip()] if found else []
-
-
-def seal(text: str) -> bytes:
-    """Sealed for the database. Error: unavailable, without a key."""
-    try:
-        return vault().seal(text)
-    except VaultError as error:
-        raise ApiError("unavailable", str(error)) from None
 
 
 def opened(secret: Secret) -> str:
-    """A secret's text. Error: unavailable, when its key is missing."""
+    """Decrypt a secret. Error: unavailable, if its key is missing."""
     try:
         text = vault().open(secret.sealed)
         log_redaction.learn(text)
@@ -75,11 +38,11 @@ def opened(secret: Secret) -> str:
         raise ApiError("unavailable", str(error), {"secret": secret.name or secret.id}) from None
 
 
-# --- Named ones ---------------------------------------------------------------------------------------------
+# --- Named secrets ---------------------------------------------------------------------------------------------
 
 
 def as_json(secret: Secret) -> dict[str, Any]:
-    """A secret as the API shows it: never its value."""
+    """Return a secret as the API shows it, without its value."""
     return {
         "id": secret.id,
         "name": secret.name,
@@ -94,7 +57,7 @@ def as_json(secret: Secret) -> dict[str, Any]:
 def listing(
     actor: Actor, *, cursor: str | None = None, limit: int = limits.PAGE_LIMIT_DEFAULT, q: str | None = None
 ) -> pagination.Page[Secret]:
-    """A page of the workspace's named secrets, newest first."""
+    """Return a page of the workspace's named secrets, newest first."""
     require(actor, "secrets")
     return pagination.page(
         select(Secret).where(Secret.workspace_id == actor.workspace_id, Secret.name.is_not(None)),
@@ -108,7 +71,7 @@ def listing(
 
 
 UNSET: Final = object()
-"""Stands for what a call does not say."""
+"""Marks an argument that was not given."""
 
 
 def put(
@@ -119,26 +82,29 @@ def put(
     allowed_hosts: Sequence[str] | object | None = UNSET,
     project_id: str | object | None = UNSET,
 ) -> tuple[Secret, bool]:
-    """Set a named secret, new or in place of its old value; commits. Returns it and whether it is new. A run may set
-    the values of those that its scenario names as writable.
+    """Create or change a named secret, and commit. Returns the secret, and whether it is new. A run may set the values
+    of the secrets that its scenario declares as writable.
 
     `value` None keeps the value. `allowed_hosts` are the hosts that connections may send it to (None: any host), and
-    `project_id` is the project whose connections and scenarios may use it (None: those of every project). What is not
-    given stays; a new secret may be sent to no host until a list says so, or an admin uses it in a connection.
-    Error: validation_error for a name, value, host or project that cannot be.
+    `project_id` is the project whose connections and scenarios may use it (None: every project). Arguments that are
+    not given change nothing. A new secret cannot be sent to any host until `allowed_hosts` allows it, or an admin uses
+    it in a connection. Error: validation_error, for an invalid name, value, host or project.
     """
     if name not in actor.writable_secrets or allowed_hosts is not UNSET or project_id is not UNSET:
         require(actor, "secrets")
     faults = []
     if not NAME.fullmatch(name):
-        text = "A secret's name begins with a letter and has at most 100 letters, digits and signs _ . -"
+        text = (
+            "The name of a secret must start with a letter or _, and contain only letters, digits and _ . - "
+            "(at most 100 characters)."
+        )
         faults.append(Fault("name", "invalid", text))
     if value is not None and not 0 < len(value) <= limits.MAX_SECRET_CHARS:
-        text = f"A secret has from 1 to {limits.MAX_SECRET_CHARS:,} characters."
+        text = f"A secret must have 1 to {limits.MAX_SECRET_CHARS:,} characters."
         faults.append(Fault("value", "out_of_range", text))
     there = _named(actor.workspace_id, name) if NAME.fullmatch(name) else None
     if value is None and there is None:
-        faults.append(Fault("value", "missing", "A new secret needs a value."))
+        faults.append(Fault("value", "missing", "Enter a value for the new secret."))
     entries, wrong = _hosts(allowed_hosts) if isinstance(allowed_hosts, Sequence) else (None, [])
     faults += wrong
     if isinstance(project_id, str) and not _is_project(actor, project_id):
@@ -149,19 +115,19 @@ def put(
     secret = _named(actor.workspace_id, name, lock=True)
     made = _made(actor, name, sealed) if secret is None and sealed is not None else None
     secret, fresh = made or secret or _named(actor.workspace_id, name, lock=True), made is not None
-    if secret is None:  # set and removed by others between two lines of ours
-        raise ApiError("unavailable", "Somebody else is changing this secret. Try again.")
+    if secret is None:  # created and deleted by others in the meantime
+        raise ApiError("unavailable", "This secret is being changed by another user. Try again.")
     told: dict[str, Any] = {}
     if allowed_hosts is not UNSET and entries != secret.allowed_hosts:
         told["allowed_hosts"] = {"from": secret.allowed_hosts, "to": entries}
         secret.allowed_hosts = entries
     if project_id is not UNSET and project_id != secret.project_id:
         told["project_id"] = {"from": secret.project_id, "to": project_id}
-        secret.project_id = project_id  # type: ignore[assignment]
+        secret.project_id = project_id  # type: ignore[assignment]  # a text or None, since it is not UNSET
     secret.sealed, secret.updated_at = sealed or secret.sealed, clock.now()
     if value is not None and not fresh:
         told["value"] = True
-    changes = {"changes": told} if told and not fresh else {}
+    changes: dict[str, Any] = {"changes": told} if told and not fresh else {}
     audit_log.record(
         actor, "secret.create" if fresh else "secret.change", secret, join=True, name=name, **changes
     )
@@ -170,7 +136,7 @@ def put(
 
 
 def _hosts(given: Sequence[str]) -> tuple[list[str], list[Fault]]:
-    """A list of hosts as it is stored, and what is wrong with it."""
+    """Return a list of hosts as it is stored, and the errors in it."""
     found, faults = [], []
     for place, entry in enumerate(given):
         try:
@@ -181,7 +147,7 @@ def _hosts(given: Sequence[str]) -> tuple[list[str], list[Fault]]:
             )
     if len(found) > limits.MAX_ALLOWED_HOSTS:
         faults.append(
-            Fault("allowed_hosts", "too_long", f"A secret has at most {limits.MAX_ALLOWED_HOSTS} hosts.")
+            Fault("allowed_hosts", "too_long", f"A secret can have at most {limits.MAX_ALLOWED_HOSTS} hosts.")
         )
     return list(dict.fromkeys(found)), faults
 
@@ -192,7 +158,7 @@ def _is_project(actor: Actor, project_id: str) -> bool:
 
 
 def _made(actor: Actor, name: str, sealed: bytes) -> Secret | None:
-    """A new secret, which may be sent to no host yet; None where somebody else was quicker to make it."""
+    """Create a secret that cannot be sent to any host yet. Returns None if another request has just created it."""
     secret = Secret(
         workspace_id=actor.workspace_id, name=name, created_by=actor.user_id, sealed=sealed, allowed_hosts=[]
     )
@@ -205,7 +171,7 @@ def _made(actor: Actor, name: str, sealed: bytes) -> Secret | None:
 
 
 def allow(actor: Actor, wanted: Iterable[tuple[Secret, str]]) -> None:
-    """Add hosts to the lists of secrets, for an actor who may manage them; joins the caller's transaction."""
+    """Allow secrets for further hosts, in the caller's transaction. The actor may manage secrets."""
     for secret, host in wanted:
         if secret.allowed_hosts is not None and host not in secret.allowed_hosts:
             before, secret.allowed_hosts = secret.allowed_hosts, [*secret.allowed_hosts, host]
@@ -215,12 +181,12 @@ def allow(actor: Actor, wanted: Iterable[tuple[Secret, str]]) -> None:
 
 
 def delete(actor: Actor, name: str) -> Secret:
-    """Remove a named secret; commits. Errors: not_found, in_use with the connections and scenarios that use it."""
+    """Delete a named secret, and commit. Errors: not_found; in_use, with the connections and scenarios that use it."""
     require(actor, "secrets")
     secret = _named(actor.workspace_id, name, lock=True)
     if secret is None:
         raise not_found("secret", name)
-    users = using(actor.workspace_id, name)
+    users = [{"type": one.type, "id": one.id, "name": one.name} for one in usages.of(actor, secret)]
     if users:
         told = f"{len(users)} object(s) use this secret: {', '.join(one['name'] for one in users[:3])}."
         raise ApiError("in_use", told, {"used_by": users})
@@ -230,9 +196,8 @@ def delete(actor: Actor, name: str) -> Secret:
     return secret
 
 
-def using(workspace_id: str, name: str) -> list[dict[str, str]]:
-    """The connections whose settings refer to a secret by its name, and the scenarios that are given it or may set
-    it."""
+def connections_using(workspace_id: str, name: str) -> list[Connection]:
+    """Return the connections whose settings refer to a secret by its name."""
     statement = select(Connection).where(
         Connection.workspace_id == workspace_id, Connection.deleted_at.is_(None)
     )
@@ -241,25 +206,14 @@ def using(workspace_id: str, name: str) -> list[dict[str, str]]:
     for secret in db.session.scalars(owned):
         hidden.setdefault(secret.connection_id or "", set()).update(referred([opened(secret)]))
     return [
-        {"type": "connection", "id": one.id, "name": one.name}
+        one
         for one in db.session.scalars(statement)
         if name in referred(texts(one.settings)) or name in hidden.get(one.id, ())
-    ] + _scenarios_using(workspace_id, name)
-
-
-def _scenarios_using(workspace_id: str, name: str) -> list[dict[str, str]]:
-    statement = select(Scenario.id, Scenario.name, Scenario.secrets, Scenario.writable_secrets).where(
-        Scenario.workspace_id == workspace_id, Scenario.deleted_at.is_(None)
-    )
-    return [
-        {"type": "scenario", "id": one.id, "name": one.name}
-        for one in db.session.execute(statement.order_by(Scenario.id))
-        if name in (*one.secrets, *one.writable_secrets)
     ]
 
 
 def named(actor: Actor, name: str) -> dict[str, Any] | None:
-    """A named secret as the API shows it; None where there is none."""
+    """Return a named secret as the API shows it, or None."""
     require(actor, "secrets")
     found = _named(actor.workspace_id, name)
     return as_json(found) if found is not None else None
@@ -276,12 +230,12 @@ def _named(workspace_id: str, name: str, *, lock: bool = False) -> Secret | None
 
 
 def referred(texts: Iterable[str]) -> set[str]:
-    """The names that `${name}` in some texts refer to."""
+    """Return the names that `${name}` in some texts refers to."""
     return {name.strip() for text in texts for name in REFERENCE.findall(text)}
 
 
 def texts(value: Any) -> Iterable[str]:
-    """Every text in a JSON value, but for keys."""
+    """Yield every text in a JSON value, except for keys."""
     if isinstance(value, str):
         yield value
     elif isinstance(value, Mapping):
@@ -297,8 +251,10 @@ Places = Sequence[tuple[str, int]]
 
 
 def may_use(actor: Actor, secret: Secret, project_id: str | None) -> bool:
-    """Whether an actor may refer to a secret in a project: one of that project, or, for editors of the workspace, one
-    of the whole workspace. A role in a team alone does not reach those."""
+    """Return whether an actor may refer to a secret in a project.
+
+    Allowed are secrets of the project and, for editors of the workspace, secrets of the whole workspace. A role in a
+    team is not enough for those."""
     if secret.project_id is not None:
         return secret.project_id == project_id
     return actor.workspace_role is not None and RANK[actor.workspace_role] >= RANK["editor"]
@@ -312,11 +268,11 @@ def check_references(
     kept: Collection[str] = (),
     front: str = "settings.",
 ) -> tuple[list[Fault], list[tuple[Secret, str]]]:
-    """A fault for each reference to a secret that is not there for the actor, or that may not be sent to one of the
-    `places` that a connection leads to (None: they cannot be told before it is used). `kept` are the names that the
-    stored settings refer to, where they lead to the same places: these references may stay.
+    """Return an error for each reference to a secret that the actor cannot use, or that may not be sent to one of the
+    `places` of a connection (None: unknown before it is used).
 
-    For an actor who may manage secrets, a host that is not allowed is no fault: it is returned with its secret, for
+    `kept` are names in the stored settings, if they lead to the same places: these references are accepted. For an
+    actor who may manage secrets, a host that is not allowed is not an error, but is returned with its secret for
     `allow`.
     """
     faults: list[Fault] = []
@@ -339,7 +295,7 @@ def check_references(
                 try:
                     entry = hosts.checked(f"[{host}]" if ":" in host else host)
                 except ValueError:
-                    text = f'Write the host out: where the secret "{name}" is sent to cannot be checked otherwise.'
+                    text = f'Enter the host in full, so that the destination of the secret "{name}" can be checked.'
                     faults.append(Fault(path, "host_not_allowed", text))
                     continue
                 if actor.can("secrets"):
@@ -351,15 +307,17 @@ def check_references(
     return faults, missing
 
 
-def _all_named(workspace_id: str) -> Select[tuple[Secret]]:
+def _all_named(workspace_id: str) -> Select[Secret]:
     return select(Secret).where(Secret.workspace_id == workspace_id, Secret.name.is_not(None))
 
 
 def filled(
     workspace_id: str, project_id: str | None, value: Any, told: list[str], used: dict[str, Secret]
 ) -> Any:
-    """A value with `${name}` replaced by the secrets as they are now, whose texts `told` gets too, and which `used`
-    gets by name. Error: target_failed, naming one that is missing or another project's."""
+    """Return a value with each `${name}` replaced by the secret's current text.
+
+    Appends the texts to `told`, and adds the secrets to `used` by name. Error: target_failed, for a secret that does
+    not exist or belongs to another project."""
     if isinstance(value, str) and "${" in value:
 
         def put(found: re.Match[str]) -> str:
@@ -379,7 +337,7 @@ def filled(
 def _usable(workspace_id: str, project_id: str | None, name: str) -> Secret:
     secret = _named(workspace_id, name)
     if secret is None or secret.project_id not in (None, project_id):
-        text = f'The connection refers to the secret "{name}", which is not there for its project.'
+        text = f'The connection refers to the secret "{name}", which does not exist in its project.'
         raise ApiError("target_failed", text, {"reason": "unknown_secret", "secret": name})
     return secret
 
@@ -388,8 +346,10 @@ def _usable(workspace_id: str, project_id: str | None, name: str) -> Secret:
 
 
 def reseal() -> tuple[int, int]:
-    """Seal every secret by the newest key, batch by batch, each in a short transaction of its own. Returns how many
-    were sealed anew, and how many there are. Error: unavailable, naming how many cannot be opened."""
+    """Encrypt every secret with the newest key, in batches with short transactions.
+
+    Returns the number of secrets that were encrypted again, and their total number. Error: unavailable, with the
+    number of secrets that cannot be decrypted."""
     ring, renewed, total, lost, last = vault(), 0, 0, 0, ""
     while True:
         statement = select(Secret).where(Secret.id > last).order_by(Secret.id).limit(limits.VAULT_BATCH)
@@ -414,5 +374,5 @@ def reseal() -> tuple[int, int]:
 
 
 def count() -> int:
-    """How many secrets are stored."""
+    """Return the number of stored secrets."""
     return db.session.scalar(select(func.count()).select_from(Secret)) or 0

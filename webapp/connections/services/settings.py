@@ -1,8 +1,9 @@
-"""Settings of connections: checked by their kind's own model, secret parts sealed apart and masked on the way out.
+"""Settings of connections: validated by the model of their kind, with secrets encrypted and masked in output.
 
-In the database a secret part is `{"secret": "sec_...", "shown": ...}`, where `shown` is what the API tells of it. A
-mask that is sent back means "keep", but only while the secret still goes where it went: with another host the secret
-has to be given again, else whoever may edit a connection could have its password sent to a server of their own.
+In the database, a secret is `{"secret": "sec_...", "shown": ...}`, where `shown` is the form that the API returns.
+Masked secrets are kept on update: a mask that is sent back keeps the stored secret, but only if the secret is still
+sent to the same place. With another host, the secret must be entered again. Otherwise anyone who may edit a
+connection could have its password sent to their own server.
 """
 
 from __future__ import annotations
@@ -15,18 +16,18 @@ from urllib.parse import unquote, urlsplit
 from pydantic import BaseModel, ValidationError
 from sqlalchemy import select
 
-from webapp import clock, limits
-from webapp.accounts.actors import Actor
+from webapp import app_vault, clock, limits
+from webapp.access.actors import Actor
 from webapp.connections.models import Connection, Secret
 from webapp.connections.services import secrets
-from webapp.connectors.http_auth import AUTH_TYPES
+from webapp.connectors.http.authentication import AUTH_TYPES
 from webapp.connectors.redaction import without
 from webapp.errors import ApiError, Fault, did_you_mean, validation_error
 from webapp.extensions import db
 from webapp.net.urls import PORTS
 
 MASK: Final = "********"
-# Names of parts as URLs' queries, libpq, ODBC, JDBC and ADO.NET spell them, without case, spaces and signs.
+# Option names in URLs, libpq, ODBC, JDBC and ADO.NET, in lower case without spaces and punctuation.
 _HARMLESS: Final = frozenset(
     "host hostaddr hostname server address addr datasource networkaddress port dbname database databasename"
     " initialcatalog catalog servicename sid schema currentschema user userid username uid driver protocol"
@@ -44,22 +45,22 @@ _PAIR: Final = re.compile(
 
 _UNREADABLE: Final = frozenset(
     "/?#@:[] "
-)  # what a URL's user part may hold percent-encoded alone (RFC 3986, 3.2.1)
+)  # must be percent-encoded in the user part of a URL (RFC 3986, 3.2.1)
 
 
 def masked_connection_string(text: str) -> str:
-    """A connection string with its secrets as `********`."""
+    """Return a connection string with its secrets masked as `********`."""
     return _taken_apart(text)[0]
 
 
 def hidden(text: str) -> list[str]:
-    """The secrets of a connection string: what `shown` masks, as it stands and percent-decoded."""
+    """Return the secrets in a connection string, unchanged and percent-decoded."""
     found = _taken_apart(text)[1]
     return [*found, *(plain for one in found if (plain := unquote(one)) != one)]
 
 
 def is_clear(text: str) -> bool:
-    """Whether every driver finds the same user, password and host in a URL: their signs are percent-encoded."""
+    """Return whether a URL is unambiguous: special characters in user name and password are percent-encoded."""
     url = _URL.fullmatch(text.strip())
     if url is None:
         return "://" not in text
@@ -69,7 +70,7 @@ def is_clear(text: str) -> bool:
 
 
 def places(text: str, default_port: int) -> list[tuple[str, int]]:
-    """The hosts and ports that a connection string leads to, as far as they can be told: URLs may name several."""
+    """Return the hosts and ports in a connection string, as far as they are known. A URL may have several."""
     text = text.strip()
     url = _URL.fullmatch(text)
     if url is None:
@@ -99,7 +100,7 @@ def _taken_apart(text: str) -> tuple[str, list[str]]:
 
 
 def _url(scheme: str, rest: str, secrets: list[str]) -> str | None:
-    # The last @ ends the user's part, whatever signs a password holds; one in the query only hides more.
+    # The last @ ends the user part, regardless of the password. One in the query only masks more.
     who, at, where = rest.rpartition("@")
     place, mark, query = where.partition("?")
     place, *semicolons = place.split(";")  # jdbc:sqlserver://host;user=u;password=p
@@ -121,12 +122,12 @@ def _one(part: str, secrets: list[str]) -> str:
     if equals and _folded(key) in _SECRET:
         secrets.append(value)
         return f"{key}={MASK}"
-    secrets.append(part)  # a piece of a password with raw signs in it looks like this too
+    secrets.append(part)  # could also be part of a password with unencoded characters
     return MASK
 
 
 def _pairs(text: str, secrets: list[str]) -> str | None:
-    """`key=value` pairs, set apart by spaces (libpq) or semicolons (ODBC). None for anything else."""
+    """Mask `key=value` pairs, separated by spaces (libpq) or semicolons (ODBC). Returns None for other text."""
     apart = ";" if ";" in text else " "
     found, at = [], 0
     while at < len(text):
@@ -143,7 +144,7 @@ def _folded(key: str) -> str:
 
 
 _STRING: Final = ("connection_string",)
-# Pydantic's kinds of faults as ours; whatever else it says of a type is `wrong_type`.
+# Error codes for error types of pydantic. All others are `wrong_type`.
 _CODES: Final = {
     "missing": "missing",
     "literal_error": "not_allowed",
@@ -159,17 +160,17 @@ Path = tuple[str, ...]
 
 
 class Kind(Protocol):
-    """What has settings: a connector's class."""
+    """A connector class, which has settings."""
 
     title: str
     Settings: type[Any]
     default_port: int | None
     harmless: frozenset[str]
-    """What may change while a masked secret is kept: none of it decides where the secret goes, or how safely."""
+    """Settings that may change while a masked secret is kept, because they do not affect where it is sent."""
 
 
 def secret_paths(model: type[BaseModel]) -> list[Path]:
-    """Where the secrets of some settings are, under their wire names: `("password",)`, `("auth", "token")`."""
+    """Return the paths of secrets in settings, such as `("password",)` and `("auth", "token")`."""
     found: dict[Path, None] = {}
     for name, info in model.model_fields.items():
         key, extra = info.alias or name, info.json_schema_extra
@@ -188,25 +189,25 @@ def _models_in(annotation: Any) -> Iterator[type[BaseModel]]:
 
 
 def known_fields(kind: Kind) -> list[str]:
-    """All settings of a kind, under their wire names."""
+    """Return the names of all settings of a kind in the API."""
     return [info.alias or name for name, info in kind.Settings.model_fields.items()]
 
 
 def _at(settings: Any, path: Path) -> Any:
-    """What stands at a path; None where there is nothing."""
+    """Return the value at a path, or None."""
     for key in path:
         settings = settings.get(key) if isinstance(settings, Mapping) else None
     return settings
 
 
 def _with(settings: Mapping[str, Any], path: Path, value: Any) -> dict[str, Any]:
-    """The settings with something else at a path that is there."""
+    """Return the settings with another value at an existing path."""
     key, rest = path[0], path[1:]
     return {**settings, key: _with(settings[key], rest, value) if rest else value}
 
 
 def _leaves(settings: Any, path: Path = ()) -> Iterator[tuple[Path, Any]]:
-    """Every value with its path; lists are values."""
+    """Yield each value with its path. Lists count as values."""
     if isinstance(settings, Mapping) and settings:
         for key, value in settings.items():
             yield from _leaves(value, (*path, key))
@@ -215,12 +216,12 @@ def _leaves(settings: Any, path: Path = ()) -> Iterator[tuple[Path, Any]]:
 
 
 def _masked(path: Path, text: str) -> str:
-    """A secret as it is shown: a connection string without what is secret in it, anything else as the mask."""
+    """Mask a secret: only the secret parts of a connection string, otherwise the whole value."""
     return masked_connection_string(text) if path == _STRING else MASK
 
 
 def shown(stored: Mapping[str, Any], kind: Kind) -> dict[str, Any]:
-    """Stored settings as the API shows them."""
+    """Return stored settings as the API shows them, with secrets masked."""
     out = dict(stored)
     for path in secret_paths(kind.Settings):
         value = _at(stored, path)
@@ -230,7 +231,7 @@ def shown(stored: Mapping[str, Any], kind: Kind) -> dict[str, Any]:
 
 
 Grants = list[tuple[Secret, str]]
-"""Secrets and the hosts that they are to be allowed for."""
+"""Secrets, and the hosts to allow them for."""
 
 
 def check(
@@ -240,10 +241,10 @@ def check(
     given: Mapping[str, Any],
     stored: Mapping[str, Any],
 ) -> Grants:
-    """Refuse settings that cannot be. `stored` are the present ones, whose secrets a mask keeps.
+    """Validate settings. `stored` are the current ones, whose masked secrets are kept.
 
-    Returns the hosts that named secrets are to be allowed for when the settings are saved (see `secrets.allow`).
-    Error: validation_error, with every fault under `settings.`.
+    Returns the hosts to allow named secrets for when the settings are saved (see `secrets.allow`). Error:
+    validation_error, with all errors under `settings.`.
     """
     faults = _kept_wrongly(kind, given, stored)
     places, before = places_of(kind, given), shown(stored, kind)
@@ -258,7 +259,7 @@ def check(
 
 
 def value_faults(kind: Kind, given: Mapping[str, Any]) -> list[Fault]:
-    """Return the faults of settings that need no look at what is stored."""
+    """Return the errors in settings that can be found without the stored settings."""
     known = known_fields(kind)
     faults = [
         Fault(
@@ -287,8 +288,10 @@ def value_faults(kind: Kind, given: Mapping[str, Any]) -> list[Fault]:
 def check_changed(
     actor: Actor, connection: Connection, kind: Kind, changed: Mapping[str, Any], stored: Mapping[str, Any]
 ) -> Grants:
-    """Refuse what one push or endpoint says in place of a connection's settings. `stored` is what an endpoint says
-    already, whose references to secrets may stay. Returns as `check`. Error: validation_error."""
+    """Validate the settings of a push or endpoint that override those of its connection.
+
+    `stored` are the current settings of the endpoint, whose references to secrets are accepted. Returns the same as
+    `check`. Error: validation_error."""
     if not changed:
         return []
     places = places_of(kind, shown(connection.settings, kind))
@@ -307,21 +310,22 @@ def check_changed(
 
 
 def has_secrets(connection: Connection, kind: Kind, said: Any) -> bool:
-    """Whether a connection's settings hold secrets or refer to named ones, or `said` by its endpoints does."""
+    """Return whether a connection has secrets or refers to named ones, also in `said`, the settings of endpoints."""
     sealed = any(isinstance(_at(connection.settings, path), dict) for path in secret_paths(kind.Settings))
     return sealed or bool(secrets.referred(secrets.texts([shown(connection.settings, kind), said])))
 
 
 def leads_there(connection: Connection, kind: Kind, fresh: Mapping[str, Any]) -> bool:
-    """Whether settings lead to the same hosts and ports as those of a connection."""
+    """Return whether settings lead to the same hosts and ports as those of a connection."""
     return places_of(kind, fresh) == places_of(kind, shown(connection.settings, kind))
 
 
 def check_moved(
     actor: Actor, connection: Connection, kind: Kind, fresh: Mapping[str, Any], said: Any
 ) -> Grants:
-    """Refuse new settings of a connection that lead elsewhere, where `said` by endpoints refers to secrets that would
-    go there. Returns as `check`. Error: validation_error."""
+    """Validate new settings of a connection that lead elsewhere, if its endpoints' settings (`said`) refer to secrets.
+
+    Returns the same as `check`. Error: validation_error."""
     if leads_there(connection, kind, fresh):
         return []
     places = places_of(kind, fresh)
@@ -336,22 +340,23 @@ _URLS: Final = ("base_url", "service_url", "document_url")
 
 
 def places_of(kind: Kind, settings: Mapping[str, Any]) -> list[tuple[str, int]] | None:
-    """The hosts and ports that settings lead to, as far as they say; None where that shows when they are used. What
-    counts in the end is where the connection is made to (see `net.gate`)."""
+    """Return the hosts and ports in settings, or None if they are only known when connecting.
+
+    The address guard checks the actual address of each connection (see `net.gate`)."""
     urls = [settings.get(key) for key in _URLS]
     auth = settings.get("auth")
     urls.append(auth.get("token_url") if isinstance(auth, Mapping) else None)
     found = [_place(one) for one in urls if isinstance(one, str)]
-    port = settings.get("port") if isinstance(settings.get("port"), int) else kind.default_port or 0
-    if isinstance(settings.get("host"), str):
-        found.append((settings["host"], port))
+    host, port = settings.get("host"), settings.get("port")
+    if isinstance(host, str):
+        found.append((host, port if isinstance(port, int) else kind.default_port or 0))
     elif isinstance(settings.get("connection_string"), str) and _STRING in secret_paths(kind.Settings):
         found += places(settings["connection_string"], kind.default_port or 0)
     return sorted(set(found)) or None
 
 
 def _place(url: str) -> tuple[str, int]:
-    """Host and port of a URL; of one that cannot be read itself, which no list names."""
+    """Return host and port of a URL; for an invalid URL the URL itself, which no list of hosts contains."""
     try:
         parts = urlsplit(url)
         return parts.hostname or url, parts.port or PORTS.get(parts.scheme, 0)
@@ -360,7 +365,7 @@ def _place(url: str) -> tuple[str, int]:
 
 
 def _fault(item: Any, front: tuple[str, ...] = ("settings",)) -> Fault:
-    """One fault of pydantic's; what was given is not in it, for it may be a secret."""
+    """Convert an error of pydantic, without the input, which may be a secret."""
     path = ".".join([*front, *(str(part) for part in item["loc"] if part not in AUTH_TYPES)])
     return Fault(path, _CODES.get(item["type"], "wrong_type"), str(item["msg"]).removeprefix("Value error, "))
 
@@ -379,17 +384,18 @@ def _kept_wrongly(kind: Kind, given: Mapping[str, Any], stored: Mapping[str, Any
             if other and other[0] not in kind.harmless and before.get(other) != after.get(other)
         )
         if _at(stored, path) is None or value != _at(present, path):
-            text = f"{MASK} stands for the stored secret, and this is not what is stored."
-            faults.append(Fault(f"settings.{name}", "needed_again", text, "Give it in full."))
+            text = f"{MASK} stands for the stored secret, but this value does not match it."
+            faults.append(Fault(f"settings.{name}", "needed_again", text, "Enter the full value."))
         elif moved:
-            text = f"{', '.join(moved)} changed, so the secret would go elsewhere."
-            faults.append(Fault(f"settings.{name}", "needed_again", text, "Give it again."))
+            text = f"You changed {', '.join(moved)}, so the secret would be sent elsewhere."
+            faults.append(Fault(f"settings.{name}", "needed_again", text, "Enter it again."))
     return faults
 
 
 def kept(connection: Connection, kind: Kind, given: Mapping[str, Any]) -> dict[str, Any]:
-    """Checked settings as they are stored; their secrets are sealed, those that are no longer used removed. Joins the
-    caller's transaction."""
+    """Return validated settings in their stored form, in the caller's transaction.
+
+    New secrets are encrypted, masked secrets are kept, and secrets that are no longer used are deleted."""
     before, out = connection.settings, dict(given)
     paths = secret_paths(kind.Settings)
     for path in paths:
@@ -400,13 +406,13 @@ def kept(connection: Connection, kind: Kind, given: Mapping[str, Any]) -> dict[s
             out = _with(out, path, _at(before, path))
             continue
         if secrets.REFERENCE.fullmatch(value.strip()):
-            continue  # a reference holds nothing
+            continue  # a reference contains no secret
         secret = Secret(
             workspace_id=connection.workspace_id,
             connection_id=connection.id,
             created_by=connection.created_by,
         )
-        secret.sealed, secret.updated_at = secrets.seal(value), clock.now()
+        secret.sealed, secret.updated_at = app_vault.seal(value), clock.now()
         db.session.add(secret)
         db.session.flush()
         out = _with(out, path, {"secret": secret.id, "shown": _masked(path, value)})
@@ -424,10 +430,10 @@ def _forget(connection: Connection, used: set[str]) -> None:
 def opened(
     connection: Connection, kind: Kind, changed: Mapping[str, Any]
 ) -> tuple[Any, list[str], dict[str, list[str]]]:
-    """The settings with their secrets, for the connector; the texts that no message may hold; and the named secrets
-    among them that may be sent to some hosts only, with these. `changed` stand in for the connection's own.
+    """Return the settings with decrypted secrets for the connector, the texts to redact in messages, and the named
+    secrets with restricted hosts.
 
-    Errors: unavailable, target_failed.
+    `changed` overrides the connection's settings. Errors: unavailable, target_failed.
     """
     told: list[str] = []
     used: dict[str, Secret] = {}
@@ -447,20 +453,22 @@ def opened(
         return kind.Settings.model_validate(plain), told, bound
     except ValidationError as error:
         said = "; ".join(str(item["msg"]).removeprefix("Value error, ") for item in error.errors())
-        text = hushed(f"The settings no longer fit: {said}.", told)
+        text = redacted(f"The settings are no longer valid: {said}.", told)
         raise ApiError("target_failed", text, {"reason": "bad_settings"}) from None
 
 
 def _own(connection: Connection, setting: str, secret_id: str) -> str:
-    """The text of a secret part. Error: target_failed."""
+    """Decrypt a secret of the connection. Error: target_failed."""
     secret = db.session.get(Secret, secret_id)
     if secret is None or secret.connection_id != connection.id:
         raise ApiError(
-            "target_failed", "A secret of this connection is gone. Give it again.", {"setting": setting}
+            "target_failed",
+            "A secret of this connection no longer exists. Enter it again.",
+            {"setting": setting},
         )
     return secrets.opened(secret)
 
 
-def hushed(text: str, told: Iterable[str]) -> str:
-    """A message of a target without the secrets that it repeats, however it writes them."""
+def redacted(text: str, told: Iterable[str]) -> str:
+    """Return a message with secrets redacted, in any encoding."""
     return without(text, [secret for secret in told if len(secret) >= limits.HUSHED_CHARS])

@@ -1,8 +1,8 @@
-"""The files of SQLite connections: which folder one is in, how many there may be, and how large they may grow together.
+"""Files of SQLite connections: their folders, their maximum number, and their maximum total size.
 
 They are in the data folder, `targets/<workspace id>/<folder>/<name>`. Connections of one project that name the same
-file share it; a file of that name in another project is another file. Connections from before files belonged to
-projects have no folder: their files are in `targets/<workspace id>/` itself.
+file share it; a file with that name in another project is a different file. Connections that were created before
+files belonged to projects have no folder: their files are in `targets/<workspace id>/` itself.
 """
 
 from __future__ import annotations
@@ -18,8 +18,9 @@ from pydantic import ValidationError
 from sqlalchemy import select
 
 from webapp import limits
+from webapp.config import Settings
 from webapp.connections.models import Connection
-from webapp.connectors.sqlite import OWN_ENDINGS, SqliteSettings
+from webapp.connectors.sqlite.connector import OWN_ENDINGS, SqliteSettings
 from webapp.errors import ApiError
 from webapp.extensions import db, reading
 from webapp.files.services import file_store
@@ -31,18 +32,19 @@ File = tuple[str | None, str]
 
 
 def root(workspace_id: str) -> Path:
-    """The folder of a workspace's files."""
-    return current_app.config["SETTINGS"].data_dir / "targets" / workspace_id
+    """Return the folder of a workspace's files."""
+    settings: Settings = current_app.config["SETTINGS"]
+    return settings.data_dir / "targets" / workspace_id
 
 
 def folder_of(connection: Connection) -> Path:
-    """The folder that a connection's file is in."""
+    """Return the folder of a connection's file."""
     own = root(connection.workspace_id)
     return own / connection.file_folder if connection.file_folder else own
 
 
 def name_of(connection: Connection) -> str:
-    """The name of a connection's file as its settings say it; "" where they do not fit."""
+    """Return the file name in a connection's settings, or "" if they are invalid."""
     try:
         return SqliteSettings.model_validate(connection.settings).name
     except ValidationError:
@@ -50,10 +52,10 @@ def name_of(connection: Connection) -> str:
 
 
 def place(connection: Connection) -> None:
-    """Choose the folder of a new connection, or of one whose file was changed: that of the connections of its project
-    that name the same file, else one of its own. Joins the caller's transaction.
+    """Choose the folder of a new connection, or of one whose file was changed: the folder of the same file in its
+    project, otherwise a new one. Joins the caller's transaction.
 
-    Error: quota_exceeded, when the workspace has as many files as it may have.
+    Error: quota_exceeded, if the workspace has the maximum number of files.
     """
     file_store.lock(connection.workspace_id)
     folder = beside(connection)
@@ -66,15 +68,14 @@ _NONE: Final = "-"
 
 
 def beside(connection: Connection) -> str | None:
-    """The folder of the file that the other connections of the project share under this name; `_NONE` for a name that
-    none of them has."""
+    """Return the folder of the file that other connections of the project use under this name, or `_NONE`."""
     name = name_of(connection)
     others = select(Connection).where(
         Connection.project_id == connection.project_id,
         Connection.type == KIND,
         Connection.id != connection.id,
     )
-    # A live one rather than a deleted one, whose file may have been removed.
+    # Prefer a live connection: the file of a deleted one may have been removed.
     for other in db.session.scalars(others.order_by(Connection.deleted_at.is_not(None), Connection.id)):
         if name and name_of(other) == name:
             return other.file_folder
@@ -83,8 +84,8 @@ def beside(connection: Connection) -> str | None:
 
 @contextlib.contextmanager
 def trial(connection: Connection) -> Iterator[str]:
-    """The folder to try a connection in that is not saved: that of the file which its project has under this name, else
-    a temporary one."""
+    """Yield the folder to test an unsaved connection in: that of the project's file with this name, otherwise a
+    temporary one."""
     found = beside(connection)
     if found is not _NONE:
         connection.file_folder = found
@@ -95,14 +96,14 @@ def trial(connection: Connection) -> Iterator[str]:
 
 
 def check_number(connection: Connection) -> None:
-    """Error: quota_exceeded, when the files of the workspace's live connections, this one among them, are too many.
-    Files that no live connection uses are removed where there is no room for a new one next to them."""
+    """Raise quota_exceeded if the live connections of the workspace, including this one, use too many files. Removes
+    files that no live connection uses to make room for a new one."""
     live = [one for one in _live(connection.workspace_id) if one.id != connection.id]
     number = len({_file(one) for one in (*live, connection)})
     if number > limits.MAX_SQLITE_FILES:
         text = (
-            f"A workspace may have {limits.MAX_SQLITE_FILES} SQLite files. Delete a SQLite connection that you no "
-            "longer need, or use a file that another connection of the project uses."
+            f"A workspace can have at most {limits.MAX_SQLITE_FILES} SQLite files. Delete a SQLite connection that you "
+            "no longer need, or use a file that another connection of the project uses."
         )
         raise ApiError("quota_exceeded", text, {"limit_files": limits.MAX_SQLITE_FILES, "files": number - 1})
     unused = _unused(connection.workspace_id, [*live, connection])
@@ -121,7 +122,7 @@ def _file(connection: Connection) -> File:
 
 
 def _unused(workspace_id: str, connections: list[Connection]) -> list[Path]:
-    """The files of a workspace that none of the connections uses, the one that was changed longest ago first."""
+    """Return the files of a workspace that none of the connections uses, the least recently changed first."""
     named: dict[str | None, set[str]] = {}
     for connection in connections:
         named.setdefault(connection.file_folder, set()).add(name_of(connection))
@@ -131,7 +132,7 @@ def _unused(workspace_id: str, connections: list[Connection]) -> list[Path]:
         names = named.get(folder, set())
         if path.name not in names and not any(
             "${" in name for name in names
-        ):  # it may have its name from a secret
+        ):  # the name may come from a secret
             found.append(path)
     return sorted(found, key=_changed)
 
@@ -144,39 +145,39 @@ def _changed(path: Path) -> float:
 
 
 def files(workspace_id: str) -> list[Path]:
-    """The database files of a workspace, without those that SQLite keeps next to them."""
+    """Return the database files of a workspace, without the journals next to them."""
     own = root(workspace_id)
     found = [*own.glob("*"), *own.glob("*/*")]
     return sorted(path for path in found if path.is_file() and not path.name.endswith(OWN_ENDINGS))
 
 
 def remove(path: Path) -> None:
-    """Remove a database file with what SQLite keeps next to it, and its folder where it was the last one in it."""
+    """Remove a database file with its journals, and its folder if that is empty afterwards."""
     for ending in ("", *OWN_ENDINGS):
         path.with_name(path.name + ending).unlink(missing_ok=True)
     if path.parent.parent.name != "targets":
-        with contextlib.suppress(OSError):  # there are others in it
+        with contextlib.suppress(OSError):  # not empty
             path.parent.rmdir()
 
 
 def used(workspace_id: str) -> tuple[int, int]:
-    """The bytes of a workspace's SQLite files, journals included, and how many files there are."""
+    """Return the total bytes of a workspace's SQLite files including journals, and the number of files."""
     return sum(_sizes(root(workspace_id))), len(files(workspace_id))
 
 
 def _sizes(folder: Path) -> Iterator[int]:
     for path in (*folder.glob("*"), *folder.glob("*/*")):
-        with contextlib.suppress(OSError):  # a journal that has just gone
+        with contextlib.suppress(OSError):  # a journal that was just removed
             if path.is_file():
                 yield path.stat().st_size
 
 
 def allowance(workspace_id: str) -> Callable[[], int]:
-    """How many bytes the next transaction may add to a file of the workspace, as a connector asks it before each.
+    """Return a function that says how many bytes the next transaction may add to a file of the workspace.
 
-    Each may add SQLITE_GROWTH_BYTES, and none once only so much is left that one transaction in each file could take
-    it. So all of them together never exceed SQLITE_WORKSPACE_BYTES, whatever is written at the same time. Journals are
-    counted; those of transactions in progress come on top.
+    Each transaction may add SQLITE_GROWTH_BYTES, unless one transaction in each file could use up the rest. The files
+    together therefore never exceed SQLITE_WORKSPACE_BYTES, regardless of parallel writers. Journals count, except for
+    those of transactions in progress.
     """
     own, reserve = root(workspace_id), limits.MAX_SQLITE_FILES * limits.SQLITE_GROWTH_BYTES
 
@@ -188,7 +189,7 @@ def allowance(workspace_id: str) -> Callable[[], int]:
 
 
 def make_room(workspace_id: str) -> None:
-    """Remove files that no live connection uses, where the workspace's files can grow no further otherwise."""
+    """Remove files that no live connection uses, if the workspace's files could not grow otherwise."""
     left = allowance(workspace_id)
     if left():
         return
@@ -199,8 +200,9 @@ def make_room(workspace_id: str) -> None:
 
 
 def sweep() -> int:
-    """Remove the files that no connection names any more, not even a deleted one that can be restored; the number of
-    them. Files in the workspaces' own folders stay: they may be from before files belonged to projects."""
+    """Remove files that no connection uses, not even a deleted one that can be restored, and return their number.
+
+    Files directly in a workspace's folder are kept: they may have been created before files belonged to projects."""
     folder: Path = current_app.config["SETTINGS"].data_dir / "targets"
     done = 0
     for own in folder.glob("*/*/"):

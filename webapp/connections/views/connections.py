@@ -1,4 +1,4 @@
-"""Connections: made, verified, looked into."""
+"""Routes of connections: create, change, verify, metadata."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ from flask import Blueprint, Response, flash, g, url_for
 from pydantic import Field
 
 from webapp import limits
-from webapp.accounts.actors import Actor
+from webapp.access.actors import Actor
 from webapp.connections.services import connections, inspection
 from webapp.errors import Fault, validation_error
-from webapp.objects.services import usages
+from webapp.versioning import usages
 from webapp.web.inputs import READ_ONLY, Input, ListQuery, Query
 from webapp.web.responses import Listed, Output, Raw, matching, reply
 from webapp.web.routing import route
@@ -38,7 +38,10 @@ class ConnectionQuery(ListQuery):
 
 
 class ConnectionIn(Input):
-    """A new connection. `type` may be called `connection_type`, and a connection string may stand beside it."""
+    """A new connection.
+
+    `connection_type` is an alias of `type`. A connection string can be given next to the settings.
+    """
 
     read_only = READ_ONLY | {"verification", "metadata_at", "metadata_document"}
 
@@ -54,21 +57,21 @@ class ConnectionIn(Input):
 
     @classmethod
     def more_faults(cls, body: dict[str, Any]) -> list[Fault]:
-        """Return the faults of the settings, for a response that already reports others."""
+        """Return the errors in the settings, for a response that already reports others."""
         kind, settings = body.get("type") or body.get("connection_type"), body.get("settings", {})
         if not isinstance(kind, str) or not isinstance(settings, dict):
             return []
         return connections.settings_faults(kind, settings)
 
     def given(self) -> dict[str, Any]:
-        """The settings, with the connection string that stands beside them."""
+        """The settings, including the connection string."""
         if self.connection_string is None:
             return self.settings
         return {**self.settings, "connection_string": self.connection_string}
 
 
 class ConnectionChange(Input):
-    """What changes. `settings` are given whole; a secret that comes back as `********` is kept."""
+    """The changes. `settings` must be complete; a secret sent back as `********` is kept."""
 
     read_only = READ_ONLY | {
         "verification", "metadata_at", "metadata_document", "type", "connection_type", "project_id", "team_id"
@@ -82,7 +85,7 @@ class ConnectionChange(Input):
 
 
 class StageOut(Output):
-    """How one stage of a verification went."""
+    """The result of one stage of a verification."""
 
     name: str
     ok: bool
@@ -93,7 +96,7 @@ class StageOut(Output):
 
 
 class VerificationOut(Output):
-    """How a verification went: `verified` or `failed`, stage by stage."""
+    """The result of a verification: `verified` or `failed`, stage by stage."""
 
     status: str
     stages: list[StageOut]
@@ -123,8 +126,8 @@ class ConnectionOut(Output):
 
 
 class MetadataQuery(Query):
-    """`refresh`: read it again. `entity`: these tables alone; `q`: those whose name has this text. Without either
-    all, or with `limit` so many from the front."""
+    """`refresh`: read it again. `entity`: only these tables. `q`: only tables whose name contains this text.
+    `limit`: maximum number of tables."""
 
     refresh: bool = False
     entity: Annotated[str, Field(max_length=500)] | None = None
@@ -172,10 +175,10 @@ def index(actor: Actor, query: ConnectionQuery) -> Response:
     returns=ConnectionOut,
     status=201,
     idempotent=True,
-    errors=("driver_missing", "unavailable"),
+    errors=("driver_missing", "quota_exceeded", "unavailable"),
 )
 def create(actor: Actor, body: ConnectionIn) -> Response:
-    """Make a connection and verify it; one that fails is kept as unverified."""
+    """Create a connection and verify it. A connection that fails is saved as unverified."""
     _checked(actor, body)
     made = connections.create(
         actor,
@@ -190,7 +193,7 @@ def create(actor: Actor, body: ConnectionIn) -> Response:
 
 
 def _checked(actor: Actor, body: ConnectionIn) -> None:
-    """There is a type; ids of projects and teams, when sent, must be the caller's."""
+    """Check that there is a type, and that any project and team are the caller's."""
     faults = [
         Fault(
             name,
@@ -212,9 +215,9 @@ def _checked(actor: Actor, body: ConnectionIn) -> None:
 
 @route(bp, ONE, scope="read", returns=ConnectionOut)
 def show(actor: Actor, connection_id: str) -> Response:
-    """Read a connection."""
+    """Get a connection."""
     found = connections.get(actor, connection_id)
-    used = usages.told(actor, usages.of_connection(found)) if g.face == "person" else []
+    used = usages.told(actor, usages.of(actor, found)) if g.face == "person" else []
     return reply(connections.as_json(found), template="connections/show.html", tag=True, used_by=used)
 
 
@@ -225,10 +228,10 @@ def show(actor: Actor, connection_id: str) -> Response:
     scope="write",
     body=ConnectionChange,
     returns=ConnectionOut,
-    errors=("version_conflict", "driver_missing", "unavailable"),
+    errors=("version_conflict", "driver_missing", "quota_exceeded", "unavailable"),
 )
 def change(actor: Actor, connection_id: str, body: ConnectionChange) -> Response:
-    """Change a connection; new settings are verified."""
+    """Change a connection. New settings are verified."""
     found = connections.get(actor, connection_id, "write", lock=True)
     matching(connections.as_json(found))
     changes = body.model_dump(exclude_unset=True, by_alias=True)
@@ -242,18 +245,18 @@ def change(actor: Actor, connection_id: str, body: ConnectionChange) -> Response
 
 @route(bp, ONE, ["DELETE"], scope="write", returns=ConnectionOut, errors=("version_conflict", "in_use"))
 def delete(actor: Actor, connection_id: str) -> Response:
-    """Soft-delete a connection; it can be restored for 30 days."""
+    """Delete a connection. It can be restored for 30 days."""
     found = connections.get(actor, connection_id, "write", lock=True)
     matching(connections.as_json(found))
     connections.delete(actor, found)
-    if g.face == "person":  # the category of a message is where its Undo goes
+    if g.face == "person":  # the category of a message is the URL of its Undo button
         flash(f"Connection {found.name} deleted", url_for(".restore", connection_id=connection_id))
     return reply(connections.as_json(found), see=url_for(".index"))
 
 
-@route(bp, f"{ONE}/restore", ["POST"], scope="write", returns=ConnectionOut)
+@route(bp, f"{ONE}/restore", ["POST"], scope="write", returns=ConnectionOut, errors=("quota_exceeded",))
 def restore(actor: Actor, connection_id: str) -> Response:
-    """Take a connection's deletion back."""
+    """Restore a connection."""
     found = connections.get(actor, connection_id, "write", lock=True, deleted=True)
     connections.restore(actor, found)
     return reply(connections.as_json(found), see=url_for(".show", connection_id=connection_id), tag=True)
@@ -274,7 +277,7 @@ def verify(actor: Actor, connection_id: str) -> Response:
     bp, f"{ONE}/metadata", scope="read", query=MetadataQuery, returns=_METADATA, errors=_TARGET, reads=False
 )
 def metadata(actor: Actor, connection_id: str, query: MetadataQuery) -> Response:
-    """What the target holds: its tables, their columns, keys and relations, as last read."""
+    """Get the metadata of the target: tables with columns, keys and relations, as last read."""
     found = connections.get(actor, connection_id)
     known = inspection.metadata_json(actor, found, query.refresh)
     wanted = (query.q or "").casefold()

@@ -1,4 +1,4 @@
-"""Metadata documents of connections: uploaded, downloaded, removed."""
+"""Routes of metadata documents: upload, download, delete."""
 
 from __future__ import annotations
 
@@ -6,12 +6,12 @@ from typing import Any
 
 from flask import Blueprint, Response, g, make_response, render_template, request, url_for
 
-from webapp.accounts.actors import Actor
+from webapp.access.actors import Actor
 from webapp.connections.services import connections, inspection, metadata_documents
 from webapp.connections.services.access import document_of
 from webapp.connections.views.connections import ConnectionOut
 from webapp.errors import ApiError, Fault, validation_error
-from webapp.objects.services import usages
+from webapp.versioning import usages
 from webapp.web.responses import Output, reply
 from webapp.web.routing import route
 
@@ -20,18 +20,18 @@ ONE = "/connections/<connection_id>/metadata-document"
 
 
 class DocumentOut(Output):
-    """What was taken over."""
+    """What was imported."""
 
     bytes: int
     sha256: str
     entities: int
 
 
-@route(bp, ONE, ["PUT"], scope="write", returns=DocumentOut, errors=("validation_error",))
+@route(bp, ONE, ["PUT"], scope="write", returns=DocumentOut, errors=("validation_error", "quota_exceeded"))
 def put(actor: Actor, connection_id: str) -> Response:
     """Upload a metadata document as the body: `$metadata` of an OData service, or an OpenAPI document as JSON or YAML.
 
-    It is used from now on, and nothing is fetched from the target to learn what it holds.
+    It is used from now on, and no metadata is fetched from the target.
     """
     return reply(_put(actor, connection_id, request.get_data()))
 
@@ -44,15 +44,15 @@ def _put(actor: Actor, connection_id: str, document: bytes) -> dict[str, Any]:
 
 
 def _again(actor: Actor, error: ApiError, connection_id: str) -> str:
-    """The page of the connection with what is wrong with the document."""
+    """Show the page of the connection with the errors of the document."""
     found = connections.get(actor, connection_id)
-    data, used = connections.as_json(found), usages.told(actor, usages.of_connection(found))
+    data, used = connections.as_json(found), usages.told(actor, usages.of(actor, found))
     return render_template("connections/show.html", data=data, used_by=used, refused=error)
 
 
 @route(bp, ONE, ["POST"], scope="write", programs=False, hidden=True, on_fault=_again)
 def upload(actor: Actor, connection_id: str) -> Response:
-    """Upload one by a form, whose file is `document`."""
+    """Upload a document from a form, with the file in `document`."""
     file = request.files.get("document")
     told = _put(actor, connection_id, file.read() if file else b"")
     inspection.verified(
@@ -76,7 +76,7 @@ def show(actor: Actor, connection_id: str) -> Response:
 
 @route(bp, ONE, ["DELETE"], scope="write", returns=ConnectionOut, errors=("validation_error",))
 def delete(actor: Actor, connection_id: str) -> Response:
-    """Remove the document: what the target tells of itself counts again."""
+    """Remove the document, so that the target's own metadata is used again."""
     found = connections.get(actor, connection_id, "write", lock=True)
     metadata_documents.delete(actor, found)
     see = url_for("connections.show", connection_id=connection_id) if g.face == "person" else None

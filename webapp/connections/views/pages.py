@@ -1,4 +1,4 @@
-"""The pages of connections: the form of a kind, what a target holds. For people only; programs use /connections."""
+"""Pages of connections: the form of each kind, and the tables of a target. Browser only; programs use /connections."""
 
 from __future__ import annotations
 
@@ -6,39 +6,38 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Annotated, Any, Final
 
-from flask import Blueprint, Response, current_app, g, redirect, render_template, request, url_for
+from flask import Blueprint, Response, current_app, g, render_template, request, url_for
 from pydantic import Field
 
 from webapp import limits
-from webapp.accounts.actors import Actor
+from webapp.access.actors import Actor
 from webapp.connections.models import Connection
 from webapp.connections.services import connections, inspection
 from webapp.connections.views.connections import ConnectionChange, ConnectionIn
 from webapp.connectors import KINDS
 from webapp.connectors.base import Connector
 from webapp.errors import ApiError
-from webapp.imports.services import tables as imports_tables
 from webapp.web import snippets
 from webapp.web.forms.page_form import Control, FormSpec
 from webapp.web.forms.settings import Group, SettingsForm, places
 from webapp.web.inputs import Query, form_values, parse
-from webapp.web.responses import render_block
+from webapp.web.responses import render_block, see_other
 from webapp.web.routing import route
 
 bp = Blueprint("connection_pages", __name__)
 FORM: Final = "connections/form.html"
 ABOUT: Final = {
-    "postgresql": "5432; sent by COPY",
-    "mysql": "3306; MariaDB too",
-    "sqlite": "a file of this workspace",
-    "mongodb": "27017; collections",
-    "mssql": "1433; SQL Server",
-    "oracle": "1521; thin, no client needed",
-    "db2": "50000; needs its extra",
-    "rest": "any API that takes JSON",
-    "odata": "V2 and V4; SAP Gateway, CAP",
-    "openapi": "an API by its document",
-    "ai": "a chat endpoint, for texts",
+    "postgresql": "Port 5432, bulk load",
+    "mysql": "Port 3306, MySQL and MariaDB",
+    "sqlite": "A file in this workspace",
+    "mongodb": "Port 27017, collections",
+    "mssql": "Port 1433, Microsoft SQL Server",
+    "oracle": "Port 1521, no Oracle client needed",
+    "db2": "Port 50000, needs an extra package",
+    "rest": "Any API that accepts JSON",
+    "odata": "V2 and V4, such as SAP Gateway and CAP",
+    "openapi": "Any API with an OpenAPI document",
+    "ai": "OpenAI-compatible model",
 }
 _SECTIONS: Final = (  # key, title, whether it is folded
     ("file", "File", False),
@@ -50,7 +49,7 @@ _SECTIONS: Final = (  # key, title, whether it is folded
     ("tls", "Encryption", True),
     ("more", "More", True),
 )
-# Where settings stand that say nothing of it themselves; those that are needed stand first.
+# Sections of settings that do not declare a group, in the order of the form. Required settings come first.
 _SECTION_OF: Final = {
     "document_url": "target", "base_url": "target", "service_url": "target", "model": "target", "api_key": "target",
     "auth": "target", "push_path": "rows", "push_mode": "rows", "wrapper_key": "rows", "batch_size": "rows",
@@ -73,7 +72,7 @@ class KindQuery(Query):
 
 
 class TablesQuery(Query):
-    """Which tables to show: those whose name has this text, from this place on."""
+    """Which tables to show: those whose name contains this text, from this position."""
 
     q: Annotated[str, Field(max_length=limits.MAX_QUERY_TEXT)] = ""
     start: Annotated[int, Field(ge=0)] = 0
@@ -91,7 +90,7 @@ class Section:
 
 
 def sections(kind: type[Connector], form: SettingsForm, faults: Mapping[str, str]) -> list[Section]:
-    """The controls of a kind's settings, in the parts of the form."""
+    """Return the controls of a kind's settings by section of the form."""
     takes_rows = bool(kind.can.modes)
     found: dict[str, list[Any]] = {}
     for part in form.parts:
@@ -106,15 +105,15 @@ def sections(kind: type[Connector], form: SettingsForm, faults: Mapping[str, str
         if key in found
     ]
     order = list(_SECTION_OF)
-    for one in shown:  # those that say nothing of it stand in the order of the table
+    for one in shown:  # settings without a group are in the order of _SECTION_OF
         one.parts.sort(key=lambda part: order.index(part.short_name) if part.short_name in order else -1)
-    place = next((at for at, one in enumerate(shown) if one.folded), len(shown))
+    at = next((at for at, one in enumerate(shown) if one.folded), len(shown))
     alone = [Section("", True, found[one.name], False) for one in form.parts if one.name in found]
-    return shown[:place] + alone + shown[place:]
+    return shown[:at] + alone + shown[at:]
 
 
 def _unusual(parts: Sequence[Any], faults: Mapping[str, str]) -> bool:
-    """Whether something in a folded part was said, or is wrong."""
+    """Return whether a folded section has non-default values or errors."""
     for part in parts:
         inner = part.controls() if isinstance(part, Group) else [part]
         if any(one.name in faults for one in inner):
@@ -143,7 +142,7 @@ OWN: Final = FormSpec(
 
 
 def settings_from(kind: type[Connector], stored: Mapping[str, Any]) -> dict[str, Any]:
-    """Settings as the form of this request has them; what was left empty was not given."""
+    """Return the settings in the request's form, without empty inputs."""
     return SettingsForm(kind.Settings, stored, formdata=request.form).values()
 
 
@@ -154,7 +153,7 @@ def page(
     given: Mapping[str, Any],
     error: ApiError | None = None,
 ) -> Response:
-    """The form of a new connection, or of one that is there; as it was sent, where it was."""
+    """Render the form of a new or existing connection, with the submitted values if there are any."""
     formdata = request.form if request.method == "POST" else None
     form = SettingsForm(KINDS[kind].Settings, given.get("settings"), formdata=formdata)
     told = error.details.get("fields", ()) if error else ()
@@ -181,7 +180,7 @@ def page(
 
 
 def _about_itself(error: ApiError | None) -> ApiError | None:
-    """The faults of a connection's own keys, without those of its settings."""
+    """Return the errors of a connection, without those of its settings."""
     told = error.details.get("fields", ()) if error else ()
     own = [one for one in told if one["path"] in OWN.controls]
     return ApiError("validation_error", details={"fields": own}) if own else None
@@ -193,13 +192,13 @@ def _sentences(faults: Sequence[Mapping[str, Any]]) -> list[str]:
 
 @route(bp, "/connections/new", scope="write", query=KindQuery, programs=False, hidden=True)
 def new(actor: Actor, query: KindQuery) -> Response:
-    """The form of a new connection."""
+    """Show the form of a new connection."""
     return page(actor, connections.kind_of(query.type or "postgresql"), None, {})
 
 
 @route(bp, "/connections/new", ["POST"], scope="write", programs=False, hidden=True)
 def create(actor: Actor) -> Response:
-    """Make a connection from its form; with faults the form again."""
+    """Create a connection from its form, or show the form with errors."""
     given = form_values(request.form)
     kind = connections.kind_of(str(given.get("type", "")))
     if request.form.get("do") == "draw":
@@ -219,19 +218,19 @@ def create(actor: Actor) -> Response:
         )
     except ApiError as error:
         return page(actor, kind, None, {**given, "settings": {}}, error)
-    return redirect(url_for("connections.show", connection_id=made.id), 303)
+    return see_other(url_for("connections.show", connection_id=made.id))
 
 
 @route(bp, "/connections/<connection_id>/edit", scope="write", programs=False, hidden=True)
 def edit(actor: Actor, connection_id: str) -> Response:
-    """The form of a connection."""
+    """Show the form of a connection."""
     found = connections.get(actor, connection_id, "write")
     return page(actor, found.type, found, connections.as_json(found))
 
 
 @route(bp, "/connections/<connection_id>/edit", ["POST"], scope="write", programs=False, hidden=True)
 def change(actor: Actor, connection_id: str) -> Response:
-    """Change a connection from its form; with faults the form again."""
+    """Change a connection from its form, or show the form with errors."""
     found = connections.get(actor, connection_id, "write", lock=True)
     given = form_values(request.form)
     stored = connections.as_json(found)["settings"]
@@ -247,11 +246,11 @@ def change(actor: Actor, connection_id: str) -> Response:
         connections.change(actor, found, changes)
     except ApiError as error:
         return page(actor, found.type, found, {**given, "settings": stored}, error)
-    return redirect(url_for("connections.show", connection_id=connection_id), 303)
+    return see_other(url_for("connections.show", connection_id=connection_id))
 
 
 def _own(given: Mapping[str, Any], otherwise: str) -> dict[str, Any]:
-    """What a form says of a connection besides its settings; `otherwise` is the name of one without."""
+    """Return the input of a form except for the settings; `otherwise` is the default name."""
     return {
         "name": str(given.get("name", "")).strip() or otherwise,
         "environment": given.get("environment") or "dev",
@@ -264,18 +263,19 @@ def _own(given: Mapping[str, Any], otherwise: str) -> dict[str, Any]:
     reads=False,
 )  # fmt: skip
 def tables(actor: Actor, connection_id: str, query: TablesQuery) -> Response:
-    """What the target holds, a page of tables at a time; by htmx the part alone."""
+    """Show a page of the target's tables; only the fragment for htmx."""
     found = connections.get(actor, connection_id)
-    return _tables(actor, found, query)
+    return tables_page(actor, found, query)
 
 
-def _tables(
+def tables_page(
     actor: Actor,
     found: Connection,
     query: TablesQuery,
-    made: imports_tables.Made | None = None,
+    made: Any = None,
     error: ApiError | None = None,
 ) -> Response:
+    """Return the page of a connection's tables. `made`: the templates that were just created from some of them."""
     known, fit = None, []
     try:
         known = inspection.metadata(actor, found, query.refresh)
@@ -301,22 +301,8 @@ def _tables(
     return Response(render_template("connections/tables.html", **context), mimetype="text/html")
 
 
-@route(bp, "/connections/<connection_id>/tables", ["POST"], scope="write", programs=False, hidden=True)
-def templates_of(actor: Actor, connection_id: str) -> Response:
-    """Make templates of the tables that were ticked."""
-    found = connections.get(actor, connection_id, "write")
-    wanted = request.form.getlist("entities")
-    made, error = None, None
-    try:
-        if wanted:
-            made = imports_tables.create(actor, connection_id, wanted, limits.DEFAULT_QUANTITY)
-    except ApiError as trouble:
-        error = trouble
-    return _tables(actor, found, TablesQuery(), made, error)
-
-
 def reached(connection: Mapping[str, Any]) -> str:
-    """Where a connection leads, in a few words: host, port and database, or the file."""
+    """Return the short address of a connection: host, port and database, or the file."""
     settings = connection["settings"]
     for key in ("file", "connection_string", "base_url", "service_url", "document_url"):
         if settings.get(key):
@@ -326,43 +312,43 @@ def reached(connection: Mapping[str, Any]) -> str:
 
 
 def by_program(connection: Mapping[str, Any]) -> list[tuple[str, str]]:
-    """The same by program."""
+    """Return code examples for the API."""
     at, kind = f"{snippets.origin()}/connections/{connection['id']}", KINDS[connection["type"]]
-    made = [("Verify it", snippets.curl("POST", f"{at}/verify"))]
+    made = [("Verify the connection", snippets.curl("POST", f"{at}/verify"))]
     if not holds(connection):
         return made
     one = {"odata": "Orders", "openapi": "POST /orders"}.get(kind.kind, "customers")
     made += [
-        ("What it holds", snippets.curl("GET", f"{at}/metadata?refresh=true")),
+        ("Read the metadata", snippets.curl("GET", f"{at}/metadata?refresh=true")),
         (
-            f"Templates of its {words(connection)[1]}",
+            f"Create templates from {words(connection)[1]}",
             snippets.curl("POST", f"{at}/templates", {"entities": [one]}),
         ),
     ]
     if getattr(kind, "reads_document", False):
         upload = snippets.curl("PUT", f"{at}/metadata-document", more="--data-binary @metadata.xml")
-        made.append(("Upload its document", upload))
+        made.append(("Upload a metadata document", upload))
     return made
 
 
 def words(connection: Mapping[str, Any]) -> tuple[str, str, str]:
-    """What a connection holds, and what that is made of: one, several, and several parts."""
+    """Return the words for what a connection contains: singular, plural, and the word for columns."""
     return _WORDS.get(connection["type"], ("table", "tables", "columns"))
 
 
 def holds(connection: Mapping[str, Any]) -> bool:
-    """Whether there is something to look into: an API without a document lists nothing."""
+    """Return whether the connection has tables to show. An API without a document has none."""
     return bool(getattr(KINDS[connection["type"]], "has_entities", True))
 
 
 def reads_document(connection: Mapping[str, Any]) -> bool:
-    """Whether a metadata document can be uploaded."""
+    """Return whether a metadata document can be uploaded."""
     return bool(getattr(KINDS[connection["type"]], "reads_document", False))
 
 
 @bp.app_context_processor
 def helpers() -> dict[str, Any]:
-    """What the pages of connections call."""
+    """Return the functions that the pages of connections use."""
     if getattr(g, "face", "") != "person":
         return {}
     return {

@@ -1,4 +1,4 @@
-"""Secrets: set, listed by name, removed; their values never come back."""
+"""Routes of secrets: create, change, list, delete. Values are never returned."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from flask import Blueprint, Response, g, request, url_for
 from pydantic import Field
 
 from webapp import limits
-from webapp.accounts.actors import Actor
-from webapp.accounts.services import tenancy
+from webapp.access import tenancy
+from webapp.access.actors import Actor
 from webapp.connections.services import secrets
 from webapp.errors import ApiError
 from webapp.web.forms.page_form import Control, FormSpec
@@ -26,7 +26,7 @@ _Host = Annotated[str, Field(min_length=1, max_length=limits.HOST_CHARS + 10)]
 
 
 class SecretIn(Input):
-    """A secret's new value, and who may use it. What is left out stays as it is; a new secret needs a value.
+    """A secret's value, and who may use it. Keys that are left out keep their values; a new secret needs a value.
 
     `allowed_hosts`: the hosts that connections may send it to, such as `api.example.com`, `*.example.com` or
     `10.0.0.5:8443`; null for any host. `project_id`: the project that may use it; null for every project.
@@ -96,7 +96,7 @@ def _page(
     edited: dict[str, Any] | None = None,
     error: ApiError | None = None,
 ) -> Response:
-    """The page of the secrets, with the form of a new one or of the one that is `edited`."""
+    """Render the page of secrets, with the form of a new one or of the `edited` one."""
     projects = {one.id: one.name for one in tenancy.projects_of(actor)}
     hosts = (edited or {}).get("allowed_hosts", [])
     given = {
@@ -141,10 +141,11 @@ def index(actor: Actor, query: ListQuery) -> Response:
     errors=("unavailable",),
 )
 def put(actor: Actor, name: str, body: SecretIn) -> Response:
-    """Set a secret: a new one (201), or another value, other hosts or another project for one that is there.
+    """Create a secret (201), or change the value, hosts or project of an existing one.
 
-    Connections use it immediately. A new secret without `allowed_hosts` can be sent nowhere until hosts are given, or a
-    caller who may manage secrets saves a connection that uses it, which adds the connection's hosts.
+    Connections use it immediately. A new secret without `allowed_hosts` cannot be sent anywhere until hosts
+    are set, or until a caller who may manage secrets saves a connection that uses it, which adds the
+    connection's hosts.
     """
     said = body.model_dump(include={"allowed_hosts", "project_id"} & body.model_fields_set)
     secret, fresh = secrets.put(actor, name, body.value, **said)
@@ -158,7 +159,7 @@ def put(actor: Actor, name: str, body: SecretIn) -> Response:
     bp, "/secrets", ["POST"], scope="secrets", body=SecretForm, programs=False, hidden=True, on_fault=_again
 )
 def store(actor: Actor, body: SecretForm) -> Response:
-    """Set a secret from its form."""
+    """Create or change a secret from its form."""
     hosts = None if body.any_host else body.allowed_hosts.replace(",", " ").split()
     secret, _ = secrets.put(
         actor, body.name.strip(), body.value or None, allowed_hosts=hosts, project_id=body.project_id or None
@@ -168,6 +169,6 @@ def store(actor: Actor, body: SecretForm) -> Response:
 
 @route(bp, "/secrets/<name>", ["DELETE"], scope="secrets", returns=SecretOut, errors=("in_use",))
 def delete(actor: Actor, name: str) -> Response:
-    """Remove a secret for good, unless a connection or a scenario uses it."""
+    """Delete a secret permanently, unless a connection or a scenario uses it."""
     secret = secrets.delete(actor, name)
     return reply(secrets.as_json(secret), see=url_for("secrets.index"), flashed=f"The secret {name} is gone.")

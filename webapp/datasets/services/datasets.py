@@ -13,15 +13,15 @@ from typing import Any, Final
 from sqlalchemy import select
 
 from webapp import clock
-from webapp.accounts.actors import Actor
-from webapp.accounts.services import tenancy
+from webapp.access import tenancy
+from webapp.access.actors import Actor
 from webapp.datasets.models import Dataset, DatasetVersion
 from webapp.errors import Fault, validation_error
 from webapp.extensions import db
 from webapp.generation.services import rows
-from webapp.objects.services import versions as objects_versions
 from webapp.row_templates.models import Template, TemplateVersion
 from webapp.row_templates.services import related_templates, relations
+from webapp.versioning.services import versions as objects_versions
 
 CHANGEABLE: Final = ("name", "description", "templates", "seed", "anchor")
 """The attributes that a caller sets; together they are a version's stored spec, with `warnings` beside them."""

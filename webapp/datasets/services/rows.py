@@ -6,7 +6,7 @@ that seed and as many rows.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from datetime import datetime
@@ -16,23 +16,32 @@ import orjson
 from sqlalchemy import select
 
 from webapp import clock, limits, timestamps
-from webapp.accounts.actors import Actor
+from webapp.access.actors import Actor
+from webapp.datasets.models import Dataset
 from webapp.datasets.schemas import DatasetExportInput, DatasetPreviewInput
 from webapp.datasets.services import datasets
+from webapp.engine.errors import SpecError
 from webapp.engine.formats.base import Format
-from webapp.engine.formats.sql_script import Keys, Relation, SqlScript
-from webapp.engine.formats.together import Sheets, Table, Together, ZipArchive
-from webapp.errors import ApiError
+from webapp.engine.formats.multi_table import (
+    Keys,
+    MultiTableFile,
+    Relation,
+    Sheets,
+    SqlScript,
+    Table,
+    ZipArchive,
+)
+from webapp.errors import ApiError, Fault, validation_error
 from webapp.extensions import db
 from webapp.generation.services import external_values, generate
 from webapp.generation.services import rows as generation_rows
 from webapp.generation.services.pins import Pins
 from webapp.generation.services.rows import Recipe, Stream
-from webapp.real_data.services import sources
 from webapp.row_templates.models import Template, TemplateVersion
 from webapp.row_templates.schemas import GenerateInput
 from webapp.row_templates.services import compiled_plans, related_templates, relations, templates
 from webapp.row_templates.services.compiled_plans import Source
+from webapp.sources.services import sources
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,15 +80,17 @@ def sources_of(found: Sequence[Member]) -> list[Source]:
 
     Error: validation_error, with paths such as `templates[1].fields[0]`.
     """
-    made = []
-    counts = {one.template_id: one.count for one in found if one.count is not None}
-    versions = {one.template_id: one.version for one in found}
-    for one in found:
-        with placed(one):
-            load = templates.loader(one.template_id, one.version)
-            source = compiled_plans.of_version(one.template_id, one.version, None, load, counts, versions)
-        made.append(replace(source, name=one.name, quantity=source.plan.rows))
-    return made
+    return [_source(one, found) for one in found]
+
+
+def _source(member: Member, members: Sequence[Member]) -> Source:
+    """Return what the rows of one table are generated from. Error: validation_error."""
+    counts = {one.template_id: one.count for one in members if one.count is not None}
+    versions = {one.template_id: one.version for one in members}
+    with placed(member):
+        load = templates.loader(member.template_id, member.version)
+        source = compiled_plans.of_version(member.template_id, member.version, None, load, counts, versions)
+    return replace(source, name=member.name, quantity=source.plan.rows)
 
 
 @contextmanager
@@ -157,6 +168,66 @@ def _now(spec: Mapping[str, Any], ask: DatasetPreviewInput) -> datetime | None:
     return timestamps.parse(spec["anchor"]) if spec["anchor"] else None
 
 
+# Errors that concern one table, so that the others can go on without it.
+_OF_ONE_TABLE: Final = frozenset(
+    {"validation_error", "not_found", "target_failed", "target_timeout", "unavailable", "row_limit_exceeded"}
+)
+
+
+# --- Counts ---------------------------------------------------------------------------------------------------
+
+
+def possible_counts(actor: Actor, dataset: Dataset) -> dict[str, tuple[int, str]]:
+    """How many rows each table of a dataset can have, at most as many as it asks for, by template; and why not more.
+
+    Parents come first, so that a table knows how many rows its parents really have. A table whose rows cannot be
+    generated at all keeps its count.
+    """
+    version = datasets.version_of(dataset)
+    found = members(version.spec, version.pins["templates"])
+    fields = datasets.fields_of({one.template_id: one.version for one in found})
+    edges = relations.among(relations.edges(fields), list(fields))
+    place = {one: at for at, one in enumerate(relations.order(list(fields), edges).template_ids)}
+    counts: dict[str, tuple[int, str]] = {}
+    for member in sorted(found, key=lambda one: place[one.template_id]):
+        known = [replace(one, count=counts.get(one.template_id, (one.count, ""))[0]) for one in found]
+        wanted = member.count or 1
+        try:
+            source = _source(member, known)
+            one_row = GenerateInput(count=1, seed=version.spec["seed"])
+            recipe = external_values.recipe(actor, source, one_row, fetch=False)
+            counts[member.template_id] = _possible(recipe, wanted)
+        except ApiError as error:
+            if error.code not in _OF_ONE_TABLE:
+                raise
+            counts[member.template_id] = (wanted, "")
+    return counts
+
+
+def _possible(recipe: Recipe, wanted: int) -> tuple[int, str]:
+    """The most rows of a recipe, up to `wanted`, and why not more."""
+    why = _too_many(recipe, wanted)
+    if not why:
+        return wanted, ""
+    low, high = 0, wanted  # `low` rows are possible, `high` are not
+    while high - low > 1:
+        middle = (low + high) // 2
+        if _too_many(recipe, middle):
+            high = middle
+        else:
+            low = middle
+    return low, why
+
+
+def _too_many(recipe: Recipe, count: int) -> str:
+    """Why a recipe cannot have so many rows; "" if it can."""
+    try:
+        recipe.bound.check(0, count)
+    except SpecError as error:
+        return error.faults[0].message
+    return ""
+
+
 # --- Files --------------------------------------------------------------------------------------------------
 
 
@@ -224,7 +295,7 @@ class Bundle:
         output.prime()
         return output
 
-    def together(self) -> Together:
+    def together(self) -> MultiTableFile:
         """The writers of the file. May raise `SpecError`."""
         kind = packed(self.format)
         titles = _TITLES.get(self.format.name, _file_titles)([member.name for member in self.members])
@@ -244,7 +315,7 @@ class _Output(Stream):
         self._bundle = bundle
         super().__init__()
 
-    def _make(self) -> Iterator[bytes]:
+    def _make(self) -> Generator[bytes]:
         file = self._bundle.together()
         if head := file.start():
             yield head
@@ -254,9 +325,11 @@ class _Output(Stream):
             yield tail
 
 
-def packed(kind: type[Format]) -> type[Together]:
+def packed(kind: type[Format]) -> type[MultiTableFile]:
     """How several tables of a format become one file."""
-    return {"sql": SqlScript, "xlsx": Sheets}.get(kind.name, ZipArchive)
+    if kind.name == "sql":
+        return SqlScript
+    return Sheets if kind.name == "xlsx" else ZipArchive
 
 
 def content_type(kind: type[Format]) -> str:
@@ -290,9 +363,11 @@ def bundle(
     now: datetime | None,
     ask: DatasetExportInput,
     by: Actor | Sequence[Pins],
+    skipped: dict[str, ApiError] | None = None,
 ) -> Bundle:
     """The tables of a dataset version (id, number), brought into order. `by` is who asks for them, or the pins of an
-    earlier attempt, by table; the tables then stand in their order already.
+    earlier attempt, by table; the tables then stand in their order already. With `skipped`, tables whose rows cannot
+    be generated are left out and added to it by their names.
 
     Errors: validation_error, with paths such as `templates[1].fields[0]`.
     """
@@ -301,24 +376,46 @@ def bundle(
     if isinstance(by, Actor):
         place = {one: at for at, one in enumerate(relations.order(list(fields), edges).template_ids)}
         found = sorted(found, key=lambda one: place[one.template_id])
-    recipes = []
-    for at, (member, source) in enumerate(zip(found, sources_of(found), strict=True)):
-        with placed(member):
-            if isinstance(by, Actor):
-                source = sources.opened(by, source, keep=True)
-            else:
-                source = external_values.pinned(source, by[at])
-        count = member.count or (source.quantity if source.plan.taken is None else source.count(None))
-        wanted = ask.of_table(count).model_copy(update={"seed": seed, "now": now})
-        with placed(member):
-            if isinstance(by, Actor):
-                made = external_values.recipe(by, source, wanted, keep=True, anchored=now is None)
-            else:
-                made = generation_rows.recipe(
-                    source, wanted, present=clock.now(), pins=by[at], anchored=now is None
-                )
-            recipes.append(made)
-    return Bundle(name, *version, seed, now, found, recipes, _keys(found, fields, edges))
+    kept, recipes = [], []
+    for at, member in enumerate(found):
+        try:
+            recipes.append(_recipe(member, found, seed, now, ask, by if isinstance(by, Actor) else by[at]))
+        except ApiError as error:
+            if skipped is None or error.code not in _OF_ONE_TABLE:
+                raise
+            skipped[member.name] = error
+        else:
+            kept.append(member)
+    if not recipes:
+        raise validation_error(
+            [Fault("templates", "nothing_to_make", "No table of this dataset can be generated.")]
+        )
+    left = relations.among(edges, [one.template_id for one in kept])
+    return Bundle(name, *version, seed, now, kept, recipes, _keys(kept, fields, left))
+
+
+def _recipe(
+    member: Member,
+    members: Sequence[Member],
+    seed: str,
+    now: datetime | None,
+    ask: DatasetExportInput,
+    by: Actor | Pins,
+) -> Recipe:
+    """Return the recipe of one table of a bundle. Errors: validation_error, those of connections."""
+    source = _source(member, members)
+    with placed(member):
+        source = (
+            sources.opened(by, source, keep=True)
+            if isinstance(by, Actor)
+            else external_values.pinned(source, by)
+        )
+    count = member.count or (source.quantity if source.plan.taken is None else source.count(None))
+    wanted = ask.of_table(count).model_copy(update={"seed": seed, "now": now})
+    with placed(member):
+        if isinstance(by, Actor):
+            return external_values.recipe(by, source, wanted, keep=True, anchored=now is None)
+        return generation_rows.recipe(source, wanted, present=clock.now(), pins=by, anchored=now is None)
 
 
 def of_version(
@@ -327,9 +424,12 @@ def of_version(
     version: tuple[str, int],
     found: Sequence[Member],
     ask: DatasetExportInput,
+    skipped: dict[str, ApiError] | None = None,
 ) -> Bundle:
-    """What an export of a dataset version makes. Errors as of `bundle`, and those of connections."""
-    return bundle(spec["name"], version, found, ask.seed or spec["seed"], _now(spec, ask), ask, actor)
+    """What an export of a dataset version makes. `skipped` and errors as of `bundle`, and those of connections."""
+    return bundle(
+        spec["name"], version, found, ask.seed or spec["seed"], _now(spec, ask), ask, actor, skipped
+    )
 
 
 def again(stored: Mapping[str, Any], ask: Mapping[str, Any], kind: str) -> Bundle:

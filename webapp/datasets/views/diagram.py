@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 from webapp.row_templates.services import relations
+from webapp.row_templates.services.field_ids import Stored
 from webapp.row_templates.services.relations import Edge
 
 _WIDTH: Final = 200  # of a box
@@ -99,7 +100,7 @@ class Table:
 
     template_id: str
     name: str
-    fields: Sequence[relations.Stored]
+    fields: Sequence[Stored]
     count: int | None
 
 

@@ -11,19 +11,19 @@ from collections.abc import Sequence
 from typing import Any, Final
 
 import orjson
-from flask import Blueprint, Response, flash, redirect, render_template, request, url_for
+from flask import Blueprint, Response, flash, render_template, request, url_for
 from sqlalchemy import func, select
 
 from webapp import limits
-from webapp.accounts.actors import Actor
-from webapp.accounts.services import tenancy
+from webapp.access import tenancy
+from webapp.access.actors import Actor
+from webapp.datasets.inputs import DatasetIn
 from webapp.datasets.models import Dataset
 from webapp.datasets.schemas import DatasetPreviewInput, SqlScriptSection
 from webapp.datasets.services import datasets
 from webapp.datasets.services import rows as datasets_rows
 from webapp.datasets.services.rows import Member
 from webapp.datasets.views import diagram
-from webapp.datasets.views.datasets import DatasetIn
 from webapp.errors import ApiError, Fault
 from webapp.extensions import db
 from webapp.row_templates.models import Template
@@ -31,7 +31,7 @@ from webapp.row_templates.schemas import CsvSection
 from webapp.web import row_tables, snippets
 from webapp.web.forms.from_model import bound, filled
 from webapp.web.inputs import form_values, parse
-from webapp.web.responses import render_block
+from webapp.web.responses import render_block, see_other
 from webapp.web.routing import route
 
 bp = Blueprint("dataset_pages", __name__)
@@ -105,7 +105,7 @@ def make(actor: Actor) -> Response:
         made = datasets.create(actor, **_checked(given))
     except ApiError as error:
         return _refused(actor, None, given, error)
-    return redirect(url_for("datasets.show", dataset_id=made["id"]), 303)  # type: ignore[return-value]
+    return see_other(url_for("datasets.show", dataset_id=made["id"]))
 
 
 @route(bp, "/datasets/<dataset_id>/edit", ["POST"], scope="write", hidden=True, programs=False)
@@ -117,7 +117,7 @@ def save(actor: Actor, dataset_id: str) -> Response:
     if word == "delete":
         gone = datasets.delete(actor, dataset)
         flash(f"Dataset {gone['name']} deleted", url_for("datasets.restore", dataset_id=dataset_id))
-        return redirect(url_for("datasets.index"), 303)  # type: ignore[return-value]
+        return see_other(url_for("datasets.index"))
     if word not in ("save", "save-over"):
         db.session.rollback()
         return page(actor, datasets.get(actor, dataset_id), _edited(given, request.form["do"]))
@@ -130,7 +130,7 @@ def save(actor: Actor, dataset_id: str) -> Response:
     except ApiError as error:
         return _refused(actor, dataset_id, given, error)
     flash(f"Saved as version {saved['version']}", "")
-    return redirect(url_for("datasets.show", dataset_id=dataset_id), 303)  # type: ignore[return-value]
+    return see_other(url_for("datasets.show", dataset_id=dataset_id))
 
 
 # --- The form -----------------------------------------------------------------------------------------------

@@ -28,6 +28,7 @@ BODIES: Final[dict[str, dict[str, Any]]] = {
     },
     "POST /connections": {"name": "Fixtures", "type": "sqlite", "settings": {"file": "fixtures.db"}},
     "PATCH /connections/{connection_id}": {"name": "Fixtures of the tests", "environment": "test"},
+    "POST /connections/{connection_id}/fill": {"rows": 5, "tables": ["customers"], "dry_run": True},
     "POST /connections/{connection_id}/subsets": {"table": "customers", "limit": 100, "children": []},
     "POST /connections/{connection_id}/templates": {"entities": ["customers"], "quantity": 100},
     "POST /datasets": {
@@ -110,5 +111,5 @@ def part(key: str, name: str) -> str:
 
 
 def holds(key: str) -> bool:
-    """Whether the samples of an operation name nothing of the reader's: whoever copies them is to choose."""
+    """Whether the samples of an operation contain no ids of the reader, who has to choose them."""
     return not key.startswith(("GET ", "POST ")) or key in _HELD or key.endswith("/undo")

@@ -111,7 +111,7 @@ def _body(operation: Operation) -> dict[str, Any] | None:
         text = _shown(json.dumps(example, ensure_ascii=False, indent=2))
         return {"mode": "raw", "raw": text, "options": {"raw": {"language": "json"}}}
     if operation.body_kind == "multipart/form-data":
-        parts = [
+        parts: list[dict[str, Any]] = [
             {"key": row.name, "type": "file" if row.kind == "file" else "text", "description": row.text}
             for row in operation.body_rows
         ]
@@ -119,7 +119,7 @@ def _body(operation: Operation) -> dict[str, Any] | None:
         for one in parts:
             one |= {"src": ""} if one["type"] == "file" else {"value": given.get(one["key"], "")}
             if one["type"] == "text" and not one["value"]:
-                one["disabled"] = True  # type: ignore[assignment]
+                one["disabled"] = True
         return {"mode": "formdata", "formdata": parts}
     if operation.method == "PUT":  # the document itself
         return {"mode": "file", "file": {}}

@@ -22,7 +22,7 @@ _TITLES: Final = {
     "ai": "AI",
     "api_keys": "API keys",
     "documents": "OpenAPI document",
-    "exports_at_once": "Sending at once",
+    "exports_at_once": "Sending immediately",
     "generate": "Rows",
     "projects": "Projects and teams",
     "session": "Who is calling",
@@ -40,7 +40,7 @@ _WORDS: Final = {
 }
 _FORMATS: Final = {"date-time": "time (RFC 3339)", "binary": "file"}
 _DEEPEST: Final = 6
-"""Levels of objects inside objects that are told; a shape that holds itself ends here."""
+"""Documented levels of nested objects; recursive schemas end here."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -150,13 +150,14 @@ def groups(document: Mapping[str, Any]) -> dict[str, Group]:
 
 
 def _operation(method: str, path: str, told: Schema, schemas: Schema) -> Operation:
-    content = told.get("requestBody", {}).get("content", {})
-    kind, inner = next(iter(content.items()), ("", {}))
+    content: dict[str, Schema] = told.get("requestBody", {}).get("content", {})
+    nothing: tuple[str, Schema] = ("", {})
+    kind, inner = next(iter(content.items()), nothing)
     schema = inner.get("schema", {})
     good = {int(status): one for status, one in told["responses"].items() if int(status) < 400}
     bad = {int(status): one for status, one in told["responses"].items() if int(status) >= 400}
     every = {name for one in told["responses"].values() for name in one.get("headers", {})}
-    # The two headers of requests are told by their flags; what they do stands once, on the first page.
+    # The two request headers are flags; their description is on the first page.
     paragraphs = [one for one in told.get("description", "").split("\n\n") if not one.startswith("Header `")]
     return Operation(
         key=f"{method} {path}",
@@ -208,7 +209,7 @@ def rows(schema: Schema, schemas: Schema, prefix: str = "", depth: int = 0) -> I
 
 
 def _objects(part: Schema, schemas: Schema, mark: str = "") -> Iterator[tuple[Schema, str]]:
-    """The objects with keys of their own that a schema can be, each with `[]` for every list around it."""
+    """Return the objects that a schema can be, each with `[]` for every enclosing list."""
     part = _resolved(part, schemas)
     for one in (*part.get("anyOf", ()), *part.get("oneOf", ()), *part.get("allOf", ())):
         yield from _objects(one, schemas, mark)
@@ -234,7 +235,7 @@ def kind(part: Schema, schemas: Schema) -> str:
     values = part.get("enum", [part["const"]] if "const" in part else [])
     if values:
         return " or ".join(dict.fromkeys(_kind_of(one) for one in values))
-    told = part.get("type", "any")
+    told: str | list[str] = part.get("type", "any")
     if isinstance(told, list):
         return " or ".join(_WORDS.get(one, one) for one in told)
     if told == "array":

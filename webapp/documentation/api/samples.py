@@ -13,17 +13,16 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
-from webapp.accounts.actors import PROJECT_SCOPES, Actor
-from webapp.accounts.models import ApiKey, Membership, Team
-from webapp.accounts.services import tenancy
-from webapp.connections.models import Connection
+from webapp.access import tenancy
+from webapp.access.actors import PROJECT_SCOPES, Actor
+from webapp.access.models import ApiKey, Membership, Team
+from webapp.connections.models import Connection, Endpoint
 from webapp.datasets.models import Dataset
 from webapp.documentation.api import examples
 from webapp.documentation.api.reference import JSON, Operation
-from webapp.endpoints.models import Endpoint
+from webapp.exports.models import Export
 from webapp.extensions import db
 from webapp.files.models import WorkspaceFile
-from webapp.generation.models import Export
 from webapp.pushes.models import Push
 from webapp.row_templates.models import Template
 from webapp.scenarios.models import Run, Scenario
@@ -49,6 +48,7 @@ METHODS: Final[dict[str, str]] = {
     "PUT /connections/{connection_id}/metadata-document": "connections.upload_metadata_document",
     "DELETE /connections/{connection_id}/metadata-document": "connections.delete_metadata_document",
     "POST /connections/{connection_id}/restore": "connections.restore",
+    "POST /connections/{connection_id}/fill": "connections.fill",
     "POST /connections/{connection_id}/subsets": "connections.subset",
     "POST /connections/{connection_id}/templates": "connections.make_templates",
     "POST /connections/{connection_id}/verify": "connections.verify",
@@ -219,7 +219,7 @@ _UPLOADED: Final = "metadata.xml"
 
 
 def of(operation: Operation, *, signed_in: bool) -> dict[str, str]:
-    """The sample of each language, those of somebody signed in with their project."""
+    """Return the sample of each language, with the project of a signed-in user."""
     project = signed_in and operation.scope in PROJECT_SCOPES
     return {
         "curl": curl(operation, project),
@@ -416,7 +416,7 @@ class _Style:
         return self.plain(value)
 
     def text(self, value: Any, indent: str = "", room: int = _WIDE) -> str:
-        """On one line where it fits into `room` characters, else its parts on lines of their own."""
+        """On one line where it fits into `room` characters, else each part on a separate line."""
         short = self.flat(value)
         if len(short) <= room - len(indent) or not isinstance(value, dict | list) or not value:
             return short
@@ -457,7 +457,7 @@ def _python_call(name: str, placed: list[Any], named: dict[str, Any]) -> str:
     flat = f"{name}({', '.join(written(''))})"
     if len(flat) <= _WIDE and "\n" not in flat:
         return flat
-    if len(placed) == 1 and not named:  # an object alone stands in the brackets
+    if len(placed) == 1 and not named:  # a single object is in the brackets
         return f"{name}({written('')[0]})"
     return f"{name}(\n" + "".join(f"    {one},\n" for one in written("    ")) + ")"
 

@@ -7,13 +7,15 @@ import re
 from typing import Any, Final
 
 import orjson
-from flask import Blueprint, Flask, Response, current_app, g, render_template, request
+from flask import Blueprint, Response, current_app, g, render_template, request
 from markupsafe import Markup, escape
 
-from webapp.accounts.actors import Actor
+from webapp.access.actors import Actor
+from webapp.access.models import NEWEST_VERSION
 from webapp.documentation.api import examples, postman, reference, samples
 from webapp.errors import ApiError
-from webapp.web import hooks, openapi, snippets
+from webapp.extensions import application
+from webapp.web import openapi, snippets
 from webapp.web.responses import JSON, reply
 from webapp.web.routing import route
 
@@ -33,9 +35,7 @@ def _for_templates(state: Any) -> None:
 @route(bp, "/docs/api", scope="public", hidden=True)
 def index() -> Response:
     """How the API is spoken to, and every operation by group."""
-    return _page(
-        "docs/api.html", groups=_reference().values(), every=openapi.HEADERS, version=hooks.NEWEST_VERSION
-    )
+    return _page("docs/api.html", groups=_reference().values(), every=openapi.HEADERS, version=NEWEST_VERSION)
 
 
 @route(bp, "/docs/api/<slug>", scope="public", hidden=True)
@@ -67,18 +67,18 @@ def operation(actor: Actor | None, slug: str, name: str) -> Response:
 @route(bp, "/docs/postman.json", scope="public", hidden=True)
 def collection() -> Response:
     """The Postman collection, as a file."""
-    made = postman.collection(_reference(), hooks.NEWEST_VERSION, snippets.origin())
+    made = postman.collection(_reference(), NEWEST_VERSION, snippets.origin())
     headers = {"Content-Disposition": f'attachment; filename="{FILE}"'}
     return Response(orjson.dumps(made, option=orjson.OPT_INDENT_2), mimetype=JSON, headers=headers)
 
 
 def ticks(text: str) -> Markup:
-    """A text of the document as HTML: what stands between backticks is code."""
+    """Return a text of the document as HTML, with code in backticks."""
     return Markup(_TICKS.sub(r"<code>\1</code>", str(escape(text))))  # noqa: S704 - escaped just now
 
 
 def _page(template: str, **context: Any) -> Response:
-    g.face = "person"  # documents are for people, whoever asks
+    g.face = "person"  # always HTML
     return reply(template=template, **context)
 
 
@@ -86,8 +86,8 @@ def _reference() -> dict[str, reference.Group]:
     """The groups by slug, read from the document once."""
     kept: dict[str, reference.Group] | None = current_app.extensions.get(_READ)
     if kept is None:
-        app: Flask = current_app._get_current_object()  # type: ignore[attr-defined]
-        kept = current_app.extensions[_READ] = reference.groups(openapi.build(app, hooks.NEWEST_VERSION))
+        app = application()
+        kept = current_app.extensions[_READ] = reference.groups(openapi.build(app, NEWEST_VERSION))
     return kept
 
 
@@ -112,7 +112,7 @@ def example(operation: reference.Operation) -> str:
 
 
 def _filled(body: str, actor: Actor | None) -> Markup:
-    """The marks replaced: by the reader's address and ids, by words in capitals where there is none."""
+    """Replace placeholders by the reader's URL and ids, or by words in capitals."""
     known = samples.ids(actor, set(_MARK.findall(body))) if actor is not None else {}
     text = _MARK.sub(lambda m: known.get(m[1]) or f"{m[1]}_ID", body)
     return Markup(text.replace(samples.ORIGIN, str(escape(snippets.origin()))))  # noqa: S704 - drawn by a template

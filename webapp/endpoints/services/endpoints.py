@@ -1,7 +1,7 @@
-"""Endpoints: requests that rows are sent with, kept under a name.
+"""Endpoints: saved requests that rows are sent with.
 
-One with an address of its own has a REST connection made for it, which holds the address and the credentials; the
-others use a connection that is there. What else an endpoint says stands in for the connection's own settings.
+An endpoint with its own URL has a REST connection that is created for it, with the URL and the credentials. Other
+endpoints use an existing connection. Further settings of an endpoint override those of the connection.
 """
 
 from __future__ import annotations
@@ -13,21 +13,19 @@ from urllib.parse import urlsplit
 
 from sqlalchemy import select
 
-from webapp import clock, ids, limits, pagination, spelling
-from webapp.accounts.actors import Actor, require
-from webapp.accounts.services import tenancy
+from webapp import clock, ids, limits, spelling
+from webapp.access import tenancy
+from webapp.access.actors import Actor, require
 from webapp.audit.services import audit_log
-from webapp.connections.models import Connection
+from webapp.connections.models import Connection, Endpoint
 from webapp.connections.services import connections, secrets
 from webapp.connections.services import settings as connections_settings
 from webapp.connections.services.settings import MASK
 from webapp.connectors import KINDS
-from webapp.endpoints.models import Endpoint
 from webapp.errors import ApiError, Fault, validation_error
 from webapp.extensions import db
 from webapp.generation.services import external_values, generate
 from webapp.generation.services.row_makers import TemplateRows
-from webapp.operations.models import END_STATES
 from webapp.pushes.models import Push
 from webapp.pushes.services import planning, request_checks, targets
 from webapp.pushes.services.mapping import Asked
@@ -35,6 +33,8 @@ from webapp.pushes.services.planning import Wanted
 from webapp.pushes.services.targets import Destination, Places
 from webapp.row_templates.models import Template
 from webapp.row_templates.schemas import GenerateInput
+from webapp.versioning.services import deletion
+from webapp.work.models import END_STATES
 
 REQUEST: Final = ("method", "path", "headers", "header_encoding", "query_params", "body")
 SENDING: Final = (
@@ -42,14 +42,12 @@ SENDING: Final = (
     "idempotent",
 )  # fmt: skip
 NOTHING: Final[Mapping[str, Any]] = MappingProxyType({})
-_NOWHERE: Final = (
-    "https://none.invalid"  # stands for an address that is not right, so that the rest can be checked
-)
-_OWN: Final = "rest"  # the kind of a connection that is made for an endpoint
+_NOWHERE: Final = "https://none.invalid"  # replaces an invalid URL, so that the other settings can be checked
+_OWN: Final = "rest"  # the kind of a connection that is created for an endpoint
 
 
 def as_json(endpoint: Endpoint) -> dict[str, Any]:
-    """An endpoint as the API shows it; what is secret is masked."""
+    """Return an endpoint as the API shows it, with secrets masked."""
     connection = db.session.get_one(Connection, endpoint.connection_id)
     request = endpoint.settings["request_template"]
     shown = connections_settings.shown(connection.settings, KINDS[connection.type])
@@ -77,40 +75,11 @@ def as_json(endpoint: Endpoint) -> dict[str, Any]:
     }
 
 
-def get(actor: Actor, endpoint_id: str, scope: str = "read", **how: bool) -> Endpoint:
-    """One endpoint. Errors: not_found, forbidden."""
-    return tenancy.get(actor, Endpoint, endpoint_id, scope, **how)
-
-
-def listing(
-    actor: Actor,
-    *,
-    cursor: str | None = None,
-    limit: int = limits.PAGE_LIMIT_DEFAULT,
-    q: str | None = None,
-    connection_id: str | None = None,
-) -> pagination.Page[Endpoint]:
-    """A page of the project's endpoints, newest first. `q` searches names."""
-    statement = tenancy.listing(actor, Endpoint)
-    if connection_id is not None:
-        statement = statement.where(Endpoint.connection_id == connection_id)
-    return pagination.page(
-        statement,
-        name="endpoints",
-        identity=Endpoint.id,
-        cursor=cursor,
-        limit=limit,
-        search=(q, Endpoint.name),
-        context=f"{actor.project_id} {connection_id}",
-        sizes=(Endpoint.settings,),
-    )
-
-
 def create(actor: Actor, given: Mapping[str, Any]) -> Endpoint:
-    """An endpoint; commits. `given` are the words of `as_json`. Errors: forbidden, not_found (the connection),
-    validation_error with every fault."""
+    """Create an endpoint, and commit. `given` has the keys of `as_json`. Errors: forbidden, not_found (the connection),
+    validation_error with all errors."""
     given = _spelled(given)
-    connection, settings, grants = thought_of(actor, given)
+    connection, settings, grants = preview(actor, given)
     secrets.allow(actor, grants)
     if given.get("url"):
         connection = _made(actor, given)
@@ -131,8 +100,9 @@ def create(actor: Actor, given: Mapping[str, Any]) -> Endpoint:
 def of_operations(
     actor: Actor, connection: Connection, requests: Mapping[str, tuple[str, Mapping[str, Any]]]
 ) -> list[Endpoint]:
-    """An endpoint for each operation of an API that has none yet, by its name: what people call it, and its request;
-    joins the caller's transaction."""
+    """Create an endpoint for each operation of an API that has none yet, in the caller's transaction.
+
+    `requests` are the title and the request of each operation by name."""
     mine = select(Endpoint).where(Endpoint.connection_id == connection.id, Endpoint.deleted_at.is_(None))
     there = {one.settings.get("operation") for one in db.session.scalars(mine)}
     made = []
@@ -154,33 +124,33 @@ def of_operations(
 
 
 def change(actor: Actor, endpoint: Endpoint, changes: Mapping[str, Any]) -> Endpoint:
-    """Change a locked endpoint; commits. A masked secret is kept, as in connections. Errors: as `create`."""
+    """Change a locked endpoint, and commit. Masked secrets are kept on update. Errors: see `create`."""
     before, changes = as_json(endpoint), _spelled(changes)
     connection = db.session.get_one(Connection, endpoint.connection_id)
     own = connection.of_endpoint
     others = ("connection_id", "path") if own else ("url", "auth", "environment")
     if endpoint.settings.get("operation"):
         others = (*others, "connection_id", *REQUEST)
-    told = _Told()
-    with told:
+    faults = _FaultCollector()
+    with faults:
         _same(endpoint, own, [name for name in others if changes.get(name) and changes[name] != before[name]])
     merged, fresh = {**before, **changes}, None
     base = ""
     if own:
-        with told:
+        with faults:
             base, merged["path"] = _split(merged["url"] or "")
     if base and {"url", "auth", "environment"} & changes.keys():
         shown = connections_settings.shown(connection.settings, KINDS[_OWN])
         fresh = {**shown, "base_url": base, "auth": merged["auth"] or {"type": "none"}}
-        with told:
+        with faults:
             connections_settings.check(actor, connection.project_id, KINDS[_OWN], fresh, connection.settings)
     settings, grants = _settings(merged, endpoint.settings), []
     leads = connection
     if fresh is not None and not connections_settings.leads_there(connection, KINDS[_OWN], fresh):
-        leads = _thought(connection, fresh)
-    with told:
+        leads = _unsaved(connection, fresh)
+    with faults:
         grants = _check(actor, leads, settings, endpoint.settings if leads is connection else {})
-    told.all()
+    faults.raise_all()
     secrets.allow(actor, grants)
     if fresh is not None:
         connections.put_in(actor, connection, {"settings": fresh, "environment": merged["environment"]})
@@ -188,32 +158,33 @@ def change(actor: Actor, endpoint: Endpoint, changes: Mapping[str, Any]) -> Endp
     endpoint.settings = settings
     endpoint.updated_at = clock.now()
     db.session.flush()
-    told = audit_log.between(before, as_json(endpoint), changes)
-    audit_log.record(actor, "endpoint.change", endpoint, join=True, name=endpoint.name, changes=told)
+    changed = audit_log.between(before, as_json(endpoint), changes)
+    audit_log.record(actor, "endpoint.change", endpoint, join=True, name=endpoint.name, changes=changed)
     db.session.commit()
     return endpoint
 
 
-def thought_of(
+def preview(
     actor: Actor, given: Mapping[str, Any]
 ) -> tuple[Connection, dict[str, Any], connections_settings.Grants]:
-    """The connection and the settings that an endpoint would have, and the hosts that secrets are to be allowed for;
-    nothing is saved. Secrets of `given` stand in the connection as they are. Errors: as `create`."""
+    """Return the connection and the settings that an endpoint would have, and the hosts to allow secrets for.
+
+    Saves nothing. Secrets in `given` are not encrypted in this connection. Errors: see `create`."""
     require(actor, "write")
     given = _spelled(given)
-    told = _Told()
-    with told:
+    faults = _FaultCollector()
+    with faults:
         _one_address(given)
     connection, own = None, {"base_url": _NOWHERE, "auth": given.get("auth") or {"type": "none"}}
     path = given.get("path")
     if given.get("url"):
-        with told:
+        with faults:
             own["base_url"], path = _split(given["url"])
     elif given.get("connection_id"):
-        with told:
+        with faults:
             connection = _used(actor, given["connection_id"])
     if connection is None:
-        with told:
+        with faults:
             connections_settings.check(actor, actor.project_id, KINDS[_OWN], own, {})
         connection = Connection(
             workspace_id=actor.workspace_id,
@@ -223,14 +194,14 @@ def thought_of(
             read_only=False,
         )
     settings, grants = _settings({**given, "path": path}, {}), []
-    with told:
+    with faults:
         grants = _check(actor, connection, settings)
-    told.all()
+    faults.raise_all()
     return connection, settings, grants
 
 
 def delete(actor: Actor, endpoint: Endpoint) -> None:
-    """Soft-delete a locked endpoint; commits. Error: in_use, with the pushes that go there."""
+    """Soft-delete a locked endpoint, and commit. Error: in_use, with the running pushes that use it."""
     going = select(Push.id, Push.target, Push.team_id).where(
         Push.endpoint_id == endpoint.id, Push.status.not_in(END_STATES), Push.deleted_at.is_(None)
     )
@@ -241,59 +212,66 @@ def delete(actor: Actor, endpoint: Endpoint) -> None:
             for row, mine in seen
         ]
         raise ApiError("in_use", "Rows are being sent to this endpoint.", {"used_by": users})
-    tenancy.soft_delete(actor, endpoint)
+    deletion.soft_delete(actor, endpoint)
 
 
 def restore(actor: Actor, endpoint: Endpoint) -> None:
-    """Take a deletion back; commits. Error: not_found after 30 days."""
-    tenancy.restore(actor, endpoint)
+    """Restore a deleted endpoint, and commit. Error: not_found after 30 days."""
+    deletion.restore(actor, endpoint)
 
 
-# --- What it is made of -------------------------------------------------------------------------------------
+# --- Settings
 
 
 def _spelled(given: Mapping[str, Any]) -> dict[str, Any]:
-    """What is given with the words of a connection's settings (`push_mode`, `auth.type`) as they are stored."""
+    """Return the input with enumerated values (`push_mode`, `auth.type`) in their stored spelling."""
     return spelling.canonical(KINDS[_OWN].Settings, given)
 
 
 def _one_address(given: Mapping[str, Any]) -> None:
     if bool(given.get("url")) == bool(given.get("connection_id")):
-        text = "An endpoint has a url, or a connection_id with a path; not both."
+        text = "Specify either url, or connection_id with path."
         raise validation_error([Fault("url", "missing", text)])
     faults = [
-        Fault(name, "not_allowed", "An endpoint on a connection uses the connection's.", "Leave it out.")
+        Fault(
+            name,
+            "not_allowed",
+            "An endpoint on a connection uses the setting of the connection.",
+            "Remove it.",
+        )
         for name in ("auth", "environment")
         if given.get("connection_id") and given.get(name)
     ]
     if given.get("url") and given.get("path"):
-        faults.append(Fault("path", "not_allowed", "The path is part of the url.", "Leave it out."))
+        faults.append(Fault("path", "not_allowed", "With url, the path is part of the URL.", "Remove path."))
     if faults:
         raise validation_error(faults)
 
 
 def _split(url: str) -> tuple[str, str]:
-    """The origin of an address, and the rest of it, which may hold `{{field}}`."""
+    """Split a URL into its origin and the rest, which may contain `{{field}}`."""
     parts = urlsplit(url)
     if not parts.scheme or not parts.netloc or "{" in parts.netloc:
-        text = "A url begins with https:// or http:// and names its host in full."
+        text = "The URL must start with https:// or http:// and a host name without {{field}}."
         raise validation_error([Fault("url", "invalid", text)])
     origin = f"{parts.scheme}://{parts.netloc}"
     return origin, url[len(origin) :]
 
 
 def _same(endpoint: Endpoint, own: bool, unfit: list[str]) -> None:
-    """Refuse what cannot be changed about an endpoint."""
+    """Raise validation_error for settings of an endpoint that cannot be changed."""
     if unfit:
-        has = "an address of its own" if own else "its connection's address and credentials"
+        has = "its own URL" if own else "the URL and the credentials of its connection"
         if endpoint.settings.get("operation"):
             has = f"the request of the operation {endpoint.settings['operation']}"
         text = f"This endpoint has {has}."
-        raise validation_error([Fault(name, "not_allowed", text, "Make another endpoint.") for name in unfit])
+        raise validation_error(
+            [Fault(name, "not_allowed", text, "Create another endpoint.") for name in unfit]
+        )
 
 
 def _made(actor: Actor, given: Mapping[str, Any]) -> Connection:
-    """The connection of an endpoint with an address of its own. Joins the caller's transaction."""
+    """Create the connection of an endpoint with its own URL, in the caller's transaction."""
     settings = {"base_url": _split(given["url"])[0], "auth": given.get("auth") or {"type": "none"}}
     return connections.draft(
         actor, name=given["name"], type=_OWN, settings=settings, environment=given.get("environment") or "dev",
@@ -304,7 +282,7 @@ def _made(actor: Actor, given: Mapping[str, Any]) -> Connection:
 def _used(actor: Actor, connection_id: str) -> Connection:
     found = connections.get(actor, connection_id, "write")
     if found.type != _OWN:
-        text = f"Endpoints use connections of type {_OWN}; this one is of type {found.type}."
+        text = f"Endpoints need a connection of type {_OWN}; this one has the type {found.type}."
         raise validation_error([Fault("connection_id", "not_for_this_type", text)])
     return found
 
@@ -330,8 +308,8 @@ def _check(
     return connections_settings.check_changed(actor, connection, KINDS[connection.type], told, stored)
 
 
-def _thought(connection: Connection, settings: Mapping[str, Any]) -> Connection:
-    """A connection as it will be, in no session."""
+def _unsaved(connection: Connection, settings: Mapping[str, Any]) -> Connection:
+    """Return a connection with new settings that is not saved."""
     return Connection(
         workspace_id=connection.workspace_id,
         project_id=connection.project_id,
@@ -340,8 +318,8 @@ def _thought(connection: Connection, settings: Mapping[str, Any]) -> Connection:
     )
 
 
-class _Told:
-    """Faults of several checks, all told at once, those of settings under the names that an endpoint has for them."""
+class _FaultCollector:
+    """Collects the errors of several checks, with the endpoint's names for settings of the connection."""
 
     _NAMES: Final = {"settings.base_url": "url", "settings.": "", "request_template.": ""}
 
@@ -360,28 +338,28 @@ class _Told:
             self._fields.append({**fault, "path": path})
         return True
 
-    def all(self) -> None:
-        """Error: validation_error, where there were any."""
+    def raise_all(self) -> None:
+        """Raise validation_error if there are errors."""
         if self._fields:
             raise validation_error([Fault(**one) for one in self._fields])
 
 
-# What an endpoint would send for the first row of a template, before it is saved. Nothing is sent.
+# --- Dry run: the request for the first row of a template
 
 _SEED: Final = "example"
 _STAND_IN: Final = (
-    "a-stored-secret"  # of a mask: the secret itself is not read, and would be shown as its mask
+    "a-stored-secret"  # replaces a mask: the secret is not decrypted, and would be masked again
 )
 
 
 def requests(actor: Actor, given: Mapping[str, Any], template_id: str) -> list[str]:
-    """The exact HTTP of a template's first row, credentials masked; in batch mode of its first three. `given` are the
-    words of `endpoints.as_json`.
+    """Return the exact HTTP requests for a template's first row (in batch mode its first three), with secrets masked.
 
-    Errors: forbidden, not_found, validation_error with every fault of the endpoint, target_failed (reason
-    unknown_field: a `{{field}}` that the rows have not), what the template's own values from outside raise.
+    `given` has the keys of `as_json`. Sends nothing. Errors: forbidden, not_found, validation_error with all errors of
+    the endpoint, target_failed (reason unknown_field: the rows have no such `{{field}}`), and errors of external values
+    of the template.
     """
-    connection, settings, _ = thought_of(actor, unmasked(given))
+    connection, settings, _ = preview(actor, unmasked(given))
     destination = Destination(connection, None, settings)
     template = tenancy.get(actor, Template, template_id, "read")
     found = generate.Head(template.id, template.version, template.project_id, template.team_id)
@@ -398,7 +376,7 @@ def requests(actor: Actor, given: Mapping[str, Any], template_id: str) -> list[s
 
 
 def unmasked(value: Any) -> Any:
-    """What a form says, with a stand-in where a secret is masked: it can be checked like one that was typed."""
+    """Replace masked secrets in the input of a form by a placeholder, so that it can be checked."""
     if isinstance(value, Mapping):
         return {name: unmasked(one) for name, one in value.items()}
     return _STAND_IN if value == MASK else value

@@ -1,4 +1,4 @@
-"""Endpoints: one request that rows are sent with, kept under a name."""
+"""Routes of endpoints: saved requests that rows are sent with."""
 
 from __future__ import annotations
 
@@ -8,8 +8,9 @@ from flask import Blueprint, Response, flash, g, url_for
 from pydantic import Field
 
 from webapp import limits
-from webapp.accounts.actors import Actor
-from webapp.connectors.request_template import HeaderEncoding
+from webapp.access.actors import Actor
+from webapp.connections.services import endpoint_list
+from webapp.connectors.http.request_template import HeaderEncoding
 from webapp.endpoints.services import endpoints
 from webapp.web.inputs import READ_ONLY, Input, ListQuery
 from webapp.web.responses import Listed, Output, matching, reply
@@ -29,25 +30,27 @@ class EndpointQuery(ListQuery):
 
 
 class EndpointChange(Input):
-    """What an endpoint is made of. `{{field}}` in url, path, headers, query and body is a value of the row."""
+    """The definition of an endpoint. `{{field}}` in url, path, headers, query and body is a value of the row."""
 
     read_only = _KEPT
 
     name: Name | None = None
     method: Literal["POST", "PUT", "PATCH", "DELETE", "GET"] | None = None
-    url: Text | None = Field(None, description="A whole address; or else:")
+    url: Text | None = Field(
+        None, description=("A complete URL, as an alternative to connection_id and path.")
+    )
     connection_id: str | None = Field(
-        None, description="A REST connection, whose address and credentials are used."
+        None, description="A REST connection, whose URL and credentials are used."
     )
     path: Text | None = Field(None, description="A path on that connection.")
     headers: dict[str, Any] | None = None
     header_encoding: str | None = Field(
-        None, description="How row values are written in headers: none (default), rfc8187 or percent."
+        None, description="How row values are encoded in headers: none (default), rfc8187 or percent."
     )
     query_params: dict[str, Any] | None = None
-    body: dict[str, Any] | list[Any] | None = Field(None, description="Left out: the row itself.")
-    auth: dict[str, Any] | None = Field(None, description="Of a whole address.")
-    environment: Literal["dev", "test", "prod"] | None = Field(None, description="Of a whole address.")
+    body: dict[str, Any] | list[Any] | None = Field(None, description="Default: the row.")
+    auth: dict[str, Any] | None = Field(None, description="For a complete URL.")
+    environment: Literal["dev", "test", "prod"] | None = Field(None, description="For a complete URL.")
     push_mode: str | None = None
     wrapper_key: str | None = None
     batch_size: int | None = None
@@ -59,7 +62,7 @@ class EndpointChange(Input):
     idempotent: bool | None = None
 
     def given(self) -> dict[str, Any]:
-        """What was said."""
+        """The given values."""
         return self.model_dump(exclude_unset=True)
 
 
@@ -106,7 +109,7 @@ class EndpointOut(Output):
 @route(bp, "/endpoints", scope="read", query=EndpointQuery, returns=Listed(EndpointOut))
 def index(actor: Actor, query: EndpointQuery) -> Response:
     """List the endpoints of the project, newest first."""
-    page = endpoints.listing(actor, **query.model_dump())
+    page = endpoint_list.listing(actor, **query.model_dump())
     return reply(page.as_dict(endpoints.as_json), template="endpoints/list.html", block="list", query=query)
 
 
@@ -121,7 +124,7 @@ def index(actor: Actor, query: EndpointQuery) -> Response:
     idempotent=True,
 )
 def create(actor: Actor, body: EndpointIn) -> Response:
-    """Make an endpoint: with an address of its own, or on a REST connection."""
+    """Create an endpoint, with its own URL or on a REST connection."""
     made = endpoints.create(actor, body.given())
     where = url_for(".show", endpoint_id=made.id)
     return reply(endpoints.as_json(made), status=201, see=where, tag=True, headers={"Location": where})
@@ -129,9 +132,9 @@ def create(actor: Actor, body: EndpointIn) -> Response:
 
 @route(bp, ONE, scope="read", returns=EndpointOut)
 def show(actor: Actor, endpoint_id: str) -> Response:
-    """Read an endpoint."""
+    """Get an endpoint."""
     return reply(
-        endpoints.as_json(endpoints.get(actor, endpoint_id)), template="endpoints/show.html", tag=True
+        endpoints.as_json(endpoint_list.get(actor, endpoint_id)), template="endpoints/show.html", tag=True
     )
 
 
@@ -139,8 +142,8 @@ def show(actor: Actor, endpoint_id: str) -> Response:
     bp, ONE, ["PATCH"], scope="write", body=EndpointChange, returns=EndpointOut, errors=("version_conflict",)
 )
 def change(actor: Actor, endpoint_id: str, body: EndpointChange) -> Response:
-    """Change an endpoint. A secret that comes back as `********` is kept."""
-    found = endpoints.get(actor, endpoint_id, "write", lock=True)
+    """Change an endpoint. A secret sent back as `********` is kept."""
+    found = endpoint_list.get(actor, endpoint_id, "write", lock=True)
     matching(endpoints.as_json(found))
     changed = endpoints.change(actor, found, body.given())
     return reply(endpoints.as_json(changed), see=url_for(".show", endpoint_id=endpoint_id), tag=True)
@@ -148,18 +151,18 @@ def change(actor: Actor, endpoint_id: str, body: EndpointChange) -> Response:
 
 @route(bp, ONE, ["DELETE"], scope="write", returns=EndpointOut, errors=("version_conflict", "in_use"))
 def delete(actor: Actor, endpoint_id: str) -> Response:
-    """Delete an endpoint; it can be restored for 30 days."""
-    found = endpoints.get(actor, endpoint_id, "write", lock=True)
+    """Delete an endpoint. It can be restored for 30 days."""
+    found = endpoint_list.get(actor, endpoint_id, "write", lock=True)
     matching(endpoints.as_json(found))
     endpoints.delete(actor, found)
-    if g.face == "person":  # the category of a message is where its Undo goes
+    if g.face == "person":  # the category of a message is the URL of its Undo button
         flash(f"Endpoint {found.name} deleted", url_for(".restore", endpoint_id=endpoint_id))
     return reply(endpoints.as_json(found), see=url_for(".index"))
 
 
 @route(bp, f"{ONE}/restore", ["POST"], scope="write", returns=EndpointOut)
 def restore(actor: Actor, endpoint_id: str) -> Response:
-    """Take a deletion back."""
-    found = endpoints.get(actor, endpoint_id, "write", lock=True, deleted=True)
+    """Restore a deleted object."""
+    found = endpoint_list.get(actor, endpoint_id, "write", lock=True, deleted=True)
     endpoints.restore(actor, found)
     return reply(endpoints.as_json(found), see=url_for(".show", endpoint_id=endpoint_id), tag=True)

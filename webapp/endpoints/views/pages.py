@@ -1,4 +1,4 @@
-"""The form of an endpoint, with the exact request that it makes of a template's first row. For people only."""
+"""The form of an endpoint, with the exact request for a template's first row. Browser only."""
 
 from __future__ import annotations
 
@@ -6,17 +6,16 @@ from collections.abc import Mapping
 from typing import Annotated, Any, Final
 
 import orjson
-from flask import Blueprint, Response, g, redirect, render_template, request, url_for
+from flask import Blueprint, Response, g, render_template, request, url_for
 from pydantic import Field
 
 from webapp import limits
-from webapp.accounts.actors import Actor
-from webapp.accounts.services import tenancy
-from webapp.connections.models import Connection
-from webapp.connections.services import connections
-from webapp.connectors.request_template import RequestTemplate
-from webapp.connectors.rest import RestSettings
-from webapp.endpoints.models import Endpoint
+from webapp.access import tenancy
+from webapp.access.actors import Actor
+from webapp.connections.models import Connection, Endpoint
+from webapp.connections.services import connections, endpoint_list
+from webapp.connectors.http.request_template import RequestTemplate
+from webapp.connectors.rest.connector import RestSettings
 from webapp.endpoints.services import endpoints
 from webapp.endpoints.services.endpoints import REQUEST, SENDING
 from webapp.endpoints.views.endpoints import EndpointChange, EndpointIn
@@ -28,7 +27,7 @@ from webapp.web.forms.page_form import Control, FormSpec
 from webapp.web.forms.settings import SettingsForm, places
 from webapp.web.inputs import Query, form_values, parse
 from webapp.web.page_shell import brief
-from webapp.web.responses import render_block
+from webapp.web.responses import render_block, see_other
 from webapp.web.routing import route
 
 bp = Blueprint("endpoint_pages", __name__)
@@ -63,17 +62,17 @@ PLAIN: Final = FormSpec(
         ),
     },
 )
-"""What an endpoint has besides the keys of the models of REST."""
+"""The inputs of an endpoint that are not REST settings."""
 
 
 class NewQuery(Query):
-    """What the form begins with."""
+    """Initial values of the form."""
 
     connection_id: Annotated[str, Field(max_length=limits.MAX_NAME_CHARS)] = ""
 
 
 class Form:
-    """The form of an endpoint: `texts` are its plain inputs, the others are drawn from the models of REST."""
+    """The form of an endpoint: `texts` are its plain inputs; the others come from the model of REST settings."""
 
     def __init__(self, given: Mapping[str, Any], formdata: Any = None) -> None:
         said = {name: value for name, value in given.items() if value is not None}
@@ -85,7 +84,7 @@ class Form:
         self.sending = SettingsForm(RestSettings, said, formdata=formdata, name="", names=SENDING)
 
     def body(self) -> dict[str, Any]:
-        """What it says in the words of `PATCH /endpoints/{id}`: what was left empty is taken away."""
+        """Return the input as the body of `PATCH /endpoints/{id}`. Empty inputs are removed."""
         texts, found = self.texts, {**self.request.values(), **self.sending.values()}
         made: dict[str, Any] = {name: found.get(name) for name in (*REQUEST, *SENDING) if name != "path"}
         made["name"] = texts["name"].strip()
@@ -103,7 +102,7 @@ class Form:
         return str(fault["message"]) if self.texts[fault["path"]].strip() else "This is needed."
 
     def placed(self, told: list[dict[str, Any]]) -> dict[str, str]:
-        """Faults by the input that they belong to."""
+        """Return the errors by the name of their input."""
         plain = {one["path"]: self._worded(one) for one in told if one["path"] in _OWN}
         return {**plain, **self.request.placed(told), **self.auth.placed(told), **self.sending.placed(told)}
 
@@ -111,7 +110,7 @@ class Form:
 def _page(
     actor: Actor, form: Form, endpoint: Endpoint | None, error: ApiError | None = None, block: str = ""
 ) -> Response:
-    """The form, or the block of it that shows the request."""
+    """Render the form, or only its block with the request."""
     told = list(error.details.get("fields", ())) if error else []
     faults = form.placed(told)
     context = {
@@ -153,7 +152,7 @@ def _templates(actor: Actor) -> list[Any]:
 
 
 def _example(actor: Actor, form: Form) -> dict[str, Any]:
-    """The request of the chosen template's first row, and the fields that it may name."""
+    """Return the request for the first row of the selected template, and its fields."""
     template_id = form.texts["template_id"]
     if not template_id:
         return {"requests": [], "fields": [], "trouble": None}
@@ -170,8 +169,7 @@ def _example(actor: Actor, form: Form) -> dict[str, Any]:
 
 
 def _given(actor: Actor, form: Form, model: type[EndpointChange], body: Mapping[str, Any]) -> dict[str, Any]:
-    """What the form says. Error: validation_error, with what is wrong about the values beside what is wrong about their
-    shapes: a person is told all of it at once."""
+    """Return the input of the form. Error: validation_error, with all errors together."""
     try:
         return parse(model, body, strict=False).given()
     except ApiError as error:
@@ -179,7 +177,7 @@ def _given(actor: Actor, form: Form, model: type[EndpointChange], body: Mapping[
         rest = {name: value for name, value in _named(form).items() if name not in wrong}
         try:
             fit = parse(EndpointChange, rest, strict=False).given()
-            endpoints.thought_of(actor, endpoints.unmasked(fit))
+            endpoints.preview(actor, endpoints.unmasked(fit))
         except ApiError as other:
             told = other.details.get("fields", ())
             error.details["fields"] += [one for one in told if one["path"].partition(".")[0] not in wrong]
@@ -187,7 +185,7 @@ def _given(actor: Actor, form: Form, model: type[EndpointChange], body: Mapping[
 
 
 def _named(form: Form) -> dict[str, Any]:
-    """What the form says; a name is not needed to see the request."""
+    """Return the input of the form. A name is not required to see the request."""
     body = form.body()
     return {**body, "name": body["name"] or "example"}
 
@@ -199,15 +197,15 @@ def _first_template(actor: Actor) -> str:
 
 @route(bp, "/endpoints/new", scope="write", query=NewQuery, programs=False, hidden=True, reads=False)
 def new(actor: Actor, query: NewQuery) -> Response:
-    """The form of a new endpoint."""
+    """Show the form of a new endpoint."""
     given = {"connection_id": query.connection_id, "template_id": _first_template(actor)}
     return _page(actor, Form(given), None)
 
 
 @route(bp, "/endpoints/new", ["POST"], scope="write", programs=False, hidden=True)
 def create(actor: Actor) -> Response:
-    """Make an endpoint from its form; with faults the form again."""
-    form_values(request.form)  # refuses what no form sends
+    """Create an endpoint from its form, or show the form with errors."""
+    form_values(request.form)  # rejects requests that are not from a form
     form = Form({}, request.form)
     if request.form.get("do") == "draw":
         return _page(actor, form, None)
@@ -215,71 +213,71 @@ def create(actor: Actor) -> Response:
         made = endpoints.create(actor, _given(actor, form, EndpointIn, form.body()))
     except ApiError as error:
         return _page(actor, form, None, error)
-    return redirect(url_for("endpoints.show", endpoint_id=made.id), 303)  # type: ignore[return-value]
+    return see_other(url_for("endpoints.show", endpoint_id=made.id))
 
 
 @route(bp, ONE, scope="write", programs=False, hidden=True, reads=False)
 def edit(actor: Actor, endpoint_id: str) -> Response:
-    """The form of an endpoint."""
-    found = endpoints.get(actor, endpoint_id, "write")
+    """Show the form of an endpoint."""
+    found = endpoint_list.get(actor, endpoint_id, "write")
     return _page(actor, Form({**endpoints.as_json(found), "template_id": _first_template(actor)}), found)
 
 
 @route(bp, ONE, ["POST"], scope="write", programs=False, hidden=True)
 def change(actor: Actor, endpoint_id: str) -> Response:
-    """Change an endpoint from its form; with faults the form again."""
-    found = endpoints.get(actor, endpoint_id, "write", lock=True)
+    """Change an endpoint from its form, or show the form with errors."""
+    found = endpoint_list.get(actor, endpoint_id, "write", lock=True)
     form_values(request.form)
     form = Form(endpoints.as_json(found), request.form)
     if request.form.get("do") == "draw":
         return _page(actor, form, found)
     body = form.body()
     if body.get("connection_id"):
-        del body["connection_id"]  # it stays on its connection
+        del body["connection_id"]  # the connection cannot be changed
     try:
         endpoints.change(actor, found, _given(actor, form, EndpointChange, body))
     except ApiError as error:
         return _page(actor, form, found, error)
-    return redirect(url_for("endpoints.show", endpoint_id=endpoint_id), 303)  # type: ignore[return-value]
+    return see_other(url_for("endpoints.show", endpoint_id=endpoint_id))
 
 
 @route(bp, "/endpoints/example", ["POST"], scope="write", programs=False, hidden=True, reads=False)
 def example(actor: Actor) -> Response:
-    """The request that the form as it stands makes of a template's first row. Nothing is sent."""
+    """Show the request for a template's first row with the current input. Sends nothing."""
     form_values(request.form)
     return _page(actor, Form({}, request.form), None, block="example")
 
 
 def by_program(endpoint: Mapping[str, Any]) -> list[tuple[str, str]]:
-    """The same by program."""
+    """Return code examples for the API."""
     base = snippets.origin()
     here = {"endpoint_id": endpoint["id"]}
     push, rows = {**here, "count": 100}, {**here, "rows": [{"id": 1}]}
     return [
         ("Push a template there", snippets.curl("POST", f"{base}/templates/tpl_…/push", push)),
-        ("Send rows of your own", snippets.curl("POST", f"{base}/export/rest", rows)),
+        ("Send your own rows", snippets.curl("POST", f"{base}/export/rest", rows)),
         ("Read it", snippets.curl("GET", f"{base}/endpoints/{endpoint['id']}")),
     ]
 
 
 def address(endpoint: Mapping[str, Any]) -> str:
-    """Where it leads: its own address, or its path on a connection."""
+    """Return the URL of an endpoint, or its path on a connection."""
     return str(endpoint["url"] or endpoint["path"] or "/")
 
 
 def connection_of(endpoint: Mapping[str, Any]) -> Connection | None:
-    """The connection that it is on; None for one with an address of its own."""
+    """Return the connection of an endpoint; None if it has its own URL."""
     return connections.get(g.actor, endpoint["connection_id"]) if endpoint["connection_id"] else None
 
 
 def pretty(value: Any) -> str:
-    """JSON for people."""
+    """Return indented JSON."""
     return orjson.dumps(value, option=orjson.OPT_INDENT_2).decode()
 
 
 @bp.app_context_processor
 def helpers() -> dict[str, Any]:
-    """What the pages of endpoints call."""
+    """Return the functions that the pages of endpoints use."""
     if getattr(g, "face", "") != "person":
         return {}
     return {

@@ -26,8 +26,8 @@ from typing import Final
 
 import pyarrow as pa
 
-from webapp.engine.data import archive
-from webapp.engine.data.vocabulary import LOCK, REPOSITORY, Lock, VocabularyError, history, lock_of, locked
+from webapp.engine.data import archive, vocab_lock
+from webapp.engine.data.vocab_lock import REPOSITORY, Lock, VocabularyError, history, lock_of, locked
 
 EXTRACTOR: Final = "extract_2"
 """The package beside this file that builds new vocabularies."""
@@ -103,7 +103,9 @@ def build(folder: Path, relock: bool = False, *, wanted: str | None = None, unre
         was = {name: lock.versions.get(name, "none") for name in have}
         moved = ", ".join(f"{name} {was[name]} -> {have[name]}" for name in have if have[name] != was[name])
         reason = moved or "the same library versions, so the extractor has changed"
-        raise VocabularyError(f"This build is vocabulary {found}; {LOCK.name} asks for {lock.id} ({reason}).")
+        raise VocabularyError(
+            f"This build is vocabulary {found}; {vocab_lock.LOCK.name} asks for {lock.id} ({reason})."
+        )
     path = Path(folder) / f"{found}.arrow"
     extract = extractor(name)
     metadata = {
@@ -117,7 +119,7 @@ def build(folder: Path, relock: bool = False, *, wanted: str | None = None, unre
 
 
 def _write_lock(present: Lock, unreleased: bool) -> None:
-    before = history() if LOCK.exists() else []
+    before = history() if vocab_lock.LOCK.exists() else []
     earlier = [one for one in before[1 if unreleased else 0 :] if one.id != present.id]
     for one in earlier:
         if one.extractor == present.extractor and one.source != present.source:
@@ -127,9 +129,9 @@ def _write_lock(present: Lock, unreleased: bool) -> None:
                 "--unreleased)."
             )
     lock = {**asdict(present), "earlier": [asdict(one) for one in earlier]}
-    temporary = LOCK.with_suffix(f".{os.getpid()}")
+    temporary = vocab_lock.LOCK.with_suffix(f".{os.getpid()}")
     temporary.write_text(json.dumps(lock, indent=2, sort_keys=True) + "\n", "utf-8")
-    temporary.replace(LOCK)
+    temporary.replace(vocab_lock.LOCK)
 
 
 def main(arguments: list[str]) -> int:

@@ -8,36 +8,16 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Hashable
-from dataclasses import dataclass
 from functools import cache, lru_cache
 from pathlib import Path
 from typing import Any, TypeVar
 
 import pyarrow as pa
 
-from webapp.engine.data import archive
-
-LOCK = Path(__file__).with_name("vocab.lock")
-REPOSITORY = Path(__file__).resolve().parents[3]
+from webapp.engine.data import archive, build
+from webapp.engine.data.vocab_lock import REPOSITORY, VocabularyError, locked
 
 T = TypeVar("T")
-
-
-class VocabularyError(Exception):
-    """A vocabulary that is missing, or is not the one that was asked for; the message names both."""
-
-
-@dataclass(frozen=True, slots=True)
-class Lock:
-    """What ``vocab.lock`` says of one vocabulary: what it takes to build it again."""
-
-    id: str
-    versions: dict[str, str]
-    """The libraries its words come from."""
-    extractor: str = "extract"
-    """The package beside this file that took the words out of them."""
-    source: str = ""
-    """Digest of that package's files (`build.source_of`)."""
 
 
 class Vocabulary:
@@ -119,31 +99,6 @@ class Vocabulary:
         return {name: tuple(sorted(locales)) for name, locales in sorted(found.items())}
 
 
-def history() -> list[Lock]:
-    """What the committed lock says: the present vocabulary, then the earlier ones, newest first. Raises
-    `VocabularyError` where there is no lock."""
-    try:
-        raw = json.loads(LOCK.read_text("utf-8"))
-    except FileNotFoundError:
-        hint = "`python -m webapp.engine.data.build --relock` writes it"
-        raise VocabularyError(f"{LOCK.name} is missing; {hint}.") from None
-    present = {name: value for name, value in raw.items() if name != "earlier"}
-    return [Lock(**one) for one in (present, *raw.get("earlier", ()))]
-
-
-def locked() -> Lock:
-    """The vocabulary of this engine. Raises `VocabularyError` where there is no lock."""
-    return history()[0]
-
-
-def lock_of(wanted: str) -> Lock:
-    """What the lock says of the vocabulary ``wanted``. Raises `VocabularyError` where it names none such."""
-    found = [one for one in history() if one.id == wanted]
-    if not found:
-        raise VocabularyError(f"{LOCK.name} names no vocabulary {wanted}.")
-    return found[0]
-
-
 @lru_cache(maxsize=8)
 def load(path: Path) -> Vocabulary:
     """Opens a built file, once per process. Raises `VocabularyError` where there is none, or it is no vocabulary."""
@@ -167,8 +122,6 @@ def open_in(folder: Path, wanted: str | None = None) -> Vocabulary:
             raise VocabularyError(
                 f"Vocabulary {wanted} is not in {folder}; this version of Rowsmith builds {lock.id}."
             )
-        from webapp.engine.data import build
-
         build.build(folder)
     opened = load(path)
     if opened.id != wanted:

@@ -26,7 +26,7 @@ FORMATS: dict[str, type[Format]] = {
 
 
 def write(format: Format, blocks: Iterable[list[pa.Array]]) -> Iterator[bytes]:
-    """The whole file, piece by piece, from blocks that are asked for one at a time. No piece is empty."""
+    """Yield the whole file in pieces, from blocks that are requested one at a time. No piece is empty."""
     if head := format.start():
         yield head
     for block in blocks:

@@ -16,14 +16,14 @@ T = TypeVar("T")
 
 
 class FormatError(SpecError):
-    """Rows that this format cannot hold. Raised before the first byte wherever the schema alone shows it."""
+    """This format cannot represent the rows. Raised before the first byte if the schema shows it."""
 
 
 class Format(ABC):
     """One stream of rows in one format. An instance is used once, by one thread.
 
     The bytes are ``start()``, then ``block()`` of each block in turn, then ``finish()``. Nothing is kept of earlier
-    blocks but counts. ``schema`` holds the visible columns; a block's arrays stand in its order, all of one length,
+    blocks but counts. ``schema`` has the visible columns; a block's arrays are in its order, all of one length,
     any scalar one of them possibly dictionary-encoded. ``title`` names the table or sheet where no option does.
     Raises `FormatError` from any of its methods.
     """
@@ -32,10 +32,10 @@ class Format(ABC):
     media_type: ClassVar[str]
     extension: ClassVar[str]
     continues: ClassVar[bool] = False
-    """Whether one instance may go on where another paused: the bytes of all are then those of one."""
+    """Whether one instance may continue where another paused: together they write the same bytes as one."""
 
     class Options(BaseModel):
-        """What a request may say about this format; defaults make a usable file."""
+        """The options of this format; the defaults give a usable file."""
 
         model_config = ConfigDict(extra="forbid", frozen=True)
 
@@ -46,7 +46,7 @@ class Format(ABC):
 
     @abstractmethod
     def start(self) -> bytes:
-        """What stands before the first row."""
+        """Return the bytes before the first row."""
 
     @abstractmethod
     def block(self, columns: list[pa.Array]) -> Iterator[bytes]:
@@ -54,19 +54,19 @@ class Format(ABC):
 
     @abstractmethod
     def finish(self) -> Iterator[bytes]:
-        """What stands after the last row."""
+        """Return the bytes after the last row."""
 
     @property
     def together(self) -> int:
-        """A stream may be cut after every so many rows."""
+        """A stream may be cut after every multiple of this many rows."""
         return 1
 
     def resume(self) -> bytes:
-        """Instead of ``start()``, where rows of other instances stand before the first one."""
+        """Continue after the rows of another instance, instead of calling ``start()``."""
         return b""
 
     def pause(self) -> Iterator[bytes]:
-        """Instead of ``finish()``: what stands after the last row where another instance goes on."""
+        """Return the bytes after the last row if another instance continues, instead of calling ``finish()``."""
         return iter(())
 
 

@@ -1,6 +1,6 @@
 """How values of each type are spelled in text: by tables of ready pieces where there are few, else by Arrow's casts.
 
-Whatever way is taken for a block, the text of a value is the same: integers in decimal, decimals with all their
+The text of a value is the same for every method: integers in decimal, decimals with all their
 declared places, dates and times by ISO 8601 with a fraction of a second only where there is one.
 """
 

@@ -1,4 +1,4 @@
-"""A column of text: how its values are spelled, and what stands around them."""
+"""A column of text: how its values are written, and the literals around them."""
 
 from __future__ import annotations
 
@@ -27,20 +27,20 @@ Words: TypeAlias = tuple[Sequence[str | None], Sequence[bool] | None]
 
 @dataclass(frozen=True, slots=True)
 class Wrapping:
-    """What stands before and after a value that is plain, null or marked; a null value itself is empty."""
+    """The literals before and after a value that is plain, null or marked; a null value itself is empty."""
 
     before: tuple[str, str, str]
     after: tuple[str, str, str]
 
     @property
     def null_is_plain(self) -> bool:
-        """Whether a null needs no literals of its own."""
+        """Whether a null has the same literals as a value."""
         return self.before[PLAIN] == self.before[NULL] and self.after[PLAIN] == self.after[NULL]
 
 
 @dataclass(frozen=True, slots=True)
 class Frame:
-    """What stands around rows: ``opening`` and one of ``closings`` around each, one of ``separators`` before it."""
+    """The literals around rows: ``opening`` and one of ``closings`` around each, one of ``separators`` before it."""
 
     opening: str = ""
     closings: tuple[str, ...] = ("",)

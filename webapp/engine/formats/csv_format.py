@@ -16,7 +16,7 @@ from webapp.engine.formats.mixed_codec import mixed_column
 from webapp.engine.formats.nested import NestedCodec, scalar_codec, value_type
 from webapp.engine.formats.rows import Rows
 from webapp.engine.formats.text import TextFormat
-from webapp.engine.mixed import clean_type, is_mixed
+from webapp.engine.mixed_columns import clean_type, is_mixed
 
 _LINE_END = "\r\n"
 
@@ -34,15 +34,18 @@ class CsvFormat(TextFormat):
     continues: ClassVar[bool] = True
 
     class Options(Format.Options):
-        """``quote``: ``minimal`` quotes what must be, ``all`` every value that is not NULL. ``escape_formulas`` puts a
-        ``'`` before texts and column names that a spreadsheet would run as a formula. Numbers stay as they are."""
+        """``quote``: ``minimal`` quotes only values that need it, ``all`` every value that is not NULL.
+
+        ``escape_formulas`` puts a ``'`` before texts and column names that a spreadsheet would run as a formula.
+        Numbers are not changed.
+        """
 
         delimiter: Literal[",", ";", "\t", "|", "^", "~"] = ","
         header: bool = True
         quote: Literal["minimal", "all"] = "minimal"
         escape_formulas: bool = Field(
             default=False,
-            description="Escape values that spreadsheets run as formulas: a ' is put before them.",
+            description="Escape values that spreadsheets run as formulas by putting a ' before them.",
         )
         arrays: Arrays = "json"
 

@@ -1,6 +1,6 @@
-"""Flat columns out of nested ones: dotted names for objects, numbered ones for arrays where that is asked for.
+"""Flat columns out of nested ones: dotted names for objects, numbered ones for arrays, if requested.
 
-The columns hang on the schema alone, never on the data: an array has as many as its declared maximum
+The columns depend only on the schema, never on the data: an array has as many as its declared maximum
 (field metadata ``max_items``).
 """
 

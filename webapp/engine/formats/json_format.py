@@ -1,4 +1,4 @@
-"""JSON: one array of objects, an object a line; and NDJSON, the objects alone."""
+"""JSON: one array of objects, an object a line; and NDJSON, one object per line without the array."""
 
 from __future__ import annotations
 

@@ -1,14 +1,21 @@
-"""Many rows at once: values and literals side by side as views, copied out in one go.
+"""Write the rows of a block: views of values and literals, copied to the output in one call.
 
-A row is a fixed run of pieces: a gap, the value of the first column, a gap, the value of the second, and so on. A
-value takes as many pieces as its codec says; a gap is what the column before it still needs, and what the one after
-it begins with. Most gaps are the same in every row and stay in place from block to block.
+A row is a fixed sequence of pieces: a gap, the value of the first column, a gap, the value of the second, and so on.
+A value takes as many pieces as its codec needs; a gap is the end of the column before it and the start of the next.
+Most gaps are the same in every row and stay in place from block to block.
+
+The values of a dictionary (a pool) are escaped once and kept for the life of the process. A pool is identified by the
+addresses of its buffers and kept alive, so that no other can get the same addresses. Escaping a whole pool only pays
+if enough of it is used: until as many rows have been written as half its length, its values are escaped row by row.
 """
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Sequence
+from collections import OrderedDict
+from collections.abc import Callable, Hashable, Sequence
+from dataclasses import dataclass
 from itertools import product
+from threading import Lock
 
 import numpy as np
 import pyarrow as pa
@@ -29,16 +36,203 @@ from webapp.engine.formats.column import (
     numbers,
 )
 from webapp.engine.formats.escape import Escape, Grown, Unfit
-from webapp.engine.formats.pieces import Literals, Pieces
-from webapp.engine.formats.pools import POOLS, Pool, identity
+
+_EAGER_FACTOR = 4  # a pool at most this many times as long as the block is written completely
+_ENTRY_BYTES = 512  # the memory of an entry in addition to its buffers
+
+
+@dataclass(frozen=True, slots=True)
+class Pool:
+    """``views[m]`` of a pool's texts; the long ones are in ``data``, as buffer 0. ``longest`` is in bytes."""
+
+    views: np.ndarray
+    data: pa.Buffer | None
+    longest: int
+
+
+class _Entry:
+    __slots__ = ("dictionary", "held", "pool", "seen", "size", "unfit")
+
+    def __init__(self, dictionary: pa.Array) -> None:
+        self.dictionary = dictionary
+        self.pool: Pool | None = None
+        self.seen = 0
+        self.held = True
+        self.unfit = dictionary.null_count > 0
+        self.size = dictionary.nbytes + _ENTRY_BYTES
+
+
+def identity(dictionary: pa.Array) -> tuple[Hashable, ...]:
+    """Equal for two arrays that share buffers, type and range; meaningful only while one of them lives."""
+    addresses = tuple(buffer.address if buffer else 0 for buffer in dictionary.buffers())
+    return (addresses, dictionary.offset, len(dictionary), dictionary.type)
+
+
+class PoolCache:
+    """Least recently used pools, at most ``limits.FORMAT_POOL_BYTES`` in all. Safe to share between threads."""
+
+    def __init__(self, capacity: int = limits.FORMAT_POOL_BYTES) -> None:
+        self._entries: OrderedDict[Hashable, _Entry] = OrderedDict()
+        self._lock = Lock()
+        self._capacity = capacity
+        self.bytes = 0
+
+    def get(
+        self, key: Hashable, dictionary: pa.Array, rows: int, write: Callable[[pa.Array], pa.Array | None]
+    ) -> Pool | None:
+        """The pool of ``dictionary`` under ``key``, where it pays for ``rows`` more rows; else None: decode.
+
+        ``key`` says how ``write`` spells the values; ``write`` may answer None for values it cannot pool.
+        """
+        with self._lock:
+            entry = self._entry((key, *identity(dictionary)), dictionary)
+            entry.seen += rows
+            if entry.pool or entry.unfit:
+                return entry.pool
+            if len(dictionary) > max(_EAGER_FACTOR * rows, 2 * entry.seen):
+                return None
+        texts = write(dictionary)
+        pool = None
+        if texts is not None:
+            found, data = views.of_strings(texts)
+            pool = Pool(found, data, int(views.lengths(found).max(initial=0)))
+        with self._lock:
+            self._keep(entry, pool)
+        return pool
+
+    def _entry(self, key: Hashable, dictionary: pa.Array) -> _Entry:
+        entry = self._entries.get(key)
+        if entry is None:
+            entry = self._entries[key] = _Entry(dictionary)
+            self.bytes += entry.size
+            self._shrink()
+        else:
+            self._entries.move_to_end(key)
+        return entry
+
+    def _keep(self, entry: _Entry, pool: Pool | None) -> None:
+        if pool is None or entry.pool is not None:
+            entry.unfit = pool is None
+            return
+        entry.pool = pool
+        added = pool.views.nbytes + (pool.data.size if pool.data else 0)
+        entry.size += added
+        if entry.held:
+            self.bytes += added
+            self._shrink()
+
+    def _shrink(self) -> None:
+        while self.bytes > self._capacity and len(self._entries) > 1:
+            _, dropped = self._entries.popitem(last=False)
+            dropped.held = False
+            self.bytes -= dropped.size
+
+
+POOLS = PoolCache()
+
+
+_BINARY_VIEW = pa.binary_view()
+_LARGE_BINARY = pa.large_binary()
+_NOTHING = np.zeros(1, views.VIEW)
+
+
+class Literals:
+    """The texts between values, each stored once; the long ones in one buffer."""
+
+    def __init__(self) -> None:
+        self._views: dict[str, np.ndarray] = {}
+        self._data = bytearray()
+        self._buffer: pa.Buffer | None = None
+
+    def view(self, text: str) -> np.ndarray:
+        """``view[1]`` of ``text``."""
+        found = self._views.get(text)
+        if found is None:
+            spelled = text.encode()
+            if len(spelled) <= views.INLINE_BYTES:
+                found = views.inline((spelled,))
+            else:
+                found = views.outline(spelled, views.LITERAL_BUFFER, len(self._data))
+                self._data += spelled
+                self._buffer = None
+            self._views[text] = found
+        return found
+
+    def table(self, texts: Sequence[str]) -> np.ndarray:
+        """``view[len(texts)]``."""
+        return np.concatenate([self.view(text) for text in texts])
+
+    @property
+    def buffer(self) -> pa.Buffer:
+        """All long literals."""
+        if self._buffer is None:
+            self._buffer = pa.py_buffer(bytes(self._data))
+        return self._buffer
+
+
+class Pieces:
+    """``view[n, width]``, reused from block to block so that what stays the same is written once."""
+
+    def __init__(self, width: int) -> None:
+        self.width = width
+        self._flat = np.zeros(1, views.VIEW)
+        self._all = np.zeros((0, width), views.VIEW)
+        self._fixed: list[np.ndarray | None] = [None] * width
+        self.now = self._all
+
+    def begin(self, rows: int) -> None:
+        """Make room for ``rows`` rows."""
+        if rows > len(self._all):
+            self._flat = np.zeros(rows * self.width + 1, views.VIEW)
+            self._all = self._flat[:-1].reshape(rows, self.width)
+            self._fixed = [_NOTHING] * self.width
+        self.now = self._all[:rows]
+
+    def put(self, piece: int, found: np.ndarray) -> None:
+        """``view[n]`` into ``piece`` of each row."""
+        self.now[:, piece] = found
+        self._fixed[piece] = None
+
+    def fix(self, piece: int, found: np.ndarray) -> None:
+        """``view[1]`` into ``piece`` of each row, until something else is put there."""
+        if self._fixed[piece] is not found:
+            self._all[:, piece] = found
+            self._fixed[piece] = found
+
+    def punch(self, piece: int, rows: np.ndarray) -> None:
+        """Nothing into ``piece`` of the rows where ``rows`` (``bool[n]``) holds."""
+        if self._fixed[piece] is not _NOTHING:
+            self.now[rows, piece] = 0
+            self._fixed[piece] = None
+
+    def blank(self, piece: int) -> None:
+        """Nothing into ``piece`` of each row."""
+        self.fix(piece, _NOTHING)
+
+    def joined(self, buffers: list[pa.Buffer], last: np.ndarray | None) -> pa.Array:
+        """All pieces, and behind the last row one more, as a large binary array."""
+        count = len(self.now) * self.width + (last is not None)
+        kept = self._flat[count - 1 : count].copy()
+        if last is not None:
+            self._flat[count - 1 : count] = last
+        laid = pa.py_buffer(self._flat[:count])
+        text = copied(pa.Array.from_buffers(_BINARY_VIEW, count, [None, laid, *buffers], null_count=0))
+        self._flat[count - 1 : count] = kept  # it may be the first piece of a row not used this time
+        return text
+
+
+def copied(pieces: pa.Array) -> pa.Array:
+    """A binary view array as large binary: all texts in one buffer. Views must be right: nothing checks them."""
+    return pieces.cast(_LARGE_BINARY)
+
 
 _NEGLIGIBLE = 1024 * 1024
-_SMALL = 256 * 1024  # texts of a column that take at most so many bytes are not measured exactly
+_SMALL = 256 * 1024  # texts of a column that take at most this many bytes are not measured exactly
 _POOLS_PER_COLUMN = 2  # with more, the dictionaries are plainly not shared between blocks
 
 
 class Oversize(Exception):
-    """The block's texts are too long to be written at once: write it in parts."""
+    """The block's texts are too long to be written together: write it in parts."""
 
 
 class Slot:
@@ -182,7 +376,7 @@ class Layout:
         return states, data
 
     def _fill_column(self, index: int, values: pa.Array) -> tuple[pa.Array, np.ndarray | None]:
-        # Made anew, since a slot that were kept would keep the layout and its megabytes for the collector of cycles.
+        # Created each time: a stored one would keep the layout and its megabytes alive until the cycle collector runs.
         codec, slot = self.columns[index].codec, Slot(self, index, self._gaps[index] + 1)
         if pa.types.is_dictionary(values.type):
             indices, dictionary = values.indices, values.dictionary
@@ -228,7 +422,7 @@ class Layout:
             check(self._written)
 
     def _lay_texts(self, states: list[np.ndarray | None], count: int) -> pa.Buffer | None:
-        """Treat, gather and lay out all texts of the block; the buffer that the long ones lie in."""
+        """Escape, gather and lay out all texts of the block; return the buffer of the long ones."""
         if not self.texts:
             return None
         parts: list[pa.Array] = []
@@ -264,7 +458,7 @@ class Layout:
     ) -> None:
         states, base, count = where
         grown = sum(one.nbytes for one in late)
-        # One row has the budget for its escaped texts alone: the others were counted as columns.
+        # The budget of a row counts only its escaped texts: the others were counted as columns.
         most = limits.FORMAT_PART_BYTES - (grown if self._joint and count == 1 else self._written)
         try:
             treated = escape.treat(texts, most)
@@ -273,7 +467,7 @@ class Layout:
             raise TooLarge(grown + problem.size) from None
         except Unfit as problem:
             raise does_not_fit(self.columns[group[problem.row // count][1]], problem) from problem
-        if treated.rows is not None and treated.rows.size:
+        if treated.rows is not None and treated.values is not None and treated.rows.size:
             fixes.append((treated.rows + base, treated.rows.size))
             late.append(treated.values)
             self._written += treated.values.nbytes
@@ -323,7 +517,7 @@ class Layout:
         self.pieces.put(piece, table.take(chosen, mode="clip"))
 
     def _buffers(self, data: pa.Buffer | None) -> list[pa.Buffer]:
-        """What the views point into; to be asked for once the last literal is known."""
+        """The buffers that the views point into; call it after the last literal was added."""
         return [_EMPTY if data is None else data, self._literals.buffer, *self._pool_buffers]
 
 
@@ -331,7 +525,7 @@ _EMPTY = pa.py_buffer(b"")
 
 
 def _longest_frame(columns: Sequence[Column], frame: Frame) -> int:
-    """The bytes of a row beside its values, at most: names of members, quotes, separators."""
+    """The most bytes of a row in addition to its values: names of members, quotes, separators."""
     around: list[tuple[str, ...]] = [(frame.opening,), frame.closings, frame.separators]
     around += [part for one in columns for part in (one.wrapping.before, one.wrapping.after)]
     return sum(max(len(text.encode()) for text in texts) for texts in around)

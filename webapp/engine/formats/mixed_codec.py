@@ -1,4 +1,4 @@
-"""How text formats write mixed columns (`engine.mixed`): values as those of their type, the other cells as text."""
+"""How text formats write mixed columns (`engine.mixed_columns`): values by their type, the other cells as text."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from webapp.engine import mixed
+from webapp.engine import mixed_columns
 from webapp.engine.formats.codecs import BaseCodec
 from webapp.engine.formats.column import NULL, PLAIN, Codec, Column, Frame, Words, Wrapping
 from webapp.engine.formats.escape import Escape
@@ -35,9 +35,9 @@ class MixedCodec(BaseCodec):
 
     def fill(self, column: pa.Array, slot: Slot) -> np.ndarray:
         """See `column.Codec`."""
-        values, texts = mixed.parts(column)
+        values, texts = mixed_columns.parts(column)
         inner = self._codec.fill(values, slot)
-        marked = mixed.texts_of(column)
+        marked = mixed_columns.texts_of(column)
         if marked.any():
             for piece in range(self._codec.width):
                 slot.punch(piece, marked)
@@ -48,7 +48,7 @@ class MixedCodec(BaseCodec):
 
     def words(self, column: pa.Array) -> Words:
         """See `column.Codec`."""
-        values, texts = mixed.parts(column)
+        values, texts = mixed_columns.parts(column)
         words, inner = self._codec.words(values)
         said = texts.to_pylist()
         if self._escape is not None:
@@ -61,9 +61,9 @@ class MixedCodec(BaseCodec):
 
 
 def as_text(column: pa.Array, spelled: Column) -> pa.Array:
-    """A mixed column as text alone; ``spelled`` is how its values are written, with nothing around them."""
+    """Return a mixed column as text; ``spelled`` has its values as they are written, without literals around them."""
     if not len(column):
         return pa.array([], pa.string())
-    values, texts = mixed.parts(column)
+    values, texts = mixed_columns.parts(column)
     written = Rows([spelled], Frame(), joint=False).texts_of([values])
     return pc.coalesce(texts, pc.if_else(values.is_valid(), written, pa.scalar(None, pa.string())))

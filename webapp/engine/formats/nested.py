@@ -17,7 +17,7 @@ from webapp.engine.formats.escape import Escape, JsonEscape, LineEscape
 from webapp.engine.formats.layout import Slot
 from webapp.engine.formats.mixed_codec import as_text, mixed_column
 from webapp.engine.formats.rows import Rows
-from webapp.engine.mixed import clean_type, is_mixed
+from webapp.engine.mixed_columns import clean_type, is_mixed
 
 _encode = json.JSONEncoder(ensure_ascii=False).encode
 _UTC = "Z"
@@ -41,7 +41,7 @@ def json_key(name: str) -> str:
 
 
 def json_column(field: pa.Field, lead: str, *, one_line: bool) -> Column:
-    """A column of JSON values after ``lead`` (what stands before the value in each row)."""
+    """A column of JSON values after ``lead`` (the text before the value in each row)."""
     kind = value_type(field)
     if is_mixed(kind):
         inner = json_column(field.with_type(clean_type(kind)), lead, one_line=one_line)
@@ -122,7 +122,7 @@ class JsonText(ABC):
 
     @abstractmethod
     def of(self, column: pa.Array) -> pa.Array:
-        """``string[n]`` of ``column``; what stands at a null does not matter."""
+        """``string[n]`` of ``column``; the text at a null does not matter."""
 
     @abstractmethod
     def words(self, column: pa.Array) -> list[str]:
@@ -185,7 +185,7 @@ class _ListText(JsonText):
 
 
 def json_texts(column: pa.Array) -> pa.Array:
-    """``string[n]``: each value of ``column`` as JSON on one line, ``null`` where there is none."""
+    """``string[n]``: each value of ``column`` as JSON on one line, ``null`` for blank ones."""
     if not len(column):
         return pa.array([], pa.string())
     element = json_column(pa.field("value", column.type), "", one_line=True)

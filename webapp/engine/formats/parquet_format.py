@@ -11,7 +11,7 @@ import pyarrow.parquet as pq
 from webapp import limits
 from webapp.engine.formats.base import Format
 from webapp.engine.formats.nested import mixed_texts
-from webapp.engine.mixed import is_mixed
+from webapp.engine.mixed_columns import is_mixed
 
 
 class _Drain:
@@ -61,7 +61,7 @@ class ParquetFormat(Format):
         return self._drain.taken()
 
     def block(self, columns: list[pa.Array]) -> Iterator[bytes]:
-        """Whatever row groups the rows complete."""
+        """Return the row groups that the rows complete."""
         batch = pa.RecordBatch.from_arrays(
             [_decoded(column, field.type) for column, field in zip(columns, self._schema, strict=True)],
             schema=self._schema,

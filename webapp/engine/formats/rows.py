@@ -1,4 +1,4 @@
-"""Rows of text out of columns. One entrance for two ways that write the same: one by one, and many at once."""
+"""Rows of text out of columns. Two methods write the same bytes: row by row, and all rows of a block together."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class Rows:
     ) -> bytes | memoryview:
         """The text of a block of at least one row; ``first`` takes the place of the first row's separator.
 
-        ``edges``: ``uint8[n]``, which separator stands before each row; None: the first always.
+        ``edges``: ``uint8[n]``, which separator precedes each row; None: the first always.
         Raises `layout.Oversize`, `FormatError`.
         """
         if len(block[0]) > _FEW_ROWS or sum(map(budget.size_of, block)) > _WIDE_BYTES:

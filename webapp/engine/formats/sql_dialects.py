@@ -1,6 +1,6 @@
 """What the SQL of each database takes: quoting, literals and types, as data.
 
-All names are quoted always, so that reserved words and letters of any case stand as they are. Oracle keeps no empty
+All names are always quoted, so that reserved words and upper and lower case are preserved. Oracle keeps no empty
 text: it reads ``''`` as NULL.
 """
 
@@ -70,7 +70,7 @@ class Dialect:
         return None
 
     def is_wide(self, lengths: Iterable[int]) -> bool:
-        """Whether bounded texts of so many characters take more than a row may hold."""
+        """Whether bounded texts of this many characters exceed the size of a row."""
         if self.row_bytes is None:
             return False
         return sum(4 * length for length in lengths if length <= self.varchar_limit) > self.row_bytes
@@ -145,7 +145,7 @@ DIALECTS: Final[Mapping[str, Dialect]] = MappingProxyType(
             table_tail=" DEFAULT CHARACTER SET utf8mb4",
             varchar_limit=255,
             key_chars=255,
-            row_bytes=50_000,  # of 65,535 that all columns of a row share; unbounded texts lie outside
+            row_bytes=50_000,  # of 65,535 that all columns of a row share; unbounded texts are stored outside
         ),
         "mssql": Dialect(
             "mssql",
@@ -158,7 +158,7 @@ DIALECTS: Final[Mapping[str, Dialect]] = MappingProxyType(
             name_quotes=("[", "]"),
             names_fold_case=True,
             text_lead="N'",
-            between="T",  # read alike whatever the session's language
+            between="T",  # read the same way in every session language
             booleans=("0", "1"),
             most_rows=limits.MSSQL_ROWS_PER_STATEMENT,
             key_chars=225,  # a clustered index takes 900 bytes

@@ -23,7 +23,7 @@ from webapp.engine.formats.nested import NestedCodec, is_json_text, scalar_codec
 from webapp.engine.formats.rows import Rows
 from webapp.engine.formats.sql_dialects import DIALECTS, Dialect, SqlEscape
 from webapp.engine.formats.text import TextFormat
-from webapp.engine.mixed import clean_type, is_mixed
+from webapp.engine.mixed_columns import clean_type, is_mixed
 from webapp.errors import Fault
 
 _MAX_SLUG = 63  # the shortest limit of a name among the dialects
@@ -44,7 +44,7 @@ class ForeignKey:
     refers_to: str
 
     def clause(self, dialect: Dialect) -> str:
-        """As it stands in a CREATE or ALTER TABLE."""
+        """Return the constraint for a CREATE or ALTER TABLE."""
         quoted = dialect.quoted
         return f"FOREIGN KEY ({quoted(self.column)}) REFERENCES {self.table} ({quoted(self.refers_to)})"
 
@@ -71,7 +71,7 @@ class TableKeys:
 class SqlFormat(TextFormat):
     """INSERT statements of ``rows_per_statement`` rows each, counted over the whole stream.
 
-    Arrays and objects are JSON text, or columns of their own with ``arrays: columns``.
+    Arrays and objects are JSON text, or separate columns with ``arrays: columns``.
     """
 
     name: ClassVar[str] = "sql"
@@ -80,7 +80,7 @@ class SqlFormat(TextFormat):
     continues: ClassVar[bool] = True
 
     class Options(Format.Options):
-        """``table`` may name a schema before a dot; without one it is made from the template's name."""
+        """``table`` can have a schema before a dot. Default: derived from the template's name."""
 
         table: str | None = Field(default=None, min_length=1, max_length=300)
         dialect: Literal["ansi", "postgresql", "mysql", "mssql", "oracle", "db2"] = "ansi"

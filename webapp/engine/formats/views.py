@@ -16,7 +16,7 @@ import numpy as np
 import pyarrow as pa
 
 VIEW = np.dtype(np.complex128)
-INLINE_BYTES = 12  # Arrow columnar format: longer texts lie in a buffer of their own
+INLINE_BYTES = 12  # Arrow columnar format: longer texts are in a separate buffer
 TEXT_BUFFER = 0  # number of the buffer with the block's own texts
 LITERAL_BUFFER = 1  # number of the buffer with the literals between the values
 
@@ -33,7 +33,7 @@ def inline(texts: Iterable[bytes]) -> np.ndarray:
 
 
 def outline(text: bytes, buffer: int, offset: int) -> np.ndarray:
-    """``view[1]`` of a longer text that lies at ``offset`` in buffer ``buffer``."""
+    """Return ``view[1]`` of a longer text at ``offset`` in buffer ``buffer``."""
     words = (len(text), buffer, offset)
     length, number, start = (word.to_bytes(4, "little") for word in words)
     return np.frombuffer(length + text[:4] + number + start, VIEW)
@@ -42,7 +42,7 @@ def outline(text: bytes, buffer: int, offset: int) -> np.ndarray:
 def of_strings(texts: pa.Array) -> tuple[np.ndarray, pa.Buffer | None]:
     """``(view[n], data)`` of a string array; buffer 0 is meant, ``data`` is None if no text is over 12 bytes.
 
-    The text is not copied. What stands at a null is the empty text.
+    The text is not copied. A null becomes the empty text.
     """
     cast = texts.cast(_STRING_VIEW)
     buffers = cast.buffers()
@@ -51,7 +51,7 @@ def of_strings(texts: pa.Array) -> tuple[np.ndarray, pa.Buffer | None]:
 
 
 def moved(views: np.ndarray, buffer: int) -> np.ndarray:
-    """A copy of ``views`` whose long texts lie in buffer ``buffer`` instead of buffer 0."""
+    """Return a copy of ``views`` whose long texts are in buffer ``buffer`` instead of buffer 0."""
     words = views.view(np.uint32).reshape(-1, 4).copy()
     words[:, 2] += (words[:, 0] > INLINE_BYTES) * np.uint32(buffer)
     return words.reshape(-1).view(VIEW)

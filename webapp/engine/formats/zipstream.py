@@ -1,6 +1,6 @@
 """A ZIP archive (APPNOTE.TXT 6.3) written front to back, with nothing that depends on time or machine but deflate.
 
-Sizes of a streamed entry stand behind its data, and in eight bytes in the directory where four are too few. The
+Sizes of a streamed entry follow its data, and take eight bytes in the directory if four are too few. The
 local header stays plain then, since Excel offers to repair files whose local headers have the 64-bit extra field.
 """
 
@@ -48,7 +48,7 @@ class ZipStream:
         self._deflate: Any = None
 
     def whole(self, name: str, data: bytes) -> bytes:
-        """A small entry at once."""
+        """Return a complete small entry."""
         deflate = deflater.compressobj(_LEVEL, _DEFLATED, _RAW_DEFLATE)
         packed = deflate.compress(data) + deflate.flush()
         entry = self._begin(name, 0)
@@ -61,7 +61,7 @@ class ZipStream:
         return self._sent(self._local_header(self._begin(name, _SIZES_FOLLOW)))
 
     def write(self, data: bytes | memoryview) -> bytes:
-        """More of the entry; what the compressor has ready."""
+        """Add to the entry; return what the compressor has ready."""
         entry = self._entries[-1]
         entry.crc = deflater.crc32(data, entry.crc)
         entry.size += len(data)

@@ -3,8 +3,8 @@
     masker = masker_of(field, vocabulary, keys, run=run)      # of one sensitive field
     masked = masker.mask(column, person)                      # block by block, in any order and process
 
-Nothing here knows where the values come from or go to. See `settings` for what can be asked, `symbols`, `shape` and
-`permutation` for the permutation behind format_preserve.
+The package does not depend on where the values come from or go to. See `settings` for the options, and `symbols` and
+`format_preserving` for the permutation behind format_preserve.
 """
 
 from webapp.engine.masking.keys import Keys

@@ -37,7 +37,7 @@ def over_distinct(column: pa.Array, change: Callable[[pa.Array], pa.Array]) -> p
 
 
 def repeats(column: pa.Array) -> bool:
-    """Whether so many of the first values repeat that looking for the distinct ones is worth its time."""
+    """Return whether the first values repeat often enough that finding the distinct ones saves time."""
     return pc.count_distinct(column.slice(0, _LOOKED_AT)).as_py() < _LOOKED_AT // 2
 
 

@@ -24,12 +24,12 @@ class Keys:
 
     def derive(self, version: int, *purpose: str) -> bytes:
         """32 bytes for one purpose (HMAC-SHA256). KeyError without that version."""
-        told = b"".join(len(one.encode()).to_bytes(4, "big") + one.encode() for one in purpose)
-        return hmac.new(self.keys[version], told, hashlib.sha256).digest()
+        message = b"".join(len(one.encode()).to_bytes(4, "big") + one.encode() for one in purpose)
+        return hmac.new(self.keys[version], message, hashlib.sha256).digest()
 
 
 class Aes:
-    """AES-256 on many blocks at once, as a pseudo-random function (each block by itself). For one thread."""
+    """AES-256 on many blocks in one call, as a pseudo-random function (each block by itself). For one thread."""
 
     def __init__(self, key: bytes) -> None:
         self._encryptor = Cipher(algorithms.AES(key), modes.ECB()).encryptor()  # noqa: S305 - single blocks, a PRF

@@ -1,18 +1,21 @@
-"""Masking one column: `masker_of` makes a `Masker` of a sensitive field and the workspace's keys."""
+"""Mask one column: `masker_of` creates the `Masker` of a sensitive field from the workspace's keys.
+
+`shift` moves all dates of one person by the same number of whole days.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from datetime import datetime
+from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from webapp.engine import text
+from webapp.engine import dates, text
 from webapp.engine.errors import SpecError
-from webapp.engine.masking import columns, preserve, replace, shift, together
+from webapp.engine.masking import columns, format_preserving, replace, together
 from webapp.engine.masking.keys import Aes, Keys
 from webapp.engine.masking.settings import EMAILS, Masking, can_replace, settled
 from webapp.errors import Fault
@@ -21,12 +24,124 @@ if TYPE_CHECKING:
     from webapp.engine.data.vocabulary import Vocabulary
     from webapp.engine.spec import FieldSpec
 
+
+_MOST_DAYS: Final = 365
+_FIRST, _LAST = -719_162, 2_932_896  # 0001-01-01 and 9999-12-31, in days since 1970
+_NANOSECONDS: Final = 106_000  # days either way that fit
+_UNITS: Final = {"s": 86_400, "ms": 86_400_000, "us": 86_400_000_000, "ns": 86_400_000_000_000}
+_READ: Final = {"Y": "Y", "y": "y", "m": "m", "-m": "m", "d": "d", "-d": "d", "B": "B", "b": "b", "j": "j", "H": "H",
+                "-H": "H", "I": "I", "-I": "I", "M": "M", "-M": "M", "S": "S", "-S": "S", "p": "p", "f": "f",
+                "a": "a", "A": "A"}  # fmt: skip
+_ISO_DAY: Final = 10
+
+
+class NoDate(ValueError):
+    """Texts that are no dates; the first argument is how many."""
+
+
+def readable(source: str) -> bool:
+    """Whether texts in a format can be read, so that they can be shifted."""
+    parts = dates.parse(source)
+    named = {directive for kind, directive in parts if kind != "text"}
+    whole = {"Y", "y"} & named and (({"m", "-m", "B", "b"} & named and {"d", "-d"} & named) or "j" in named)
+    return bool(whole) and named <= _READ.keys()
+
+
+def shifted(aes: Aes, column: pa.Array, person: pa.Array, source: str | None) -> pa.Array:
+    """Dates, timestamps, or texts in the format ``source`` (ISO 8601, if None). Raises `NoDate`."""
+    days = _days_of(aes, person)
+    kind = column.type
+    if pa.types.is_date32(kind):
+        made = _moved(column.cast(pa.int32()), days, _FIRST, _LAST, 1, np.int32)
+        return made.cast(pa.date32())
+    if pa.types.is_timestamp(kind):
+        unit = _UNITS[kind.unit]
+        low, high = (-_NANOSECONDS, _NANOSECONDS) if kind.unit == "ns" else (_FIRST, _LAST)
+        return _moved(column.cast(pa.int64()), days, low * unit, high * unit, unit, np.int64).cast(kind)
+    if pa.types.is_string(kind):
+        return _texts(column, days, source)
+    raise NoDate(len(column) - column.null_count)
+
+
+def _days_of(aes: Aes, person: pa.Array) -> np.ndarray:
+    """``int64[n]``: -365 to 365 without 0. Rows without a person are one person."""
+    names = text.decode(text.to_text(person)).fill_null("")
+    coded = names.dictionary_encode()
+    bits = columns.mac(aes, coded.dictionary)[:, 0]
+    days = (bits % np.uint64(2 * _MOST_DAYS)).astype(np.int64) - _MOST_DAYS
+    days += days >= 0
+    return days[coded.indices.to_numpy()] if len(coded) else np.zeros(0, np.int64)
+
+
+def _moved(column: pa.Array, days: np.ndarray, low: int, high: int, unit: int, kind: type) -> pa.Array:
+    values = column.fill_null(0).to_numpy().astype(np.int64)
+    steps = days * unit
+    steps = np.where(
+        (values + steps < low) | (values + steps > high), -steps, steps
+    )  # the calendar has an end
+    return pa.array((values + steps).astype(kind), mask=column.is_null().to_numpy(zero_copy_only=False))
+
+
+def _texts(column: pa.Array, days: np.ndarray, source: str | None) -> pa.Array:
+    blank = pc.equal(column, "").fill_null(False)
+    column = pc.if_else(blank, pa.scalar(None, pa.string()), column)
+    if source is None:
+        made = _iso(column, days)
+    else:
+        parts = dates.parse(source)
+        moments = columns.over_distinct(column, lambda some: _read(some, parts))
+        steps = _UNITS["us"]
+        moved = _moved(moments, days, _FIRST * steps, (_LAST + 1) * steps - 1, steps, np.int64)
+        spelled = dates.spell_moments(moved.fill_null(0).to_numpy(), parts)
+        made = pc.if_else(column.is_valid(), text.decode(spelled), pa.scalar(None, pa.string()))
+    return pc.if_else(blank, "", made)
+
+
+def _iso(column: pa.Array, days: np.ndarray) -> pa.Array:
+    front, rest = pc.utf8_slice_codeunits(column, 0, _ISO_DAY), pc.utf8_slice_codeunits(column, _ISO_DAY)
+    try:
+        day = front.cast(pa.date32())
+    except pa.ArrowInvalid:
+        raise NoDate(sum(not _is_day(one) for one in front.to_pylist())) from None
+    moved = _moved(day.cast(pa.int32()), days, _FIRST, _LAST, 1, np.int32).cast(pa.date32())
+    return pc.binary_join_element_wise(moved.cast(pa.string()), rest, "")
+
+
+def _is_day(front: str | None) -> bool:
+    try:
+        return front is None or bool(datetime.fromisoformat(front))
+    except ValueError:
+        return False
+
+
+def _read(column: pa.Array, parts: tuple[dates.Part, ...]) -> pa.Array:
+    """``int64[n]``: microseconds since 1970."""
+    pattern = "".join(
+        part.replace("%", "%%") if kind == "text" else f"%{_READ[part]}" for kind, part in parts
+    )
+    made, wrong = [], 0
+    for one in column.to_pylist():
+        try:
+            read = datetime.strptime(one, pattern).replace(tzinfo=UTC)
+        except ValueError:
+            wrong += 1
+            continue
+        since = read - _EPOCH
+        made.append((since.days * 86_400 + since.seconds) * 1_000_000 + since.microseconds)
+    if wrong:
+        raise NoDate(wrong)
+    return pa.array(made, pa.int64())
+
+
+_EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
+
+
 REDACTED: Final = "[redacted]"
 _REMOVED: Final = "[removed]"
-"""Stands where a real value is spelled as `REDACTED`."""
+"""Replaces real values that are equal to `REDACTED`."""
 TOKEN: Final = b"tok_"
 _GUESSABLE: Final = 1_000_000
-"""Fewer values than these can be tried one by one by whoever may mask values of his own."""
+"""Anyone who may mask chosen values can try fewer values than this one by one."""
 
 
 class MaskingError(ValueError):
@@ -38,8 +153,8 @@ class MaskingError(ValueError):
 
 
 class Masker:
-    """Masks one field's values. Safe over threads: what it answers hangs on the field, the key and the
-    values alone, in blocks of any size and order, in any process."""
+    """Mask one field's values. Thread-safe: the result depends only on the field, the key and the values, in blocks of
+    any size and order, in any process."""
 
     def __init__(
         self, field: FieldSpec, asked: Masking, key_version: int, change: Change, apart: bool = False
@@ -60,7 +175,7 @@ class Masker:
         self._change = change
 
     def mask(
-        self, column: pa.Array | pa.ChunkedArray, person: pa.Array | together.Beside | None = None
+        self, column: pa.Array | pa.ChunkedArray, person: pa.Array | together.RelatedColumns | None = None
     ) -> pa.Array:
         """The masked column: as long, blank where it was. Texts for tokenize, hash and redact; for replace the type of
         the field's own values, or texts for texts; else of the type it had. ``person``: of the field `needs`; of fields
@@ -76,27 +191,28 @@ class Masker:
             column = column.cast(pa.string())
         try:
             return self._change(column, person)
-        except shift.NoDate as error:
-            told = (
-                f"{error.args[0]:,} value(s) are no dates as the field's format says, and cannot be shifted."
+        except NoDate as error:
+            message = (
+                f"{error.args[0]:,} value(s) do not match the field's date format and cannot be shifted."
             )
-            raise MaskingError(self.path, "no_date", told) from None
-        except replace.NoOther:
-            told = "The field's type has no value but the real one. Mask it by redact or null."
-            raise MaskingError(self.path, "no_other_value", told) from None
+            raise MaskingError(self.path, "no_date", message) from None
+        except replace.NoReplacement:
+            message = "The field's type has no value other than the real one. Mask it with redact or null."
+            raise MaskingError(self.path, "no_other_value", message) from None
         except OverflowError:
-            told = "A number has more digits than can be masked. Take it as a text."
-            raise MaskingError(self.path, "too_large", told) from None
+            message = "A number has too many digits to be masked. Read the column as text."
+            raise MaskingError(self.path, "too_large", message) from None
 
 
 Change = Callable[[pa.Array, Any], pa.Array]
-"""Of a column, and of what it is masked by beside its own values."""
+"""A function of a column, and of the other columns that its masking reads."""
 
 
 def masker_of(
     field: FieldSpec,
     vocabulary: Vocabulary,
     keys: Keys,
+    bind_fields: replace.BindFields,
     *,
     run: str,
     locale: str | None = None,
@@ -104,8 +220,8 @@ def masker_of(
     beside: Sequence[FieldSpec] = (),
 ) -> Masker:
     """What masks the values of a sensitive field. ``run`` tells this run from others, and is the same for all of its
-    blocks, parts and attempts; ``locale`` stands in for the field's own. ``now`` is what relative dates hang on where
-    masking is not to be consistent: else they must not move with the clock. ``beside`` are the fields that share one
+    blocks, parts and attempts; ``locale`` overrides the field's. ``now`` is the base of relative dates if
+    masking is not consistent: otherwise they must not move with the clock. ``beside`` lists the fields that share one
     place with it and are replaced with it, itself among them (see `together`).
 
     Raises `SpecError`: no such version of the key; a type that makes no values with these options; a format of dates
@@ -115,9 +231,16 @@ def masker_of(
     strategy = asked.strategy
     unique = bool(field.common.unique or field.common.unique_together)
     if unique and strategy in ("redact", "null"):
-        told = f"Real values of {field.type.label} cannot be masked and stay unique."
+        message = f"{strategy} cannot keep the values of {field.type.label} unique."
         raise SpecError(
-            [Fault(f"{field.path}.unique", "not_unique", told, "Take unique away, or name a masking.")]
+            [
+                Fault(
+                    f"{field.path}.unique",
+                    "not_unique",
+                    message,
+                    "Remove unique, or choose another strategy.",
+                )
+            ]
         )
     if strategy == "redact":
         return Masker(field, asked, 0, _redacted)
@@ -126,8 +249,8 @@ def masker_of(
     version = asked.key_version or keys.current
     if version not in keys.keys:
         known = ", ".join(map(str, sorted(keys.keys)))
-        told = f"The workspace has no masking key of version {version}; it has {known}."
-        raise SpecError([Fault(f"{field.path}.masking.key_version", "unknown_key_version", told, "")])
+        message = f"The workspace has no masking key of version {version}; it has {known}."
+        raise SpecError([Fault(f"{field.path}.masking.key_version", "unknown_key_version", message, "")])
     scope = (
         ("domain", asked.domain or field.type.name)
         if asked.consistent
@@ -135,16 +258,18 @@ def masker_of(
     )
     if beside:
         key = keys.derive(version, "masking", strategy, "together", together.KIND)
-        return Masker(field, asked, version, _together(field, beside, key, vocabulary, locale))
+        return Masker(field, asked, version, _together(field, beside, key, vocabulary, locale, bind_fields))
     key = keys.derive(version, "masking", strategy, *scope)
-    change, apart = _change(field, strategy, key, vocabulary, locale, None if asked.consistent else now)
+    change, apart = _change(
+        field, strategy, key, vocabulary, locale, None if asked.consistent else now, bind_fields
+    )
     if unique and not apart:
-        told = f"With these options {field.type.label} has too few values to replace each by another."
-        hint = "Write format_preserve or tokenize, or take unique away."
-        raise SpecError([Fault(f"{field.path}.masking.strategy", "not_unique", told, hint)])
+        message = f"With these options {field.type.label} has too few values to replace each one by a different one."
+        hint = "Use format_preserve or tokenize, or remove unique."
+        raise SpecError([Fault(f"{field.path}.masking.strategy", "not_unique", message, hint)])
     made = Masker(field, asked, version, change, apart)
     if strategy == "format_preserve":
-        made.warnings = _guessable(field, vocabulary, locale)
+        made.warnings = _guessable(field, vocabulary, locale, bind_fields)
     return made
 
 
@@ -155,13 +280,14 @@ def _change(
     vocabulary: Vocabulary,
     locale: str | None,
     now: datetime | None,
+    bind_fields: replace.BindFields,
 ) -> tuple[Change, bool]:
     """What masks, and whether no two values become one."""
     if strategy == "shift":
         source = _format(field)
         return lambda column, person: _shifted(key, column, person, source), False
     if strategy == "replace":
-        made, apart = replace.maker(field, vocabulary, key, locale, now)
+        made, apart = replace.maker(field, vocabulary, key, locale, now, bind_fields)
         return lambda column, _: columns.over_distinct(column, lambda some: made(Aes(key), some)), apart
     one = {"tokenize": _tokens, "hash": _hashes}.get(strategy)
     if one is None:
@@ -174,9 +300,14 @@ def _change(
 
 
 def _together(
-    field: FieldSpec, beside: Sequence[FieldSpec], key: bytes, vocabulary: Vocabulary, locale: str | None
+    field: FieldSpec,
+    beside: Sequence[FieldSpec],
+    key: bytes,
+    vocabulary: Vocabulary,
+    locale: str | None,
+    bind_fields: replace.BindFields,
 ) -> Change:
-    made = together.maker(beside, field.name, vocabulary, key, locale, None)
+    made = together.maker(beside, field.name, vocabulary, key, locale, None, bind_fields)
     return lambda column, others: made(Aes(key), column, others)
 
 
@@ -208,18 +339,18 @@ def _hashes(aes: Aes, column: pa.Array) -> pa.Array:
 def _preserved(field: FieldSpec, aes: Aes, column: pa.Array) -> pa.Array:
     kind = column.type
     if pa.types.is_string(kind) and field.type.name in EMAILS:
-        return preserve.email(aes, column)
+        return format_preserving.email(aes, column)
     if pa.types.is_string(kind):
-        return preserve.texts(aes, column, preserve.KEPT.get(field.type.name))
+        return format_preserving.texts(aes, column, format_preserving.KEPT.get(field.type.name))
     try:
         if pa.types.is_integer(kind):
-            return preserve.integers(aes, column)
+            return format_preserving.integers(aes, column)
         if pa.types.is_decimal(kind):
-            return preserve.decimals(aes, column)
+            return format_preserving.decimals(aes, column)
     except (pa.ArrowInvalid, ArithmeticError):
         raise OverflowError from None
-    told = f"Values of the kind {kind} have no format to preserve. Take them as texts, or mask them by replace or null."
-    raise MaskingError(field.path, "not_for_this_type", told)
+    message = f"Values of type {kind} have no format to preserve. Read them as text, or mask them with replace or null."
+    raise MaskingError(field.path, "not_for_this_type", message)
 
 
 def _shifted(key: bytes, column: pa.Array, person: pa.Array | None, source: str | None) -> pa.Array:
@@ -227,21 +358,23 @@ def _shifted(key: bytes, column: pa.Array, person: pa.Array | None, source: str 
         raise ValueError("dates are shifted by a column of persons that is as long")
     if isinstance(person, pa.ChunkedArray):
         person = person.combine_chunks()
-    return shift.shifted(Aes(key), text.decode(column), person, source)
+    return shifted(Aes(key), text.decode(column), person, source)
 
 
 def _format(field: FieldSpec) -> str | None:
     source = getattr(field.options, "format", None)
-    if source is not None and not shift.readable(source):
-        told = f'Dates as "{source}" cannot be read back, so they cannot be shifted.'
-        hint = "Write a format with year, month and day."
-        raise SpecError([Fault(f"{field.path}.masking.strategy", "not_for_this_type", told, hint)])
+    if source is not None and not readable(source):
+        message = f'Dates in the format "{source}" cannot be parsed, so they cannot be shifted.'
+        hint = "Use a format with year, month and day."
+        raise SpecError([Fault(f"{field.path}.masking.strategy", "not_for_this_type", message, hint)])
     return source
 
 
-def _guessable(field: FieldSpec, vocabulary: Vocabulary, locale: str | None) -> tuple[Fault, ...]:
-    space = replace.space(field, vocabulary, locale) if can_replace(field.type) else None
+def _guessable(
+    field: FieldSpec, vocabulary: Vocabulary, locale: str | None, bind_fields: replace.BindFields
+) -> tuple[Fault, ...]:
+    space = replace.space(field, vocabulary, locale, bind_fields) if can_replace(field.type) else None
     if space is None or space >= _GUESSABLE:
         return ()
-    told = f"{field.type.label} has so few values (about {space:,}) that who may mask values can find the real one."
-    return (Fault(f"{field.path}.masking", "guessable", told, "Mask it by replace, redact or null."),)
+    message = f"{field.type.label} has so few values (about {space:,}) that users who can mask can find the real one."
+    return (Fault(f"{field.path}.masking", "guessable", message, "Mask it with replace, redact or null."),)

@@ -6,9 +6,9 @@ options, of its vocabulary. A value that still shows the real one is drawn again
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, Protocol
 
 import numpy as np
 import pyarrow as pa
@@ -20,71 +20,81 @@ from webapp.engine.masking.keys import Aes
 from webapp.engine.masking.settings import EMAILS, carries_bits
 
 if TYPE_CHECKING:
-    from webapp.engine.block import Bound
+    from webapp.engine.blocks import BoundPlan
     from webapp.engine.data.vocabulary import Vocabulary
-    from webapp.engine.plan import Plan
     from webapp.engine.spec import FieldSpec
 
 PRESENT: Final = datetime(2026, 1, 1, tzinfo=UTC)
-"""What relative dates hang on where the caller says nothing: masking must not move with the clock."""
+"""The base of relative dates if the caller sets none: masking must not move with the clock."""
 DRAWS: Final = 64
-"""So often is a value drawn again that still shows the real one."""
+"""How often a value that still shows the real one is drawn again."""
 _ROOM: Final = 1 << 62
-"""What types whose values tell all rows apart say that they have."""
+"""The number of values that types report whose values differ in all rows."""
 _SHOWS: Final = 5
-"""A real value of so many characters may not stand inside its replacement."""
+"""A real value of this many characters or more must not occur in its replacement."""
 _RESERVED: Final = (b"@example.com", b"@example.org", b"@example.net")  # RFC 2606, section 3
 _LONGEST_FRONT: Final = 40
 
 
-class NoOther(ValueError):
-    """A field's type has no value but the real one."""
+class NoReplacement(ValueError):
+    """A field's type has no value other than the real one."""
 
 
-def alone(field: FieldSpec, vocabulary: Vocabulary, locale: str | None) -> Plan:
-    """A template of nothing but the field, as its type and its options make it. Raises `SpecError`."""
-    return alone_together([field], vocabulary, locale)
+class BindFields(Protocol):
+    """Bind a template of only these fields to a seed: `webapp.engine.plan.bind_fields`, which this module cannot import
+    because plans depend on masking."""
+
+    def __call__(
+        self,
+        fields: Sequence[FieldSpec],
+        vocabulary: Vocabulary,
+        locale: str | None,
+        seed: str,
+        now: datetime,
+    ) -> BoundPlan: ...
 
 
-def alone_together(fields: Sequence[FieldSpec], vocabulary: Vocabulary, locale: str | None) -> Plan:
-    """A template of nothing but these fields, which share what fields of their types share. Raises `SpecError`."""
-    from webapp.engine.plan import compile_plan  # a plan is made of specs, which are made of masking
-    from webapp.engine.spec import TemplateSpec
-
-    made = []
+def without_extras(fields: Iterable[FieldSpec]) -> list[FieldSpec]:
+    """Return the fields with only their names, types, options and locales."""
+    plain = []
     for field in fields:
         common = type(field.common)(name=field.name, type=field.common.type, locale=field.common.locale)
-        made.append(type(field)(field.path, common, field.type, field.options, field.children))
-    return compile_plan(TemplateSpec("masking", tuple(made)), vocabulary, locale)
+        plain.append(type(field)(field.path, common, field.type, field.options, field.children))
+    return plain
 
 
-def space(field: FieldSpec, vocabulary: Vocabulary, locale: str | None) -> int | None:
-    """About how many values a field's type makes; None where nothing tells. Raises `SpecError`."""
-    made = alone(field, vocabulary, locale).layer.columns[field.name].type
-    counted = made.space()
-    return 10**made.max_length if counted is None and made.max_length is not None else counted
+def space(
+    field: FieldSpec, vocabulary: Vocabulary, locale: str | None, bind_fields: BindFields
+) -> int | None:
+    """Return about how many values a field's type generates; None if that is unknown. Raises `SpecError`."""
+    bound = bind_fields(without_extras([field]), vocabulary, locale, "", PRESENT)
+    generator = bound.layer.columns[field.name].type
+    counted = generator.space()
+    return 10**generator.max_length if counted is None and generator.max_length is not None else counted
 
 
 def maker(
-    field: FieldSpec, vocabulary: Vocabulary, key: bytes, locale: str | None, now: datetime | None
+    field: FieldSpec,
+    vocabulary: Vocabulary,
+    key: bytes,
+    locale: str | None,
+    now: datetime | None,
+    bind_fields: BindFields,
 ) -> tuple[Callable[[Aes, pa.Array], pa.Array], bool]:
-    """What replaces the values of a field (distinct ones or not, no nulls), and whether it tells any two apart: 64
-    keyed bits or more stand in each. Raises `SpecError`."""
-    from webapp.engine.block import Bound, Env
-
-    plan = alone(field, vocabulary, locale)
-    bound = Bound(plan, Env(key.hex(), now or PRESENT, locale))
+    """Return the function that replaces the values of a field (no nulls), and whether different values always get
+    different replacements, which then contain at least 64 keyed bits. Raises `SpecError`."""
+    bound = bind_fields(without_extras([field]), vocabulary, locale, key.hex(), now or PRESENT)
     name = field.type.name
     finish = {"username": _username, "mongodb_objectid": _objectid}.get(
         name, _email if name in EMAILS else None
     )
-    room = plan.layer.columns[field.name].type.space() or 0
+    room = bound.layer.columns[field.name].type.space() or 0
     apart = finish is not None or (carries_bits(field.type) and room >= _ROOM)
     return lambda aes, column: _replaced(bound, field.name, finish, aes, column), apart
 
 
 def _replaced(
-    bound: Bound,
+    bound: BoundPlan,
     name: str,
     finish: Callable[[pa.Array, np.ndarray], pa.Array] | None,
     aes: Aes,
@@ -106,7 +116,7 @@ def _replaced(
         if not open_.size:
             break
     else:
-        raise NoOther
+        raise NoReplacement
     return text.to_text(made) if pa.types.is_string(column.type) else made
 
 

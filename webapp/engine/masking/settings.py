@@ -1,4 +1,4 @@
-"""The field key ``masking``: what is asked for, and what of it cannot be honoured."""
+"""The field key ``masking``: its options and their checks."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from webapp import limits
 from webapp.errors import Fault, did_you_mean
 
 if TYPE_CHECKING:
-    from webapp.engine.fields.base import FieldType
     from webapp.engine.spec import FieldSpec
+    from webapp.engine.types.base import FieldType
 
 Strategy = Literal["replace", "format_preserve", "tokenize", "hash", "shift", "redact", "null"]
 STRATEGIES: Final[tuple[str, ...]] = get_args(Strategy)
@@ -21,40 +21,43 @@ EMAILS: Final = frozenset({"email", "safe_email", "company_email"})
 DATES: Final = frozenset({"date", "datetime", "date_of_birth", "business_day", "date_relative"})
 _NUMBERS: Final = frozenset(
     {"age", "latitude", "longitude", "position_in_parent"}
-)  # beside the category of that name
+)  # in addition to the category of that name
 _RELATED: Final = frozenset({"reference", "foreign_key", "position_in_parent"})
 _COUNTED: Final = frozenset({"row_number", "sequence", "counter", "list_sequential", "time_series"})
 _OF_OTHERS: Final = frozenset({"mapped", "cartesian", "date_relative", "account_name"})
 _NOT_REPLACED: Final = _RELATED | _COUNTED | _OF_OTHERS | {"boolean"}
 _ANY: Final = "source_column"
-"""The type that takes a source's values as they are, whatever they are."""
+"""The type that takes a source's values unchanged, of any kind."""
 _FLOATS: Final = frozenset({"float", "normal", "lognormal", "exponential", "pareto"})
 
 
 class Masking(BaseModel):
-    """How real values of a field are masked."""
+    """How source values of a field are masked."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
-    strategy: Strategy = Field(description="How a real value becomes another one.")
+    strategy: Strategy = Field(description="Masking strategy.")
     consistent: bool = Field(
-        True, description="The same value is masked alike in every run; else in this run only."
+        True,
+        description=("The same value is masked in the same way in every run; otherwise only within a run."),
     )
     domain: str | None = Field(
         None, min_length=1, max_length=limits.MAX_NAME_CHARS,
-        description="Fields of one domain mask the same value alike, in every template; the type's name, if not said.",
+        description=("Fields of the same domain mask the same value in the same way, in every template. "
+                    "Default: the type's name."),
     )  # fmt: skip
     key_version: int | None = Field(
-        None, ge=1, description="The version of the workspace's masking key; the newest, if not said."
+        None, ge=1, description="Version of the workspace's masking key. Default: the newest."
     )
     person: str | None = Field(
         None, min_length=1, max_length=limits.MAX_NAME_CHARS,
-        description="The field that tells whose date it is: dates of one person are shifted by the same days.",
+        description=("Field that identifies the person: all dates of a person are shifted by the same "
+                    "number of days."),
     )  # fmt: skip
 
 
 def carries_bits(kind: type[FieldType]) -> bool:
-    """Whether a replaced value has room for 64 keyed bits, so that no two come out alike."""
+    """Return whether replacements can contain 64 keyed bits, so that no two are the same."""
     return (
         kind.name in EMAILS or kind.name == "username" or (kind.category == "identity" and can_replace(kind))
     )
@@ -71,7 +74,7 @@ def can_preserve(kind: type[FieldType]) -> bool:
 
 
 def fitting(kind: type[FieldType]) -> tuple[str, ...]:
-    """The strategies that a type of single values can be masked by, as far as the type alone tells."""
+    """Return the strategies that a type of single values supports, independent of its options."""
     texts = kind.category not in ("number", "time") and kind.name not in _NUMBERS | DATES
     fits = {
         "replace": can_replace(kind),
@@ -94,7 +97,7 @@ def is_text(field: FieldSpec) -> bool:
 
 
 def settled(field: FieldSpec) -> Masking:
-    """What holds for a sensitive field: as asked, else a value of the same kind, else as little as can be."""
+    """Return how a sensitive field is masked: as set, else by a value of the same type, else as little as possible."""
     asked = field.common.masking
     if asked is not None:
         return asked
@@ -107,17 +110,15 @@ def settled(field: FieldSpec) -> Masking:
 
 
 def faults(field: FieldSpec, beside: Sequence[FieldSpec]) -> list[Fault]:
-    """What of a field's masking cannot be honoured. ``beside``: the fields of its level."""
+    """Return the faults of a field's masking. ``beside``: all fields of its level."""
     asked = field.common.masking
     if asked is None or (field.type.category == "external" and field.type.name != _ANY):
-        return []  # types that fetch say themselves what they can
+        return []  # types that fetch check it themselves
     path = f"{field.path}.masking"
     found = _of_type(field, asked, f"{path}.strategy") + _of_person(field, asked, beside, path)
     if asked.domain is not None and not asked.consistent:
-        text = "A domain is masked alike in every run, and consistent is false."
-        found.append(
-            Fault(f"{path}.domain", "contradiction", text, "Take domain away, or consistent: false.")
-        )
+        text = "domain requires consistent masking, but consistent is false."
+        found.append(Fault(f"{path}.domain", "contradiction", text, "Remove domain, or consistent: false."))
     if field.common.unique or field.common.unique_together:
         found += _of_unique(field, asked, f"{path}.strategy")
     return found
@@ -127,19 +128,22 @@ def _of_type(field: FieldSpec, asked: Masking, path: str) -> list[Fault]:
     kind, strategy = field.type, asked.strategy
     text = hint = ""
     if kind.category == "structure":
-        text, hint = f"{kind.label} holds fields.", "Mask the fields inside it."
+        text, hint = f"{kind.label} contains fields.", "Mask the fields inside it."
     elif strategy == "shift" and kind.name not in DATES | {_ANY}:
         text, hint = (
-            f"{kind.label} is no date, and only dates are shifted.",
-            "Write replace or format_preserve.",
+            f"{kind.label} is not a date, and only dates can be shifted.",
+            "Use replace or format_preserve.",
         )
     elif strategy == "format_preserve" and not can_preserve(kind):
-        text = f"Other digits in a value of {kind.label} need not make such a value."
-        hint = "Write shift, and the field person." if kind.name in DATES else "Write replace or null."
+        text = f"A value of {kind.label} with other digits may be invalid."
+        hint = "Use shift with the field person." if kind.name in DATES else "Use replace or null."
     elif strategy == "replace" and not can_replace(kind):
-        text, hint = f"{kind.label} makes no values by itself.", "Write redact or null."
+        text, hint = f"{kind.label} cannot generate replacement values.", "Use redact or null."
     elif strategy in ("tokenize", "hash", "redact") and not is_text(field):
-        text, hint = f"{strategy} makes texts, and {kind.label} has none.", "Write replace, shift or null."
+        text, hint = (
+            f"{strategy} produces texts, but {kind.label} is not a text.",
+            "Use replace, shift or null.",
+        )
     return [Fault(path, "not_for_this_type", text, hint)] if text else []
 
 
@@ -147,11 +151,13 @@ def _of_person(field: FieldSpec, asked: Masking, beside: Sequence[FieldSpec], pa
     if asked.strategy != "shift":
         if asked.person is None:
             return []
-        text = f"{asked.strategy} does not hang on a person; only shift does."
-        return [Fault(f"{path}.person", "contradiction", text, "Take person away.")]
+        text = f"{asked.strategy} does not use person; only shift does."
+        return [Fault(f"{path}.person", "contradiction", text, "Remove person.")]
     if asked.person is None:
-        text = "Dates are shifted by a constant per person."
-        return [Fault(f"{path}.person", "required", text, "Name the field that tells whose date it is.")]
+        text = "shift needs person: all dates of one person are shifted by the same number of days."
+        return [
+            Fault(f"{path}.person", "required", text, "Set person to the field that identifies the person.")
+        ]
     names = [one.name for one in beside if one is not field]
     if asked.person not in names:
         text = f'There is no other field "{asked.person}" here.'
@@ -162,9 +168,9 @@ def _of_person(field: FieldSpec, asked: Masking, beside: Sequence[FieldSpec], pa
 def _of_unique(field: FieldSpec, asked: Masking, path: str) -> list[Fault]:
     strategy, text = asked.strategy, ""
     if strategy == "replace" and not carries_bits(field.type):
-        text = f"There are too few values of {field.type.label} to replace each by another: unique cannot be kept."
+        text = f"There are too few values of {field.type.label} to replace each one by a different one."
     elif strategy in ("shift", "redact", "null"):
-        text = f"{strategy} may make two values alike: unique cannot be kept."
+        text = f"{strategy} may map two values to the same one, so unique is not possible."
     if not text:
         return []
     better = [
@@ -172,5 +178,5 @@ def _of_unique(field: FieldSpec, asked: Masking, path: str) -> list[Fault]:
         for one, fits in (("format_preserve", can_preserve(field.type)), ("tokenize", is_text(field)))
         if fits
     ]
-    hint = f"Write {' or '.join(better)}, or take unique away." if better else "Take unique away."
+    hint = f"Use {' or '.join(better)}, or remove unique." if better else "Remove unique."
     return [Fault(path, "not_unique", text, hint)]

@@ -26,7 +26,7 @@ _WIDE = {
 }  # Unicode 1.1 and 2.0: nothing was added inside
 _BLOCK_BITS = 7
 _PAIRED, _LONE, _NUMERAL, _SORTS_OF_BLOCK = 0, 1, 2, 3
-_STRAYS = {"ß": "ẞ"}  # its capital lies in another block
+_STRAYS = {"ß": "ẞ"}  # its capital is in another block
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,4 +1,4 @@
-"""`replace` for fields that share one place: the masked ones of a row lie in one place too.
+"""`replace` for fields that share one place: the masked values of a row share a place too.
 
 The place is chosen by the real values of all of them, as one key; a draw in which any of them still shows its real
 value is drawn again, for all. So city, postal code and state of a masked row agree, and the same real place becomes
@@ -21,20 +21,20 @@ from webapp.engine.masking.keys import Aes
 from webapp.engine.masking.settings import settled
 
 if TYPE_CHECKING:
-    from webapp.engine.block import Bound
+    from webapp.engine.blocks import BoundPlan
     from webapp.engine.data.vocabulary import Vocabulary
     from webapp.engine.spec import FieldSpec
 
 KIND: Final = "place"
 """The kind of group whose fields are replaced together."""
-Beside = Mapping[str, pa.Array]
+RelatedColumns = Mapping[str, pa.Array]
 """The real columns of such fields, by the fields' names."""
 _BETWEEN: Final = "\x1f"
 
 
 def joined(fields: Sequence[FieldSpec], field: FieldSpec) -> tuple[FieldSpec, ...]:
-    """Those among fields of one group that are replaced as one with ``field``, itself among them, by name; none where
-    it is alone. A field that names a domain of its own, or is not consistent, stays by itself."""
+    """Return those fields of a group that are replaced together with ``field``, itself included, by name; none if it
+    is replaced separately. Fields that set a domain, or are not consistent, always are."""
     if field.type.group_kind != KIND:
         return ()
     version = settled(field).key_version
@@ -62,19 +62,18 @@ def maker(
     key: bytes,
     locale: str | None,
     now: datetime | None,
-) -> Callable[[Aes, pa.Array, Beside], pa.Array]:
-    """What replaces the values of the field ``name`` beside those of the others. Raises `SpecError`."""
-    from webapp.engine.block import Bound, Env
-
-    bound = Bound(
-        replace.alone_together(fields, vocabulary, locale), Env(key.hex(), now or replace.PRESENT, locale)
-    )
+    bind_fields: replace.BindFields,
+) -> Callable[[Aes, pa.Array, RelatedColumns], pa.Array]:
+    """Return the function that replaces the values of the field ``name`` together with the others. Raises
+    `SpecError`."""
+    plain = replace.without_extras(fields)
+    bound = bind_fields(plain, vocabulary, locale, key.hex(), now or replace.PRESENT)
     names = [one.name for one in fields]
     return lambda aes, column, beside: _replaced(bound, names, name, aes, column, beside)
 
 
 def _replaced(
-    bound: Bound, names: Sequence[str], name: str, aes: Aes, column: pa.Array, beside: Beside
+    bound: BoundPlan, names: Sequence[str], name: str, aes: Aes, column: pa.Array, beside: RelatedColumns
 ) -> pa.Array:
     spelled = {one: pc.fill_null(text.to_text(text.decode(beside[one])), "") for one in names}
     places = pc.binary_join_element_wise(*spelled.values(), _BETWEEN).dictionary_encode()
@@ -88,7 +87,7 @@ def _replaced(
     return text.to_text(found) if pa.types.is_string(column.type) else found
 
 
-def _drawn(bound: Bound, name: str, aes: Aes, places: pa.Array, real: Mapping[str, pa.Array]) -> pa.Array:
+def _drawn(bound: BoundPlan, name: str, aes: Aes, places: pa.Array, real: Mapping[str, pa.Array]) -> pa.Array:
     """One value of the field for each place, ``real`` its real values by field. Raises `replace.NoOther`."""
     words = columns.mac(aes, places)
     open_ = np.arange(len(places))
@@ -111,4 +110,4 @@ def _drawn(bound: Bound, name: str, aes: Aes, places: pa.Array, real: Mapping[st
         open_ = open_[again]
         if not open_.size:
             return made
-    raise replace.NoOther
+    raise replace.NoReplacement

@@ -1,12 +1,12 @@
-"""Bytes and rows of workspace files together: nothing is half there, whatever fails when.
+"""Store the content and the database rows of workspace files consistently, even if a step fails.
 
-Their size is reserved in the quota first (`StorageHold`). Then the bytes are put, under a key of their own; then one
-transaction checks the name and the quota, switches the row to them and is committed; then the bytes it named before are
-removed. Whoever reads those goes on reading. A process that dies in between leaves bytes that no row names: `sweep`
-removes them, whose age stands in their keys, and until then they stay reserved. The workspace's row is locked for the
-reservation and for the switch, so that uploads at the same time cannot exceed the quota together.
+An upload reserves its size in the quota (`StorageHold`) and stores the content under a new key. One transaction then
+checks the name and the quota and points the row to the new content. After the commit, the previous content is removed;
+downloads that are already reading it can finish. A process that dies in between leaves content without a row: it stays
+reserved until `sweep` removes it, based on the age in its key. The reservation and the final transaction lock the
+workspace's row, so that concurrent uploads cannot exceed the quota together.
 
-Deleted files count towards the quota. Where an upload needs their space, the oldest of them go for good.
+Deleted files count towards the quota. If an upload needs their space, the oldest are removed permanently.
 """
 
 from __future__ import annotations
@@ -26,21 +26,20 @@ from sqlalchemy import func, select
 from sqlalchemy.exc import SQLAlchemyError
 
 from webapp import clock, ids, limits, storage
-from webapp.accounts.actors import RANK, Actor, require
-from webapp.accounts.models import Workspace
+from webapp.access.actors import RANK, Actor, require
+from webapp.access.models import Workspace
 from webapp.audit.services import audit_log
-from webapp.compat.models import CompatObject, KeyMapEntry
 from webapp.errors import ApiError, Fault, validation_error
 from webapp.extensions import db, reading, writing
-from webapp.files.models import StorageHold, WorkspaceFile
+from webapp.files.models import CompatObject, KeyMapEntry, StorageHold, WorkspaceFile
 from webapp.files.names import folders_of
 from webapp.net import clamd
-from webapp.operations import deferred_deletion
+from webapp.work import batch_delete
 
 log = logging.getLogger(__name__)
 
 ROOT: Final = "files"
-"""Their folder in the storage: `files/<workspace id>/<an id that tells the time>`."""
+"""The folder of workspace files in the storage: `files/<workspace id>/<an id that contains the time>`."""
 
 Check = Callable[[WorkspaceFile | None], None]
 _FULL: Final = tuple(f"os error {number}" for number in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG))
@@ -48,7 +47,7 @@ _FULL: Final = tuple(f"os error {number}" for number in (errno.ENOSPC, errno.EDQ
 
 @dataclass(frozen=True, slots=True)
 class Put:
-    """Bytes that lie in the storage and that no row names yet."""
+    """Stored content that no row references yet."""
 
     key: str
     size: int
@@ -73,7 +72,7 @@ class Usage:
 
 @dataclass(frozen=True, slots=True)
 class Purged:
-    """A deleted file that was removed for good, because an upload needed its space."""
+    """A deleted file that was removed permanently because an upload needed its space."""
 
     id: str
     name: str
@@ -89,13 +88,13 @@ def put(
     replaces: int | None = None,
     purged: list[Purged] | None = None,
 ) -> Put:
-    """Store a stream of at most `size` bytes, which is scanned for viruses on its way if there is a scanner.
+    """Store a stream of at most `size` bytes. The stream is scanned for viruses if a scanner is configured.
 
-    The bytes are reserved in the quota first. If they do not fit, the oldest deleted files of the workspace are
-    removed for good; they are added to `purged`. `replaces` is the size of the file that the content will replace.
+    The bytes are reserved in the quota first. If they do not fit, the oldest deleted files of the workspace are removed
+    permanently and added to `purged`. `replaces` is the size of the file that the content will replace.
 
-    Errors: quota_exceeded; `unavailable` when the storage does not take it or the scanner says nothing;
-    validation_error when it finds something; whatever the stream itself raises.
+    Raise quota_exceeded; `unavailable` if the storage fails or the scanner does not respond; validation_error if the
+    scanner finds something; and any error of the stream itself.
     """
     key = f"{ROOT}/{actor.workspace_id}/{ids.new('fil')}"
     lock(actor.workspace_id)
@@ -105,7 +104,7 @@ def put(
     for _, old in removed:
         drop(old)
     if purged is not None:
-        purged += [one for one, _ in removed]
+        purged += [item for item, _ in removed]
     digest = hashlib.sha256()
     try:
         with _scanned() as look:
@@ -129,7 +128,7 @@ def _hold(workspace_id: str, key: str, size: int) -> StorageHold:
 
 
 def release(key: str) -> None:
-    """Remove stored bytes that nothing names, and their reservation."""
+    """Remove stored content that no row references, and its reservation."""
     drop(key)
     with suppress(SQLAlchemyError), writing() as session:
         session.execute(delete_from(StorageHold).where(StorageHold.key == key))
@@ -137,7 +136,7 @@ def release(key: str) -> None:
 
 @contextmanager
 def _scanned() -> Iterator[Callable[[bytes], None]]:
-    """Takes a file in pieces; at the end there is the scanner's verdict. Errors: validation_error, unavailable."""
+    """Scan a file in pieces. The verdict is available at the end. Raise validation_error or unavailable."""
     place = current_app.config["SETTINGS"].scanner
     if place is None:
         yield lambda _piece: None
@@ -157,14 +156,15 @@ def _scanned() -> Iterator[Callable[[bytes], None]]:
 
 
 def pieces(key: str, start: int = 0, end: int | None = None) -> Iterator[bytes]:
-    """Stored bytes, as `Storage.get`. Errors: storage.MissingError and `unavailable`, at once."""
+    """Return stored bytes, as `Storage.get` does. Raise storage.MissingError or `unavailable` immediately, not during
+    iteration."""
     with reachable():
         return storage.of(current_app).get(key, start, end)
 
 
 @contextmanager
 def reachable() -> Iterator[None]:
-    """Turns what a storage or a disk says into `unavailable`, with a sentence."""
+    """Translate errors of the storage or the disk into `unavailable` with a message."""
     from obstore.exceptions import BaseError
 
     try:
@@ -175,7 +175,7 @@ def reachable() -> Iterator[None]:
 
 
 def unavailable(error: Exception) -> ApiError:
-    """What a failure of a storage or a disk is to a caller."""
+    """Return the API error for a failure of the storage or the disk."""
     told = str(error)
     full = isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
     if full or any(word in told for word in _FULL):
@@ -186,7 +186,7 @@ def unavailable(error: Exception) -> ApiError:
 
 
 def drop(key: str) -> None:
-    """Remove bytes that nothing names; what cannot be removed now is swept later."""
+    """Remove content that no row references. Content that cannot be removed now is swept later."""
     from obstore.exceptions import BaseError
 
     with suppress(BaseError, OSError):
@@ -194,12 +194,12 @@ def drop(key: str) -> None:
 
 
 def live(workspace_id: str) -> Any:
-    """The condition of a workspace's files that are not deleted."""
+    """Return the condition for files of a workspace that are not deleted."""
     return (WorkspaceFile.workspace_id == workspace_id) & WorkspaceFile.deleted_at.is_(None)
 
 
 def seen(workspace_id: str, project_id: str | None) -> Any:
-    """The condition of the live files that a project sees: its own, and those shared with the whole workspace."""
+    """Return the condition for files visible to a project: its own and those shared with the whole workspace."""
     shared = WorkspaceFile.project_id.is_(None)
     return live(workspace_id) & (
         shared if project_id is None else shared | (WorkspaceFile.project_id == project_id)
@@ -207,14 +207,14 @@ def seen(workspace_id: str, project_id: str | None) -> Any:
 
 
 def rivals(workspace_id: str, project_id: str | None) -> Any:
-    """The condition of the live files whose names a file of a project must not have. Without a project the file is
-    shared, and every project sees it."""
+    """Return the condition for files whose names a file of a project must not have. Without a project, the file is
+    shared and therefore visible to every project."""
     return live(workspace_id) if project_id is None else seen(workspace_id, project_id)
 
 
 def require_shared(actor: Actor) -> None:
-    """`forbidden` unless the actor may change files that are shared with the whole workspace: an editor of one team
-    may not."""
+    """Raise `forbidden` unless the actor may change files that are shared with the whole workspace. Editors of a single
+    team may not."""
     require(actor, "write")
     if not may_change_shared(actor):
         text = "Files shared with the whole workspace can be changed only by editors of the workspace."
@@ -222,12 +222,12 @@ def require_shared(actor: Actor) -> None:
 
 
 def may_change_shared(actor: Actor) -> bool:
-    """Whether the actor is an editor of the workspace itself."""
+    """Return whether the actor is an editor of the workspace itself."""
     return actor.workspace_role is not None and RANK[actor.workspace_role] >= RANK["editor"]
 
 
 def usage(workspace_id: str) -> Usage:
-    """What the files of a workspace take: live ones, deleted ones, and uploads in progress."""
+    """Return the storage used by a workspace's files: live files, deleted files and uploads in progress."""
     deleted = WorkspaceFile.deleted_at.is_not(None)
     sums = select(deleted, func.coalesce(func.sum(WorkspaceFile.size), 0), func.count())
     mine = sums.where(WorkspaceFile.workspace_id == workspace_id).group_by(deleted)
@@ -258,11 +258,11 @@ def keep(
     check: Check | None = None,
     shared: bool = False,
 ) -> tuple[WorkspaceFile, bool]:
-    """Let a name mean the bytes of `held`; commits. Returns the file, and whether it was there before.
+    """Point a file name to the content of `held` and commit. Return the file and whether it existed before.
 
-    The file belongs to the actor's project, or, with `shared`, to the whole workspace. `check` is called with the file
-    that the name means now, locked, and may raise. When this fails, the bytes are removed.
-    Errors: conflict (a folder and a file of one name), forbidden, quota_exceeded, those of `check`.
+    The file belongs to the actor's project, or, with `shared`, to the whole workspace. `check` is called with the
+    locked file that currently has the name, and may raise an error. The content is removed on failure.
+    Raise conflict (a folder and a file have the same name), forbidden, quota_exceeded, or an error of `check`.
     """
     before = None
     project_id, team_id = (None, None) if shared else (actor.project_id, actor.team_id)
@@ -281,9 +281,7 @@ def keep(
             db.session.add(file)
         else:
             removed = make_room(actor, held.size, replaces=file.size)
-            if (
-                deferred_deletion.held()
-            ):  # a backup may still need the old bytes: they count until they are swept
+            if batch_delete.held():  # a backup may still need the old bytes: they count until they are swept
                 db.session.add(_hold(actor.workspace_id, file.storage_key, file.size))
             else:
                 before = file.storage_key
@@ -291,14 +289,22 @@ def keep(
         file.content_type, file.run_id, file.created_by = content_type, run_id, created_by
         file.updated_at = clock.now()
         db.session.flush()
-        told = {"name": name, "size": held.size, "sha256": held.sha256, "replaced": replaced}
-        audit_log.record(actor, "workspace_file.upload", file, join=True, **told)
+        audit_log.record(
+            actor,
+            "workspace_file.upload",
+            file,
+            join=True,
+            name=name,
+            size=held.size,
+            sha256=held.sha256,
+            replaced=replaced,
+        )
         db.session.flush()
     except BaseException:
         db.session.rollback()
         release(held.key)
         raise
-    # If this fails, it is not known whether it was done: the bytes stay, and the sweep looks at them.
+    # If this fails, the commit may still have taken place, so keep the content and let the sweep decide.
     db.session.commit()
     for key in [*([before] if before is not None else []), *(old for _, old in removed)]:
         drop(key)
@@ -306,9 +312,9 @@ def keep(
 
 
 def named(actor: Actor, name: str, *, shared: bool = False, lock: bool = False) -> WorkspaceFile | None:
-    """The live file that an upload of this name replaces; None for a new one.
+    """Return the live file that an upload with this name replaces, or None for a new file.
 
-    Errors: forbidden for a shared file that the actor may not change; conflict where a new shared file would have the
+    Raise forbidden for a shared file that the actor may not change, and conflict if a new shared file would have the
     name of a project's file.
     """
     project_id = None if shared else actor.project_id
@@ -328,7 +334,7 @@ def named(actor: Actor, name: str, *, shared: bool = False, lock: bool = False) 
 
 
 def lock(workspace_id: str) -> None:
-    """Hold the workspace's files until the transaction ends: names and quota stay as they are seen from here on."""
+    """Lock the workspace's files until the end of the transaction, so that names and quota do not change."""
     statement = select(Workspace.id).where(Workspace.id == workspace_id)
     db.session.execute(
         statement.with_for_update(key_share=True)
@@ -336,7 +342,7 @@ def lock(workspace_id: str) -> None:
 
 
 def refuse_clash(workspace_id: str, name: str, project_id: str | None = None) -> None:
-    """`conflict` when a folder of the name is a file, or the name is a folder: no file system could hold both."""
+    """Raise `conflict` if a folder in the name is a file or the name is a folder: no file system could hold both."""
     others = rivals(workspace_id, project_id)
     folders = folders_of(name)
     over = select(WorkspaceFile.name).where(others, WorkspaceFile.name.in_(folders)).limit(1)
@@ -351,15 +357,16 @@ def refuse_clash(workspace_id: str, name: str, project_id: str | None = None) ->
 
 
 def begins(prefix: str) -> Any:
-    """Whether a file's name begins with a text; LIKE would not tell its case apart on SQLite."""
+    """Return whether a file's name begins with a text. LIKE ignores case on SQLite."""
     return func.substr(WorkspaceFile.name, 1, len(prefix)) == prefix
 
 
 def refuse_over(
     workspace_id: str, size: int, *, replaces: int | None = None, what: str = "this file has"
 ) -> Usage:
-    """`quota_exceeded` when a file of `size` bytes does not fit even if all deleted files are removed. `replaces` is
-    the size of the file that it replaces; `what` is said of the bytes in the message. Returns what is used now."""
+    """Raise `quota_exceeded` if a file of `size` bytes does not fit even when all deleted files are removed. `replaces`
+    is the size of the file that it replaces, and `what` describes the bytes in the message. Return the bytes used now.
+    """
     now = usage(workspace_id)
     most = limits.MAX_WORKSPACE_FILES_BYTES
     used = now.bytes + now.compat_bytes
@@ -391,10 +398,10 @@ def refuse_over(
 def make_room(
     actor: Actor, size: int, *, replaces: int | None = None, what: str = "this file has"
 ) -> list[tuple[Purged, str]]:
-    """Remove the rows of the oldest deleted files until `size` more bytes fit into the quota, each with an audit entry.
-    Returns them with their storage keys, whose bytes the caller drops after its commit. Call it with the files locked.
+    """Delete the rows of the oldest deleted files until `size` more bytes fit into the quota, each with an audit entry.
+    Return the files with their storage keys; the caller drops their content after its commit. The files must be locked.
 
-    Error: quota_exceeded, also while a backup runs, which may still need the bytes of deleted files.
+    Raise quota_exceeded, also during a backup, which may still need the content of deleted files.
     """
     now = refuse_over(actor.workspace_id, size, replaces=replaces, what=what)
     missing = (
@@ -409,7 +416,7 @@ def make_room(
     too_many = now.trash_files - limits.MAX_WORKSPACE_FILES
     if missing <= 0 and too_many < 0:
         return []
-    if deferred_deletion.held():
+    if batch_delete.held():
         text = "A backup is running, so that no deleted files can be removed to make room. Try again in a few minutes."
         raise ApiError("quota_exceeded", text, {"reason": "backup"}, headers={"Retry-After": "60"})
     statement = select(WorkspaceFile).where(
@@ -421,24 +428,25 @@ def make_room(
             break
         missing, too_many = missing - file.size, too_many - 1
         removed.append((Purged(file.id, file.name, file.size, file.team_id), file.storage_key))
-        told = {"name": file.name, "size": file.size, "reason": "quota"}
-        audit_log.record(actor, "workspace_file.purge", file, join=True, **told)
+        audit_log.record(
+            actor, "workspace_file.purge", file, join=True, name=file.name, size=file.size, reason="quota"
+        )
         db.session.delete(file)
     db.session.flush()
     return removed
 
 
 def sweep(now: datetime) -> int:
-    """Remove bytes that no row names and that no upload can still be about to name. Returns how many files."""
+    """Remove content that no row references and that no running upload can still use. Return the number of files."""
     from obstore.exceptions import BaseError
 
     store = storage.of(current_app)
     try:
-        found = [one.key for one in store.listing(ROOT) if _age(one.key, now) > limits.FILE_ORPHAN_SECONDS]
+        found = [item.key for item in store.listing(ROOT) if _age(item.key, now) > limits.FILE_ORPHAN_SECONDS]
     except BaseError as error:
         log.warning("the storage could not be swept: %s", str(error).partition("\n")[0])
         return 0
-    with writing() as session:  # of uploads that were cut short
+    with writing() as session:  # From interrupted uploads
         old = now - timedelta(seconds=limits.FILE_ORPHAN_SECONDS)
         cut = (StorageHold.area.in_(("files", "exports")), StorageHold.updated_at < old)
         session.execute(delete_from(StorageHold).where(*cut))
@@ -460,7 +468,7 @@ _BATCH: Final = 500
 
 
 def _age(key: str, now: datetime) -> float:
-    """Seconds since a key was made, which its id tells; 0 for a key that is none of ours."""
+    """Return the seconds since a key was created, derived from its id, or 0 if the key was not created here."""
     text = key.rpartition("/")[2].removeprefix("fil_")
     try:
         made = sum(ids.ALPHABET.index(char) << (5 * place) for place, char in enumerate(reversed(text[:10])))

@@ -1,44 +1,55 @@
-"""Workspace files: what scenarios read, and what their runs leave behind.
+"""Manage workspace files: the inputs of scenarios and the outputs of their runs.
 
-A file belongs to the project that it was uploaded in, and only members of that project's team see it. Files without a
-project are shared with the whole workspace: every project reads them, and only editors of the workspace change them.
-A file is found by its name, among those of the actor's project and the shared ones, or by its id in any project of the
-actor's teams; no name has the form of an id. Names: see `workspace_files_names`.
+A file belongs to the project that it was uploaded to, and only members of that project's team see it. Files without a
+project are shared with the whole workspace: every project reads them, and only editors of the workspace change them. A
+file is found by name, among those of the actor's project and the shared files, or by id in any project of the actor's
+teams. A name never has the form of an id. For names, see `workspace_files_names`.
 """
 
 from __future__ import annotations
 
+import csv
+import errno
+import fcntl
+import hashlib
+import io
+import json
+import os
 import re
-from collections.abc import Iterator
-from dataclasses import dataclass
+import shutil
+import tempfile
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
 from datetime import timedelta
 from mimetypes import guess_type
+from pathlib import Path
 from typing import IO, Any, Final
 from urllib.parse import quote
 
+from flask import current_app
 from sqlalchemy import select
 
-from webapp import clock, limits, pagination, storage
-from webapp.accounts.actors import Actor, require
-from webapp.accounts.services import tenancy
+from webapp import clock, document_process, limits, pagination, storage
+from webapp.access import tenancy
+from webapp.access.actors import Actor, require
 from webapp.audit.services import audit_log
 from webapp.errors import ApiError
-from webapp.extensions import db
+from webapp.extensions import db, reading
 from webapp.files import names
 from webapp.files.models import WorkspaceFile
+from webapp.files.names import OUTPUTS
 from webapp.files.services import file_store
-from webapp.files.services.file_store import Check, Usage, usage
-from webapp.files.services.outputs import Stored, store_outputs
-from webapp.files.services.sync import sync
-from webapp.scenarios.models import Run
-
-__all__ = ["Folder", "Stored", "Usage", "store_outputs", "sync", "usage"]
+from webapp.files.services.file_store import Check
+from webapp.files.workbooks import brief, cell
+from webapp.storage import MissingError
+from webapp.work.models import MODELS
 
 _TYPE: Final = re.compile(
     rf"[a-z0-9][a-z0-9!#$&^_.+-]{{0,{limits.FILE_TYPE_CHARS - 1}}}/[a-z0-9][a-z0-9!#$&^_.+-]{{0,70}}"
 )
 _ANY: Final = "application/octet-stream"
-# What mimetypes of some machines do not know, or know otherwise.
+# Media types that `mimetypes` does not know, or reports differently, on some machines.
 _BY_ENDING: Final = {
     "csv": "text/csv",
     "json": "application/json",
@@ -59,7 +70,7 @@ SORTS: Final = {"name": WorkspaceFile.name, "size": WorkspaceFile.size, "updated
 
 @dataclass(frozen=True, slots=True)
 class Folder:
-    """A folder that lies in the one looked at: its whole name, and what lies in it at any depth."""
+    """A subfolder: its full name, and the contents at any depth below it."""
 
     name: str
     files: int
@@ -67,12 +78,12 @@ class Folder:
 
     @property
     def last(self) -> str:
-        """Its name without the folders around it."""
+        """The name of the folder without its parents."""
         return names.last_part(self.name)
 
 
 def as_json(file: WorkspaceFile) -> dict[str, Any]:
-    """A file as the API shows it; `download_url` is a path here."""
+    """Return a file as the API shows it; `download_url` is a path in this function."""
     return {
         "id": file.id,
         "name": file.name,
@@ -91,7 +102,7 @@ def as_json(file: WorkspaceFile) -> dict[str, Any]:
 
 
 def tag(file: WorkspaceFile) -> str:
-    """The ETag of a file: the SHA-256 of its content, under whatever name."""
+    """Return the ETag of a file: the SHA-256 of its content, independent of its name."""
     return f'"{file.sha256}"'
 
 
@@ -106,12 +117,13 @@ def listing(
     flat: bool = True,
     run_id: str | None = None,
 ) -> pagination.Page[WorkspaceFile]:
-    """A page of the live files of the project and the shared ones: newest first, or by `name`, `size` or `updated`
-    (`-`: backwards).
+    """Return a page of the live files of the project and the shared files: newest first, or ordered by `name`, `size`
+    or `updated` (with `-` for descending order).
 
-    `folder`: those under it, at any depth; with `flat=False` those that lie in it themselves ("": in none).
-    `run_id`: the files of a run: those outside of `outputs/`, which it reads, and those that it stored.
-    Error: not_found for a run that the actor may not read.
+    `folder` returns files at any depth below it; with `flat=False`, only direct children ("": files outside of any
+    folder).
+    `run_id` returns the files of a run: those outside of `outputs/`, which it reads, and those that it stored.
+    Raise not_found for a run that the actor may not read.
     """
     statement = select(WorkspaceFile).where(file_store.seen(actor.workspace_id, actor.project_id))
     prefix = prefix_of(folder)
@@ -120,8 +132,9 @@ def listing(
     if not flat:
         statement = statement.where(~_rest(prefix).contains("/", autoescape=True))
     if run_id is not None:
-        run = tenancy.get(actor, Run, run_id)
-        own = WorkspaceFile.run_id == run.id
+        runs: Any = MODELS["run"]  # A model with this mixin, which its type does not declare
+        tenancy.get(actor, runs, run_id)
+        own = WorkspaceFile.run_id == run_id
         statement = statement.where(own | ~file_store.begins(f"{names.OUTPUTS}/"))
     key = (sort or "").removeprefix("-")
     return pagination.page(
@@ -138,13 +151,13 @@ def listing(
 
 
 def prefix_of(folder: str | None) -> str:
-    """What the names of the files under a folder begin with; "" for the workspace itself."""
+    """Return the prefix of all file names in a folder, "" for the root of the workspace."""
     text = names.normal(folder or "").strip("/")
     return f"{text}/" if text else ""
 
 
 def folders(actor: Actor, folder: str | None = None) -> list[Folder]:
-    """The folders that lie in one (None: in the workspace itself), by name."""
+    """Return the direct subfolders of a folder (None: of the root of the workspace), by name."""
     prefix = prefix_of(folder)
     statement = select(WorkspaceFile.name, WorkspaceFile.size).where(
         file_store.seen(actor.workspace_id, actor.project_id)
@@ -178,10 +191,11 @@ def find(
     deleted: bool = False,
     project_id: str | None = None,
 ) -> WorkspaceFile:
-    """The file of a name or an id, with the right to do `scope`. `deleted` also finds deleted ones, by id.
+    """Find a file by name or id, and check that the actor has the right `scope`. `deleted` also finds deleted files, by
+    id.
 
     Names are those of `project_id` (default: the actor's own project) and of shared files.
-    Errors: not_found, forbidden.
+    Raise not_found or forbidden.
     """
     statement = select(WorkspaceFile)
     if names.is_id(key):
@@ -205,7 +219,7 @@ def find(
 
 
 def missing(key: str) -> ApiError:
-    """404 for a file that is not there for the actor."""
+    """Return the 404 error for a file that does not exist for the actor."""
     kind = "id" if names.is_id(key) else "name"
     return ApiError("not_found", "There is no such file.", {kind: key[: limits.MAX_FILE_NAME_CHARS]})
 
@@ -220,13 +234,13 @@ def upload(
     shared: bool = False,
     purged: list[file_store.Purged] | None = None,
 ) -> tuple[WorkspaceFile, bool]:
-    """Store a file under a name, in place of the one that has it; commits. Returns it, and whether it replaced one.
-    A file that a run uploads is recorded as one of its outputs.
+    """Store a file under a name, replacing any file with that name, and commit. Return the file and whether it replaced
+    another. A file that a run uploads is recorded as an output of the run.
 
-    A new file belongs to the actor's project, or, with `shared`, to the whole workspace. `content` is read from its
-    beginning in pieces. No transaction is open while the storage takes it. Deleted files that had to go for good to
-    make room are added to `purged`, as far as the actor may see them.
-    Errors: validation_error, forbidden, payload_too_large, quota_exceeded, conflict, unavailable, those of `check`.
+    A new file belongs to the actor's project, or, with `shared`, to the whole workspace. `content` is read in pieces
+    from its beginning. No transaction is open while the content is transferred to the storage. Deleted files that were
+    removed permanently to free space are added to `purged` if the actor may see them.
+    Raise validation_error, forbidden, payload_too_large, quota_exceeded, conflict, unavailable, or an error of `check`.
     """
     require(actor, "write")
     name = names.checked(name)
@@ -236,7 +250,7 @@ def upload(
         raise too_large(size)
     present = file_store.named(actor, name, shared=shared)
     if check is not None:
-        check(present)  # what can be told now is told before the bytes travel on
+        check(present)  # Fail early, before the transfer
     if present is None:
         file_store.refuse_clash(actor.workspace_id, name, None if shared else actor.project_id)
     replaces = present.size if present else None
@@ -245,7 +259,9 @@ def upload(
     removed: list[file_store.Purged] = []
     held = file_store.put(actor, size, _pieces(content), replaces=replaces, purged=removed)
     if purged is not None:
-        purged += [one for one in removed if one.team_id is None or actor.role_in(one.team_id) is not None]
+        purged += [
+            item for item in removed if item.team_id is None or actor.role_in(item.team_id) is not None
+        ]
     told = type_of(name, content_type)
     return file_store.keep(
         actor,
@@ -265,7 +281,8 @@ def _pieces(content: IO[bytes]) -> Iterator[bytes]:
 
 
 def too_large(size: int | None = None) -> ApiError:
-    """`payload_too_large` with the numbers; `size` None: more than may be, and nobody counted on."""
+    """Return `payload_too_large` with the limit and the size. `size` is None if the limit was exceeded and the total is
+    unknown."""
     most = limits.MAX_UPLOAD_BYTES
     has = f"this one has {size:,}" if size is not None else "this one has more"
     told = {"max_bytes": most, **({"bytes": size} if size is not None else {})}
@@ -273,7 +290,7 @@ def too_large(size: int | None = None) -> ApiError:
 
 
 def type_of(name: str, claimed: str | None = None) -> str:
-    """A file's media type: as the uploader says, else by the name's ending."""
+    """Return a file's media type: the one that the uploader declared, else one based on the file extension."""
     told = (claimed or "").partition(";")[0].strip().casefold()
     if told != _ANY and _TYPE.fullmatch(told):
         return told
@@ -282,8 +299,8 @@ def type_of(name: str, claimed: str | None = None) -> str:
 
 
 def delete(actor: Actor, file: WorkspaceFile) -> WorkspaceFile:
-    """Soft-delete a locked file; commits. Its name is free immediately. Its bytes count towards the quota until it is
-    removed for good: after 30 days, or as soon as an upload needs the space."""
+    """Soft-delete a locked file and commit. Its name is free immediately. Its bytes count towards the quota until it is
+    removed permanently: after 30 days, or as soon as an upload needs the space."""
     if file.deleted_at is None:
         file.deleted_at = clock.now()
         audit_log.record(actor, "workspace_file.delete", file, join=True, name=file.name)
@@ -292,12 +309,12 @@ def delete(actor: Actor, file: WorkspaceFile) -> WorkspaceFile:
 
 
 def restore(actor: Actor, file_id: str) -> WorkspaceFile:
-    """Take a deletion back within 30 days; commits.
+    """Restore a file within 30 days of its deletion and commit.
 
-    Errors: not_found, conflict (the name is another file's or a folder's by now), quota_exceeded.
+    Raise not_found, quota_exceeded, or conflict if another file or folder has the name in the meantime.
     """
     require(actor, "write")
-    if not names.is_id(file_id):  # a name may be that of many deleted files
+    if not names.is_id(file_id):  # Several deleted files can have the same name
         raise missing(file_id)
     file_store.lock(actor.workspace_id)
     file = find(actor, file_id, "write", lock=True, deleted=True)
@@ -320,10 +337,305 @@ def restore(actor: Actor, file_id: str) -> WorkspaceFile:
 
 
 def open_file(actor: Actor, file: WorkspaceFile, start: int = 0, end: int | None = None) -> Iterator[bytes]:
-    """The bytes of a file as it was read from the database. Errors: storage.MissingError (it was replaced since),
-    unavailable, at once."""
+    """Return the content of a file as read from the database. Raise storage.MissingError (the file was replaced in the
+    meantime) or unavailable, both immediately."""
     require(actor, "read", file.team_id)
     return file_store.pieces(file.storage_key, start, end)
 
 
 Missing = storage.MissingError
+
+
+_XLSX: Final = "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet"
+_BINARY: Final = ("image/", "audio/", "video/", "font/")
+_DELIMITERS: Final = ",;\t|"
+
+
+@dataclass(frozen=True, slots=True)
+class Head:
+    """A file preview: a table (`columns`, `rows` of texts), or `text`, or only a `note` with the reason why there is no
+    preview."""
+
+    columns: Sequence[str] = ()
+    rows: Sequence[Sequence[str]] = ()
+    text: str = ""
+    note: str = ""
+    more: bool = field(default=False)
+
+
+def head(file: WorkspaceFile) -> Head:
+    """Return the preview of a file. Invalid content and storage failures never raise an error."""
+    if file.size == 0:
+        return Head(note="The file is empty.")
+    kind, ending = file.content_type, file.name.rpartition(".")[2].casefold()
+    try:
+        if kind == _XLSX or ending == "xlsx":
+            return _workbook(file)
+        if kind.startswith(_BINARY):
+            return Head(note="There is no preview of this kind of file.")
+        raw = b"".join(file_store.pieces(file.storage_key, 0, limits.FILE_PREVIEW_BYTES))
+    except (ApiError, MissingError):
+        return Head(note="The storage does not give the file just now.")
+    text = _decoded(raw)
+    if text is None:
+        return Head(note="There is no preview of this kind of file.")
+    cut = file.size > len(raw)
+    if cut:
+        text = text.rpartition("\n")[0] or text
+    if kind == "text/csv" or ending in ("csv", "tsv"):
+        return _csv(text, cut) or _text(text, cut)
+    if kind in ("application/json", "application/x-ndjson") or ending in ("json", "ndjson", "jsonl"):
+        return _json(text, cut) or _text(text, cut)
+    return _text(text, cut)
+
+
+def _decoded(raw: bytes) -> str | None:
+    """Decode bytes by their byte order mark, else as UTF-8, else as Windows-1252. Return None for binary data."""
+    for mark, encoding in ((b"\xff\xfe", "utf-16"), (b"\xfe\xff", "utf-16"), (b"\xef\xbb\xbf", "utf-8-sig")):
+        if raw.startswith(mark):
+            return raw.decode(encoding, "replace")
+    if b"\0" in raw:
+        return None
+    for dropped in range(4):  # The preview may end in the middle of a character
+        try:
+            return raw[: len(raw) - dropped].decode()
+        except UnicodeDecodeError:
+            continue
+    return raw.decode("cp1252", "replace")
+
+
+def _text(text: str, cut: bool) -> Head:
+    lines = text.splitlines()
+    shown = [brief(line) for line in lines[: limits.FILE_PREVIEW_LINES]]
+    return Head(text="\n".join(shown), more=cut or len(lines) > len(shown))
+
+
+def _csv(text: str, cut: bool) -> Head | None:
+    first = text.partition("\n")[0]
+    delimiter = max(_DELIMITERS, key=first.count)
+    rows = []
+    try:
+        for row in csv.reader(io.StringIO(text), delimiter=delimiter):
+            if row:
+                rows.append(row)
+            if len(rows) > limits.FILE_PREVIEW_ROWS + 1:
+                break
+    except csv.Error:
+        return None
+    return _table(rows[0], rows[1:], cut) if rows else None
+
+
+def _json(text: str, cut: bool) -> Head | None:
+    try:
+        found, more = _elements(text.lstrip("\ufeff \t\r\n"))
+    except (ValueError, RecursionError):
+        return None
+    if not found:
+        return None
+    if not all(isinstance(item, Mapping) for item in found):
+        return _table(["value"], [[cell(item)] for item in found], cut or more)
+    columns = list(dict.fromkeys(str(key) for item in found for key in item))
+    return _table(columns, [[cell(item.get(key)) for key in columns] for item in found], cut or more)
+
+
+def _elements(text: str) -> tuple[list[Any], bool]:
+    """Return the first elements of a JSON array or of a sequence of JSON values, and whether there are more."""
+    decoder, array = json.JSONDecoder(), text.startswith("[")
+    found: list[Any] = []
+    place = 1 if array else 0
+    while len(found) <= limits.FILE_PREVIEW_ROWS:
+        while place < len(text) and text[place] in " \t\r\n,":
+            place += 1
+        if place >= len(text) or (array and text[place] == "]"):
+            break
+        try:
+            value, place = decoder.raw_decode(text, place)
+        except ValueError:
+            if found:  # The preview ends within this element, or the rest is not JSON
+                break
+            raise
+        found.append(value)
+    if len(found) == 1 and isinstance(found[0], list):
+        return found[0][: limits.FILE_PREVIEW_ROWS], len(found[0]) > limits.FILE_PREVIEW_ROWS
+    return found[: limits.FILE_PREVIEW_ROWS], len(found) > limits.FILE_PREVIEW_ROWS
+
+
+def _workbook(file: WorkspaceFile) -> Head:
+    with tempfile.TemporaryFile() as copy:
+        for piece in file_store.pieces(file.storage_key):
+            copy.write(piece)
+        try:
+            found = document_process.run("webapp.files.workbooks:first_rows", copy)
+        except document_process.DocumentError as error:
+            return Head(note=f"There is no preview. {error.message}")
+    if "note" in found:
+        return Head(note=found["note"])
+    rows = found["rows"]
+    return _table(rows[0], rows[1:], False) if rows else Head(note="The first sheet is empty.")
+
+
+def _table(columns: Sequence[str], rows: Sequence[Sequence[str]], more: bool) -> Head:
+    most = limits.FILE_PREVIEW_COLUMNS
+    note = f"The first {most} columns are shown." if max(map(len, [columns, *rows])) > most else ""
+    shown = [[brief(cell) for cell in row[:most]] for row in rows[: limits.FILE_PREVIEW_ROWS]]
+    wide = min(most, max(map(len, [columns, *rows])))
+    heads = [brief(cell) for cell in columns[:most]]
+    return Head(
+        columns=[*heads, *[""] * (wide - len(heads))],
+        rows=[[*row, *[""] * (wide - len(row))] for row in shown],
+        note=note,
+        more=more or len(rows) > len(shown),
+    )
+
+
+_READ_ONLY: Final = 0o444
+_COPIED: Final = frozenset(
+    {errno.EXDEV, errno.EPERM, errno.EACCES, errno.EMLINK, errno.ENOTSUP, errno.ENOSYS}
+)
+_ABANDONED_SECONDS: Final = limits.FILE_ORPHAN_SECONDS
+
+
+@dataclass(frozen=True, slots=True)
+class _Wanted:
+    id: str
+    name: str
+    size: int
+    sha256: str
+    key: str
+
+
+def sync(workspace_id: str, project_id: str | None, folder: Path, *, link: bool = True) -> None:
+    """Write every live file of a project, and those shared with the workspace, to a folder under its name, except files
+    under `outputs/`.
+
+    Files are read-only and may be hard links into the cache. `link=False` creates copies, for programs that can write
+    to read-only files. A file that is replaced during the call has either its old or its new content, never a mixture;
+    a file that is deleted during the call may be missing. Raise `unavailable` if the storage does not respond or the
+    disk is full.
+    """
+    wanted = _listed(workspace_id, project_id)
+    cache = Path(current_app.config["SETTINGS"].data_dir) / "cache" / "files"
+    with file_store.reachable():
+        cache.mkdir(mode=0o700, parents=True, exist_ok=True)
+        for item in wanted:
+            target = folder / item.name
+            target.parent.mkdir(parents=True, exist_ok=True)
+            _place(cache, item, target, link=link)
+        _trim(cache)
+
+
+def _listed(workspace_id: str, project_id: str | None) -> list[_Wanted]:
+    table = WorkspaceFile
+    columns = table.id, table.name, table.size, table.sha256, table.storage_key
+    with reading() as session:
+        statement = select(*columns).where(
+            file_store.seen(workspace_id, project_id), ~file_store.begins(f"{OUTPUTS}/")
+        )
+        return [_Wanted(*row) for row in session.execute(statement.order_by(table.name))]
+
+
+def _place(cache: Path, wanted: _Wanted, target: Path, *, link: bool) -> None:
+    """Place one file into the folder. If it was replaced or evicted in the meantime, read it again."""
+    one = wanted
+    for _ in range(limits.FILE_CACHE_TRIES):
+        try:
+            _put(_cached(cache, one), target, link=link)
+            return
+        except storage.MissingError:
+            found = _again(one)
+            if found is None:
+                return
+            one = found
+        except FileNotFoundError:
+            continue  # Evicted between the lookup and the link
+    raise ApiError("unavailable", f"`{wanted.name}` changes too often to be read.", {"reason": "storage"})
+
+
+def _again(one: _Wanted) -> _Wanted | None:
+    """Return the current version of a file, or None if it was deleted or renamed. Raise `unavailable` if its content is
+    missing although the row is unchanged."""
+    table = WorkspaceFile
+    columns = table.id, table.name, table.size, table.sha256, table.storage_key
+    with reading() as session:
+        statement = select(*columns).where(
+            table.id == one.id, table.deleted_at.is_(None), table.name == one.name
+        )
+        row = session.execute(statement).one_or_none()
+    if row is None:
+        return None
+    now = _Wanted(*row)
+    if now.key == one.key:
+        raise ApiError(
+            "unavailable", f"The bytes of `{one.name}` are not in the storage.", {"reason": "storage"}
+        )
+    return now
+
+
+def _cached(cache: Path, one: _Wanted) -> Path:
+    """Return the file in the cache, fetching it if necessary. Raise storage.MissingError, unavailable or OSError."""
+    path = cache / one.sha256[:2] / one.sha256
+    with suppress(FileNotFoundError):
+        there = path.stat()
+        if there.st_size == one.size:
+            # Update the access time only: programs may rely on the modification time.
+            os.utime(path, ns=(int(clock.epoch() * 1e9), there.st_mtime_ns))
+            return path
+        path.unlink(missing_ok=True)
+    path.parent.mkdir(mode=0o700, exist_ok=True)
+    pieces = file_store.pieces(one.key)
+    digest = hashlib.sha256()
+    handle, name = tempfile.mkstemp(prefix=".new-", dir=cache)
+    try:
+        with os.fdopen(handle, "wb") as file:
+            for piece in pieces:
+                digest.update(piece)
+                file.write(piece)
+            os.fchmod(file.fileno(), _READ_ONLY)
+        if digest.hexdigest() != one.sha256:
+            raise ApiError("unavailable", f"The bytes of `{one.name}` are damaged.", {"reason": "storage"})
+        os.replace(name, path)
+    except BaseException:
+        with suppress(FileNotFoundError):
+            os.unlink(name)
+        raise
+    return path
+
+
+def _put(path: Path, target: Path, *, link: bool) -> None:
+    """Place the cached file into the folder under its name, replacing any existing file."""
+    target.unlink(missing_ok=True)
+    if link:
+        try:
+            os.link(path, target)
+            return
+        except OSError as error:
+            if error.errno not in _COPIED:
+                raise
+    shutil.copyfile(path, target)
+    target.chmod(_READ_ONLY)
+
+
+def _trim(cache: Path) -> None:
+    """Evict the least recently used files until the cache is small enough. Return immediately if another process is
+    doing this."""
+    with (cache / "lock").open("w") as lock:
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            return
+        now = clock.epoch()
+        for left in cache.glob(".new-*"):
+            with suppress(FileNotFoundError):
+                if now - left.stat().st_mtime > _ABANDONED_SECONDS:
+                    left.unlink()
+        held = []
+        for path in cache.glob("??/*"):
+            with suppress(FileNotFoundError):
+                told = path.stat()
+                held.append((told.st_atime_ns, told.st_size, path))
+        total = sum(size for _, size, _ in held)
+        for _, size, path in sorted(held):
+            if total <= limits.FILE_CACHE_BYTES:
+                return
+            path.unlink(missing_ok=True)
+            total -= size

@@ -5,23 +5,21 @@ from __future__ import annotations
 import base64
 import re
 from collections.abc import Iterator
-from typing import Annotated, Any, Final, Literal
+from typing import Final
 from urllib.parse import quote
 
-from flask import Blueprint, Response, current_app, flash, g, request, url_for
-from pydantic import Field
+from flask import Blueprint, Response, flash, g, request, url_for
 
 from webapp import limits
-from webapp.accounts.actors import Actor
+from webapp.access.actors import Actor
 from webapp.errors import ApiError
 from webapp.extensions import db
 from webapp.files import names
 from webapp.files.models import WorkspaceFile
-from webapp.files.services import files
+from webapp.files.services import file_store, files
 from webapp.files.views import multipart, pages
-from webapp.generation.views.exports import asked_range
-from webapp.web.inputs import ListQuery
-from webapp.web.responses import Listed, Output, Raw, reply
+from webapp.files.views.pages import FileQuery, as_dict
+from webapp.web.responses import Listed, Output, Raw, asked_range, reply
 from webapp.web.routing import route
 
 bp = Blueprint("workspace_files", __name__)
@@ -52,18 +50,6 @@ _PLAIN: Final = re.compile(r"[^A-Za-z0-9._ ()-]", re.ASCII)
 _ASIDE: Final = "sandbox; default-src 'none'"
 
 
-class FileQuery(ListQuery):
-    """Which files. `folder`: those under it, at any depth; `q`: those whose names hold a text; `run_id`: those of a
-    run, which are all files outside of `outputs/` (its uploads) and its own outputs.
-
-    `sort`: `name`, `size` or `updated`, backwards with `-`; newest first without.
-    """
-
-    folder: Annotated[str, Field(max_length=limits.MAX_FILE_NAME_CHARS)] | None = None
-    sort: Literal["name", "-name", "size", "-size", "updated", "-updated"] | None = None
-    run_id: str | None = None
-
-
 class FileOut(Output):
     """A workspace file. Without a `project_id` it is shared with the whole workspace."""
 
@@ -83,7 +69,7 @@ class FileOut(Output):
 
 
 class PurgedOut(Output):
-    """A deleted file that was removed for good, because an upload needed its space."""
+    """A deleted file that was removed permanently because an upload needed its space."""
 
     id: str
     name: str
@@ -91,17 +77,9 @@ class PurgedOut(Output):
 
 
 class UploadedOut(FileOut):
-    """An uploaded file. `purged` are the deleted files that were removed for good to make room for it."""
+    """An uploaded file. `purged` are deleted files that were removed permanently to make room for it."""
 
     purged: list[PurgedOut]
-
-
-def as_dict(file: WorkspaceFile) -> dict[str, Any]:
-    """A file as JSON, its download address whole."""
-    data = files.as_json(file)
-    origin = current_app.config["SETTINGS"].public_url or request.host_url.rstrip("/")
-    data["download_url"] = origin + data["download_url"]
-    return data
 
 
 @route(bp, "/workspace/files", scope="read", query=FileQuery, returns=Listed(FileOut))
@@ -127,13 +105,15 @@ def index(actor: Actor, query: FileQuery) -> Response:
     on_fault=pages.again,
 )
 def upload(actor: Actor) -> Response:
-    """Upload a file to the project, in place of the one that has its name.
+    """Upload a file to the project, replacing a file with the same name.
 
-    At most 50 MB. Without `name` it has the file's own. With `shared` it belongs to the whole workspace, which takes an
-    editor of the workspace. If the quota is full, the oldest deleted files are removed for good: see `purged`. Header
-    `If-Match`: replace only the content that has this ETag; `If-None-Match: *`: only a new name. Else 412.
+    At most 50 MB. Default for `name`: the file's own name. With `shared` it belongs to the whole workspace,
+    which requires the editor role in the workspace. If the quota is full, the oldest deleted files are
+    removed permanently: see `purged`. Header `If-Match`: replace only the content that has this ETag;
+    `If-None-Match: *`: only a new name. Otherwise 412.
     """
-    stored, purged = [], []
+    stored: list[WorkspaceFile] = []
+    purged: list[file_store.Purged] = []
     for name, sent in multipart.read(request, many=g.face == "person"):
         file, _ = files.upload(
             actor,
@@ -168,7 +148,7 @@ def upload(actor: Actor) -> Response:
     produces=(BYTES, *sorted(_INERT - {"application/json"})),
 )
 def download(actor: Actor, name: str) -> Response:
-    """Download a file by its name or its id, whole or a range of it (RFC 9110, section 14).
+    """Download a file by its name or ID, completely or a range of it (RFC 9110, section 14).
 
     Its ETag is its SHA-256. Slashes in the name may be percent-encoded or not.
     """
@@ -224,7 +204,7 @@ def attachment(name: str) -> str:
     errors=("version_conflict",),
 )
 def delete(actor: Actor, name: str) -> Response:
-    """Soft-delete a file by its name or its id; it can be restored for 30 days."""
+    """Delete a file by its name or ID. It can be restored for 30 days."""
     file = files.find(actor, name, "write", lock=True)
     _expected(file)
     gone = files.delete(actor, file)
@@ -244,7 +224,7 @@ def delete(actor: Actor, name: str) -> Response:
     errors=("conflict", "quota_exceeded"),
 )
 def restore(actor: Actor, workspace_file_id: str) -> Response:
-    """Take a file's deletion back, by its id. A name that is another file's by now is a conflict."""
+    """Restore a file by its ID. If another file has its name by now, the request fails with a conflict."""
     back = files.restore(actor, workspace_file_id)
     folder = back.name.rpartition("/")[0]
     see = url_for("workspace_files.index", folder=folder or None)

@@ -15,7 +15,7 @@ from typing import IO, Any, Final
 
 import flask
 from flask import current_app
-from werkzeug.datastructures import FileStorage
+from werkzeug.datastructures import FileStorage, MultiDict
 from werkzeug.exceptions import RequestEntityTooLarge
 from werkzeug.formparser import FormDataParser
 
@@ -41,7 +41,9 @@ SCHEMA: Final[dict[str, Any]] = {
         "name": {
             "type": "string",
             "maxLength": limits.MAX_FILE_NAME_CHARS,
-            "description": "The name with its folders, such as `inputs/customers.csv`; without it the file's own.",
+            "description": (
+                "The name with folders, such as `inputs/customers.csv`. Default: the file's own name."
+            ),
         },
         "folder": {"type": "string", "description": "A folder to put before the name."},
         "shared": {
@@ -124,7 +126,8 @@ class Request(flask.Request):
 
     @property
     def _spools(self) -> list[Spool]:
-        return self.__dict__.setdefault("rowsmith_spools", [])
+        spools: list[Spool] = self.__dict__.setdefault("rowsmith_spools", [])
+        return spools
 
     def _get_file_stream(
         self,
@@ -177,23 +180,30 @@ def read(request: flask.Request, *, many: bool) -> list[tuple[str, FileStorage]]
     found = _unknown(request)
     files = [file for file in request.files.getlist("file") if file.filename]
     if not files and "file" not in request.form:
-        hint = "With curl: -F file=@customers.csv"
+        hint = "Choose one, or drop it on the page." if many else "With curl: -F file=@customers.csv"
         found.append(Fault("file", "missing", "There is no file in the form.", hint))
     if len(files) > 1 and (not many or request.form.get("name")):
         found.append(Fault("file", "duplicate", "One call stores one file.", "Call once for each."))
     folder = names.normal(request.form.get("folder", "")).removesuffix("/")
+    unfit = names.faults(f"{folder}/x", "folder") if folder else []
+    found += unfit
     named = []
     for file in files:
         given = request.form.get("name", "")
         path = "name" if given else "file"
         name = given or _own(file)
         whole = f"{folder}/{name}" if folder else name
-        wrong = names.faults(whole, path)
+        wrong = names.faults(whole, path) if not unfit else []
         found += [fault for fault in wrong if fault not in found]
         named.append((names.normal(whole), file))
     if found:
         raise validation_error(found)
     return named
+
+
+def form_of(request: flask.Request) -> MultiDict[str, str]:
+    """The texts of a form that was read. A body that could not be read is not read again, and has none."""
+    return request.__dict__.get("form") or MultiDict()
 
 
 def is_shared(request: flask.Request) -> bool:

@@ -4,23 +4,56 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Callable, Mapping
-from typing import Any, Final
+from typing import Annotated, Any, Final, Literal
 from urllib.parse import quote
 
-from flask import Blueprint, Response, make_response, request
+from flask import Blueprint, Response, current_app, make_response, request
+from pydantic import Field
 
 from webapp import limits
-from webapp.accounts.actors import Actor
+from webapp.access.actors import Actor
 from webapp.errors import ApiError
 from webapp.files import names
 from webapp.files.models import WorkspaceFile
-from webapp.files.services import file_store, files, preview
+from webapp.files.services import file_store, files
+from webapp.files.views import multipart
 from webapp.web import snippets
+from webapp.web.forms.page_form import Control, FormSpec, PageForm
+from webapp.web.inputs import Input, ListQuery
 from webapp.web.responses import problem, reply
 from webapp.web.routing import route
 
 bp = Blueprint("workspace_files_pages", __name__)
 
+
+class UploadForm(Input):
+    """What the page of a folder uploads with. `multipart.read` reads it."""
+
+    folder: str = Field("", max_length=limits.MAX_FILE_NAME_CHARS)
+    file: str
+    shared: bool = False
+
+
+UPLOAD: Final = FormSpec(
+    UploadForm,
+    {
+        "folder": Control(
+            "Into folder",
+            type="text",
+            placeholder="none",
+            attributes={"spellcheck": "false", "autocomplete": "off"},
+        ),
+        "file": Control(
+            "Files to upload",
+            type="file",
+            hint="Choose files, or drop them anywhere on this page. At most "
+            f"{limits.MAX_UPLOAD_BYTES // 2**20} MB each; one of the same name is replaced.",
+            attributes={"multiple": True},
+        ),
+        "shared": Control("Share with the whole workspace", attributes={"value": "true"}),
+    },
+    codes={"payload_too_large": "file", "quota_exceeded": "file", "conflict": "file"},
+)
 AsDict = Callable[[WorkspaceFile], Mapping[str, Any]]
 LIST: Final = "files/list.html"
 
@@ -43,7 +76,7 @@ def _folder(actor: Actor, query: Any, as_dict: AsDict, error: ApiError | None = 
         flat=searching,
     )
     inner = [] if searching or query.cursor else files.folders(actor, here)
-    used = files.usage(actor.workspace_id)
+    used = file_store.usage(actor.workspace_id)
     return reply(
         page.as_dict(as_dict),
         template=LIST,
@@ -57,26 +90,27 @@ def _folder(actor: Actor, query: Any, as_dict: AsDict, error: ApiError | None = 
         most=limits.MAX_WORKSPACE_FILES_BYTES,
         most_of_one=limits.MAX_UPLOAD_BYTES,
         snippets=_calls(here),
-        error=error,
+        form=_upload_form(actor, here, error),
     )
+
+
+def _upload_form(actor: Actor, here: str, error: ApiError | None) -> PageForm:
+    sent = multipart.form_of(request) if request.method == "POST" else None
+    without = [] if file_store.may_change_shared(actor) else ["shared"]
+    return UPLOAD.draw({"folder": here}, sent=sent, error=error, without=without, focus="")
 
 
 def again(actor: Actor, error: ApiError) -> Response:
     """The page of the folder with what was wrong with an upload; for a script only what was wrong."""
     if "HX-Request" in request.headers:
         return problem(error)
-    from webapp.files.views.files import FileQuery, as_dict  # which declares the routes around this page
-
-    sent = request.__dict__.get("form") or {}  # a body that could not be read is not read again
-    asked = str(sent.get("folder", ""))[: limits.MAX_FILE_NAME_CHARS].replace("\0", "")
+    asked = multipart.form_of(request).get("folder", "")[: limits.MAX_FILE_NAME_CHARS].replace("\0", "")
     return make_response(_folder(actor, FileQuery(folder=asked or None), as_dict, error))
 
 
 @route(bp, "/workspace/file/<workspace_file_id>", scope="read", hidden=True, programs=False)
 def show(actor: Actor, workspace_file_id: str) -> Response:
     """One file: what is known of it, and the head of its content."""
-    from webapp.files.views.files import as_dict
-
     if not names.is_id(workspace_file_id):
         raise files.missing(workspace_file_id)
     file = files.find(actor, workspace_file_id)
@@ -90,7 +124,7 @@ def show(actor: Actor, workspace_file_id: str) -> Response:
         here=here,
         may_change=actor.can("write", file.team_id)
         and (bool(file.project_id) or file_store.may_change_shared(actor)),
-        head=preview.head(file),
+        head=files.head(file),
         snippets=_calls_of(data),
     )
 
@@ -129,3 +163,23 @@ def _calls_of(data: Mapping[str, Any]) -> list[tuple[str, str]]:
         ("Python", snippets.python("GET", url, then=save)),
     ]
     return found if data["name"].startswith(f"{names.OUTPUTS}/") else [*found, ("In a scenario", in_run)]
+
+
+class FileQuery(ListQuery):
+    """Which files. `folder`: those under it, at any depth; `q`: those whose names hold a text; `run_id`: those of a
+    run, which are all files outside of `outputs/` (its uploads) and its own outputs.
+
+    `sort`: `name`, `size` or `updated`, backwards with `-`; newest first without.
+    """
+
+    folder: Annotated[str, Field(max_length=limits.MAX_FILE_NAME_CHARS)] | None = None
+    sort: Literal["name", "-name", "size", "-size", "updated", "-updated"] | None = None
+    run_id: str | None = None
+
+
+def as_dict(file: WorkspaceFile) -> dict[str, Any]:
+    """A file as JSON, its download address whole."""
+    data = files.as_json(file)
+    origin = current_app.config["SETTINGS"].public_url or request.host_url.rstrip("/")
+    data["download_url"] = origin + data["download_url"]
+    return data

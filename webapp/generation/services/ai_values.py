@@ -1,8 +1,10 @@
-"""Values that a model writes for fields of type ai: many rows a request, checked row by row, asked for again.
+"""Values that an AI model writes for fields of type ai: many rows per request, each validated, invalid ones
+requested again.
 
     made = ai_values.written(channel, question, wanted)
 
-What came before an error is in `made` all the same: it is kept, and whoever asks again pays for the rest alone.
+After an error, `made` contains the values received before it. They are stored, so a retry pays only for the
+rest.
 """
 
 from __future__ import annotations
@@ -22,14 +24,14 @@ import orjson
 import pyarrow as pa
 
 from webapp import limits
-from webapp.accounts.actors import Actor
-from webapp.accounts.services import tenancy
+from webapp.access import tenancy
+from webapp.access.actors import Actor
 from webapp.connections.models import Connection
 from webapp.connectors import KINDS
-from webapp.connectors.ai import AiChannel
-from webapp.connectors.ai_chat import Prompt
+from webapp.connectors.ai.chat import Prompt
+from webapp.connectors.ai.connector import AiChannel
 from webapp.connectors.base import ConnectorError, Link
-from webapp.engine.outside import Ask, Question
+from webapp.engine.external_values import ExternalRequest, Question
 from webapp.errors import ApiError, Fault, validation_error
 from webapp.extensions import db
 
@@ -41,11 +43,12 @@ _INT64: Final = range(-(1 << 63), 1 << 63)
 
 
 class Unfit(ValueError):
-    """A value does not fit what was asked for; says why, without the value."""
+    """A value is invalid. The text is the reason, without the value."""
 
 
 def documents(text: str) -> Iterator[Any]:
-    """Every JSON object and array in a text, outermost ones first to last. Of one that breaks off, those inside it."""
+    """Return every JSON object and array in a text, outermost first. If one is incomplete, return those
+    nested in it."""
     text = _THOUGHT.sub(" ", text)
     place, broken = 0, 0
     while (found := _BEGINS.search(text, place)) and broken < limits.AI_BROKEN:
@@ -58,8 +61,8 @@ def documents(text: str) -> Iterator[Any]:
 
 
 def rows_of(text: str, count: int) -> dict[int, Any]:
-    """The values of rows 1 to `count` by their numbers; those that are missing are left out. The first of two with one
-    number counts. Without numbers, a list of exactly so many values is taken in its order."""
+    """Return the values of rows 1 to `count` by number, without missing ones. If a number occurs twice, the
+    first one counts. A list without numbers must have exactly `count` values, in order."""
     found: dict[int, Any] = {}
     plain: list[Any] | None = None
     for document in documents(text):
@@ -91,9 +94,9 @@ def _number(given: Any) -> int | None:
 
 
 def checked(value: Any, said: Mapping[str, Any]) -> str:
-    """A value as text, where it fits what a field says of its answer (`Question.said`). Raises `Unfit`."""
+    """Return a value as text if it satisfies the field's requirements (`Question.said`). Raises `Unfit`."""
     if value is None or isinstance(value, dict | list):
-        raise Unfit("it is no single value")
+        raise Unfit("it is not a single value")
     return _CHECKS[said["answer"]](value, said)
 
 
@@ -108,7 +111,7 @@ def _text(value: Any, said: Mapping[str, Any]) -> str:
 
 
 def _plain(value: Any) -> str:
-    """A text without control characters and lone surrogates, of which databases and files take none."""
+    """Return text without control characters and lone surrogates, which databases and files reject."""
     spelled = str(value).lower() if isinstance(value, bool) else str(value)
     kept = "".join(sign for sign in spelled if sign in "\n\t" or (ord(sign) >= 32 and ord(sign) != 127))
     return kept.encode("utf-8", "ignore").decode().strip()
@@ -118,16 +121,18 @@ def _choice(value: Any, said: Mapping[str, Any]) -> str:
     wanted = _plain(value)
     if wanted in said["choices"]:
         return wanted
-    alike = [one for one in said["choices"] if one.casefold().strip() == wanted.casefold().rstrip(".")]
+    alike = [
+        choice for choice in said["choices"] if choice.casefold().strip() == wanted.casefold().rstrip(".")
+    ]
     if len(alike) != 1:
-        raise Unfit("it is none of the choices")
+        raise Unfit("it is not one of the choices")
     return str(alike[0])
 
 
 def _integer(value: Any, said: Mapping[str, Any]) -> str:
     number = _decimal_of(value, "a whole number")
     if number != number.to_integral_value() or int(number) not in _INT64:
-        raise Unfit("it is no whole number")
+        raise Unfit("it is not a whole number")
     return str(int(number))
 
 
@@ -157,7 +162,7 @@ def _boolean(value: Any, said: Mapping[str, Any]) -> str:
         return "true"
     if word in _FALSE:
         return "false"
-    raise Unfit("it is neither true nor false")
+    raise Unfit("it is not true or false")
 
 
 def _date(value: Any, said: Mapping[str, Any]) -> str:
@@ -165,7 +170,7 @@ def _date(value: Any, said: Mapping[str, Any]) -> str:
     try:
         return date.fromisoformat(found[1] if found else "").isoformat()
     except ValueError:
-        raise Unfit("it is no date as YYYY-MM-DD") from None
+        raise Unfit("it is not a date in the form YYYY-MM-DD") from None
 
 
 _CHECKS: Final = {
@@ -181,7 +186,8 @@ _CHECKS: Final = {
 Keep = Callable[[Mapping[str, pa.Table]], object]
 
 HOW_TO: Final = (
-    "Make a connection of type ai (base_url, model, api_key): any server with OpenAI's chat API will do."
+    "Create a connection of type ai (base_url, model, api_key). "
+    "Any server with an OpenAI-compatible chat API works."
 )
 _SYSTEM: Final = (
     "You write realistic test data. For every id you are given a prompt, and you answer with one value for it. Answer "
@@ -199,11 +205,11 @@ _WANTED: Final = {
 _TYPES: Final = {"integer": "integer", "decimal": "number", "boolean": "boolean"}
 
 
-# --- Which model ------------------------------------------------------------------------------------------
+# --- Choosing the connection ---
 
 
 def models(actor: Actor) -> Sequence[Connection]:
-    """The project's connections of type ai, the oldest first; limits.AI_MODELS_TOLD of them at most."""
+    """Return the project's connections of type ai, oldest first, at most limits.AI_MODELS_TOLD."""
     mine = tenancy.listing(actor, Connection).where(Connection.type == "ai")
     return db.session.scalars(
         mine.order_by(Connection.created_at, Connection.id).limit(limits.AI_MODELS_TOLD)
@@ -211,25 +217,26 @@ def models(actor: Actor) -> Sequence[Connection]:
 
 
 def only_model(actor: Actor) -> Connection:
-    """The project's connection of type ai. Errors: provider_missing; validation_error where there are several."""
+    """Return the project's connection of type ai. Raises provider_missing; validation_error if there are
+    several."""
     found = models(actor)
     if not found:
         raise missing()
     if len(found) > 1:
         text = f"There are {len(found)} connections of type ai in this project."
-        hint = "Name one: " + ", ".join(f"{one.id} ({one.name})" for one in found) + "."
+        hint = "Name one: " + ", ".join(f"{item.id} ({item.name})" for item in found) + "."
         raise validation_error([Fault("connection_id", "missing", text, hint)])
     return found[0]
 
 
 def missing() -> ApiError:
-    """Nobody is there to be asked."""
-    text = "No AI model is set up in this project."
+    """Return the error for a project without a connection of type ai."""
+    text = "This project has no AI connection."
     return ApiError("provider_missing", f"{text} {HOW_TO}", {"hint": HOW_TO})
 
 
-def row_of(actor: Actor, one: Ask) -> Connection:
-    """As `only_model`, for a field that names none. Errors: those of `only_model`, told at the field."""
+def row_of(actor: Actor, one: ExternalRequest) -> Connection:
+    """Like `only_model`, for a field that names no connection. Errors are reported for the field."""
     try:
         return only_model(actor)
     except ApiError as error:
@@ -240,10 +247,10 @@ def row_of(actor: Actor, one: Ask) -> Connection:
         raise
 
 
-def check(one: Ask, connection: Connection) -> None:
-    """Error: validation_error, where a field names a connection that answers no prompts."""
+def check(one: ExternalRequest, connection: Connection) -> None:
+    """Raise validation_error if a field names a connection of another type."""
     if not KINDS[connection.type].can.prompts:
-        text = f'"{connection.name}" is a connection of type {connection.type}, and answers no prompts.'
+        text = f'"{connection.name}" is a connection of type {connection.type}, not ai.'
         path = f"{one.path}.options.connection_id"
         raise validation_error([Fault(path, "not_for_this_type", text, "Choose a connection of type ai.")])
 
@@ -253,7 +260,7 @@ def check(one: Ask, connection: Connection) -> None:
 
 @dataclass(slots=True)
 class Written:
-    """What came of some rows, by what each is kept under. With an error some of them may be missing."""
+    """The values of some rows by cache key. After an error, some are missing."""
 
     tables: dict[str, pa.Table] = field(default_factory=dict)
     error: ConnectorError | None = None
@@ -261,7 +268,7 @@ class Written:
 
 @dataclass(slots=True)
 class _Row:
-    """One value to be written."""
+    """A value to request."""
 
     place: str
     prompt: str
@@ -273,8 +280,8 @@ class _Row:
 def written(
     channel: Link, question: Question, wanted: Mapping[str, tuple[Any, ...]], keep: Keep | None = None
 ) -> Written:
-    """Ask for a value for each of `wanted`: (rendered prompt, seed[, row]) by what it is kept under. `keep` is given
-    the values of each request as it is answered, in the caller's thread. Raises nothing that concerns the model."""
+    """Request a value for each of `wanted`: (rendered prompt, seed[, row]) by cache key. `keep` receives the
+    values of each response, in the caller's thread. Errors of the model are returned, not raised."""
     assert isinstance(channel, AiChannel)
     made = Written()
     rows = [_Row(place, str(prompt), " ".join(map(str, more))) for place, (prompt, *more) in wanted.items()]
@@ -300,9 +307,9 @@ def _table(value: str | None, trouble: str) -> pa.Table:
 
 
 def _counted(error: ConnectorError, rows: Sequence[_Row]) -> ConnectorError:
-    """An error that says how far it went."""
+    """Return an error that says how many rows were completed."""
     done = sum(row.value is not None for row in rows)
-    error.message = f"{error.message} {done:,} of {len(rows):,} rows were answered."
+    error.message = f"{error.message} {done:,} of {len(rows):,} rows were completed."
     error.args = (error.message,)
     error.details = {**error.details, "answered": done, "asked": len(rows)}
     return error
@@ -310,25 +317,25 @@ def _counted(error: ConnectorError, rows: Sequence[_Row]) -> ConnectorError:
 
 def _unfit(unfit: Sequence[_Row], count: int) -> ConnectorError:
     return ConnectorError(
-        f"The model's answers for {len(unfit):,} of {count:,} rows do not fit, after {limits.AI_TRIES} tries: "
+        f"The model returned invalid values for {len(unfit):,} of {count:,} rows after {limits.AI_TRIES} attempts:  "
         f"{unfit[0].unfit}.",
         reason="bad_answer",
-        hint="Say in the prompt what is wanted, set rows_per_request of the connection lower, take a larger model, or "
-        "write on_error: blank, or default.",
+        hint="Make the prompt more specific, reduce rows_per_request of the connection, use a larger model, or  "
+        "set on_error to blank or default.",
         details={"answered": count - len(unfit), "asked": count},
     )
 
 
 class _Writing:
-    """One field's rows being written."""
+    """Requests the values of one field."""
 
     def __init__(self, channel: AiChannel, said: Mapping[str, Any], keep: Keep | None) -> None:
         self._channel, self._said, self._keep = channel, said, keep
         self._over = False
 
     def all(self, rows: Sequence[_Row]) -> None:
-        """Fills in `value`, or `unfit` where none fits after all tries. Raises ConnectorError; rows that came before
-        it are filled in."""
+        """Set `value`, or `unfit` if no valid value came after all attempts. Raises ConnectorError; earlier
+        rows are set."""
         pending = list(rows)
         for _ in range(limits.AI_TRIES):
             self._round(pending)
@@ -341,23 +348,25 @@ class _Writing:
         size = settings.rows_per_request
         ordered = sorted(
             rows, key=lambda row: row.prompt
-        )  # alike ones together: what is said once costs once
+        )  # equal prompts together, so that shared text is sent once
         parts = [ordered[start : start + size] for start in range(0, len(ordered), size)]
-        self._part(parts[0])  # by itself: it finds out what the server takes, and whether it answers at all
+        self._part(
+            parts[0]
+        )  # the first one alone: it finds out what the server supports and whether it responds
         self._kept(parts[0])
         if len(parts) == 1:
             return
         with ThreadPoolExecutor(settings.parallel, thread_name_prefix="prompt") as pool:
             ended = [pool.submit(self._part, part) for part in parts[1:]]
-            for one in as_completed(ended):
-                if one.exception() is None:
-                    self._kept(one.result())
-        for one in ended:
-            one.result()
+            for item in as_completed(ended):
+                if item.exception() is None:
+                    self._kept(item.result())
+        for outcome in ended:
+            outcome.result()
 
     def _part(self, rows: Sequence[_Row]) -> Sequence[_Row]:
         if self._over:
-            return ()  # another one failed: what is under way ends, nothing more is begun
+            return ()  # another request failed: finish open ones, start no more
         try:
             self._ask(rows)
         except BaseException:
@@ -366,7 +375,7 @@ class _Writing:
         return rows
 
     def _kept(self, rows: Sequence[_Row]) -> None:
-        """What a request brought, before the next one is waited for: a process that dies then has lost none of it."""
+        """Store the values of a response before waiting for the next, so that a crash loses nothing."""
         found = {row.place: _table(row.value, "") for row in rows if row.value is not None}
         if self._keep is not None and found:
             self._keep(found)
@@ -385,7 +394,7 @@ class _Writing:
                 row.unfit = str(error)
 
     def _user(self, rows: Sequence[_Row]) -> str:
-        """What is asked: prompts with the ids that they are for."""
+        """Return the prompts with the ids of their rows."""
         asked: dict[str, list[int]] = {}
         for number, row in enumerate(rows, 1):
             asked.setdefault(row.prompt, []).append(number)
@@ -406,7 +415,7 @@ class _Writing:
             )
         prompts = [{"ids": numbers, "prompt": prompt} for prompt, numbers in asked.items()]
         lines.append(orjson.dumps({"prompts": prompts}).decode())
-        # Rows whose prompts are alike are asked for in many requests: each says that it is another one.
+        # If many requests contain the same prompt, each says that it is another one.
         told = hashlib.sha256("\0".join(row.variant for row in rows).encode()).hexdigest()[:8]
         lines.append(f"Variation {told}.")
         return "\n".join(lines)
@@ -421,7 +430,7 @@ class _Writing:
 
 
 def _closed(properties: dict[str, Any]) -> dict[str, Any]:
-    """An object of exactly these keys, as strict servers want it."""
+    """Return the schema of an object with exactly these keys, as strict servers require."""
     return {
         "type": "object",
         "properties": properties,

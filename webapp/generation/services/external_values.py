@@ -1,10 +1,11 @@
-"""What a plan asks of the outside, fetched through connections before the first row is made.
+"""Fetch the external values of a plan through connections before the first row is generated.
 
-    ready = fetched.ready(actor, source, ask, pins)     # stored answers, and those that are fetched now
+    ready = fetched.ready(actor, source, ask, pins)     # stored responses, and those that are fetched now
     recipe = rows.recipe(ready.source, ask, pins=ready.pins, ...)
 
-Every question is asked once and its answer kept (see ``answers.py``), so a preview, a generate, an export and a push
-of the same rows are made of the same values. Where nothing is to be fetched, what is not stored is a stand-in.
+Every question is sent once and its response stored (see ``kept_answers.py``), so a preview, a generate call,
+an export and a push of the same rows use the same values. If fetching is off, missing values are replaced by
+placeholders.
 """
 
 from __future__ import annotations
@@ -22,32 +23,33 @@ import pyarrow.compute as pc
 from sqlalchemy import select
 
 from webapp import clock, limits
-from webapp.accounts.actors import Actor
+from webapp.access.actors import Actor
 from webapp.connections.models import Connection
 from webapp.connections.services import access
 from webapp.connections.services.access import limited
 from webapp.connectors import KINDS
 from webapp.connectors.base import ConnectorError, Link, TableReader
-from webapp.connectors.rest_fetch import Fetches, Manner, too_large
-from webapp.engine.block import Bound
+from webapp.connectors.rest.fetch import Fetches, Manner, too_large
+from webapp.connectors.schema import Entity
+from webapp.engine.blocks import BoundPlan
 from webapp.engine.budget import TooLarge
 from webapp.engine.errors import SpecError
-from webapp.engine.outside import Answer, Ask, Question, Recorder
+from webapp.engine.external_values import Answer, ExternalRequest, Question, Recorder
 from webapp.errors import ApiError, Fault, validation_error
 from webapp.extensions import db
-from webapp.generation.services import ai_values, kept_answers, rows
-from webapp.generation.services.kept_answers import Kept
+from webapp.generation.services import ai_values, rows
 from webapp.generation.services.pins import Pins
-from webapp.real_data.services import sources
 from webapp.row_templates.schemas import GenerateInput
 from webapp.row_templates.services.compiled_plans import Source
+from webapp.sources.services import kept_answers, sources
+from webapp.sources.services.kept_answers import Kept
 
 _SPELLING: Final = "Check its spelling: the connection's metadata lists its tables."
 
 
 def keys(session: TableReader, question: Question) -> pa.Table:
-    """The distinct values of some columns of a table, without those that hold a null, in ascending order. Raises
-    `ConnectorError`."""
+    """Return the distinct values of some columns of a table in ascending order, without combinations that
+    contain NULL. Raises `ConnectorError`."""
     entity = session.entity(question["table"])
     if entity is None:
         raise ConnectorError(f'There is no table "{question["table"]}".', reason="no_table", hint=_SPELLING)
@@ -73,36 +75,35 @@ def keys(session: TableReader, question: Question) -> pa.Table:
     return distinct.sort_by([(name, "ascending") for name in question["columns"]]).combine_chunks()
 
 
-def _column(entity: Any, name: str) -> str:
+def _column(entity: Entity, name: str) -> str:
     found = entity.column(name)
     if found is None:
-        close = [one.name for one in entity.fields if one.name.casefold() == name.casefold()]
+        close = [field.name for field in entity.fields if field.name.casefold() == name.casefold()]
         if len(close) != 1:
             told = f'"{entity.name}" has no column "{name}".'
-            known = ", ".join(one.name for one in entity.fields[: limits.FETCHED_TOLD])
+            known = ", ".join(field.name for field in entity.fields[: limits.FETCHED_TOLD])
             raise ConnectorError(told, reason="no_column", hint=f"It has {known}.")
         return close[0]
     return found.name
 
 
-def query(session: TableReader, one: Ask, values: tuple[Any, ...]) -> pa.Table:
-    """What a field's query answers for one set of values, which it calls p0, p1 ... Raises `ConnectorError`."""
+def query(session: TableReader, one: ExternalRequest, values: tuple[Any, ...]) -> pa.Table:
+    """Return the result of a field's query for one set of values, its parameters p0, p1, ... Raises
+    `ConnectorError`."""
     most = limits.FETCHED_SET_ROWS if one.keyed else limits.FETCHED_ROWS
     named = {f"p{place}": value for place, value in enumerate(values)}
     batch = session.query(one.question["query"], named, most + 1)
     if batch.num_rows > most:
-        told = f"The query answers more than {most:,} rows."
-        raise ConnectorError(
-            told, reason="too_large", hint="Let it answer fewer: by a condition, or a limit."
-        )
+        told = f"The query returns more than {most:,} rows."
+        raise ConnectorError(told, reason="too_large", hint="Add a condition or a LIMIT.")
     if not batch.num_columns:
         raise ConnectorError(
-            "The query answers no columns.", reason="no_column", hint="Write one that selects."
+            "The query returns no columns.", reason="no_column", hint="Use a SELECT statement."
         )
     return pa.Table.from_batches([batch])
 
 
-STAND_IN: Final = "stand_in"
+STAND_IN: Final = "placeholder_values"
 """Code of the warning that values were not fetched."""
 
 
@@ -117,11 +118,11 @@ def recipe(
     anchored: bool | None = None,
     format: str | None = None,
 ) -> rows.Recipe:
-    """As `rows.recipe`, with the values from outside. ``fetch``: connections are asked for what is not stored, else
-    it is a stand-in; ``keep``: the answers are put where whoever has the pins finds them (`pinned`).
+    """Like `rows.recipe`, with external values. ``fetch``: request values that are not stored, instead of
+    placeholders; ``keep``: store the responses for holders of the pins (`pinned`).
 
-    Errors: those of `rows.recipe`; target_failed, target_timeout and other codes of connections, with the path of the
-    field; validation_error for connections that are not there and questions that are too many.
+    Raises the errors of `rows.recipe`; target_failed, target_timeout and other codes of connections, with the
+    field's path; validation_error for missing connections and too many questions.
     """
     present = clock.now()
     if fetch:
@@ -132,8 +133,8 @@ def recipe(
     dry = _Dry(ask, held, held.now == source.anchor if anchored is None else anchored)
     with _Search(actor, fetch, source) as search:
         plan, found = source.plan, _taken(source)
-        for level in sorted({one.level for one in plan.asks}):
-            asked = [one for one in plan.asks if one.level == level and one.question.kind != "source"]
+        for level in sorted({item.level for item in plan.asks}):
+            asked = [item for item in plan.asks if item.level == level and item.question.kind != "source"]
             if not asked:
                 continue
             found |= search.answers(asked, lambda: dry.values(replace(source, plan=plan)))  # noqa: B023
@@ -145,13 +146,13 @@ def recipe(
 
 
 def _taken(source: Source) -> dict[str, Answer]:
-    """The template's own source, where it has been opened."""
+    """The template's own source, if it is open."""
     library = source.plan.made_from
     known = library[1].answers if library else {}
     return {
-        one.question.key: known[one.question.key]
-        for one in source.plan.asks
-        if one.question.kind == "source" and one.question.key in known
+        ask.question.key: known[ask.question.key]
+        for ask in source.plan.asks
+        if ask.question.kind == "source" and ask.question.key in known
     }
 
 
@@ -163,7 +164,7 @@ def _answered(source: Source, found: Mapping[str, Answer]) -> Any:
 
 
 def snapshot_of(found: Mapping[str, Answer]) -> str | None:
-    """What tells the values that some rows are made of from others; None where none came from outside."""
+    """Return a hash that identifies the external values of some rows; None if there are none."""
     if not found:
         return None
     told = "\n".join(f"{key} {answer.snapshot}" for key, answer in sorted(found.items()))
@@ -171,13 +172,14 @@ def snapshot_of(found: Mapping[str, Answer]) -> str | None:
 
 
 def snapshot_of_all(pins: Iterable[Pins]) -> str | None:
-    """As `snapshot_of`, of several tables together."""
-    found = [one.snapshot or "" for one in pins]
+    """Like `snapshot_of`, for several tables together."""
+    found = [pin.snapshot or "" for pin in pins]
     return hashlib.sha256("\n".join(found).encode()).hexdigest() if any(found) else None
 
 
 def pinned(source: Source, pins: Pins) -> Source:
-    """A source with the answers that pins name. Needs no request. Error: unavailable, where one is not kept."""
+    """Return a source with the responses that pins name, without any request. Raises unavailable if one was
+    deleted."""
     if not pins.outside:
         return source
     return replace(
@@ -186,31 +188,31 @@ def pinned(source: Source, pins: Pins) -> Source:
 
 
 def warnings(source: Source, recipe: rows.Recipe) -> list[dict[str, Any]]:
-    """What of a look is a stand-in, because it has not been fetched."""
+    """Return the warnings for placeholders."""
     library = recipe.source.plan.made_from
     known = library[1].answers if library else {}
-    text = "Its values have not been fetched yet: an example stands for them."
+    text = "Its values have not been fetched yet. An example is shown instead."
     return [
-        Fault(one.path, STAND_IN, text, "Preview with fetch, or generate.").as_dict()
-        for one in source.plan.asks
-        if one.question.key not in known
+        Fault(ask.path, STAND_IN, text, "Preview with fetch, or generate.").as_dict()
+        for ask in source.plan.asks
+        if ask.question.key not in known
     ]
 
 
 @dataclass(frozen=True, slots=True)
 class _Dry:
-    """Going through the rows of a request to see which values occur in questions."""
+    """Evaluates the rows of a request to find the values that occur in questions."""
 
     ask: GenerateInput
     pins: Pins
     anchored: bool
 
     def values(self, source: Source) -> Recorder:
-        """Under the answers that the source's plan has so far. Errors: validation_error."""
+        """Evaluate with the responses that are available so far. Raises validation_error."""
         recorder = Recorder(limits.FETCHED_QUESTIONS)
         count, offset = source.count(self.ask.count), self.ask.offset
         bound = rows.bind(source, self.pins, self.ask.overrides, offset, count, self.anchored, recorder)
-        names = {name for one in source.plan.asks if one.keyed for name in one.columns}
+        names = {name for ask in source.plan.asks if ask.keyed for name in ask.columns}
         try:
             for start in range(offset, offset + count, bound.block_rows):
                 self._block(bound, start, min(bound.block_rows, offset + count - start), names)
@@ -219,7 +221,7 @@ class _Dry:
         return recorder
 
     @staticmethod
-    def _block(bound: Bound, start: int, count: int, names: set[str]) -> None:
+    def _block(bound: BoundPlan, start: int, count: int, names: set[str]) -> None:
         try:
             block = bound.at(np.arange(start, start + count, dtype=np.uint64))
             for name in names:
@@ -233,7 +235,7 @@ class _Dry:
 
 
 class _Search:
-    """Answers, first from those that are kept; each connection is opened once, and closed at the end."""
+    """Provides responses, stored ones first. Each connection is opened once and closed at the end."""
 
     def __init__(self, actor: Actor | None, fetch: bool, source: Source) -> None:
         self._source = source
@@ -250,25 +252,28 @@ class _Search:
         for link in (*self._open.values(), *self._channels.values()):
             link.close()
 
-    def answers(self, asked: list[Ask], dry: Any) -> dict[str, Answer]:
-        """The answers to questions of one level, by their keys; ``dry`` finds the values that occur in them."""
-        recorder: Recorder | None = dry() if any(one.keyed for one in asked) else None
+    def answers(self, asked: list[ExternalRequest], dry: Any) -> dict[str, Answer]:
+        """Return the responses to the questions of one level by key; ``dry`` finds the values that occur in
+        them."""
+        recorder: Recorder | None = dry() if any(item.keyed for item in asked) else None
         found = {}
-        for one in asked:
-            with _at(one.path):
-                self._connection(one)
-                made = self._sets(one, recorder) if one.keyed and recorder is not None else self._whole(one)
+        for item in asked:
+            with _at(item.path):
+                self._connection(item)
+                made = (
+                    self._sets(item, recorder) if item.keyed and recorder is not None else self._whole(item)
+                )
             if made is not None:
-                found[one.question.key] = made
+                found[item.question.key] = made
         return found
 
-    def kept(self, asked: tuple[Ask, ...], found: Mapping[str, Answer]) -> dict[str, str]:
-        """Where each answer lies for those who have the pins."""
+    def kept(self, asked: tuple[ExternalRequest, ...], found: Mapping[str, Answer]) -> dict[str, str]:
+        """Return the storage location of each response, for the pins."""
         assert self._actor is not None
         workspace = self._actor.workspace_id
         files = ("source", "file")
-        connection = {one.question.key: self._id(one) for one in asked if one.question.kind not in files}
-        db.session.remove()  # whose transaction would wait for this one, or this one for it
+        connection = {item.question.key: self._id(item) for item in asked if item.question.kind not in files}
+        db.session.remove()  # whose transaction would block this one, or the other way round
         return {
             key: kept_answers.keep(workspace, connection[key], answer)
             if answer.taken is None
@@ -276,8 +281,9 @@ class _Search:
             for key, answer in found.items()
         }
 
-    def _connection(self, one: Ask) -> None:
-        """Sees to it that the actor may use the connection and that it can be asked, whether or not it has to be."""
+    def _connection(self, one: ExternalRequest) -> None:
+        """Check that the actor may use the connection and that it supports the question, even if the response
+        is stored."""
         if self._actor is None or one.question.kind == "file":
             return
         found = self._rows.get(one.question.connection_id) or self._row(one, self._actor)
@@ -290,7 +296,7 @@ class _Search:
                 [Fault(path, "not_for_this_type", text, "Choose one of type rest or odata.")]
             )
 
-    def _row(self, one: Ask, actor: Actor) -> Connection:
+    def _row(self, one: ExternalRequest, actor: Actor) -> Connection:
         wanted = one.question.connection_id
         if one.question.kind == "ai" and not wanted:
             self._rows[wanted] = ai_values.row_of(actor, one)
@@ -305,12 +311,12 @@ class _Search:
         self._rows[wanted] = found
         return found
 
-    def _id(self, one: Ask) -> str:
-        """The connection that is asked, also where the question leaves it open."""
+    def _id(self, one: ExternalRequest) -> str:
+        """Return the connection of a question, also if the question does not name one."""
         return one.question.connection_id or self._rows[""].id
 
-    def _whole(self, one: Ask) -> Answer | None:
-        if one.question.kind == "file":  # read where it is wanted: nobody outside is asked
+    def _whole(self, one: ExternalRequest) -> Answer | None:
+        if one.question.kind == "file":  # read when needed, without an external request
             return None if self._actor is None else sources.file_beside(self._actor, one, self._source)
         values = one.question.values
         wanted = kept_answers.hash_of(one.question, values)
@@ -319,7 +325,7 @@ class _Search:
             found = self._save(one, dict(self._asked(one, {wanted: values})))
         return kept_answers.answer_of(found[wanted]) if wanted in found else None
 
-    def _sets(self, one: Ask, recorder: Recorder) -> Answer | None:
+    def _sets(self, one: ExternalRequest, recorder: Recorder) -> Answer | None:
         values = recorder.found.get(one.question.key, {})
         hashes = {key: kept_answers.hash_of(one.question, row) for key, row in values.items()}
         found = self._stored(one, list(hashes.values()))
@@ -328,7 +334,7 @@ class _Search:
         try:
             if missing and self._fetch:
                 fresh.update(self._asked(one, missing))
-        finally:  # what has been answered needs not be asked again, even if another answer failed
+        finally:  # received responses must not be requested again, even if another request failed
             found |= self._save(one, fresh)
         sets = {key: found[wanted] for key, wanted in hashes.items() if wanted in found}
         if not sets:
@@ -341,24 +347,26 @@ class _Search:
         try:
             return kept_answers.joined(sets)
         except pa.ArrowInvalid:
-            text = "The query answers values of different kinds for different rows."
-            fault = Fault(one.path, "wrong_type", text, "Cast them to one kind in the query.")
+            text = "The query returns values of different types for different rows."
+            fault = Fault(one.path, "wrong_type", text, "Cast them to one type in the query.")
             raise validation_error([fault]) from None
 
-    def _stored(self, one: Ask, hashes: list[str]) -> dict[str, Kept]:
+    def _stored(self, one: ExternalRequest, hashes: list[str]) -> dict[str, Kept]:
         if self._actor is None:
             return {}
         return kept_answers.stored(self._actor.workspace_id, self._id(one), hashes)
 
-    def _save(self, one: Ask, fresh: Mapping[str, pa.Table]) -> dict[str, Kept]:
+    def _save(self, one: ExternalRequest, fresh: Mapping[str, pa.Table]) -> dict[str, Kept]:
         if not fresh:
             return {}
         assert self._actor is not None
         db.session.remove()
         return kept_answers.save(self._actor.workspace_id, self._id(one), fresh)
 
-    def _asked(self, one: Ask, wanted: Mapping[str, tuple[Any, ...]]) -> Iterator[tuple[str, pa.Table]]:
-        """The answers of the target, now, by what each is kept under. Those that came before an error come first."""
+    def _asked(
+        self, one: ExternalRequest, wanted: Mapping[str, tuple[Any, ...]]
+    ) -> Iterator[tuple[str, pa.Table]]:
+        """Request the responses now and return them by cache key. Responses before an error come first."""
         if one.question.kind == "http":
             yield from self._called(one, wanted)
             return
@@ -378,12 +386,14 @@ class _Search:
                     else query(session, one, values)
                 )
             if made.nbytes > limits.FETCHED_BYTES:
-                told = f"The answer is larger than {limits.FETCHED_BYTES // 2**20} MB."
+                told = f"The response is larger than {limits.FETCHED_BYTES // 2**20} MB."
                 raise ConnectorError(told, reason="too_large", hint="Ask for fewer columns or rows.")
             yield place, made
 
-    def _called(self, one: Ask, wanted: Mapping[str, tuple[Any, ...]]) -> Iterator[tuple[str, pa.Table]]:
-        """As `_asked`, of paths: all of them at once, as far as the connection allows."""
+    def _called(
+        self, one: ExternalRequest, wanted: Mapping[str, tuple[Any, ...]]
+    ) -> Iterator[tuple[str, pa.Table]]:
+        """Like `_asked`, for paths: in parallel, as far as the connection allows."""
         left, connection_id = self._left(), one.question.connection_id
         channel = self._channels.get(connection_id)
         if channel is None:
@@ -400,13 +410,16 @@ class _Search:
         if made.error is not None:
             raise made.error
 
-    def _written(self, one: Ask, wanted: Mapping[str, tuple[Any, ...]]) -> Iterator[tuple[str, pa.Table]]:
-        """As `_asked`, of prompts: many a request. A model has a time limit of its own (limits.AI_SECONDS)."""
+    def _written(
+        self, one: ExternalRequest, wanted: Mapping[str, tuple[Any, ...]]
+    ) -> Iterator[tuple[str, pa.Table]]:
+        """Like `_asked`, for prompts: many per request. Models have a separate time limit
+        (limits.AI_SECONDS)."""
         began, connection_id = time.monotonic(), one.question.connection_id
         channel = self._channels.get(connection_id)
         if channel is None:
             channel = self._channels[connection_id] = access.open_link(self._rows[connection_id])
-        db.session.remove()  # nothing is held while the model is waited for
+        db.session.remove()  # release the database connection while waiting for the model
         made = ai_values.written(channel, one.question, wanted, lambda fresh: self._save(one, fresh))
         self._until += time.monotonic() - began
         yield from made.tables.items()
@@ -414,7 +427,7 @@ class _Search:
             raise made.error
 
     def _left(self) -> float:
-        """Seconds that may still be waited."""
+        """Return the remaining seconds."""
         left = self._until - time.monotonic()
         if left <= 0:
             raise ConnectorError(
@@ -422,13 +435,13 @@ class _Search:
                 code="target_timeout",
                 reason="timeout",
             )
-        db.session.remove()  # nothing is held while a target is waited for
+        db.session.remove()  # release the database connection while waiting for the target
         return left
 
 
 @contextmanager
 def _at(path: str) -> Iterator[None]:
-    """Failures of a connection, told at the field that asks it."""
+    """Report failures of a connection for the field that uses it."""
     try:
         yield
     except ConnectorError as error:

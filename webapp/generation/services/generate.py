@@ -1,8 +1,8 @@
-"""Rows on demand: generate, preview, and the same without saving.
+"""Generate and preview rows of saved templates and of drafts.
 
-The order of a generation: the template version is read and compiled (or found compiled), the rows are reserved,
-the first block is made, the audit entry is written, and only then is there an answer to send. Whatever fails on
-the way gives the rows back and is an error; nothing is ever a broken 200. From then on no database is asked.
+The order of a generate call: load and compile the template version (or find it in the cache), reserve row
+quota, generate the first block, write the audit entry, and only then respond. If a step fails, the quota is
+returned and the response is an error, never a broken 200. After that, the database is not used.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
-from contextlib import nullcontext
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, Final, cast
 
@@ -22,35 +22,32 @@ from flask import Flask, current_app
 from sqlalchemy import bindparam, event, select
 from sqlalchemy.orm import object_session
 
-from webapp import clock, ids, limits
-from webapp.accounts import actors
-from webapp.accounts.actors import Actor, require
-from webapp.accounts.services import identity, tenancy
+from webapp import clock, ids, limits, quotas
+from webapp.access import actors, tenancy
+from webapp.access.actors import Actor, require
 from webapp.audit.services import audit_log
-from webapp.engine import groups, records
-from webapp.engine.bad.invalid import Invalid
+from webapp.engine import groups, processor_time, record_counts
+from webapp.engine.budget import TooLarge
 from webapp.engine.errors import SpecError
-from webapp.engine.real import SourceSpec
+from webapp.engine.invalid_data.settings import Invalid
+from webapp.engine.processor_time import Budget, TooSlow
+from webapp.engine.source_data import SourceSpec
 from webapp.errors import ApiError, Fault, validation_error
-from webapp.extensions import db
+from webapp.extensions import application, db, reading
 from webapp.generation.services import external_values
 from webapp.generation.services import rows as generation_rows
 from webapp.generation.services.rows import Output, Recipe
-from webapp.operations import metrics
-from webapp.real_data.services import sources
+from webapp.monitoring import metrics
+from webapp.quotas import Reservation
 from webapp.row_templates.models import Template
 from webapp.row_templates.schemas import DraftInput, GenerateInput, PreviewInput
 from webapp.row_templates.services import compilation, compiled_plans, field_ids, related_templates, templates
 from webapp.row_templates.services.compiled_plans import Source
-from webapp.single_row_query import Quick
-from webapp.usage.services import quotas
-from webapp.usage.services.quotas import Reservation
+from webapp.sources.services import sources
 
 _T = Template.__table__.c
-_HEAD: Final = Quick(
-    select(_T.version, _T.project_id, _T.team_id).where(
-        _T.id == bindparam("id"), _T.workspace_id == bindparam("workspace"), _T.deleted_at.is_(None)
-    )
+_HEAD: Final = select(_T.version, _T.project_id, _T.team_id).where(
+    _T.id == bindparam("id"), _T.workspace_id == bindparam("workspace"), _T.deleted_at.is_(None)
 )
 _MEMORY: Final = "rowsmith.heads"
 
@@ -66,7 +63,7 @@ class Head:
 
 
 def of(actor: Actor, template_id: str, scope: str) -> Head:
-    """As `tenancy.get`, without the objects: this is asked for every call of generate. Errors: not_found,
+    """Like `tenancy.get`, without loading objects, because every generate call needs it. Raises not_found,
     forbidden."""
     found = _found(actor, template_id)
     if found is None or actor.role_in(found.team_id) is None:
@@ -76,26 +73,30 @@ def of(actor: Actor, template_id: str, scope: str) -> Head:
 
 
 def _found(actor: Actor, template_id: str) -> Head | None:
-    epoch = actor.entry.epoch if actor.entry is not None and actor.entry.passage is None else None
-    memory = cast(dict[tuple[str, str], tuple[str, Head]], current_app.extensions.setdefault(_MEMORY, {}))
-    place = (actor.workspace_id, template_id)
-    if epoch is not None and (kept := memory.get(place)) is not None and kept[0] == epoch:
-        return kept[1]
-    row = _HEAD.row(id=template_id, workspace=actor.workspace_id) if ids.is_id(template_id, "tpl") else None
+    """Read a template's head, or take it from the cache while the workspace's epoch is unchanged."""
+    cache = cast(dict[tuple[str, str], tuple[str, Head]], current_app.extensions.setdefault(_MEMORY, {}))
+    key = (actor.workspace_id, template_id)
+    cached = cache.get(key)
+    if actor.epoch is not None and cached is not None and cached[0] == actor.epoch:
+        return cached[1]
+    if not ids.is_id(template_id, "tpl"):
+        return None
+    with reading() as session:
+        row = session.execute(_HEAD, {"id": template_id, "workspace": actor.workspace_id}).one_or_none()
     if row is None:
         return None
-    found = Head(template_id, *row)
-    if epoch is not None:
-        if len(memory) >= limits.IDENTITY_CACHE_ENTRIES:
-            memory.clear()  # simple, and rare: it is only a memory
-        memory[place] = (epoch, found)
-    return found
+    head = Head(template_id, *row)
+    if actor.epoch is not None:
+        if len(cache) >= limits.IDENTITY_CACHE_ENTRIES:
+            cache.clear()
+        cache[key] = (actor.epoch, head)
+    return head
 
 
 @event.listens_for(Template, "after_update")
 @event.listens_for(Template, "after_delete")
 def _changed(_mapper: Any, _connection: Any, template: Template) -> None:
-    """A change of a head is announced inside the transaction that makes it. A new one was remembered by nobody."""
+    """Invalidate the cache entry of a changed template within its transaction. New templates are not cached."""
     session = object_session(template)
     if session is not None:
         actors.changing(session, template.workspace_id)
@@ -103,9 +104,21 @@ def _changed(_mapper: Any, _connection: Any, template: Template) -> None:
 
 log = logging.getLogger(__name__)
 
-# Few rows are a hundred short calls, thirty of which let go of the interpreter's lock and take it back. Threads that
-# make them side by side on one interpreter gain nothing and wake each other each time.
-_one_by_one = threading.Lock()
+# A few rows take a hundred short calls, thirty of which release the interpreter's lock and acquire it again.
+# Parallel threads gain nothing and wake each other each time. Waiting is limited because of expensive rows.
+few_rows = threading.Lock()
+_FEW_ROWS_WAIT: Final = 0.05
+
+
+@contextmanager
+def _one_by_one(wait: float | None) -> Iterator[None]:
+    """Hold `few_rows`, or continue without it after `wait` seconds; None: do not use it."""
+    held = wait is not None and few_rows.acquire(timeout=wait)
+    try:
+        yield
+    finally:
+        if held:
+            few_rows.release()
 
 
 def saved_source(
@@ -114,15 +127,15 @@ def saved_source(
     version: int | None = None,
     rows_of: related_templates.Rows = compiled_plans.NOTHING,
 ) -> Source:
-    """A version of a template (default: its newest), compiled; `rows_of` are rows of related templates that the
-    request states. Errors: not_found, validation_error, unavailable."""
+    """Return a compiled version of a template (default: its newest). `rows_of` are row counts of related
+    templates that the request states. Raises not_found, validation_error, unavailable."""
     number = found.version if version is None else version
     return compiled_plans.of_version(found.id, number, locale, templates.loader(found.id, number), rows_of)
 
 
 def draft_source(actor: Actor | None, ask: DraftInput, own: str = "") -> Source:
-    """A template that is not saved, compiled; `own` is the id of the saved one that it is a draft of. Without an
-    actor no other template is seen. Error: validation_error with every fault."""
+    """Return a compiled draft. `own` is the id of the saved template that it is a draft of. Without an actor
+    no other template is visible. Raises validation_error with all faults."""
     if ask.source is not None:
         related_templates.refuse_own_rows(ask.fields, own)
     around = related_templates.gather(
@@ -144,11 +157,11 @@ def _wrong(invalid: Invalid | None) -> dict[str, Any] | None:
     return None if invalid is None else invalid.to_json()
 
 
-# --- Generate ---------------------------------------------------------------------------------------------
+# --- Generate ---
 
 
 class Delivery:
-    """The bytes of a generation on their way to a client. Closing it early gives the unmade rows back."""
+    """The bytes of a generate call. Closing it early returns the quota of rows that were not generated."""
 
     def __init__(
         self, app: Flask, actor: Actor, output: Output, reservation: Reservation, entry: str
@@ -158,11 +171,11 @@ class Delivery:
         self._closed = False
 
     def __iter__(self) -> Iterator[bytes]:
-        """The pieces, in order."""
+        """Yield the pieces in order."""
         return iter(self._output)
 
     def close(self) -> None:
-        """Stop the work; rows that were never made go back to the hour, and the audit trail says how many were."""
+        """Stop, return the quota of rows that were not generated, and write their number to the audit log."""
         if self._closed:
             return
         self._closed = True
@@ -175,15 +188,25 @@ class Delivery:
             try:
                 unused = count - made + recipe.records(made)
                 quotas.give_back(self._reservation, unused)
-                told = {"made": made, "of": count, "given_back": unused, "entry": self._entry}
-                audit_log.record(self._actor, "template.generate_cut", _named(self._output.recipe), **told)
-            except (redis.RedisError, ApiError) as error:  # the client is gone: nobody is left to be told
-                log.warning("a stream was cut, but its rows were not given back: %s", error)
+                audit_log.record(
+                    self._actor,
+                    "template.generate_cut",
+                    _named(self._output.recipe),
+                    made=made,
+                    of=count,
+                    given_back=unused,
+                    entry=self._entry,
+                )
+            except (
+                redis.RedisError,
+                ApiError,
+            ) as error:  # the client has disconnected
+                log.warning("a stream was interrupted, but its quota was not returned: %s", error)
 
 
 @dataclass(frozen=True, slots=True)
 class Generation:
-    """A generation whose first block is made: `body` are its bytes, whole where they are few."""
+    """A generate call whose first block exists. `body` is the content, complete if it is small."""
 
     recipe: Recipe
     body: bytes | Delivery
@@ -191,29 +214,29 @@ class Generation:
 
     @property
     def leaks(self) -> list[dict[str, Any]] | None:
-        """What the leak check saw, once every byte has been taken; None where nothing was to be looked for."""
+        """Return the leak check's result once every byte has been read; None if there was nothing to check."""
         return self.output.leaks
 
 
 def saved(actor: Actor, template_id: str, ask: GenerateInput, format: str | None = None) -> Generation:
-    """Rows of a saved template's newest version; see `_run`. Errors: not_found, forbidden, and those of `_run`."""
+    """Generate rows of a saved template's newest version; see `_run`. Raises not_found, forbidden, and what
+    `_run` raises."""
     found = of(actor, template_id, "generate")
     source = compiled_plans.kept(found.id, found.version, ask.locale, ask.rows)
     if source is None or source.plan.asks:
-        identity.must_be_counted(actor)
         source = saved_source(found, ask.locale, rows_of=ask.rows)
     return _run(actor, source, ask, format)
 
 
 def draft(actor: Actor, ask: DraftInput, format: str | None = None, own: str = "") -> Generation:
-    """Rows of a template that is not saved; see `draft_source`."""
+    """Generate rows of a draft; see `draft_source`."""
     return _run(actor, draft_source(actor, ask, own), ask, format)
 
 
 def _run(actor: Actor, source: Source, ask: GenerateInput, format: str | None) -> Generation:
-    """Fetch what comes from outside, reserve, make the first block, record.
+    """Fetch external values, reserve quota, generate the first block, write the audit entry.
 
-    Errors: row_limit_exceeded, validation_error, quota_exceeded (with Retry-After), unavailable.
+    Raises row_limit_exceeded, validation_error, quota_exceeded (with Retry-After), unavailable.
     """
     source = sources.opened(actor, source)
     count = source.count(ask.count)
@@ -222,12 +245,17 @@ def _run(actor: Actor, source: Source, ask: GenerateInput, format: str | None) -
     inside = recipe.records()
     reservation = quotas.reserve_rows(actor, count + inside, largest=count)
     try:
-        with _one_by_one if count * source.plan.leaves <= limits.FIRST_BLOCK_ROWS else nullcontext():
+        are_few = count * source.plan.leaves <= limits.FIRST_BLOCK_ROWS
+        with _one_by_one(_FEW_ROWS_WAIT if are_few else None):
+            began = processor_time.spent()
             output = recipe.open()
+            first_seconds = processor_time.spent() - began
             few = (
                 output.rows_made == count <= limits.FIRST_BLOCK_ROWS and output.primed <= limits.PREVIEW_BYTES
             )
             small = output.whole(sys.maxsize) if few else None
+        if small is None:
+            _check_time(recipe, first_seconds / max(1, output.rows_made))
         entry = _record(actor, recipe, inside)
     except BaseException:
         quotas.give_back(reservation, reservation.rows)
@@ -235,8 +263,50 @@ def _run(actor: Actor, source: Source, ask: GenerateInput, format: str | None) -
     db.session.remove()
     if small is not None:
         return Generation(recipe, small, output)
-    app = current_app._get_current_object()  # type: ignore[attr-defined]
+    app = application()
     return Generation(recipe, Delivery(app, actor, output, reservation, entry), output)
+
+
+def _check_time(recipe: Recipe, row_seconds: float) -> None:
+    """Reject a request that would exceed its processor time, before any byte is sent.
+
+    `row_seconds`: time per row of the first block, which includes one-time work. Raises validation_error.
+    """
+    budget = processor_time.current()
+    if budget is None:
+        return
+    if (
+        row_seconds * recipe.count > budget.limit
+        and _further_row_seconds(recipe, budget) > budget.limit / recipe.count
+    ):
+        raise TooSlow(budget.limit)
+    # After the first byte an error can no longer be sent, so a stream is stopped only at twice the limit.
+    budget.limit *= 2
+
+
+def _further_row_seconds(recipe: Recipe, budget: Budget) -> float:
+    """Return the time per row without the overhead per block: from two blocks, as large as the memory limit
+    allows."""
+
+    def seconds(count: int) -> float:
+        began = budget.spent
+        block = recipe.bound.at(np.arange(recipe.offset, recipe.offset + count, dtype=np.uint64))
+        for name in recipe.bound.layer.visible:
+            block.column(name)
+        return budget.spent - began
+
+    count = limits.SLOW_SAMPLE_ROWS
+    while True:
+        few = max(1, count // limits.BLOCK_STEP)
+        try:
+            first = seconds(few)
+            if few == count or first > limits.SLOW_SAMPLE_SECONDS:
+                return first / few
+            return (seconds(count) - first) / (count - few)
+        except TooLarge:
+            if count == 1:
+                raise
+            count = few
 
 
 def _record(actor: Actor, recipe: Recipe, inside: int) -> str:
@@ -259,7 +329,7 @@ def _named(recipe: Recipe) -> tuple[str, str]:
     return "template", recipe.pins.template_id or ""
 
 
-# --- Preview ----------------------------------------------------------------------------------------------
+# --- Preview ---
 
 
 @dataclass(frozen=True, slots=True)
@@ -270,19 +340,19 @@ class Preview:
     rows: bytes
     warnings: list[dict[str, str]]
     bad: list[dict[str, Any]] | None
-    """Its bad cells, as `AnswerKey` has them; None where none is ever bad."""
+    """Its invalid cells, in the form of `AnswerKey`; None if there is no injection."""
 
     @property
     def seed(self) -> str:
-        """The seed sent, or the one that was made."""
+        """The seed of the request, or the generated one."""
         return self.recipe.pins.seed
 
 
 def preview(actor: Actor, template_id: str, ask: PreviewInput) -> Preview:
-    """Three rows of a saved template or, where `ask` has fields, of an unsaved draft of it; spends no rows.
+    """Preview a saved template or, if `ask` has fields, an unsaved draft of it. Not counted toward the quota.
 
-    A draft's fields are matched with the saved ones as saving would match them, so rows do not change by being
-    saved. Errors: not_found, forbidden, validation_error.
+    A draft's fields are matched with the saved ones as saving would, so saving does not change the rows.
+    Raises not_found, forbidden, validation_error.
     """
     found = of(actor, template_id, "read")
     source = (
@@ -293,21 +363,21 @@ def preview(actor: Actor, template_id: str, ask: PreviewInput) -> Preview:
     fetch = ask.fields is None if ask.fetch is None else ask.fetch
     if (
         fetch and ask.fields is not None
-    ):  # a draft may ask anything of a connection, as a write or generate may
+    ):  # a draft may use a connection for anything that write or generate may
         require(actor, "generate", found.team_id)
     return _preview(source, ask, actor, fetch)
 
 
 def preview_draft(actor: Actor | None, ask: DraftInput, fetch: bool = False) -> Preview:
-    """Three rows of a template that is not saved; spends no rows. Errors: validation_error, and for `fetch` forbidden
-    and those of connections."""
+    """Preview a template that is not saved. Not counted toward the quota. Raises validation_error and, for
+    `fetch`, forbidden and errors of connections."""
     if fetch and actor is not None:
         require(actor, "generate", actor.team_id)
     return _preview(draft_source(actor, ask), ask, actor, fetch)
 
 
 def preview_version(found: Head, version: int, seed: str) -> Preview:
-    """Three rows of one version, on its own anchor. Errors: not_found, validation_error, unavailable."""
+    """Preview one version, with its own anchor. Raises not_found, validation_error, unavailable."""
     return _preview(saved_source(found, None, version), PreviewInput(seed=seed))
 
 
@@ -348,12 +418,12 @@ def _preview(
 def _first_rows(
     source: Source, ask: GenerateInput, actor: Actor | None, fetch: bool = False, few: bool = False
 ) -> tuple[Recipe, bytes]:
-    """The first rows of a template as JSON: as many as `ask` says, or all of them where its parents bear fewer. `few`:
-    they are shown, so that their arrays count as those of a preview."""
+    """Return the first rows of a template as JSON: as many as `ask` says, or all if its parents limit them.
+    `few`: the rows are displayed, so their arrays count as those of a preview."""
     said = source.plan.spec.source
     if fetch or (
         said is not None and said.file is not None
-    ):  # a file of the workspace is read, and nobody asked
+    ):  # a file of the workspace is read without an explicit fetch
         source = sources.opened(actor, source, whole=False)
     none = generation_rows.recipe(source, ask.model_copy(update={"count": 0}), present=clock.now())
     assert ask.count is not None
@@ -372,20 +442,20 @@ def _first_rows(
 
 
 def shown(actor: Actor | None, recipe: Recipe, count: int) -> int:
-    """How many of the first `count` rows a preview shows: fewer where their arrays have more than PREVIEW_RECORDS
-    objects together. Error: quota_exceeded where previews have shown very many within an hour."""
-    found = records.charged(recipe.bound, recipe.offset, count)
+    """Return how many of the first `count` rows a preview shows: fewer if their arrays have more than
+    PREVIEW_RECORDS objects in total. Raises quota_exceeded if previews have shown too many within an hour."""
+    found = record_counts.charged(recipe.bound, recipe.offset, count)
     while count > 1 and found > limits.PREVIEW_RECORDS:
         count -= 1
-        found = records.charged(recipe.bound, recipe.offset, count)
+        found = record_counts.charged(recipe.bound, recipe.offset, count)
     if actor is not None and found > limits.PREVIEW_FREE_RECORDS:
         quotas.take_preview_records(actor, found)
     return count
 
 
 def cut_warnings(recipe: Recipe, ask: GenerateInput) -> list[dict[str, Any]]:
-    """That a preview shows fewer rows than there are, because of the size of their arrays."""
-    if recipe.count >= (ask.count or 0) or not records.charged(recipe.bound, 0, 1):
+    """Return the warning that a preview shows fewer rows because of large arrays."""
+    if recipe.count >= (ask.count or 0) or not record_counts.charged(recipe.bound, 0, 1):
         return []
     if not _borne(recipe, recipe.count + 1):
         return []
@@ -397,7 +467,7 @@ def cut_warnings(recipe: Recipe, ask: GenerateInput) -> list[dict[str, Any]]:
 
 
 def _borne(recipe: Recipe, count: int) -> bool:
-    """Whether there are so many rows. What else may be wrong with them is not asked here."""
+    """Whether the rows exist. Other faults of the request are not checked."""
     try:
         recipe.bound.check(0, count)
     except SpecError as error:
@@ -406,7 +476,7 @@ def _borne(recipe: Recipe, count: int) -> bool:
 
 
 def capacity_warnings(recipe: Recipe) -> list[dict[str, Any]]:
-    """Unique fields with fewer values than the template's own quantity asks for."""
+    """Return unique fields with fewer values than the template's quantity requires."""
     try:
         recipe.bound.check(0, recipe.source.count(None))
     except SpecError as error:
@@ -415,28 +485,28 @@ def capacity_warnings(recipe: Recipe) -> list[dict[str, Any]]:
 
 
 def sample(actor: Actor, ask: DraftInput, count: int, own: str = "") -> tuple[Recipe, bytes]:
-    """The first `count` rows of a template that is not saved, as JSON, for a look at how their values spread: they
-    are counted and not handed on, and so not spent. Error: validation_error."""
+    """Return the first `count` rows of an unsaved template as JSON, for the distribution of their values.
+    They are not delivered, and so not counted toward the quota. Raises validation_error."""
     source = draft_source(actor, ask, own)
     while True:
         wanted = GenerateInput(count=count, seed=ask.seed, locale=ask.locale)
         try:
             return _first_rows(source, wanted, actor)
         except ApiError as error:
-            wide = any(one["code"] == "row_too_large" for one in error.details.get("fields", ()))
+            wide = any(field["code"] == "row_too_large" for field in error.details.get("fields", ()))
             if not wide or count == 1:
                 raise
-        count = max(1, count // limits.BLOCK_STEP)  # wide rows: fewer of them tell as much
+        count = max(1, count // limits.BLOCK_STEP)  # wide rows: a smaller sample is sufficient
 
 
 def capacity(recipe: Recipe, name: str) -> int | None:
-    """How many values a field of the template has, as it is set; None where that is not known."""
+    """Return how many values a field can have with its options; None if unknown."""
     column = recipe.bound.layer.columns[name]
     return None if column.formula is not None else column.type.space_in(recipe.bound.states.get(name))
 
 
 def cost(recipe: Recipe, name: str, timer: Callable[[], float] = time.perf_counter) -> float:
-    """Seconds that one value of a field takes: the quickest of a few blocks, without the fields that it reads."""
+    """Return the seconds per value of a field: the fastest of a few blocks, without the fields that it reads."""
     column = recipe.bound.layer.columns[name]
     needs = {*column.type.needs, *(column.formula.needs if column.formula is not None else ())} - {name}
     taken = []
@@ -450,12 +520,12 @@ def cost(recipe: Recipe, name: str, timer: Callable[[], float] = time.perf_count
     return min(taken) / max(1, recipe.count)
 
 
-# --- Estimate ---------------------------------------------------------------------------------------------
+# --- Estimate ---
 
 
 @dataclass(frozen=True, slots=True)
 class Estimate:
-    """What the file of a request will be like, judged by its first rows."""
+    """The estimated size and time of a request, from its first rows."""
 
     count: int
     sample: int
@@ -466,9 +536,9 @@ class Estimate:
 def estimate(
     actor: Actor, template_id: str, ask: GenerateInput, timer: Callable[[], float] = time.perf_counter
 ) -> Estimate:
-    """Size and time of a generation, measured on its first rows, which go nowhere and are not spent.
+    """Estimate size and time from the first rows, which are discarded and not counted toward the quota.
 
-    Errors: those of `saved`, apart from quota_exceeded.
+    Raises what `saved` raises, except for quota_exceeded.
     """
     source = saved_source(of(actor, template_id, "generate"), ask.locale, rows_of=ask.rows)
     source = sources.opened(actor, source)

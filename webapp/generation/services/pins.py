@@ -1,4 +1,4 @@
-"""Pins: what it takes to have the same output again. They go with every generate, export and push."""
+"""Pins: everything that reproduces an output. They are returned by every generate call, export and push."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ _PLAIN: Final = "".join(set(string.punctuation) - {"%"})
 
 @dataclass(frozen=True, slots=True)
 class Pins:
-    """Seed and now of one output, and the template version, vocabulary and engine it was made with.
+    """Seed and now of one output, and the versions of template, vocabulary and engine.
 
-    `template_id` and `version` are None for a template that was not saved; `locale` only where the request gave
-    one.
+    `template_id` and `version` are None for a template that was not saved; `locale` is set only if the
+    request had one.
     """
 
     seed: str
@@ -31,15 +31,16 @@ class Pins:
     locale: str | None = None
     engine: int = ENGINE
     related: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
-    """Version and rows of each template that relations reach, by id."""
+    """Version and rows of each related template, by id."""
     outside: Mapping[str, str] = field(default_factory=dict)
-    """Where the answers lie that rows are made of, by the keys of their questions; see ``answers.py``."""
+    """The storage locations of external values, by the keys of their questions; see ``external_values.py``.
+    """
     snapshot: str | None = None
-    """What tells those answers from others."""
+    """A hash that identifies these values."""
 
     def headers(self) -> dict[str, str]:
-        """The headers of an answer. `X-Seed` is percent-encoded UTF-8 where a seed holds anything but visible
-        ASCII, or a percent sign: a header can carry no more (RFC 9110, section 5.5)."""
+        """Return the response headers. `X-Seed` is percent-encoded UTF-8 if the seed contains a percent sign
+        or anything but visible ASCII, because headers cannot contain more (RFC 9110, section 5.5)."""
         out = {
             "X-Seed": quote(self.seed, safe=_PLAIN),
             "X-Now": clock.to_text(self.now) or "",
@@ -50,7 +51,7 @@ class Pins:
             out["X-Template-Version"] = str(self.version)
         if self.related:
             told = [
-                f"{one}@v{pinned['version']}; rows={pinned['rows']}" for one, pinned in self.related.items()
+                f"{item}@v{pinned['version']}; rows={pinned['rows']}" for item, pinned in self.related.items()
             ]
             out["X-References"] = ", ".join(told)
         if self.snapshot is not None:
@@ -58,7 +59,7 @@ class Pins:
         return out
 
     def to_json(self) -> dict[str, Any]:
-        """As it is stored."""
+        """Return the stored form."""
         kept: dict[str, Any] = {
             "seed": self.seed,
             "now": clock.to_text(self.now),
@@ -67,7 +68,7 @@ class Pins:
             "version": self.version,
             "locale": self.locale,
             "engine": self.engine,
-            "related": {one: dict(pinned) for one, pinned in self.related.items()},
+            "related": {item: dict(pinned) for item, pinned in self.related.items()},
         }
         return (
             kept
@@ -77,17 +78,17 @@ class Pins:
 
     @classmethod
     def from_json(cls, stored: Mapping[str, Any]) -> Pins:
-        """As it was stored."""
+        """Parse the stored form."""
         return cls(**{**stored, "now": timestamps.parse(stored["now"])})
 
 
 def shown(stored: Mapping[str, Any]) -> dict[str, Any]:
-    """Stored pins of an export as the API shows them; `tables` of a dataset's, in the order of the file."""
+    """Return the pins of an export for the API; `tables` are those of a dataset, in the order of the file."""
     tables = stored.get("tables", ())
     told: dict[str, Any] = {"engine": stored["engine"], "seed": stored["seed"], "now": stored["now"]}
     if not tables:
         return {**told, **_of_table(stored), "dataset_version": None, "tables": []}
-    words = {one["vocabulary"] for one in tables}
+    words = {table["vocabulary"] for table in tables}
     return {
         **told,
         "vocabulary": words.pop() if len(words) == 1 else None,
@@ -97,13 +98,13 @@ def shown(stored: Mapping[str, Any]) -> dict[str, Any]:
         "references": [],
         "tables": [
             {
-                "name": one["name"],
-                "template_id": one["template_id"],
-                "rows": one["rows"],
-                "now": one["now"],
-                **_of_table(one),
+                "name": table["name"],
+                "template_id": table["template_id"],
+                "rows": table["rows"],
+                "now": table["now"],
+                **_of_table(table),
             }
-            for one in tables
+            for table in tables
         ],
     }
 
@@ -114,6 +115,6 @@ def _of_table(stored: Mapping[str, Any]) -> dict[str, Any]:
         "vocabulary": stored["vocabulary"],
         "template_version": stored["version"],
         "locale": stored["locale"],
-        "references": [{"template_id": one, **pinned} for one, pinned in related.items()],
+        "references": [{"template_id": item, **pinned} for item, pinned in related.items()],
     }
     return {**told, "snapshot": stored["snapshot"]} if "snapshot" in stored else told

@@ -1,6 +1,6 @@
-"""Where the rows of a push come from: a template under its pins, or rows that were given with the request.
+"""The rows of a push: generated from a template with its pins, or sent with the request.
 
-Both answer any list of row numbers, in any order, however often: what was made once is made again, never kept.
+Both can return any row numbers in any order, repeatedly: rows are generated again, never stored.
 """
 
 from __future__ import annotations
@@ -13,48 +13,50 @@ from decimal import Decimal
 from typing import Any, Final
 
 import numpy as np
-import orjson
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from webapp import limits
-from webapp.engine import cells, records
-from webapp.engine.block import Block, Bound, Draws, Env
-from webapp.engine.expressions import types
-from webapp.engine.expressions.errors import FormulaError, FormulaErrors
-from webapp.engine.expressions.expression import Columns, Expression, compile_with, kind_of
-from webapp.engine.expressions.types import Kind
-from webapp.engine.fields.base import RELATION
+from webapp.engine import random
+from webapp.engine import record_counts as records
+from webapp.engine.blocks import Block, BoundPlan, GenerationContext
 from webapp.engine.formats.nested import is_json_text
+from webapp.engine.formulas import types as formulas_types
+from webapp.engine.formulas.errors import FormulaError, FormulaErrors
+from webapp.engine.formulas.expression import Columns, Expression, compile_with, kind_of
+from webapp.engine.formulas.types import Kind
 from webapp.engine.layers import Column
 from webapp.engine.leaks import Watch
-from webapp.engine.mixed import clean_type, is_mixed
+from webapp.engine.mixed_columns import clean_type, is_mixed
+from webapp.engine.random import RandomStream
+from webapp.engine.relations import RELATION
 from webapp.errors import Fault, did_you_mean
+from webapp.sources.services.columns import kind_of_value, text_of
 
 
 class View(ABC):
-    """Some rows: their columns are made as they are asked for, and once."""
+    """Some rows. Columns are generated on first use."""
 
     rows: np.ndarray
     """``uint64[n]``, from 0."""
 
     @abstractmethod
     def column(self, name: str) -> pa.Array:
-        """A field of the rows, or a member of an object by its path (`address.city`)."""
+        """Return a field of the rows, or a member of an object by its path (`address.city`)."""
 
     def shown(self, name: str) -> pa.Array:
-        """The same as it leaves: with the values that are bad on purpose."""
+        """Return the column as it is sent: with injected invalid values."""
         return self.column(name)
 
     def parents(self, field: str) -> tuple[np.ndarray, np.ndarray | None]:
-        """Which rows of the other template a reference shows (``uint64[n]``), and where it shows any (None:
-        everywhere)."""
+        """Return which rows of the other template a reference points to (``uint64[n]``), and where it is not
+        null (None: everywhere)."""
         raise KeyError(field)
 
 
 @dataclass(frozen=True, slots=True)
 class Field:
-    """What may be sent of a row. `name` is a path; `column` the engine's own, where there is one."""
+    """A column of the rows. `name` is a path; `column` is the engine's column, if there is one."""
 
     name: str
     dtype: pa.DataType
@@ -63,51 +65,54 @@ class Field:
     sensitive: bool = False
     hidden: bool = False
     longest: int | None = None
-    """Characters of the longest text, where that is known."""
+    """Length of the longest text in characters, if known."""
     json: bool = False
-    """Texts are JSON, to be embedded as it is."""
+    """Texts contain JSON, to be embedded unquoted."""
     mixed: bool = False
-    """Some cells are text, bad on purpose, where values of another type belong."""
+    """Some cells are injected invalid text in a column of another type."""
 
 
 class Maker(ABC):
     """Rows by their numbers."""
 
-    env: Env
+    env: GenerationContext
     fields: Mapping[str, Field]
-    """By path: the visible ones, the members of objects after the object; those that are hidden last."""
+    """By path: visible ones, with the members of an object after it; hidden ones last."""
     block_rows: int
-    """The most rows that are worth making at once."""
+    """The most rows that should be generated together."""
     watch: Watch | None = None
-    """Who looks for real values in what leaves, and what was found so far."""
+    """The leak check of the output, with its findings so far."""
 
     @abstractmethod
     def at(self, rows: np.ndarray) -> View:
-        """Any rows (``uint64[n]``, from 0)."""
+        """Return any rows (``uint64[n]``, from 0)."""
 
     def spoils(self, names: Iterable[str]) -> bool:
-        """Whether any of these fields has values that are bad on purpose."""
+        """Whether any of these fields has injected invalid values."""
         return False
 
     def records(self, offset: int, count: int, names: Collection[str]) -> int:
-        """The objects in arrays of these fields in ``count`` rows after ``offset``: they count as rows."""
+        """Count the objects in arrays of these fields in ``count`` rows after ``offset``: they count as rows."""
         return 0
 
     def bad_rows(self, rows: np.ndarray, names: Collection[str]) -> np.ndarray:
-        """``bool[n]``: the rows that are bad on purpose in one of these fields."""
+        """Return ``bool[n]``: the rows with an injected invalid value in one of these fields."""
         return np.zeros(rows.size, np.bool_)
 
     @abstractmethod
     def kinds(self) -> dict[str, Kind]:
-        """The columns that formulas may read."""
+        """Return the columns that formulas may read."""
 
     def formula(self, source: str, path: str) -> Expression:
-        """A formula over the fields. Raises `Faulty` with every fault of it."""
+        """Compile a formula over the fields. Raises `Faulty` with all faults."""
         try:
             return compile_with(Columns(self.kinds()), source, path=path)
         except FormulaErrors as errors:
             raise Faulty(
-                [Fault(path, one.code, one.message, one.hint, position=one.position) for one in errors.errors]
+                [
+                    Fault(path, error.code, error.message, error.hint, position=error.position)
+                    for error in errors.errors
+                ]
             ) from None
 
 
@@ -119,13 +124,13 @@ class Faulty(Exception):
         super().__init__(str(faults))
 
 
-class Reckoned(Draws):
-    """What a formula sees of some rows: `webapp.engine.block.Cells` for columns that no template has."""
+class Reckoned(RandomStream):
+    """Provides rows to formulas for columns that no template has."""
 
     __slots__ = ("_view", "env")
 
-    def __init__(self, view: View, env: Env, name: str) -> None:
-        super().__init__(cells.key(env.seed, "computed", name), view.rows)
+    def __init__(self, view: View, env: GenerationContext, name: str) -> None:
+        super().__init__(random.key(env.seed, "computed", name), view.rows)
         self._view, self.env = view, env
 
     def column(self, name: str) -> pa.Array:
@@ -133,17 +138,17 @@ class Reckoned(Draws):
         return self._view.column(name)
 
 
-# --- Of a template ----------------------------------------------------------------------------------------------
+# --- From a template ---
 
 
 class TemplateRows(Maker):
     """The rows of a bound plan."""
 
-    def __init__(self, bound: Bound) -> None:
+    def __init__(self, bound: BoundPlan) -> None:
         self._bound = bound
         self.env, self.watch = bound.env, bound.watch
         self.block_rows = max(1, limits.BLOCK_LEAVES // bound.plan.leaves)
-        self.fields = {one.name: one for one in _fields_of(bound)}
+        self.fields = {item.name: item for item in _fields_of(bound)}
 
     def at(self, rows: np.ndarray) -> View:
         return _TemplateView(self._bound.at(rows), self._bound.watch)
@@ -165,7 +170,7 @@ class TemplateRows(Maker):
         for name, column in self._bound.layer.columns.items():
             try:
                 found[name] = kind_of(column, name)
-            except FormulaError:  # of a type that formulas cannot read
+            except FormulaError:  # a type that formulas cannot read
                 continue
         return found
 
@@ -199,7 +204,7 @@ class _TemplateView(View):
         return things.rows, things.valid
 
 
-def _fields_of(bound: Bound) -> Iterable[Field]:
+def _fields_of(bound: BoundPlan) -> Iterable[Field]:
     layer = bound.layer
     for field in bound.schema:
         column = layer.columns[field.name]
@@ -231,19 +236,19 @@ def _members(path: str, dtype: pa.DataType, column: Column) -> Iterable[Field]:
 
 
 def plain(dtype: pa.DataType) -> pa.DataType:
-    """A type without its dictionary."""
+    """Return a type without its dictionary encoding."""
     return dtype.value_type if pa.types.is_dictionary(dtype) else dtype
 
 
-# --- Given with the request -------------------------------------------------------------------------------------
+# --- From the request ---
 
 
 class GivenRows(Maker):
-    """Rows that came with the request. `table` has a column for each key."""
+    """Rows that were sent with the request. `table` has a column for each key."""
 
     def __init__(self, table: pa.Table, seed: str, now: datetime) -> None:
         self._table = table.combine_chunks()
-        self.env = Env(seed, now)
+        self.env = GenerationContext(seed, now)
         self.block_rows = limits.PUSH_CHUNK_ROWS
         self.fields = {}
         for field in table.schema:
@@ -256,7 +261,7 @@ class GivenRows(Maker):
         found = {}
         for field in self._table.schema:
             try:
-                found[field.name] = types.of_arrow(field.type, origin=field.name)
+                found[field.name] = formulas_types.of_arrow(field.type, origin=field.name)
             except TypeError:
                 continue
         return found
@@ -272,16 +277,16 @@ class _GivenView(View):
         return taken.combine_chunks() if isinstance(taken, pa.ChunkedArray) else taken
 
 
-_WHOLE: Final = range(-(2**63), 2**63)
 JSON_TEXT: Final = {b"json": b"1"}
-"""What Arrow's fields say of JSON text (`engine.formats.nested.is_json_text`)."""
+"""Whether the field's metadata marks JSON text (`engine.formats.nested.is_json_text`)."""
 
 
 def given_table(rows: Sequence[Mapping[str, Any]]) -> pa.Table:
-    """Rows of JSON as columns, one for each key in the order of their coming; a key that a row has not is null.
+    """Convert JSON rows to columns, one per key in order of first occurrence. Missing keys are null.
 
-    Numbers with a point come as doubles, whole ones beyond 64 bits as decimals, objects and arrays as JSON text,
-    lists of single values as lists; values of several kinds in one column as text. Columns of JSON text alone say so.
+    Numbers with a decimal point become doubles, integers beyond 64 bits decimals, objects and arrays JSON
+    text, lists of scalars lists, mixed types in one column text. Only columns of JSON text are marked as
+    such.
     """
     names = list(dict.fromkeys(name for row in rows for name in row))
     made = [_column([row.get(name) for row in rows]) for name in names]
@@ -317,29 +322,7 @@ def _column(values: list[Any]) -> pa.Array:
     return pa.array([None if value is None else text_of(value) for value in values], pa.string())
 
 
-def kind_of_value(value: Any) -> str:
-    """What a value of JSON is: truth, whole, long, number, text, list, empty (a list of nulls), nested."""
-    if isinstance(value, bool):
-        return "truth"
-    if isinstance(value, int):
-        return "whole" if value in _WHOLE else "long" if abs(value) < 10**38 else "text"
-    if isinstance(value, float):
-        return "number"
-    if isinstance(value, list) and not any(isinstance(one, dict | list) for one in value):
-        return "list" if any(one is not None for one in value) else "empty"
-    return "text" if isinstance(value, str) else "nested"
-
-
-def text_of(value: Any) -> str:
-    """A value of JSON as a text; objects and arrays as JSON."""
-    if isinstance(value, str):
-        return value
-    return (
-        str(value) if isinstance(value, int) and not isinstance(value, bool) else orjson.dumps(value).decode()
-    )
-
-
 def unknown_field(path: str, name: str, fields: Iterable[str]) -> Fault:
-    """The fault of a field that is not there."""
-    text = f'There is no field "{name}" here.'
+    """Return the fault for an unknown field."""
+    text = f'There is no field "{name}".'
     return Fault(path, "unknown_field", text, did_you_mean(name, fields))

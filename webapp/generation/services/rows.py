@@ -1,7 +1,7 @@
-"""From a compiled template and a request to bytes: the one way that generate, previews and exports take.
+"""Convert a compiled template and a request to bytes: used by generate, previews and exports.
 
-Nothing here knows of the web or the database. What can go wrong with a template or a request goes wrong in
-`recipe` or `Recipe.open`, before the first byte has left.
+This module knows neither web nor database. Faults of a template or request are raised in `recipe` or
+`Recipe.open`, before the first byte is sent.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ import os
 import re
 import unicodedata
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator, Iterator
 from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any, Final
@@ -19,14 +19,15 @@ from urllib.parse import quote
 import orjson
 
 from webapp import limits, memory
-from webapp.engine import records
-from webapp.engine.bad.answers import AnswerKey
-from webapp.engine.block import Bound, Env
-from webapp.engine.budget import megabytes
+from webapp.engine import processor_time
+from webapp.engine import record_counts as records
+from webapp.engine.blocks import BoundPlan, GenerationContext
+from webapp.engine.budget import megabytes, size_of
 from webapp.engine.errors import SpecError
+from webapp.engine.external_values import Recorder
 from webapp.engine.formats import FORMATS, write
 from webapp.engine.formats.base import Format
-from webapp.engine.outside import Recorder
+from webapp.engine.invalid_data.answer_key import AnswerKey
 from webapp.errors import ApiError, Fault, validation_error
 from webapp.generation.services.pins import Pins
 from webapp.row_templates.schemas import GenerateInput
@@ -36,14 +37,14 @@ _NOT_IN_NAMES: Final = re.compile(r"[^a-z0-9]+")
 
 
 def new_seed(random: Callable[[int], bytes] = os.urandom) -> str:
-    """A seed for a request that brings none."""
+    """Return a random seed for a request without one."""
     return random(limits.SEED_BYTES).hex()
 
 
 def pins_for(
     source: Source, *, seed: str | None, now: datetime | None, locale: str | None, present: datetime
 ) -> Pins:
-    """The pins of a request. `now` when none was sent: with a seed the template's anchor, else the present (in
+    """Return the pins of a request. Default of `now`: with a seed the template's anchor, else the present (in
     whole seconds)."""
     if now is None:
         now = source.anchor if seed is not None else None
@@ -60,28 +61,28 @@ def pins_for(
 
 @dataclass(frozen=True, slots=True)
 class Recipe:
-    """One output, determined to the last byte: which rows, from which bound plan, in which format."""
+    """One output, determined to the last byte: which rows of which bound plan in which format."""
 
     source: Source
-    bound: Bound
+    bound: BoundPlan
     pins: Pins
     offset: int
     count: int
     format: type[Format]
     options: Format.Options
     first: bool = True
-    """Whether the file begins with these rows; else other recipes' rows stand before them."""
+    """Whether the file begins with these rows."""
     last: bool = True
     """Whether the file ends with these rows."""
 
     @property
     def title(self) -> str:
-        """What names the table or sheet where no option does."""
+        """The name of the table or sheet if no option sets it."""
         return slug(self.source.name)
 
     @property
     def file_name(self) -> str:
-        """The name a download has: the template's, as far as file systems take it."""
+        """The name of a download: the template's, with characters that file systems allow."""
         return f"{file_stem(self.source.name)}.{self.format.extension}"
 
     @property
@@ -90,38 +91,38 @@ class Recipe:
         return content_type(self.format, self.options)
 
     def headers(self) -> dict[str, str]:
-        """The headers that describe the bytes and say how to have them again."""
+        """Return the headers that describe the content and how to reproduce it."""
         return {**self.pins.headers(), "Content-Disposition": attachment(self.file_name)}
 
     def records(self, done: int = 0) -> int:
-        """The objects in arrays of its rows, or of those after the first `done`: they count as rows."""
+        """Count the objects in arrays of its rows, or of those after the first `done`: they count as rows."""
         return records.charged(self.bound, self.offset + done, self.count - done)
 
     def answers(self, table: str | None = None) -> AnswerKey:
-        """Which of its cells are bad on purpose; `table` names it among others."""
+        """Return which cells are injected invalid values. `table` is its name among several."""
         return AnswerKey(self.bound, self.offset, self.count, table)
 
     def bad_cells(self) -> list[dict[str, Any]]:
-        """The same of few rows: `{row, field, kind, good}`, rows counted from 1."""
+        """The same for a few rows: `{row, field, kind, good}`, rows counted from 1."""
         kind, key = FORMATS["ndjson"], self.answers()
         writer = kind(key.schema(json=True), kind.Options(), title="answers")
         return [orjson.loads(line) for line in b"".join(write(writer, key.blocks(json=True))).splitlines()]
 
     def writer(self) -> Format:
-        """What turns the rows into bytes."""
+        """Return the encoder of the format."""
         return self.format(self.bound.schema, self.options, title=self.title)
 
     def part(self, offset: int, count: int) -> Recipe:
-        """The recipe of `count` of these rows, from `offset` of the template on. The bytes of the parts, one after
-        another, are those of the whole; where the format cannot be so continued, each part is a file of its own."""
+        """Return the recipe of `count` rows from `offset` on. The concatenated bytes of all parts equal those
+        of the whole; if the format does not allow that, each part is a separate file."""
         if not self.format.continues:
             return replace(self, offset=offset, count=count)
         last = offset + count == self.offset + self.count
         return replace(self, offset=offset, count=count, first=offset == self.offset, last=last)
 
     def open(self) -> Output:
-        """The first block, made; the rest follows as it is asked for. `validation_error` for what this format
-        cannot hold."""
+        """Generate the first block. The rest follows on demand. Raises `validation_error` for values that the
+        format cannot represent."""
         output = Output(self)
         output.prime()
         return output
@@ -136,10 +137,11 @@ def recipe(
     pins: Pins | None = None,
     anchored: bool | None = None,
 ) -> Recipe:
-    """`ask` on `source`. `format` wins over the request's own; `pins` are those of an earlier attempt. `anchored` says
-    whether related templates hang on their own anchors; None: where the request hangs on the template's.
+    """Combine a request and a source. `format` overrides the request's; `pins` are those of an earlier
+    attempt. `anchored`: whether related templates use their own anchors; None: if the request uses the
+    template's.
 
-    Errors: validation_error, for overrides, uniqueness, format options, rows that cannot be numbered.
+    Raises validation_error for overrides, uniqueness, format options and row numbers that are too large.
     """
     pinned = pins or pins_for(source, seed=ask.seed, now=ask.now, locale=ask.locale, present=present)
     count = source.count(ask.count)
@@ -158,10 +160,13 @@ def bind(
     count: int,
     anchored: bool = False,
     recorder: Recorder | None = None,
-) -> Bound:
-    """The plan bound to seed and now, checked for these rows. `validation_error` with every fault."""
+) -> BoundPlan:
+    """Bind the plan to seed and now, and check it for these rows. Raises `validation_error` with all faults."""
+    processor_time.allow(count)
     try:
-        bound = Bound(source.plan, Env(pins.seed, pins.now, pins.locale, anchored, recorder), overrides)
+        bound = BoundPlan(
+            source.plan, GenerationContext(pins.seed, pins.now, pins.locale, anchored, recorder), overrides
+        )
         bound.check(offset, count)
     except SpecError as error:
         raise validation_error(error.faults) from None
@@ -173,10 +178,10 @@ def bind(
 
 
 class Stream(ABC):
-    """Bytes in pieces, made as they are asked for, of one table or of several. Used once.
+    """Bytes in pieces, generated on demand, of one table or several. Can be read once.
 
-    `rows_made` counts the rows of the blocks made so far, `rows_sent` those whose bytes were all taken. `leaks`: what
-    the leak check saw of the tables that have ended; None where nothing was to be looked for.
+    `rows_made` counts the rows of the generated blocks, `rows_sent` those whose bytes were all read. `leaks`:
+    the result of the leak check of completed tables; None if there was nothing to check.
     """
 
     def __init__(self) -> None:
@@ -188,11 +193,11 @@ class Stream(ABC):
         self._size = 0
 
     @abstractmethod
-    def _make(self) -> Iterator[bytes]:
-        """Every piece."""
+    def _make(self) -> Generator[bytes]:
+        """Yield all pieces."""
 
     def prime(self) -> None:
-        """Make the first block, so that what is wrong with it is known before anything is sent."""
+        """Generate the first block, so that errors are raised before anything is sent."""
         try:
             while not self.rows_made and (piece := next(self._pieces, None)) is not None:
                 self._first.append(piece)
@@ -201,11 +206,11 @@ class Stream(ABC):
 
     @property
     def primed(self) -> int:
-        """Bytes of the first block, while they wait to be taken."""
+        """Return the bytes of the first block that are not read yet."""
         return sum(map(len, self._first))
 
     def _rows(self, recipe: Recipe, writer: Format) -> Iterator[bytes]:
-        """The pieces of one table."""
+        """Yield the pieces of one table."""
         start = writer.start() if recipe.first else writer.resume()
         if start:
             yield start
@@ -213,6 +218,9 @@ class Stream(ABC):
             pieces = writer.block(block)
             first = next(pieces, None)
             self.rows_made += len(block[0])
+            self._size += sum(
+                map(size_of, block)
+            )  # a compressed file can be small although its rows were large
             if first is not None:
                 yield first
             yield from pieces
@@ -223,7 +231,7 @@ class Stream(ABC):
             self.leaks = [*(self.leaks or ()), looked]
 
     def __iter__(self) -> Iterator[bytes]:
-        """Every piece in order, those of the first block included."""
+        """Yield all pieces in order, including those of the first block."""
         if self._first:
             head, self._first = self._first, []
             yield from [b"".join(head)] if sum(map(len, head)) <= limits.MB else head
@@ -234,7 +242,7 @@ class Stream(ABC):
         self._trim()
 
     def whole(self, most: int = limits.PREVIEW_BYTES) -> bytes:
-        """All of it at once, for outputs of few rows. Error: validation_error where it exceeds `most` bytes."""
+        """Return all bytes, for small outputs. Raises validation_error if they exceed `most` bytes."""
         pieces, size = [], 0
         try:
             for piece in self:
@@ -257,28 +265,31 @@ class Stream(ABC):
     def close(self) -> None:
         """Stop the work."""
         self._first.clear()
-        self._pieces.close()  # type: ignore[attr-defined]
+        self._pieces.close()
         self._trim()
 
     def _trim(self) -> None:
         if self._size > limits.TRIM_BYTES:
             self._size = 0
             memory.trim()
+        else:
+            memory.trim_if_grown()
 
 
 class Output(Stream):
-    """The bytes of a recipe."""
+    """Return the bytes of a recipe."""
 
     def __init__(self, recipe: Recipe) -> None:
         self.recipe = recipe
         super().__init__()
 
-    def _make(self) -> Iterator[bytes]:
+    def _make(self) -> Generator[bytes]:
         yield from self._rows(self.recipe, self.recipe.writer())
 
 
 def content_type(kind: type[Format], options: Format.Options) -> str:
-    """The Content-Type of a format's bytes; CSV says whether its first line is a header (RFC 4180, section 3)."""
+    """Return the Content-Type of a format. CSV states whether its first line is a header (RFC 4180, section
+    3)."""
     if kind.name == "csv":
         header = "present" if getattr(options, "header", True) else "absent"
         return f"{kind.media_type}; charset=utf-8; header={header}"
@@ -286,20 +297,21 @@ def content_type(kind: type[Format], options: Format.Options) -> str:
 
 
 def slug(name: str, default: str = "rows") -> str:
-    """A name as tables and files can bear it: ASCII letters, digits and `_`, not beginning with a digit."""
+    """Convert a name to one that is valid for tables and files: ASCII letters, digits and `_`, not starting
+    with a digit."""
     plain = unicodedata.normalize("NFKD", name).encode("ascii", "ignore").decode().lower()
     made = _NOT_IN_NAMES.sub("_", plain).strip("_")[:60].strip("_")
     return f"t_{made}" if made[:1].isdigit() else made or default
 
 
 def file_stem(name: str) -> str:
-    """A name as a file can bear it on any system: the letters stay, what file systems refuse becomes `_`."""
+    """Convert a name to a file name for any system: letters are kept, invalid characters become `_`."""
     kept = "".join(ch if ch.isprintable() and ch not in '\\/:*?"<>|' else "_" for ch in name)
     return kept.strip(" ._")[:100].strip(" .") or "rows"
 
 
 def attachment(file_name: str) -> str:
-    """A Content-Disposition that saves under `file_name` (RFC 6266; other letters by RFC 8187)."""
+    """Return a Content-Disposition header for `file_name` (RFC 6266; other letters by RFC 8187)."""
     if file_name.isascii() and '"' not in file_name:
         return f'attachment; filename="{file_name}"'
     stem, dot, extension = file_name.rpartition(".")

@@ -1,4 +1,4 @@
-"""Rows on demand, of saved templates and of drafts."""
+"""Generate and preview routes, for saved templates and drafts."""
 
 from __future__ import annotations
 
@@ -9,13 +9,14 @@ from flask import Blueprint, Response, g, request
 from pydantic import WithJsonSchema
 
 from webapp import limits
-from webapp.accounts.actors import Actor
+from webapp.access.actors import Actor
 from webapp.engine.formats import FORMATS
 from webapp.errors import Fault
 from webapp.generation.services import generate
 from webapp.generation.services.generate import Generation, Preview
+from webapp.generation.views import export_form
 from webapp.row_templates.schemas import DraftInput, DraftPreviewInput, GenerateInput, PreviewInput
-from webapp.row_templates.views.templates import TemplateInput
+from webapp.row_templates.services import compilation
 from webapp.web.responses import Output, Raw, reply
 from webapp.web.routing import route
 
@@ -23,25 +24,26 @@ bp = Blueprint("generate", __name__)
 
 _PRODUCES = tuple(kind.media_type for name, kind in FORMATS.items() if name != "json")
 _ROWS = Raw({"type": "array", "items": {"type": "object"}})
+_PREVIEW_ERRORS = ("quota_exceeded",)  # of the objects in arrays that previews show within an hour
 _ERRORS = ("row_limit_exceeded", "quota_exceeded", "leak_found")
 
 
 class DraftIn(DraftInput):
-    """Rows of a template that is not saved: its definition, and generate's own keys beside it."""
+    """Rows of an unsaved template: its definition, in addition to the keys of generate."""
 
     @classmethod
     def more_faults(cls, body: dict[str, Any]) -> list[Fault]:
-        """See `TemplateInput.more_faults`."""
-        return TemplateInput.more_faults(body)
+        """Return the faults of the fields, for a response that has other faults too."""
+        return compilation.more_faults(body)
 
 
 class DraftPreviewIn(DraftPreviewInput):
-    """Three rows of a template that is not saved: its definition, and preview's own keys beside it."""
+    """Three rows of an unsaved template: its definition, in addition to the keys of preview."""
 
     @classmethod
     def more_faults(cls, body: dict[str, Any]) -> list[Fault]:
-        """See `TemplateInput.more_faults`."""
-        return TemplateInput.more_faults(body)
+        """Return the faults of the fields, for a response that has other faults too."""
+        return compilation.more_faults(body)
 
 
 class PreviewIn(PreviewInput):
@@ -49,12 +51,12 @@ class PreviewIn(PreviewInput):
 
     @classmethod
     def more_faults(cls, body: dict[str, Any]) -> list[Fault]:
-        """See `TemplateInput.more_faults`."""
-        return TemplateInput.more_faults(body)
+        """Return the faults of the fields, for a response that has other faults too."""
+        return compilation.more_faults(body)
 
 
 class BadCell(Output):
-    """A cell that is bad on purpose: its row, counted from 1, field, kind, and the good value behind it."""
+    """An injected invalid cell: its row, counted from 1, field, kind, and the original value."""
 
     row: int
     field: str
@@ -63,8 +65,7 @@ class BadCell(Output):
 
 
 class PreviewOut(Output):
-    """The first three rows, and the seed that makes them again; of a template with bad values also which cells are
-    bad on purpose."""
+    """The first three rows, the seed that reproduces them, and the injected invalid cells, if any."""
 
     rows: Annotated[list[dict[str, Any]], WithJsonSchema({"type": "array", "items": {"type": "object"}})]
     seed: str
@@ -80,14 +81,15 @@ class PreviewOut(Output):
     body=GenerateInput,
     returns=_ROWS,
     reads=True,
-    with_rows=True,
     errors=_ERRORS,
     produces=_PRODUCES,
+    on_fault=export_form.again,
 )
 def saved(actor: Actor, template_id: str, body: GenerateInput) -> Response:
     """Generate rows of a template, as a stream.
 
-    The headers X-Seed, X-Now, X-Template-Version, X-Vocabulary and X-Engine say how to have the same rows again.
+    The headers X-Seed, X-Now, X-Template-Version, X-Vocabulary and X-Engine contain the values that reproduce
+    the same rows.
     """
     return streamed(generate.saved(actor, template_id, body, format_by_accept()))
 
@@ -104,7 +106,7 @@ def saved(actor: Actor, template_id: str, body: GenerateInput) -> Response:
     produces=_PRODUCES,
 )
 def draft(actor: Actor, body: DraftIn) -> Response:
-    """Generate rows of a template that is not saved, as a stream."""
+    """Generate rows of an unsaved template, as a stream."""
     return streamed(generate.draft(actor, body, format_by_accept()))
 
 
@@ -116,31 +118,41 @@ def draft(actor: Actor, body: DraftIn) -> Response:
     body=PreviewIn,
     returns=PreviewOut,
     reads=True,
+    errors=_PREVIEW_ERRORS,
 )
 def preview(actor: Actor, template_id: str, body: PreviewIn) -> Response:
-    """Make the first three rows of a template, or of an unsaved draft of it; no rows are spent.
+    """Generate the first three rows of a template, or of an unsaved draft of it. They do not count toward the quota.
 
-    They equal the first three rows that generate makes with the same seed.
+    They equal the first three rows that generate returns with the same seed.
     """
     return _previewed(generate.preview(actor, template_id, body))
 
 
-@route(bp, "/preview", ["POST"], scope="read", body=DraftPreviewIn, returns=PreviewOut, reads=True)
+@route(
+    bp,
+    "/preview",
+    ["POST"],
+    scope="read",
+    body=DraftPreviewIn,
+    returns=PreviewOut,
+    reads=True,
+    errors=_PREVIEW_ERRORS,
+)
 def preview_draft(actor: Actor, body: DraftPreviewIn) -> Response:
-    """Make the first three rows of a template that is not saved; no rows are spent."""
+    """Generate the first three rows of an unsaved template. They do not count toward the quota."""
     return _previewed(generate.preview_draft(actor, body, body.fetch))
 
 
 def format_by_accept() -> str | None:
-    """`csv` where the Accept header asks for text/csv by name and likes no other type better; it then wins over
-    the body's format. No other Accept decides anything."""
+    """Return `csv` if the Accept header names text/csv and prefers no other type. It overrides the format in
+    the body. Other Accept headers have no effect."""
     if "text/csv" not in request.headers.get("Accept", "").lower():
         return None
     wanted: dict[str, float] = {}
     for kind, quality in request.accept_mimetypes:
         plain = (
             kind.partition(";")[0].strip().lower()
-        )  # its parameters (charset, header) choose no other format
+        )  # its parameters (charset, header) do not select another format
         if plain != "*/*":
             wanted[plain] = max(quality, wanted.get(plain, 0))
     best = max(wanted.values(), default=0)
@@ -148,7 +160,7 @@ def format_by_accept() -> str | None:
 
 
 def streamed(made: Generation) -> Response:
-    """Rows as a response that a proxy does not buffer."""
+    """Return rows as a response that proxies do not buffer."""
     headers = {**made.recipe.headers(), "X-Accel-Buffering": "no"}
     return Response(made.body, headers=headers, content_type=made.recipe.content_type)
 

@@ -23,6 +23,19 @@ _TOKEN: Final = re.compile(
     r"\s*(?:(?P<text>'(?:[^']|'')*')|(?P<quoted>\"[^\"]+\"|`[^`]+`|\[[A-Za-z_][^\]]*\])|(?P<number>\d+(?:\.\d+)?)"
     r"|(?P<word>[A-Za-z_][\w$.]*)|(?P<sign><=|>=|<>|!=|!~\*?|~~\*?|~\*?|[=<>(),\[\]+*/%|-]))"
 )
+_CASES: Final = frozenset({"upper", "lower", "ucase", "lcase", "trim", "btrim", "ltrim", "rtrim"})
+"""Functions that leave a text as it is if the check compares them with a text in that case."""
+_POSIX: Final = {
+    "alnum": "A-Za-z0-9",
+    "alpha": "A-Za-z",
+    "digit": "0-9",
+    "lower": "a-z",
+    "upper": "A-Z",
+    "space": r"\s",
+    "xdigit": "0-9A-Fa-f",
+    "word": r"\w",
+}
+"""Character classes of PostgreSQL and MySQL, which Python does not have."""
 _LENGTHS: Final = frozenset({"length", "char_length", "character_length", "len"})
 _NOW: Final = frozenset(
     {"now", "current_date", "current_timestamp", "localtimestamp", "getdate", "sysdate", "today"}
@@ -272,6 +285,12 @@ class _Parser:
             if not isinstance(inner, _Column) or inner.length:
                 raise _Unread
             return _Column(inner.name, True)
+        if kind == "word" and plain in _CASES and plain not in self._known and self._take("("):
+            inner = self._operand()
+            self._must(")")
+            if not isinstance(inner, _Column) or inner.length:
+                raise _Unread
+            return inner
         if plain not in self._known or self._peek() == "(":
             raise _Unread
         return _Column(self._known[plain])
@@ -334,9 +353,18 @@ def _chosen(left: Any, values: list[Any], negated: bool) -> Fact:
 def _matched(left: Any, right: Any) -> Fact:
     if not isinstance(left, _Column) or left.length or not isinstance(right, str):
         raise _Unread
+    pattern = right
+    for name, characters in _POSIX.items():
+        pattern = pattern.replace(f"[:{name}:]", characters)
+    try:
+        every_word = re.search(pattern, "a") is not None and re.search(pattern, "A") is not None
+    except re.error:
+        raise _Unread from None
+    if every_word:  # such as "contains a letter": the values need no other type for that
+        return _holds
 
     def fact(found: Rules) -> None:
-        found.columns.setdefault(left.name, Rule()).pattern = right
+        found.columns.setdefault(left.name, Rule()).pattern = pattern
 
     return fact
 

@@ -11,26 +11,29 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date, timedelta
+from decimal import Decimal
 from typing import Any, Final, Literal
 
 import pyarrow as pa
 
 from webapp import limits
-from webapp.connectors.shape import Column, Entity
+from webapp.connectors.schema import Column, Entity
+from webapp.engine import groups
 from webapp.engine.data.vocabulary import Vocabulary
 from webapp.engine.errors import SpecError
-from webapp.engine.fields import find
 from webapp.engine.plan import compile_plan
 from webapp.engine.spec import parse
-from webapp.imports.inference import checks, texts
+from webapp.engine.types.registry import find
+from webapp.imports.inference import checks, domains, lexicon, names, texts
 from webapp.imports.inference import numbers as imports_numbers
 from webapp.imports.inference.checks import Rules
 from webapp.imports.inference.evidence import Asked, Field, definition, jsonable
 
 State = Literal["green", "yellow", "red"]
+Confidence = Literal["high", "check", "unknown"]
 
 
 @dataclass(slots=True)
@@ -41,6 +44,15 @@ class Found:
     field: Field | None
     state: State
     reason: str
+    guessed: bool = False
+    """Whether nothing says what the column contains, so that the field is only one of the column's type."""
+
+    @property
+    def confidence(self) -> Confidence:
+        """How sure the choice is: high only for what was recognized."""
+        if self.state == "red" or self.guessed:
+            return "unknown"
+        return "high" if self.state == "green" else "check"
 
 
 def columns(
@@ -50,6 +62,12 @@ def columns(
     ``rows``: as many values a unique column needs at least."""
     rules = checks.read(entity.checks, [one.name for one in entity.fields])
     alone = {names[0] for names in (*entity.uniques, entity.keys) if len(names) == 1}
+    locale = lexicon.locale_of(
+        [
+            names.split(one)
+            for one in ((entity.parts or (entity.name,))[-1], *(one.name for one in entity.fields))
+        ]
+    )
     found = []
     for column in entity.fields:
         values = _sampled(sample, column.name)
@@ -58,14 +76,80 @@ def columns(
         rule = rules.of(column.name)
         nulls = len(values) - len(plain)
         joined = any(len(names) > 1 and column.name in names for names in (*entity.uniques, entity.keys))
-        asked = Asked(entity, column, rule, plain, nulls, unique, joined, vocabulary, rows)
+        asked = Asked(entity, column, rule, plain, nulls, unique, joined, vocabulary, rows, locale=locale)
         found.append(_column(asked, rules, {one.name: one for one in entity.fields}))
     _agree(found, vocabulary)
+    _totals(entity, rules, found)
     return found
 
 
+_PARTS: Final = (
+    (r"(^|_)(total|line_total|total_price|line_amount|extended_price|total_amount|amount)$", "quantity",
+     "unit_price|price", "*"),
+    (r"(^|_)(total|total_amount|grand_total|gross_amount|amount_total)$", "subtotal|sub_total|net_amount",
+     "tax|tax_amount|vat_amount", "+"),
+)  # fmt: skip
+"""Totals: the name in English, the names of their two parts, and how these are combined."""
+
+
+def _totals(entity: Entity, rules: Rules, found: list[Found]) -> None:
+    """Derive totals from their parts, where the table has both and the result fits into the column."""
+    fields = {one.column: one for one in found if one.field is not None and one.field["type"] == "number"}
+    columns = {"_".join(lexicon.english(names.split(name))): entity.column(name) for name in fields}
+    for words, column in columns.items():
+        if (
+            column is None
+            or column.type not in ("decimal", "float")
+            or column.unique
+            or column.name in rules.unread
+        ):
+            continue
+        for pattern, first, second, sign in _PARTS:
+            parts = [
+                next((columns[one] for one in part.split("|") if one in columns and one != words), None)
+                for part in (first, second)
+            ]
+            if re.search(pattern, words) and _combines(column, parts, rules, fields, sign):
+                made = fields[column.name].field
+                assert made is not None
+                made["formula"] = f" {sign} ".join(part.name for part in parts if part is not None)
+                fields[column.name].reason = f"Calculated from other columns: {made['formula']}."
+                fields[column.name].state, fields[column.name].guessed = "green", False
+                break
+
+
+def _combines(
+    column: Column, parts: Sequence[Column | None], rules: Rules, fields: Mapping[str, Found], sign: str
+) -> bool:
+    most, decimals = Decimal(1 if sign == "*" else 0), 0
+    rule = rules.of(column.name)
+    if rule.low is not None or rule.high is not None or rule.choices is not None:
+        return False
+    for part in parts:
+        if part is None or not re.fullmatch(r"[A-Za-z_]\w*", part.name):
+            return False
+        made = fields[part.name].field
+        if (
+            made is None
+            or "formula" in made
+            or made.get("percent_blank")
+            or made["options"].get("max") is None
+        ):
+            return False
+        largest, places = Decimal(str(made["options"]["max"])), int(made["options"].get("decimals", 0))
+        most = most * largest if sign == "*" else most + largest
+        decimals = decimals + places if sign == "*" else max(decimals, places)
+    if column.type == "float":
+        return True
+    scale = 2 if column.scale is None else column.scale
+    return decimals <= scale and (
+        column.precision is None or most < Decimal(10) ** (column.precision - scale)
+    )
+
+
 def _agree(found: list[Found], vocabulary: Vocabulary) -> None:
-    """Unique fields that cannot be so beside each other: of one place, one alone decides, and a department goes with a
+    """Unique fields that cannot be so beside each other: of one place, one alone decides, and a department goes"
+     " with a
     job. A country and its code follow from each other; others get a group of their own, at last a random text."""
     made = [one for one in found if one.field is not None]
     groups: Counter[str] = Counter()
@@ -102,7 +186,7 @@ def _decides(one: Found) -> bool:
 def _clashing(made: Sequence[Found], vocabulary: Vocabulary) -> list[Found]:
     """The columns whose fields cannot be unique beside the others."""
     try:
-        compile_plan(parse([one.field for one in made]), vocabulary)
+        compile_plan(groups.assign(parse([one.field for one in made])), vocabulary)
     except SpecError as error:
         places = [re.fullmatch(r"fields\[(\d+)\]\.unique", fault.path) for fault in error.faults]
         return [made[int(place[1])] for place in places if place]
@@ -112,15 +196,17 @@ def _clashing(made: Sequence[Found], vocabulary: Vocabulary) -> list[Found]:
 def _sampled(sample: pa.RecordBatch | None, name: str) -> list[Any]:
     if sample is None or name not in sample.schema.names:
         return []
-    return sample.column(name).to_pylist()
+    values: list[Any] = sample.column(name).to_pylist()
+    return values
 
 
 def _column(asked: Asked, rules: Rules, beside: Mapping[str, Column]) -> Found:
     column = asked.column
+    made: Field | None
     if column.generated == "computed":
         return Found(column.name, None, "green", "The target computes it.")
     if column.generated == "identity":
-        if column.name in asked.entity.keys:
+        if column.name in asked.entity.keys or asked.unique:  # other tables may refer to it
             made = definition(column.name, "row_number")
             told = "The target counts it: a push leaves it out, and rows that refer to it get its real value."
             return Found(column.name, made, "green", told)
@@ -145,20 +231,41 @@ def _column(asked: Asked, rules: Rules, beside: Mapping[str, Column]) -> Found:
             column.name, made, "yellow", f"Its check was not understood, rows may be refused: {unread[0]}"
         )
     if asked.notes:
-        return Found(column.name, made, "yellow", " ".join(asked.notes))
+        return Found(column.name, made, "yellow", " ".join(asked.notes), asked.guessed)
+    if asked.guessed:
+        kind = find(made["type"])
+        label = kind.label if kind else made["type"]
+        told = f"Neither the name nor the values say what it contains: {label}. Choose a type for it."
+        return Found(column.name, made, "yellow", told, True)
     return Found(column.name, made, "green", _told(made))
 
 
 def _told(made: Field) -> str:
     kind = find(made["type"])
-    cut = ", cut to the column's length" if "formula" in made else ""
-    return f"Made as {kind.label if kind else made['type']}{cut}."
+    return f"Recognized as {kind.label if kind else made['type']}."
 
 
 def _blanks(asked: Asked, made: Field) -> None:
     total = asked.nulls + len(asked.values)
     if asked.column.nullable and asked.nulls and not asked.unique and total >= limits.INFER_FEW:
         made["percent_blank"] = min(95, round(100 * asked.nulls / total / 5) * 5)
+    elif asked.column.nullable and not asked.values and not asked.unique and made["type"] != "boolean":
+        words = domains.words_of(asked)
+        if _RARELY.search(words) and asked.column.type in (
+            "date",
+            "timestamp",
+            "timestamptz",
+            "text",
+            "integer",
+        ):
+            made["percent_blank"] = _RARE
+
+
+_RARE: Final = 95  # chosen: percent of rows without a date of deletion
+_RARELY: Final = re.compile(
+    r"(^|_)(deleted|archived|cancell?ed|banned|suspended|locked|blocked|discarded|trashed|terminated|removed|revoked"
+    r"|deletion_mark)(_at|_on|_by|_date|_time|_timestamp|_reason)?$|(^|_)date_(deleted|removed)$"
+)
 
 
 # --- By type ------------------------------------------------------------------------------------------------
@@ -168,7 +275,7 @@ def _later(asked: Asked, rules: Rules, beside: Mapping[str, Column]) -> Field | 
     """A date that is not before another one of its row."""
     other = beside.get(rules.later.get(asked.column.name, ""))
     if other is None:
-        return None
+        return _after(asked, beside)
     pairs = {("date", "date"), ("timestamp", "timestamp"), ("timestamptz", "timestamptz")}
     if (asked.column.type, other.type) in pairs and not asked.unique:
         return definition(
@@ -178,11 +285,64 @@ def _later(asked: Asked, rules: Rules, beside: Mapping[str, Column]) -> Field | 
     return None
 
 
+# Dates of which one is never before the other, in English: the later one, those before it, and the usual distance.
+_ORDERED: Final = (
+    (r"(^|_)(updated|modified|changed|last_update|last_updated|last_modified|edited)", r"(^|_)(created|creation"
+     r"|inserted|added|registered)", "0d", "60d"),
+    (r"(^|_)(end|ends|ended|to|until|till|finish|finished|stop)(_|$)", r"(^|_)(start|starts|started|from|begin"
+     r"|begins|began|since)(_|$)", "1d", "60d"),
+    (r"(^|_)(arrival|arrives|arrived|landed)", r"(^|_)(departure|departs|departed)", "1h", "12h"),
+    (r"(^|_)(check_?out|return|returned)(_|$)", r"(^|_)(check_?in|rental|rented|borrowed|loan|issued)(_|$)",
+     "1d", "14d"),
+    (r"(^|_)(due|expires|expired|expiry|expiration|maturity)(_|$)", r"(^|_)(issued|issue|invoice|start|started"
+     r"|open|opened|effective|created|rental|order|document|posting)(_|$)", "7d", "60d"),
+    (r"(^|_)(ship|shipped|delivered|delivery|required|paid|payment|fulfilled|dispatched|approved)(_|$)",
+     r"(^|_)(order|ordered|invoice|invoiced|issued|placed|requested|created|submitted)(_|$)", "1d", "14d"),
+    (r"(^|_)(close|closed|completed|resolved|cancell?ed|deleted|archived|terminated|termination|leave|left"
+     r"|disabled|revoked|published|confirmed|processed)(_|$)", r"(^|_)(open|opened|started|start|hire|hired|order"
+      r"|ordered|requested|created|registered|posted)(_|$)", "1d", "60d"),
+)  # fmt: skip
+
+
+def _after(asked: Asked, beside: Mapping[str, Column]) -> Field | None:
+    """A date that follows another one of its row by its name: an end after its start, an update after a creation."""
+    column, rule = asked.column, asked.rule
+    if column.type not in ("date", "timestamp", "timestamptz") or asked.unique or asked.values:
+        return None
+    if rule.low is not None or rule.high is not None or rule.choices is not None or column.generated:
+        return None
+    words = domains.words_of(asked)
+    for later, earlier, least, most in _ORDERED:
+        if not re.search(later, words):
+            continue
+        others = [
+            (_common(words, said), other)
+            for other in beside.values()
+            if other.type == column.type
+            and other.name != column.name
+            and re.search(earlier, said := "_".join(lexicon.english(names.split(other.name))))
+            and not any(re.search(one[0], said) for one in _ORDERED)
+            and not _RARELY.search(said)
+        ]
+        if others:
+            _, other = max(others, key=lambda one: one[0])
+            least = "1d" if column.type == "date" and least == "0d" else least
+            most = "2d" if column.type == "date" and most.endswith("h") else most
+            least = "1d" if column.type == "date" and least.endswith("h") else least
+            return definition(column.name, "date_relative", {"field": other.name, "min": least, "max": most})
+    return None
+
+
+def _common(a: str, b: str) -> int:
+    """How many words two names share."""
+    return len(set(a.split("_")) & set(b.split("_")))
+
+
 def _by_type(asked: Asked) -> Field | None:
     column, rule = asked.column, asked.rule
     if rule.choices is not None and column.type != "enum":
         return _chosen(asked, rule.choices)
-    makers = {
+    makers: dict[str, Callable[[Asked], Field | None]] = {
         "text": texts.text, "integer": imports_numbers.integer_, "decimal": imports_numbers.decimal_,
         "float": imports_numbers.float_, "boolean": _boolean,
         "date": _moment, "timestamp": _moment, "timestamptz": _moment, "time": _plain("time"),
@@ -192,7 +352,7 @@ def _by_type(asked: Asked) -> Field | None:
     return makers[column.type](asked)
 
 
-def _plain(kind: str) -> Any:
+def _plain(kind: str) -> Callable[[Asked], Field]:
     def make(asked: Asked) -> Field:
         return definition(asked.column.name, kind, unique=asked.unique and kind != "uuid")
 
@@ -210,6 +370,15 @@ def _chosen(asked: Asked, choices: Sequence[Any]) -> Field | None:
         return None
     if asked.unique:
         asked.notes.append(f"It is unique and has {len(values)} values: no more rows than that.")
+    if asked.column.type == "text" and not asked.unique and domains.is_flag(words := domains.words_of(asked)):
+        folded = {str(one).upper(): one for one in values}
+        yes, no = (
+            next((folded[one] for one in pair if one in folded), None)
+            for pair in (("Y", "T", "1"), ("N", "F", "0"))
+        )
+        if yes is not None and no is not None and len(values) == len(("yes", "no")):
+            options = {"truthy": yes, "falsy": no, "probability": domains.flag_share(words)}
+            return definition(asked.column.name, "boolean", options)
     return definition(asked.column.name, "enum", {"values": values}, unique=asked.unique)
 
 
@@ -222,7 +391,12 @@ def _boolean(asked: Asked) -> Field:
     if asked.unique:
         asked.notes.append("It is unique: no more than two rows.")
         return definition(asked.column.name, "enum", {"values": [True, False]}, unique=True)
-    return definition(asked.column.name, "boolean")
+    words = domains.words_of(asked)
+    share = domains.flag_share(words)
+    if len(asked.values) >= limits.INFER_FEW:
+        share = round(sum(map(bool, asked.values)) / len(asked.values), 2)
+    options = {} if share == 0.5 else {"probability": share}
+    return definition(asked.column.name, "boolean", options)
 
 
 def _json(asked: Asked) -> Field:
@@ -290,8 +464,8 @@ def _moment(asked: Asked) -> Field | None:
         options.setdefault("min", "-3650d" if high == "now" else _years_after(high, -10))
     if (rule.low is not None and low is None) or (rule.high is not None and high is None):
         asked.notes.append("A bound of its checks was not understood: rows may be refused.")
-    if kind == "date" and low is None and high in (None, "now") and _BIRTH.search(column.name.lower()):
-        options = {"min": "-32000d", "max": "-6600d"}
+    if kind == "date" and low is None and high in (None, "now") and _BIRTH.search(domains.words_of(asked)):
+        options = {"min": "-27000d", "max": "-6600d"}
     return definition(column.name, kind, options, unique=asked.unique)
 
 
@@ -315,7 +489,7 @@ def _years_after(day: str, years: int = 10) -> str:
 def countable(made: Field, vocabulary: Vocabulary) -> bool:
     """Whether a field's values can be dealt out in combinations with those of others."""
     if made["type"] in ("reference", "foreign_key"):
-        return made["options"].get("template_id") != "self"
+        return bool(made["options"].get("template_id") != "self")
     try:
         column = compile_plan(parse([made]), vocabulary).layer.columns[made["name"]]
     except SpecError:

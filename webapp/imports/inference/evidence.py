@@ -8,7 +8,7 @@ from decimal import Decimal
 from typing import Any
 
 from webapp import limits
-from webapp.connectors.shape import Column, Entity
+from webapp.connectors.schema import Column, Entity
 from webapp.engine.data.vocabulary import Vocabulary
 from webapp.imports.inference.checks import Rule
 
@@ -32,6 +32,10 @@ class Asked:
     rows: int = limits.DEFAULT_QUANTITY
     """Of the template, when none are asked for."""
     notes: list[str] = field(default_factory=list)
+    locale: str | None = None
+    """Of the language that the names of the table are in, if they are not in English."""
+    guessed: bool = False
+    """Whether neither names nor values nor constraints decided: any other field would do as well."""
 
     @property
     def longest(self) -> int | None:

@@ -11,8 +11,8 @@ from decimal import Decimal
 from typing import Any, Final
 
 from webapp import limits
-from webapp.connectors.openapi import column_of
-from webapp.connectors.shape import Column, Entity
+from webapp.connectors.openapi.metadata import column_of
+from webapp.connectors.schema import Column, Entity
 from webapp.engine.data.vocabulary import Vocabulary
 from webapp.engine.errors import SpecError
 from webapp.engine.plan import compile_plan
@@ -77,7 +77,7 @@ def _of_schema(column: Column, vocabulary: Vocabulary, rows: int, depth: int) ->
     if kind == "boolean":
         return green("boolean", {}, "True or false.")
     told = schema.get("format")
-    if kind == "string" and told in _FORMATS:
+    if kind == "string" and isinstance(told, str) and told in _FORMATS:
         made, options = _FORMATS[told]
         return green(made, options, f"Texts of the format {told}.")
     pattern = schema.get("pattern")

@@ -12,10 +12,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
-from webapp.connectors.shape import Column, Entity
+from webapp.connectors.schema import Column, Entity
 from webapp.engine import guess
-from webapp.engine.fields import find
+from webapp.engine.types.registry import find
 from webapp.imports.inference.evidence import Asked
+from webapp.imports.inference.lexicon import english
 
 Meaning = tuple[str, dict[str, Any], dict[str, Any]]
 """A field type, its options, and common keys."""
@@ -238,7 +239,7 @@ class Meant:
 def meant(asked: Asked) -> Meant:
     """What the names of a column and its table mean together; words where they mean nothing."""
     column, table = asked.column, Table.of(asked.entity)
-    name = split(column.name)
+    name = english(split(column.name))
     said = _alone(name, table)
     if said is None and (named := _by_noun(name, table, asked)) is not None:
         said = _fitted(named, column, asked.values)
@@ -261,11 +262,11 @@ class Table:
     @classmethod
     def of(cls, entity: Entity) -> Table:
         """Of `shop.tbl_product_categories`: product, category."""
-        every = split(entity.parts[-1] if entity.parts else entity.name)
+        every = english(split(entity.parts[-1] if entity.parts else entity.name))
         kept = [one for one in every if one not in NOISE] or every
         while len(kept) > 1 and singular(kept[-1]) in (*ABOUT, "title"):
             kept = kept[:-1]
-        beside = {"_".join(split(one.name)) for one in entity.fields}
+        beside = {"_".join(english(split(one.name))) for one in entity.fields}
         return cls(
             (*kept[:-1], singular(kept[-1])) if kept else (),
             bool(beside & PERSONAL) or any(one.startswith("employee_") for one in beside),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 from decimal import Decimal
 from typing import Final
@@ -11,7 +12,7 @@ from webapp.engine import guess
 from webapp.engine.errors import SpecError
 from webapp.engine.plan import compile_plan
 from webapp.engine.spec import parse
-from webapp.imports.inference import checks, texts
+from webapp.imports.inference import checks, domains, texts
 from webapp.imports.inference.evidence import Asked, Field, definition, jsonable
 from webapp.pushes.services.value_checks import limit_of
 
@@ -30,13 +31,46 @@ def integer_(asked: Asked) -> Field | None:
     if ends is None:
         return None
     low, high = int(ends[0]), int(ends[1])
+    if asked.values or asked.rule.low is not None or asked.rule.high is not None or asked.unique:
+        return _ranged(asked, low, high, least, most)
+    words = domains.words_of(asked)
+    told = [int(one) for one in domains.commented(asked) if one.lstrip("-").isdigit()]
+    if told and all(least <= one <= most for one in told):
+        return definition(column.name, "enum", {"values": told})
+    if domains.is_flag(words) and least <= 0:
+        options = {"truthy": 1, "falsy": 0, "probability": domains.flag_share(words)}
+        return definition(column.name, "boolean", options)
+    if _MOMENT.search(words) and (column.bits or _BITS) >= _BITS:
+        return definition(column.name, "epoch")
+    if re.search(r"(^|_)(status|state|type|kind)(_code)?$", words):
+        asked.notes.append("The name says that numbers stand for something; which ones, it does not say.")
+        return definition(column.name, "enum", {"values": [1, 2, 3]})
+    named = domains.numbers(asked, float(max(least, -limits.MAX_INTEGER)), float(edge), 0)
+    return named or _ranged(asked, low, high, least, most)
+
+
+_MOMENT: Final = re.compile(r"_at$|(^|_)(timestamp|created|updated|modified)$|_timestamp$")
+
+
+def _ranged(asked: Asked, low: int, high: int, least: int, most: int) -> Field:
+    """A number in a range, or the type of the name where that fits into it."""
+    column = asked.column
     if not asked.unique and not asked.rule.excluded:
         meant = guess.type_of(column.name)
         if meant in ("age", "year", "http_status", "epoch") and not asked.values:
             named = definition(column.name, meant)
             if _fits_numbers(asked, named, max(least, low), min(most, high)):
                 return named
+    asked.guessed = _is_guess(asked)
     return definition(column.name, "number", {"min": low, "max": high}, unique=asked.unique)
+
+
+def _is_guess(asked: Asked) -> bool:
+    """Whether neither values nor checks nor a key decide about a range."""
+    rule = asked.rule
+    return not (
+        asked.values or asked.unique or asked.column.key or rule.low is not None or rule.high is not None
+    )
 
 
 def decimal_(asked: Asked) -> Field | None:
@@ -51,6 +85,11 @@ def decimal_(asked: Asked) -> Field | None:
     ends = _range(asked, -most, most, step)
     if ends is None:
         return None
+    if _is_guess(asked):
+        named = domains.numbers(asked, float(-most), float(most), places)
+        if named is not None:
+            return named
+        asked.guessed = True
     low, high = (jsonable(one) for one in ends)
     return definition(
         column.name, "number", {"min": low, "max": high, "decimals": places}, unique=asked.unique
@@ -62,6 +101,11 @@ def float_(asked: Asked) -> Field | None:
     ends = _range(asked, Decimal(-(10**9)), Decimal(10**9), Decimal("0.01"))
     if ends is None:
         return None
+    if _is_guess(asked):
+        named = domains.numbers(asked, -1e9, 1e9, 6)
+        if named is not None:
+            return named
+        asked.guessed = True
     low, high = (jsonable(one) for one in ends)
     return definition(
         asked.column.name, "number", {"min": low, "max": high, "decimals": 2}, unique=asked.unique
@@ -97,6 +141,8 @@ def _range(asked: Asked, least: Decimal, most: Decimal, step: Decimal) -> tuple[
     if Decimal(0) in map(checks.number, rule.excluded) and first <= 0 <= last:
         first, last = (step, last) if last >= step else (first, -step)
     for number in filter(None, map(checks.number, rule.excluded)):
+        if not number.is_finite():
+            continue  # `amount <> 'NaN'`: no value of a range is one
         if first <= number <= last:  # the longer part beside it
             if number - first > last - number:
                 last = _onto(number - step, step, up=False)

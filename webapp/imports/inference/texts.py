@@ -7,20 +7,23 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime
 from decimal import Decimal
+from functools import lru_cache
 from itertools import groupby
 from typing import Any, Final
 
+import orjson
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from webapp import limits
 from webapp.engine import guess
-from webapp.engine.block import Bound, Env
+from webapp.engine.blocks import BoundPlan, GenerationContext
+from webapp.engine.data.vocabulary import Vocabulary
 from webapp.engine.errors import SpecError
-from webapp.engine.fields import find
 from webapp.engine.plan import compile_plan
 from webapp.engine.spec import parse
-from webapp.imports.inference import names
+from webapp.engine.types.registry import find
+from webapp.imports.inference import domains, meanings, names
 from webapp.imports.inference.evidence import Asked, Field, definition
 from webapp.imports.inference.names import Meant
 
@@ -102,6 +105,9 @@ _MANY: Final = 100_000  # chosen: a unique column for which so many values exist
 def text(asked: Asked) -> Field | None:
     """For a column of texts."""
     for made in _texts(asked):
+        local = _local(asked, made)
+        if local is not made and _fits(asked, local):
+            return local
         if _fits(asked, made):
             return made
     return None
@@ -123,15 +129,25 @@ def _texts(asked: Asked) -> Iterator[Field]:
     words = None if about_people or asked.unique else few_words(name, asked.values)
     if words is not None and all(word not in rule.excluded for word in words):
         yield definition(name, "enum", {"values": words})
+    if not asked.values or shape_of(asked.values) is None or asked.longest in (2, 3):
+        for made in _named(asked):
+            if not (said.sure and made["type"] in _PROSE):
+                yield made
+    if not asked.values and not asked.unique and not asked.joined and said.type != "product_category":
+        yield from domains.choices(asked)
+        asked.guessed = False
     if said.sure:
         yield from _meant(asked, said)
     shape = shape_of(asked.values)
     if shape is not None and (not about_people or asked.unique):
         yield definition(name, "regexp", {"string": shape}, unique=asked.unique)
     if not said.sure and (said.options or said.type not in (*guess.FALLBACK, "regexp")):
+        asked.guessed = said.type in guess.STARTERS  # its options are an example
         yield from _meant(asked, said)
+        asked.guessed = False
     if asked.unique:
         yield from _called(asked, said)
+        asked.guessed = not asked.column.key
         size = max(rule.shortest, min(longest or 12, 12))
         if 36**size < _MANY:
             asked.notes.append(f"It is unique and short: at most {36**size:,} rows.")
@@ -143,25 +159,135 @@ def _texts(asked: Asked) -> Iterator[Field]:
         and (longest is None or longest >= 12)
         and rule.shortest <= 1
     ):
+        asked.guessed = True
         yield definition(name, "words", {"count": 2})
-        if longest is not None:
-            yield definition(name, "words", {"count": 2}, formula=f"left(this, {longest})")
+        yield definition(name, "words", {"count": 1})
+    asked.guessed = True
     size = max(rule.shortest, min(longest if longest is not None else 8, 8))
     yield definition(name, "regexp", {"string": f"[A-Z0-9]{{{size}}}"})
 
 
 def _meant(asked: Asked, said: Meant) -> Iterator[Field]:
-    """What the names mean, cut to the column's length where it is longer."""
+    """What the names mean: as it is; shorter, as words or as a code; at last those of its values that fit."""
     if asked.joined and not asked.unique and not said.sure:
         return
+    name = asked.column.name
     common = {**said.common, "unique": asked.unique}
-    plain = definition(asked.column.name, said.type, said.options, **common)
-    yield plain
-    if said.type == "words" and said.options.get("count", 0) > _FEWEST:
-        yield definition(asked.column.name, "words", {"count": _FEWEST}, **common)
-    if asked.longest is not None and not asked.unique:
-        plain.pop("text_case", None)  # a text may grow when its case is changed
-        yield {**plain, "formula": f"left(this, {asked.longest})"}
+    yield definition(name, said.type, said.options, **common)
+    if said.type in _PROSE:
+        for count in (3, 2, 1):
+            yield definition(name, "words", {"count": count}, **common)
+    if asked.longest is None or asked.unique:
+        return
+    yield from _whole(asked, definition(name, said.type, said.options, **said.common))
+    for kind, options in _CODES.get(said.type, ()):
+        yield definition(name, kind, options)
+        yield from _whole(asked, definition(name, kind, options))
+    yield from _whole(asked, definition(name, said.type, said.options, **said.common), least=0)
+
+
+def _named(asked: Asked) -> Iterator[Field]:
+    """What the column's own name means, as far as whole values fit."""
+    for made in meanings.fields(asked):
+        if asked.joined and not asked.unique and not _dealt(asked, made):
+            # Fields of a group cannot be dealt out in combinations; a list of their values can.
+            longest = limits.INFER_WORD_CHARS if asked.longest is None else asked.longest
+            values = [
+                one for one in dict.fromkeys(_values(asked, _local(asked, made))) if len(one) <= longest
+            ]
+            if len(values) >= _FEWEST_VALUES:
+                yield definition(asked.column.name, "enum", {"values": values[:_MOST_LISTED]})
+            continue
+        yield made
+        if not asked.unique and asked.longest is not None:
+            yield from _whole(asked, made)
+
+
+def _dealt(asked: Asked, made: Field) -> bool:
+    """Whether a field's values can be dealt out in combinations with those of others."""
+    try:
+        column = compile_plan(parse([made]), asked.vocabulary).layer.columns[made["name"]]
+    except SpecError:
+        return False
+    return column.type.space() is not None and column.type.group_kind is None
+
+
+def _whole(asked: Asked, plain: Field, least: float = 0.2) -> Iterator[Field]:
+    """A field of which only values that fit are taken whole.
+
+    Where longer values are rare, one that fits takes their place, so that the field still agrees with others of its
+    group; else the values that fit become a list.
+    """
+    longest = asked.longest or 0
+    plain = _local(
+        asked, {key: value for key, value in plain.items() if key != "text_case"}
+    )  # its texts may grow
+    told = _values(asked, plain) if longest else ()
+    if not told:
+        return
+    counted = Counter(one for one in told if len(one) <= longest)
+    share = sum(counted.values()) / len(told)
+    if share == 1 or plain["type"] in _SHORTENED:
+        yield {**plain, "formula": f"left(this, {longest})"}
+    usual = counted.most_common(1)[0][0] if counted else ""
+    if plain["type"] in _RANDOM or plain["type"] in _PROSE:
+        return
+    if share >= _MOSTLY and '"' not in usual and "\\" not in usual:
+        yield {**plain, "formula": f'left(this if len(this) <= {longest} else "{usual}", {longest})'}
+    if share >= least and len(counted) >= _FEWEST_VALUES:
+        yield definition(asked.column.name, "enum", {"values": list(counted)[:_MOST_VALUES]})
+
+
+_MOSTLY: Final = 0.7
+_SHORTENED: Final = ("username",)
+"""Types whose values are as good when they are shorter."""
+
+
+def _local(asked: Asked, made: Field) -> Field:
+    """The field in the language that the table's names are in, where its type has one."""
+    kind = find(made["type"])
+    if asked.locale is None or kind is None or not kind.localised or "locale" in made:
+        return made
+    return {**made, "locale": asked.locale}
+
+
+_PROSE: Final = ("words", "sentences", "paragraphs", "slogan", "catch_phrase")
+_RANDOM: Final = frozenset(
+    "email url phone_number mobile password_hash token uuid iban username regexp".split()
+)
+"""Types without a vocabulary: those of their values that are short are not typical."""
+_CODES: Final[dict[str, tuple[tuple[str, dict[str, Any]], ...]]] = {
+    "country": (("country_code", {"format": "alpha3"}), ("country_code", {})),
+    "country_code": (("country_code", {}),), "state": (("state_abbr", {}),), "currency_name": (("currency_code", {}),),
+    "language": (("language", {"format": "code"}),), "airline": (("airline", {"format": "iata"}),),
+    "unit": (("unit", {"format": "symbol"}),), "address": (("street_address", {}),), "url": (("domain_name", {}),),
+    "name": (("last_name", {}),), "phone_number": (("phone_number", {"format": "national"}),
+    ("regexp", {"string": "[2-9][0-9]{9}"}), ("regexp", {"string": "[2-9][0-9]{6}"})),
+    "mobile": (("mobile", {"format": "national"}), ("regexp", {"string": "[2-9][0-9]{9}"})),
+    "degree": (("degree", {"format": "abbreviation"}),),
+}  # fmt: skip
+"""Shorter variants of a type, the longest first."""
+_FEWEST_VALUES: Final = 5
+_MOST_VALUES: Final = 60
+_MOST_LISTED: Final = 250  # chosen: values of one column of a key
+_LOOKED_AT: Final = 2_000  # chosen: values in which those are looked for that are too long
+
+
+def _values(asked: Asked, made: Field) -> Sequence[str]:
+    """Values of a field, to see which ones fit."""
+    said = {key: value for key, value in made.items() if key not in ("name", "unique")}
+    return _generated(asked.vocabulary, orjson.dumps(said, option=orjson.OPT_SORT_KEYS))
+
+
+@lru_cache(64)
+def _generated(vocabulary: Vocabulary, said: bytes) -> Sequence[str]:
+    try:
+        plan = compile_plan(parse([{"name": "value", **orjson.loads(said)}]), vocabulary)
+        array = BoundPlan(plan, GenerationContext("inference", _PRESENT)).block(0, _LOOKED_AT)[0]
+    except SpecError:
+        return ()
+    array = array.dictionary_decode() if pa.types.is_dictionary(array.type) else array
+    return tuple(one for one in array.to_pylist() if isinstance(one, str))
 
 
 def _called(asked: Asked, said: Meant) -> Iterator[Field]:
@@ -196,7 +322,7 @@ def _fits(asked: Asked, made: Field) -> bool:
 def _lasts(asked: Asked, plan: Any) -> bool:
     """Whether a unique field has values for as many rows as its template makes."""
     try:
-        Bound(plan, Env("inference", _PRESENT)).check(0, asked.rows)
+        BoundPlan(plan, GenerationContext("inference", _PRESENT)).check(0, asked.rows)
     except SpecError:
         return False
     return True
@@ -204,7 +330,7 @@ def _lasts(asked: Asked, plan: Any) -> bool:
 
 def _long_enough(asked: Asked, plan: Any) -> bool:
     """Whether texts are as long as a check wants: looked at, since no type tells its shortest text."""
-    bound = Bound(plan, Env("inference", _PRESENT))
+    bound = BoundPlan(plan, GenerationContext("inference", _PRESENT))
     made = bound.block(0, limits.INFER_ROWS)[0]
     made = made.dictionary_decode() if pa.types.is_dictionary(made.type) else made
     return (pc.min(pc.utf8_length(made)).as_py() or 0) >= max(1, asked.rule.shortest)

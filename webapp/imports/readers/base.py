@@ -11,7 +11,7 @@ from typing import Any, Final
 import pyarrow as pa
 
 from webapp import limits
-from webapp.connectors.shape import Entity
+from webapp.connectors.schema import Entity
 from webapp.imports.inference.columns import Found, State
 from webapp.imports.inference.evidence import definition
 

@@ -19,7 +19,7 @@ import pyarrow as pa
 from pyarrow import csv as arrow_csv
 
 from webapp import limits
-from webapp.connectors.shape import Entity
+from webapp.connectors.schema import Entity
 from webapp.imports.readers.base import Problem, Read, Source, Table, Unreadable, clean, decoded, named
 from webapp.imports.readers.values import Seen, seen
 

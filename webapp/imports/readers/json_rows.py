@@ -75,7 +75,8 @@ def of_value(value: Any, source: Source, words: Vocabulary) -> Read:
 def lines(source: Source, words: Vocabulary) -> Read:
     """NDJSON: an object a line. Lines that are none are left out, and told of."""
     text, _ = decoded(source.raw)
-    rows, bad, first = [], 0, 0
+    rows: list[Any] = []
+    bad, first = 0, 0
     for number, line in enumerate(text.splitlines(), 1):
         if not line.strip():
             continue

@@ -9,10 +9,11 @@ from functools import partial
 from typing import Any, Final, TypeVar
 
 from webapp import limits
-from webapp.connectors import openapi, openapi_document
 from webapp.connectors.base import ConnectorError
-from webapp.connectors.openapi_document import Reader
-from webapp.connectors.shape import Column, Entity
+from webapp.connectors.openapi import document as openapi_document
+from webapp.connectors.openapi import metadata as openapi_metadata
+from webapp.connectors.openapi.document import Reader
+from webapp.connectors.schema import Column, Entity
 from webapp.imports.readers import csv
 from webapp.imports.readers.base import Problem, Read, Source, Table, Unreadable, clean, decoded, named
 
@@ -73,7 +74,7 @@ def of_openapi(source: Source) -> Read:
     if found.tables:
         return found
     try:
-        entities = openapi.metadata(openapi_document.read(source.raw), "").entities
+        entities = openapi_metadata.metadata(openapi_document.read(source.raw), "").entities
     except ConnectorError as error:
         raise Unreadable(error.message, error.hint or "") from None
     found.tables = [Table(one) for one in entities[: limits.IMPORT_TABLES]]
@@ -141,7 +142,7 @@ def _table(reader: _Tolerant, name: str, schema: Any, read: Read) -> Table | Non
         except ConnectorError as error:
             resolved, used, reader.lost = {}, share, [error.message]
         budget -= used
-        made.append(_sane(openapi.column_of(called, resolved, key in required)))
+        made.append(_sane(openapi_metadata.column_of(called, resolved, key in required)))
         if reader.lost and not resolved:
             reds[called] = reader.lost[0]
         elif reader.lost:

@@ -9,12 +9,12 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from webapp import limits
-from webapp.connectors.shape import Column, Entity
+from webapp.connectors.schema import Column, Entity
 from webapp.engine.data.vocabulary import Vocabulary
 from webapp.engine.errors import SpecError
-from webapp.engine.fields import find
 from webapp.engine.plan import compile_plan
 from webapp.engine.spec import parse
+from webapp.engine.types.registry import find
 from webapp.imports.inference.columns import Found
 from webapp.imports.inference.evidence import Field, definition
 from webapp.imports.readers import csv, json_rows

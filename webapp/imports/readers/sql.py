@@ -18,7 +18,7 @@ from sqlglot import exp
 from sqlglot.errors import SqlglotError
 
 from webapp import limits
-from webapp.connectors.shape import Column, ColumnType, Entity, Relation
+from webapp.connectors.schema import Column, ColumnType, Entity, Relation
 from webapp.imports.inference.columns import Found
 from webapp.imports.inference.evidence import definition
 from webapp.imports.readers.base import Problem, Read, Source, Table, Unreadable, clean, decoded, named
@@ -237,8 +237,8 @@ def statements(text: str, dialect: str) -> Iterator[str]:
         elif match.groupdict().get("delimiter") is not None:
             ending, start = match["delimiter"], at
             if ending != ";":  # what stands between two of these is a routine
-                close = re.compile(r"^DELIMITER[ \t]+;[^\n]*", re.I | re.M).search(text, at)
-                start = at = len(text) if close is None else close.end()
+                back = re.compile(r"^DELIMITER[ \t]+;[^\n]*", re.I | re.M).search(text, at)
+                start = at = len(text) if back is None else back.end()
         elif match["end"]:
             yield from _one(text[start : match.start()])
             start = at
@@ -355,7 +355,7 @@ class _Script:
         elif (match := _TABLE.match(statement)) is not None:
             self._piecewise(match)
 
-    def _parsed(self, statement: str) -> exp.Expression | None:
+    def _parsed(self, statement: str) -> exp.Expr | None:
         for dialect in self.dialects:
             try:
                 tree = sqlglot.parse_one(statement, read=dialect)
@@ -406,7 +406,8 @@ class _Script:
             elif not re.match(
                 r"(?i)(CONSTRAINT|PRIMARY|FOREIGN|UNIQUE|CHECK|KEY|INDEX|EXCLUDE|PERIOD)\b", line
             ):
-                name = bare(re.match(NAME, line)[0]) if re.match(NAME, line) else clean(line)[:40]  # type: ignore[index]
+                named = re.match(NAME, line)
+                name = bare(named[0]) if named is not None else clean(line)[:40]
                 declared = clean(line)[len(name) :].strip()[:100]
                 made.columns[name] = Column(name, "other", declared, nullable="NOT NULL" not in line.upper())
                 made.reds[name] = f'its definition was not understood: "{declared}".'

@@ -16,9 +16,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from webapp import limits
-from webapp.connectors.shape import Column
+from webapp.connectors.schema import Column
 from webapp.engine import guess
-from webapp.engine.fields import find
+from webapp.engine.types.registry import find
 from webapp.imports.inference import names
 from webapp.imports.inference import texts as imports_texts
 from webapp.imports.inference.columns import Found

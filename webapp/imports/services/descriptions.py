@@ -13,17 +13,17 @@ from functools import lru_cache
 from typing import Any, Final
 
 from webapp import limits
-from webapp.accounts.actors import Actor
-from webapp.accounts.services import tenancy
+from webapp.access import tenancy
+from webapp.access.actors import Actor
 from webapp.connections.models import Connection
 from webapp.connections.services import access
-from webapp.connectors.ai import AiChannel
-from webapp.connectors.ai_chat import Prompt
+from webapp.connectors.ai.chat import Prompt
+from webapp.connectors.ai.connector import AiChannel
 from webapp.connectors.base import ConnectorError
 from webapp.engine.errors import SpecError
-from webapp.engine.fields import REGISTRY, find
 from webapp.engine.plan import compile_plan
 from webapp.engine.spec import parse
+from webapp.engine.types.registry import REGISTRY, find
 from webapp.errors import Fault, validation_error
 from webapp.extensions import db
 from webapp.generation.services import ai_values

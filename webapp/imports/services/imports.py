@@ -9,8 +9,8 @@ from typing import IO, Any
 from sqlalchemy import select
 
 from webapp import clock, document_process, limits
-from webapp.accounts.actors import Actor
-from webapp.connectors.shape import Entity
+from webapp.access.actors import Actor
+from webapp.connectors.schema import Entity
 from webapp.datasets.services import datasets
 from webapp.extensions import db
 from webapp.imports.models import TemplateImport
@@ -51,7 +51,12 @@ def create(actor: Actor, sent: Sent, form: str, *, quantity: int, save: bool) ->
     told = read["report"]
     if not save:
         return Made(read["format"], [_shown(one, quantity) for one in made], None, told)
-    imports_tables.save(actor, made, lambda one: _described(one, sent), quantity)
+    skipped = imports_tables.save(actor, made, lambda one: _described(one, sent), quantity)
+    told = told + [
+        {"table": one["table"], "column": "", "type": None, "state": "red", "reason": one["message"]}
+        for one in skipped
+    ]
+    made = [one for one in made if one.made is not None]
     for one in made:
         assert one.made is not None
         keep(
@@ -79,9 +84,12 @@ def opened(function: str, sent: Sent, form: str, rows: int, **more: Any) -> dict
         **more,
     }
     try:
-        return document_process.run(f"webapp.imports.services.process:{function}", sent.document, arguments)
+        found: dict[str, Any] = document_process.run(
+            f"webapp.imports.services.process:{function}", sent.document, arguments
+        )
     except document_process.DocumentError as error:
         raise process.unreadable(sent.name, error.message, error.hint) from None
+    return found
 
 
 def columns_of(draft: Draft) -> dict[str, Any]:

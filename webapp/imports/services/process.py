@@ -15,7 +15,7 @@ from webapp.engine.data.vocabulary import Vocabulary
 from webapp.errors import Fault, did_you_mean, validation_error
 from webapp.imports.readers import formats
 from webapp.imports.readers.base import Read, Source, Table, Unreadable
-from webapp.imports.services import drafts
+from webapp.imports.services import drafts, tables
 
 
 def drafted(file: IO[bytes], name: str, form: str, vocabulary_folder: str, rows: int) -> dict[str, Any]:
@@ -52,7 +52,7 @@ def compared(
     draft = drafts.of_table(chosen, together, words, rows)
     beside = [one for one in draft.waits if one in known]
     others = [drafts.of_table(one, [], words, 1) for one in read.tables if one.entity.name in beside]
-    drafts.settled([draft, *others], words)
+    tables.settled([draft, *others], words)
     told = drafts.told_of(drafts.report([draft], read.problems), chosen.entity.name)
     return {"format": read.format, "draft": draft.to_json(), "report": told}
 

@@ -7,31 +7,40 @@ columns become one group.
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from decimal import Decimal
 from typing import Any, Final
 
 import pyarrow as pa
 from sqlalchemy import select
 
-from webapp import limits
-from webapp.accounts.actors import Actor
-from webapp.accounts.services import tenancy
+from webapp import clock, limits
+from webapp.access import tenancy
+from webapp.access.actors import Actor
 from webapp.connections.models import Connection
 from webapp.connections.services import inspection
-from webapp.connectors.openapi import request_of
-from webapp.connectors.shape import Entity, Relation
+from webapp.connectors.openapi.connector import request_of
+from webapp.connectors.schema import Entity, Relation
 from webapp.endpoints.services import endpoints as endpoints_endpoints
+from webapp.engine import groups
+from webapp.engine.blocks import BoundPlan, GenerationContext
 from webapp.engine.data.vocabulary import Vocabulary
-from webapp.engine.fields.base import EXISTING, RELATION
-from webapp.errors import Fault, did_you_mean, validation_error
+from webapp.engine.errors import SpecError
+from webapp.engine.plan import compile_plan
+from webapp.engine.relations import EXISTING, RELATION
+from webapp.engine.spec import parse
+from webapp.errors import ApiError, Fault, did_you_mean, validation_error
 from webapp.extensions import db
+from webapp.imports.inference import check_search, json_schema
 from webapp.imports.inference import columns as imports_columns
-from webapp.imports.inference import json_schema
 from webapp.imports.inference.columns import Found
+from webapp.imports.inference.evidence import definition, jsonable
+from webapp.imports.readers.base import fallback
 from webapp.row_templates.models import Template
-from webapp.row_templates.services import compilation
+from webapp.row_templates.services import compilation, field_ids
 from webapp.row_templates.services import templates as row_templates_templates
 
 Field = dict[str, Any]
@@ -51,7 +60,7 @@ class Draft:
 
     def to_json(self) -> dict[str, Any]:
         """What saving needs, for another process; `from_json` takes it back."""
-        found = [[one.column, one.field, one.state, one.reason] for one in self.found]
+        found = [[one.column, one.field, one.state, one.reason, one.guessed] for one in self.found]
         return {"name": self.entity.name, "comment": self.entity.comment, "found": found, "waits": self.waits}
 
     @classmethod
@@ -168,6 +177,7 @@ class _Links:
         if column is not None and column.unique and made["options"].get("template_id") != "self":
             common["unique"] = True
         before.field, before.state, before.reason = {"name": name, **made, **common}, state, reason
+        before.guessed = False
 
     def _note(self, name: str, state: imports_columns.State, reason: str) -> None:
         found = self._draft.found[self._places[name]]
@@ -175,18 +185,17 @@ class _Links:
 
 
 def _composite_keys(draft: Draft, words: Vocabulary) -> None:
-    """Fields that are unique together, where the table has such keys and the fields can be."""
+    """Fields that are unique together, where the table has such keys and the fields can be; else one of them alone."""
     by_name = {one.column: one for one in draft.found}
     taken: set[str] = set()
     number = 0
-    for names in (draft.entity.keys, *draft.entity.uniques):
+    for names in sorted((draft.entity.keys, *draft.entity.uniques), key=len):
         members = [by_name[name] for name in names if name in by_name]
         if len(names) < 2 or any(one.field is None or one.field.get("unique") is True for one in members):
             continue
         fit = all(one.field is not None and imports_columns.countable(one.field, words) for one in members)
         if taken & set(names) or not fit:
-            told = f"The key ({', '.join(names)}) is not kept: combinations may repeat, and such rows are refused."
-            members[0].state, members[0].reason = "yellow", told
+            _unique_alone(members, taken, words, names)
             continue
         number += 1
         taken.update(names)
@@ -194,6 +203,22 @@ def _composite_keys(draft: Draft, words: Vocabulary) -> None:
             assert one.field is not None
             one.field.pop("percent_blank", None)
             one.field["unique"] = "key" if number == 1 else f"key_{number}"
+
+
+def _unique_alone(members: Sequence[Found], taken: set[str], words: Vocabulary, names: Sequence[str]) -> None:
+    """Keep a key of several columns by one of them that never repeats: a reference takes each row once."""
+    for one in members:
+        assert one.field is not None
+        options = one.field["options"]
+        alone = one.field["type"] == "reference" and options.get("template_id") != "self"
+        if one.column not in taken and alone and imports_columns.countable(one.field, words):
+            one.field.pop("percent_blank", None)
+            one.field["unique"] = True
+            one.reason += f" Each row once, so that ({', '.join(names)}) never repeats."
+            taken.add(one.column)
+            return
+    told = f"The key ({', '.join(names)}) is not kept: combinations may repeat, and such rows are rejected."
+    members[0].state, members[0].reason = "yellow", told
 
 
 def report(draft: Draft) -> list[dict[str, Any]]:
@@ -204,6 +229,7 @@ def report(draft: Draft) -> list[dict[str, Any]]:
             "column": one.column,
             "type": None if one.field is None else one.field["type"],
             "state": one.state,
+            "confidence": one.confidence,
             "reason": one.reason,
         }
         for one in draft.found
@@ -212,12 +238,19 @@ def report(draft: Draft) -> list[dict[str, Any]]:
 
 @dataclass(frozen=True, slots=True)
 class Made:
-    """The templates as the API shows them, and what each column came to."""
+    """The templates as the API shows them, by table, and what each column came to."""
 
-    templates: list[dict[str, Any]]
+    by_table: dict[str, dict[str, Any]]
     report: list[dict[str, Any]]
     endpoints: list[dict[str, Any]]
     """Of operations: one each, by which their rows are sent."""
+    skipped: list[dict[str, str]]
+    """Tables without a template, with the reason: `{table, code, message, hint}`."""
+
+    @property
+    def templates(self) -> list[dict[str, Any]]:
+        """The templates, in the order of the tables."""
+        return list(self.by_table.values())
 
 
 def create(actor: Actor, connection_id: str, wanted: Sequence[str], quantity: int) -> Made:
@@ -238,8 +271,13 @@ def create(actor: Actor, connection_id: str, wanted: Sequence[str], quantity: in
         drafted(one, samples.get(one.name), entities, known, connection_id, words, quantity)
         for one in entities
     ]
-    _check_has_fields(drafts)
-    save(actor, drafts, lambda one: f'Rows for the table "{one.name}" of {name}', quantity, connection_id)
+    if any(one.kind == "operation" for one in entities):
+        _check_has_fields(drafts)
+    else:
+        settled(drafts, words)
+    skipped = save(
+        actor, drafts, lambda one: f'Rows for the table "{one.name}" of {name}', quantity, connection_id
+    )
     ends = endpoints_endpoints.of_operations(
         actor,
         connection,
@@ -251,13 +289,14 @@ def create(actor: Actor, connection_id: str, wanted: Sequence[str], quantity: in
     )
     db.session.commit()
     return Made(
-        [one.made for one in drafts if one.made is not None],
+        {one.entity.name: one.made for one in drafts if one.made is not None},
         [row for one in drafts for row in report(one)],
         [endpoints_endpoints.as_json(one) for one in ends],
+        skipped,
     )
 
 
-def chosen(entities: Iterable[Entity], wanted: Sequence[str]) -> list[Entity]:
+def chosen(entities: Iterable[Entity], wanted: Sequence[str], path: str = "entities") -> list[Entity]:
     """The tables of these names, each once. Error: validation_error, naming every one that is not there."""
     known = {one.name: one for one in entities}
     folded = {name.casefold(): one for name, one in known.items()}
@@ -270,7 +309,7 @@ def chosen(entities: Iterable[Entity], wanted: Sequence[str]) -> list[Entity]:
                 did_you_mean(name, known)
                 or "GET the connection's metadata with refresh=true for what is new."
             )
-            faults.append(Fault(f"entities[{place}]", "unknown_entity", text, hint))
+            faults.append(Fault(f"{path}[{place}]", "unknown_entity", text, hint))
         else:
             found[entity.name] = entity
     if faults:
@@ -293,6 +332,182 @@ def made_before(actor: Actor, connection: Connection) -> dict[str, str]:
     return {table: template_id for template_id, table in db.session.execute(statement) if table is not None}
 
 
+# --- Simplifying until it can be saved ----------------------------------------------------------------------
+
+_ROUNDS: Final = 8  # chosen: a field takes two steps at most, and faults come to light together
+_PLACE: Final = re.compile(r"fields\[(\d+)\]")
+
+
+def settled(drafts: list[Draft], words: Vocabulary) -> list[Draft]:
+    """Return the drafts so that each of them can be saved: what does not fit is simplified in steps and reported."""
+    by_table = {one.entity.name: one for one in drafts}
+    for draft in drafts:
+        _check_parents(draft, by_table)
+    for draft in drafts:
+        if not draft.fields:
+            name = draft.entity.fields[0].name if draft.entity.fields else "id"
+            draft.found.append(fallback(name, "nothing else of the table can be made."))
+        for _ in range(_ROUNDS):
+            found = _faults(draft, words)
+            if not found:
+                break
+            made = [one for one in draft.found if one.field is not None]
+            for place, fault in found.items():
+                _step(made[place], fault)
+        else:
+            for one in draft.found:
+                if one.field is not None and one.field["type"] != "reference":
+                    one.field, one.state = definition(one.column, "words"), "red"
+                    one.reason = "Plain text stands for it: the fields did not fit together."
+            continue
+        _obey_checks(draft, words)
+    return drafts
+
+
+_OUTSIDE: Final = ("reference", "foreign_key")
+_SAMPLE_ROWS: Final = 64  # chosen: rows that check constraints are tried with
+
+
+def _obey_checks(draft: Draft, words: Vocabulary) -> None:
+    """Leave columns null, or fix them to one value, where generated rows would fail a check constraint."""
+    if not draft.entity.checks:
+        return
+    rows, filled, options = _sampled(draft, words, True), _sampled(draft, words, False), {}
+    if not rows or not filled:
+        return
+    for one in draft.found:
+        column = draft.entity.column(one.column)
+        if column is None or one.field is None:
+            continue
+        key = one.column in draft.entity.keys or bool(one.field.get("unique"))
+        outside = one.field["type"] in _OUTSIDE
+        options[one.column.casefold()] = check_search.Options(
+            nullable=column.nullable and not key,
+            fixed=not key and not outside and not column.generated,
+            values=(True, False) if column.type == "boolean" else (),
+        )
+    changes = check_search.search(draft.entity.checks, rows, filled, options)
+    for one in draft.found:
+        change = changes.get(one.column.casefold())
+        if change is None or one.field is None:
+            continue
+        kind, value = change
+        if kind == "filled":
+            one.field.pop("percent_blank", None)
+            continue
+        asked = one.field["options"].get("template_id", "")
+        if kind == "null":
+            one.field, one.reason = (
+                definition(one.column, "null"),
+                "It stays null, as a check of the table demands.",
+            )
+        else:
+            shown = jsonable(value) if isinstance(value, Decimal) else value
+            one.field = definition(one.column, "enum", {"values": [shown]})
+            one.reason = f"Always {shown}, so that the checks of the table hold."
+        one.state = "yellow"
+        if (
+            isinstance(asked, str)
+            and asked.startswith(HERE)
+            and not any(_refers(other, asked) for other in draft.found)
+        ):
+            draft.waits.pop(asked.removeprefix(HERE), None)
+    if _faults(draft, words):  # the constants did not fit after all
+        for place, fault in _faults(draft, words).items():
+            _step([one for one in draft.found if one.field is not None][place], fault)
+
+
+def _sampled(draft: Draft, words: Vocabulary, blanks: bool) -> list[dict[str, Any]]:
+    """Generated rows by column in lower case, without `blanks` none of them null where a field generates values;
+    references are numbers. Columns with a default and without a field are left out; others without a field are
+    null."""
+    fields = []
+    for one in draft.fields:
+        made = dict(one)
+        if one["type"] in _OUTSIDE:
+            made = definition(one["name"], "row_number", percent_blank=one.get("percent_blank", False))
+        if not blanks:
+            made.pop("percent_blank", None)
+        fields.append(made)
+    try:
+        plan = compile_plan(groups.assign(parse(fields)), words)
+        bound = BoundPlan(plan, GenerationContext("checks", clock.now()))
+        count = next(rows for rows in (_SAMPLE_ROWS, 8, 2, 1, 0) if not bound.row_faults(rows))
+        block = bound.block(0, count)
+    except (SpecError, ApiError, StopIteration):
+        return []
+    columns = {
+        name.casefold(): values.to_pylist() for name, values in zip(bound.schema.names, block, strict=True)
+    }
+    for column in draft.entity.fields:
+        if column.name.casefold() not in columns and column.default is None and not column.generated:
+            columns[column.name.casefold()] = [None] * count
+    return [{name: values[row] for name, values in columns.items()} for row in range(count)]
+
+
+def _check_parents(draft: Draft, by_table: Mapping[str, Draft]) -> None:
+    """References to columns that are not made become what plain text can be."""
+    for one in draft.found:
+        if one.field is None or one.field["type"] != "reference":
+            continue
+        asked, shown = one.field["options"]["template_id"], one.field["options"]["field"]
+        if asked != "self" and not asked.startswith(HERE):
+            continue  # a template that was made before
+        parent = draft if asked == "self" else by_table.get(asked.removeprefix(HERE))
+        there = parent is not None and any(
+            other.column == shown and other.field is not None for other in parent.found
+        )
+        if parent is not None and there:
+            continue
+        red = fallback(
+            one.column, f"it refers to {shown} of {asked.removeprefix(HERE)}, of which nothing is made."
+        )
+        one.field, one.state, one.reason = red.field, red.state, red.reason
+        if asked.startswith(HERE) and not any(_refers(other, asked) for other in draft.found):
+            draft.waits.pop(asked.removeprefix(HERE), None)
+
+
+def _refers(one: Found, asked: str) -> bool:
+    return one.field is not None and one.field["options"].get("template_id") == asked
+
+
+def _faults(draft: Draft, words: Vocabulary) -> dict[int, Fault]:
+    """The first fault of each field that has one, by its place; references stand for what they show."""
+    alone = [_stub(one) for one in draft.fields]
+    try:
+        compile_plan(field_ids.finished(parse(alone)), words)
+    except SpecError as error:
+        found: dict[int, Fault] = {}
+        for fault in error.faults:
+            place = _PLACE.match(fault.path)
+            if place is not None:
+                found.setdefault(int(place[1]), fault)
+        return found or {0: error.faults[0]}
+    return {}
+
+
+def _stub(one: dict[str, Any]) -> dict[str, Any]:
+    if one["type"] != "reference":
+        return one
+    kept = {key: one[key] for key in ("unique", "percent_blank") if key in one}
+    return definition(one["name"], "number", {"min": 1, "max": limits.MAX_INTEGER}, **kept)
+
+
+def _step(one: Found, fault: Fault) -> None:
+    """First apart from related fields, then without what makes it unique, then as text."""
+    assert one.field is not None
+    unique = fault.path.endswith(".unique") and one.field.get("unique")
+    if unique and not one.field.get("group"):
+        one.field = {**one.field, "group": one.column}
+        one.reason = f"{one.reason} It never repeats, and so does not fit the other columns of its row."
+    elif unique or fault.path.endswith(".group"):
+        one.field = {key: value for key, value in one.field.items() if key not in ("unique", "group")}
+        one.state, one.reason = "yellow", f"It may repeat: {fault.message} {one.reason}"
+    elif one.field["type"] != "reference":
+        red = fallback(one.column, fault.message)
+        one.field, one.state, one.reason = red.field, red.state, red.reason
+
+
 # --- Saving -------------------------------------------------------------------------------------------------
 
 
@@ -302,29 +517,44 @@ def save(
     describe: Callable[[Entity], str],
     quantity: int,
     connection_id: str | None = None,
-) -> None:
-    """Saves the templates, those first that others refer to. Where tables refer to each other in a ring, one is made
-    without its reference at first and completed at the end. Nothing stays where one cannot be made."""
+) -> list[dict[str, str]]:
+    """Save the templates, parents first. Return the tables whose template cannot be saved, with the reason:
+    `{table, code, message, hint}`; their drafts stay without `made`, and no template refers to them.
+
+    Where tables refer to each other in a ring, one is saved without its reference at first and completed at the end.
+    Errors other than of one template (a quota, say) undo everything.
+    """
     ready: dict[str, str] = {}
     unfinished: list[Draft] = []
-    waiting = list(drafts)
+    skipped: list[dict[str, str]] = []
+    gone: set[str] = set()
+    waiting = {one.entity.name: one for one in drafts}
     try:
         while waiting:
-            free = next((one for one in waiting if set(one.waits) <= set(ready)), None)
+            free = next((one for one in waiting.values() if one.waits.keys() <= ready.keys() | gone), None)
             one = free or min(
-                waiting, key=lambda draft: (not _loose(draft, ready), len(set(draft.waits) - set(ready)))
+                waiting.values(),
+                key=lambda draft: (not _loose(draft, ready), len(draft.waits.keys() - ready.keys())),
             )
-            waiting.remove(one)
+            del waiting[one.entity.name]
+            try:
+                one.made = row_templates_templates.create(
+                    actor,
+                    name=one.entity.name[: limits.MAX_NAME_CHARS],
+                    fields=linked(one, ready),
+                    description=describe(one.entity),
+                    quantity=quantity,
+                    made_from=(connection_id, one.entity.name if connection_id else None),
+                )
+            except ApiError as error:
+                if error.code != "validation_error":
+                    raise
+                db.session.rollback()
+                gone.add(one.entity.name)
+                skipped.append(_skipped(one.entity.name, error))
+                continue
             if free is None:
                 unfinished.append(one)
-            one.made = row_templates_templates.create(
-                actor,
-                name=one.entity.name[: limits.MAX_NAME_CHARS],
-                fields=linked(one, ready),
-                description=describe(one.entity),
-                quantity=quantity,
-                made_from=(connection_id, one.entity.name if connection_id else None),
-            )
             ready[one.entity.name] = one.made["id"]
         for one in unfinished:
             assert one.made is not None
@@ -337,6 +567,24 @@ def save(
                 actor, row_templates_templates.get(actor, template_id, "write", lock=True)
             )
         raise
+    if not ready:
+        raise validation_error(
+            [Fault(f"entities.{one['table']}", one["code"], one["message"], one["hint"]) for one in skipped]
+        )
+    return skipped
+
+
+def _skipped(table: str, error: ApiError) -> dict[str, str]:
+    """Why a table has no template: the first fault of its fields."""
+    faults = error.details.get("fields") or [{"code": error.code, "message": error.message}]
+    more = f" (and {len(faults) - 1} more)" if len(faults) > 1 else ""
+    first = faults[0]
+    return {
+        "table": table,
+        "code": first["code"],
+        "message": f"{first['message']}{more}",
+        "hint": first.get("hint") or "",
+    }
 
 
 def _loose(draft: Draft, ready: Mapping[str, str]) -> bool:
@@ -353,6 +601,13 @@ def linked(draft: Draft, ready: Mapping[str, str]) -> list[Field]:
             found.append(one)
         elif (name := asked.removeprefix(HERE)) in ready:
             found.append({**one, "options": {**one["options"], "template_id": ready[name]}})
+    together = Counter(one["unique"] for one in found if isinstance(one.get("unique"), str))
+    found = [
+        {key: value for key, value in one.items() if key != "unique"}
+        if together.get(one.get("unique")) == 1  # the other part of the key was left out
+        else one
+        for one in found
+    ]
     return found or [{"name": "id", "type": "row_number", "options": {}}]
 
 

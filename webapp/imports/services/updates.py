@@ -12,7 +12,7 @@ from typing import Any, Final, Literal
 
 from sqlalchemy import select
 
-from webapp.accounts.actors import Actor
+from webapp.access.actors import Actor
 from webapp.errors import Fault, did_you_mean, validation_error
 from webapp.extensions import db
 from webapp.imports.models import TemplateImport

@@ -9,18 +9,19 @@ from flask import Blueprint, Response, g, render_template, request, url_for
 from pydantic import Field, JsonValue, WithJsonSchema
 
 from webapp import limits
-from webapp.accounts.actors import Actor
-from webapp.engine.fields import find
+from webapp.access.actors import Actor
+from webapp.builder.forms import draft
+from webapp.builder.inputs import Quantity
+from webapp.builder.views import drafts
+from webapp.builder.views.templates import TemplateOut
+from webapp.engine.types.registry import find
 from webapp.errors import ApiError
 from webapp.extensions import db
 from webapp.generation.services import ai_values
-from webapp.imports.inference import suggestions as imports_suggestions
 from webapp.imports.services import descriptions
-from webapp.row_templates.forms import draft
+from webapp.imports.services import suggestions as imports_suggestions
 from webapp.row_templates.schemas import FIELD_SCHEMA
 from webapp.row_templates.services import catalogue
-from webapp.row_templates.views import drafts
-from webapp.row_templates.views.templates import Quantity, TemplateOut
 from webapp.web.forms.page_form import Control, FormSpec
 from webapp.web.inputs import Input, parse
 from webapp.web.responses import Output, reply
@@ -33,8 +34,10 @@ _ConnectionId = Annotated[str, Field(min_length=1, max_length=limits.MAX_NAME_CH
 
 
 class DescribeIn(Input):
-    """What rows are to be like, in any words. `connection_id`: the model; the project's only one, if not said. Nothing
-    is saved unless `save` is true."""
+    """A description of the rows in any words.
+
+    `connection_id`: the model; default: the project's only one. Nothing is saved unless `save` is true.
+    """
 
     description: Annotated[str, Field(min_length=1, max_length=limits.AI_DESCRIPTION_CHARS, pattern=r"\S")]
     connection_id: _ConnectionId | None = None
@@ -59,8 +62,10 @@ DESCRIBE: Final = FormSpec(
 
 
 class DescribedField(Output):
-    """What one field came to. `state`: green, as the model had it; yellow, without options that did not fit; red,
-    plain text in its place."""
+    """The result for one field.
+
+    `state`: green, as the model proposed it; yellow, without options that were invalid; red, replaced by plain text.
+    """
 
     field: str
     type: str
@@ -69,7 +74,7 @@ class DescribedField(Output):
 
 
 class DescribedOut(Output):
-    """A draft of a template, and the template where it was saved."""
+    """A draft of a template, and the template if it was saved."""
 
     name: str
     quantity: int
@@ -79,7 +84,7 @@ class DescribedOut(Output):
 
 
 class SuggestIn(Input):
-    """A field, and what is known of it. `sample`: some of its values, which a model is shown where one is asked."""
+    """A field and what is known about it. `sample`: some of its values, which a model gets to see if one is used."""
 
     name: Annotated[str, Field(min_length=1, max_length=limits.MAX_NAME_CHARS, pattern=r"\S")]
     description: Annotated[str, Field(max_length=limits.MAX_DESCRIPTION_CHARS)] = ""
@@ -90,7 +95,7 @@ class SuggestIn(Input):
 
 
 class Suggestion(Output):
-    """A type with options to begin with. `source` says what it follows from."""
+    """A type with suggested options. `source` says what the suggestion is based on."""
 
     type: str
     options: dict[str, Any]
@@ -99,7 +104,7 @@ class Suggestion(Output):
 
 
 class SuggestOut(Output):
-    """Types, the likeliest first; at least one."""
+    """Types, best match first; at least one."""
 
     suggestions: list[Suggestion]
 
@@ -130,8 +135,8 @@ def _page(actor: Actor, error: ApiError | None = None) -> Response:
 def describe(actor: Actor, body: DescribeIn) -> Response:
     """Draft a template from a description.
 
-    A model of the project is asked for fields of the catalogue's types. What it answers is checked like any template;
-    a field that does not fit becomes plain text, and the report says so.
+    A model of the project proposes fields with types of the catalogue. The result is validated like any
+    template. A field that is invalid becomes plain text, and the report says so.
     """
     try:
         made = descriptions.template(actor, **body.model_dump())
@@ -154,8 +159,8 @@ def describe(actor: Actor, body: DescribeIn) -> Response:
 def suggest(actor: Actor, body: SuggestIn) -> Response:
     """Suggest a type for a field.
 
-    By its name and a sample of its values; a model is asked where those say nothing and there is one, or where one is
-    named.
+    The suggestion is based on its name and sample values. A model is used if these are not sufficient and one
+    is available, or if the request names one.
     """
     return reply({"suggestions": imports_suggestions.suggestions(actor, **body.model_dump())})
 

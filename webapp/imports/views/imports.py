@@ -11,12 +11,15 @@ from flask import Blueprint, Response, g, request
 from pydantic import Field, WithJsonSchema
 
 from webapp import limits
-from webapp.accounts.actors import Actor
+from webapp.access.actors import Actor
+from webapp.builder.inputs import Quantity
+from webapp.builder.views.templates import TemplateOut
 from webapp.datasets.views.datasets import DatasetOut
 from webapp.errors import ApiError, Fault, validation_error
 from webapp.extensions import db
 from webapp.files.services import file_store
 from webapp.files.services import files as files_files
+from webapp.files.views import multipart
 from webapp.imports.readers import formats
 from webapp.imports.readers.formats import Format
 from webapp.imports.services import imports, updates
@@ -25,8 +28,8 @@ from webapp.imports.views.tables import ColumnReport
 from webapp.row_templates.models import Template
 from webapp.row_templates.schemas import FIELD_SCHEMA
 from webapp.row_templates.services import templates as row_templates_templates
-from webapp.row_templates.views.templates import Quantity, TemplateOut
-from webapp.web import versioned_routes
+from webapp.versioning import views as versioned_routes
+from webapp.web.forms.page_form import Control, FormSpec, PageForm
 from webapp.web.inputs import Input
 from webapp.web.responses import Output, reply
 from webapp.web.routing import route
@@ -60,22 +63,61 @@ class SourceIn(Input):
 
 
 class ImportIn(SourceIn):
-    """What templates are made from. Nothing is saved where `save` is false; `quantity` is that of each template."""
+    """What to create templates from. With `save` false nothing is saved; `quantity` is that of each template."""
 
     save: bool = True
     quantity: Quantity = limits.DEFAULT_QUANTITY
 
 
 class AgainIn(SourceIn):
-    """A schema beside a template. `table`: which one of several; `accept`: the columns that are taken over, by their
-    names. Without `accept` nothing is changed."""
+    """A schema to compare with a template.
+
+    `table`: one of several tables; `accept`: names of the columns to apply. Without `accept` nothing is changed.
+    """
 
     table: _Table | None = None
     accept: Annotated[list[_Table], Field(max_length=limits.IMPORT_COLUMNS)] | None = None
 
 
+_SOURCE: Final = {
+    "file": Control(
+        "File",
+        type="file",
+        hint="Choose one, or drop it here: CSV, JSON, NDJSON, XLSX, SQL, JSON Schema, OpenAPI, Avro, .proto, or a "
+        "Mockaroo schema. At most 50 MB.",
+    ),
+    "content": Control(
+        "Or paste its text",
+        type="textarea",
+        placeholder="CREATE TABLE customers (id INT PRIMARY KEY, email VARCHAR(120) UNIQUE, ...);",
+        attributes={"rows": 8, "spellcheck": "false"},
+    ),
+    "format": Control("Format", choices=tuple(FORMAT_NAMES.items())),
+}
+_NEW: Final = FormSpec(ImportIn, _SOURCE, codes={"payload_too_large": "file"})
+_CHANGED: Final = FormSpec(
+    AgainIn,
+    {
+        **_SOURCE,
+        "table": Control(
+            "Table, where the file has several", attributes={"spellcheck": "false", "autocomplete": "off"}
+        ),
+    },
+    codes={"payload_too_large": "file"},
+)
+
+
+def _drawn(spec: FormSpec, error: ApiError | None = None) -> PageForm:
+    """The form of a source, as it was sent. A long text is not sent back."""
+    sent = multipart.form_of(request) if request.method == "POST" else None
+    form = spec.draw(sent=sent, error=error)
+    if len(form["content"].data or "") >= limits.IMPORT_ECHO_CHARS:
+        form["content"].data = ""
+    return form
+
+
 class ImportedTemplate(Output):
-    """A template of an import; without an id where it was not saved."""
+    """A template of an import; without an ID if it was not saved."""
 
     id: str | None
     name: str
@@ -85,8 +127,10 @@ class ImportedTemplate(Output):
 
 
 class ImportOut(Output):
-    """The templates, what each column came to, and the dataset of several. A report without a column tells of a
-    table that was left out."""
+    """The templates, the result for each column, and the dataset if there are several.
+
+    A report entry without a column concerns a table that was left out.
+    """
 
     format: str
     templates: list[ImportedTemplate]
@@ -95,7 +139,7 @@ class ImportOut(Output):
 
 
 class ColumnChange(Output):
-    """A column that differs: the template's field, and the one that the schema leads to now."""
+    """A column that differs: the template's field, and the field that results from the schema."""
 
     column: str
     change: Literal["added", "removed", "changed"]
@@ -106,7 +150,7 @@ class ColumnChange(Output):
 
 
 class AgainOut(Output):
-    """The template, how the schema differs from it, and which columns were taken over (null: none were asked for)."""
+    """The template, its differences from the schema, and the applied columns (null: none were requested)."""
 
     template: TemplateOut
     table: str
@@ -133,24 +177,24 @@ def _multipart(**more: Any) -> dict[str, Any]:
 @route(bp, "/import", scope="write", hidden=True, programs=False)
 def ask(actor: Actor) -> Response:
     """The form that a file is dropped on, or a schema is pasted into."""
-    return reply(template=PAGE, formats=FORMAT_NAMES, made=None, error=None)
+    return reply(template=PAGE, form=_drawn(_NEW), made=None)
 
 
 def _again(actor: Actor, error: ApiError) -> Response:
-    return reply(template=PAGE, block="result", formats=FORMAT_NAMES, made=None, error=error)
+    return reply(template=PAGE, block="result", form=_drawn(_NEW, error), made=None)
 
 
 @route(
     bp, "/import", ["POST"], scope="write", body=ImportIn, returns=ImportOut, status=201, idempotent=True,
     max_body=MOST_BYTES, multipart=_multipart(save={"type": "boolean"}, quantity={"type": "integer"}),
-    also={200: ImportOut}, on_fault=_again,
+    errors=versioned_routes.SAVES, also={200: ImportOut}, on_fault=_again,
 )  # fmt: skip
 def create(actor: Actor, body: ImportIn) -> Response:
-    """Make templates from a file or a schema.
+    """Create templates from a file or a schema.
 
-    CSV, JSON, NDJSON, XLSX, SQL definitions, JSON Schema, OpenAPI, Avro, Protocol Buffers and Mockaroo's schema files.
-    Several tables become linked templates and a dataset. A column that cannot be made is red in the report, and text
-    stands for it. 200 where nothing was to be saved.
+    CSV, JSON, NDJSON, XLSX, SQL definitions, JSON Schema, OpenAPI, Avro, Protocol Buffers and Mockaroo
+    schemas. Several tables become related templates and a dataset. A column that cannot be converted is red
+    in the report and is imported as text. 200 if nothing was saved.
     """
     with sent_by(actor, body) as sent:
         made = imports.create(actor, sent, body.format, quantity=body.quantity, save=body.save)
@@ -160,7 +204,7 @@ def create(actor: Actor, body: ImportIn) -> Response:
         "dataset": made.dataset,
         "report": made.report,
     }
-    context = {"formats": FORMAT_NAMES, "made": told, "saved": body.save, "error": None}
+    context: dict[str, Any] = {"form": _drawn(_NEW), "made": told, "saved": body.save}
     return reply(told, template=PAGE, block="result", status=201 if body.save else 200, **context)
 
 
@@ -176,21 +220,25 @@ def _faulty(actor: Actor, error: ApiError, template_id: str) -> Response:
 
 
 def _page_again(template: Template, found: Any, error: ApiError | None) -> Response:
-    context = {"formats": FORMAT_NAMES, "found": found, "error": error, "last": imports.last(template)}
+    form, last = _drawn(_CHANGED, error), imports.last(template)
     data = found["template"] if found else row_templates_templates.show(template)
-    return reply(data, template=AGAIN, block="result", **context)
+    form["table"].render_kw = {
+        **form["table"].render_kw,
+        "placeholder": last.entity if last else data["name"],
+    }
+    return reply(data, template=AGAIN, block="result", form=form, found=found, last=last)
 
 
 @route(
     bp, "/templates/<template_id>/import", ["POST"], scope="write", body=AgainIn, returns=AgainOut,
-    max_body=MOST_BYTES, errors=versioned_routes.CONFLICTS, on_fault=_faulty,
+    max_body=MOST_BYTES, errors=versioned_routes.CHANGES, on_fault=_faulty,
     multipart=_multipart(table={"type": "string"}, accept={"type": "array", "items": {"type": "string"}}),
 )  # fmt: skip
 def compare(actor: Actor, template_id: str, body: AgainIn) -> Response:
-    """Compare a template with a changed schema, and take columns over.
+    """Compare a template with a changed schema, and apply columns.
 
-    Without `accept` the answer tells what differs; with it, these columns become the template's next version. Fields
-    that were changed by hand stay as they are unless their column is accepted.
+    Without `accept` the response lists the differences; with it, these columns become the template's next
+    version. Fields that were edited stay unchanged unless their column is accepted.
     """
     with sent_by(actor, body) as sent:
         template = row_templates_templates.get(actor, template_id, "write")
@@ -246,7 +294,7 @@ def helpers() -> dict[str, Any]:
     """What the pages of templates call."""
     if getattr(g, "face", "") != "person":
         return {}
-    return {"imported": _imported, "import_echo": limits.IMPORT_ECHO_CHARS}
+    return {"imported": _imported}
 
 
 def _imported(template_id: str) -> Any:

@@ -185,7 +185,7 @@ def _files() -> None:
     )
 
 
-def _in_project(table: str) -> list[sa.SchemaItem]:
+def _in_project(table: str) -> list[sa.schema.SchemaItem]:
     owners = {"project": "projects", "team": "teams", "workspace": "workspaces"}
     return [
         *(sa.Column(f"{owner}_id", sa.String(length=40), nullable=False) for owner in owners),

@@ -6,6 +6,8 @@ existing secrets may be sent to any host, until somebody changes that.
 
 from __future__ import annotations
 
+from typing import Any
+
 import sqlalchemy as sa
 from alembic import op
 
@@ -32,7 +34,7 @@ def upgrade() -> None:
             name = batch.f(f"fk_workspace_files_{column}")
             batch.create_foreign_key(name, table, [column], ["id"], ondelete="CASCADE")
         batch.create_index(batch.f("ix_workspace_files_project_id"), ["project_id"])
-    unique = {"unique": True, "sqlite_where": SHARED, "postgresql_where": SHARED}
+    unique: dict[str, Any] = {"unique": True, "sqlite_where": SHARED, "postgresql_where": SHARED}
     op.create_index(NAME, "workspace_files", ["workspace_id", "name"], **unique)
     unique = {"unique": True, "sqlite_where": OWNED, "postgresql_where": OWNED}
     op.create_index(IN_PROJECT, "workspace_files", ["workspace_id", "project_id", "name"], **unique)
@@ -79,5 +81,5 @@ def downgrade() -> None:
         for column in ("project_id", "team_id"):
             batch.drop_constraint(batch.f(f"fk_workspace_files_{column}"), type_="foreignkey")
             batch.drop_column(column)
-    unique = {"unique": True, "sqlite_where": LIVE, "postgresql_where": LIVE}
+    unique: dict[str, Any] = {"unique": True, "sqlite_where": LIVE, "postgresql_where": LIVE}
     op.create_index(NAME, "workspace_files", ["workspace_id", "name"], **unique)

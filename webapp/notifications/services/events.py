@@ -1,4 +1,4 @@
-"""The events that webhooks hear of, and what they are told: names, states and numbers of a piece of work, never rows,
+"""The events of webhooks and their payloads: names, statuses and counts of the work, never rows,
 parameters, messages of a target or anything else that could hold data or a secret."""
 
 from __future__ import annotations
@@ -10,22 +10,22 @@ from typing import Any, Final
 import orjson
 
 from webapp import clock
-from webapp.generation.models import Export
+from webapp.exports.models import Export
 from webapp.notifications.models import Delivery
-from webapp.operations.models import END_STATES, Work
 from webapp.pushes.models import Push
 from webapp.pushes.services.ledger import read
 from webapp.scenarios.models import Run
+from webapp.work.models import END_STATES, Work
 
 MODELS: Final[Mapping[str, Any]] = MappingProxyType({"export": Export, "push": Push, "run": Run})
-# Exports and pushes have no time limit of their own.
+# Exports and pushes have no time limit.
 ENDS: Final = tuple(
     f"{kind}.{end}" for kind in MODELS for end in END_STATES if end != "timed_out" or kind == "run"
 )
 LIMIT: Final = "limit.warning"  # four fifths of a plan's limit are used
 EVENTS: Final = (*ENDS, LIMIT)
 WILD: Final = ("*", *(f"{kind}.*" for kind in MODELS))
-TEST: Final = "webhook.test"  # what the test of a webhook sends; nobody can ask for it
+TEST: Final = "webhook.test"  # sent by the test of a webhook; cannot be subscribed to
 
 
 def wanted(events: Iterable[str], event: str) -> bool:
@@ -55,12 +55,12 @@ def shown(kind: str, work: Work) -> dict[str, Any]:
     took = (work.finished_at - work.started_at) if work.finished_at and work.started_at else None
     return {
         "type": kind,
-        "id": work.id,  # type: ignore[attr-defined]
+        "id": work.id,
         "status": work.status,
         **own,
         "attempt": work.attempt,
         "error": {"code": work.error.get("code")} if work.error else None,
-        "created_by": work.created_by,  # type: ignore[attr-defined]
+        "created_by": work.created_by,  # type: ignore[attr-defined]  # a column of every kind of work
         "created_at": clock.to_text(work.created_at),
         "started_at": clock.to_text(work.started_at),
         "finished_at": clock.to_text(work.finished_at),

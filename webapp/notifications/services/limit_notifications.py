@@ -1,4 +1,4 @@
-"""Telling that four fifths of a plan's limit are used: webhooks, a mail to whoever can do something about it, and the
+"""Warnings that 80 % of a plan's limit is used: webhooks, an e-mail to those who can act on it, and the
 browser. At most once an hour for each limit of a workspace, by mail at most once a day."""
 
 from __future__ import annotations
@@ -12,13 +12,15 @@ from sqlalchemy import or_, select
 from sqlalchemy.orm import Session
 
 from webapp import clock, ids, limits
-from webapp.accounts.actors import Actor
-from webapp.accounts.models import Membership, User, Workspace
+from webapp.access.actors import Actor
+from webapp.access.models import Membership, User, Workspace
 from webapp.errors import ApiError
 from webapp.extensions import writing
-from webapp.notifications.models import Delivery, LimitWarning, Mail, NoticeChoice, Webhook
-from webapp.notifications.services import events, limit_warnings, mail
-from webapp.notifications.services.limit_warnings import Near
+from webapp.mail import mail
+from webapp.mail.models import Mail, NoticeChoice
+from webapp.metering import limit_warnings
+from webapp.notifications.models import Delivery, LimitWarning, Webhook
+from webapp.notifications.services import events
 
 log = logging.getLogger(__name__)
 
@@ -26,21 +28,21 @@ _WORDS: Final = {"requests": ("requests", "minute"), "rows": ("rows", "hour")}
 _SECONDS: Final = {"requests": limits.RATE_WINDOW_SECONDS, "rows": limits.ROWS_WINDOW_SECONDS}
 
 
-def tell(now: Callable[[], datetime] = clock.now) -> int:
-    """Tell of what was noted. Returns of how many limits. Called by the courier; any number of processes may."""
-    told = 0
-    for near in limit_warnings.noted():
+def send_pending(now: Callable[[], datetime] = clock.now) -> int:
+    """Send pending warnings. Return their number. Called by the notifier; safe in parallel processes."""
+    sent = 0
+    for near in limit_warnings.pending():
         try:
-            told += _told(near, now())
-            limit_warnings.forget(near)
-        except Exception:  # the others are told whatever is wrong with this one, which is tried again
-            log.exception("%s of %s are nearly used up, and nobody was told", near.limit, near.workspace_id)
-    return told
+            sent += _send(near, now())
+            limit_warnings.delete(near)
+        except Exception:  # one failure must not block the others; it is retried
+            log.exception("warning about %s of workspace %s could not be sent", near.limit, near.workspace_id)
+    return sent
 
 
-def _told(near: Near, now: datetime) -> bool:
+def _send(near: limit_warnings.LimitWarning, now: datetime) -> bool:
     with writing() as session:
-        # The workspace is the door: two couriers do not both find that nobody was told.
+        # The workspace row is locked, so that two notifiers do not both send the warning.
         workspace = session.get(Workspace, near.workspace_id, with_for_update=True)
         if workspace is None or workspace.deleted_at is not None:
             return False
@@ -57,7 +59,7 @@ def _told(near: Near, now: datetime) -> bool:
             workspace_id=workspace.id,
             limit_name=near.limit,
             used=near.used,
-            most=near.most,
+            most=near.maximum,
             crossed_at=datetime.fromtimestamp(near.at, UTC),
             created_at=now,
         )
@@ -65,7 +67,7 @@ def _told(near: Near, now: datetime) -> bool:
         _to_webhooks(session, warning, now)
         try:
             _to_admins(session, workspace, warning, now)
-        except ApiError as error:  # no key to seal a mail by: the webhooks are told all the same
+        except ApiError as error:  # no key to encrypt an e-mail with: webhooks are still sent
             log.warning("%s: no mail: %s", warning.id, error.message)
     return True
 
@@ -148,8 +150,8 @@ def _letter(kind: str, workspace: Workspace, warning: LimitWarning, user: User) 
         subject=f"{name} has used {share} % of its {what} for this {window}",
         lines=[
             sentence(warning),
-            f"What is asked for beyond them is refused until there is room again, at most one {window} later.",
-            "This is told by mail at most once a day, however often it happens.",
+            f"Requests above the limit are rejected until capacity is available again, within one {window}.",
+            "You get this e-mail at most once a day.",
         ],
         facts=[("Workspace", name), ("Plan", workspace.plan.capitalize())],
         link=("See what is used, and by whom", mail.link("/usage")),
@@ -157,13 +159,13 @@ def _letter(kind: str, workspace: Workspace, warning: LimitWarning, user: User) 
     )
 
 
-# --- What the browser asks ----------------------------------------------------------------------------------
+# --- Notices in the browser ----------------------------------------------------------------------------------
 
 
 def lately(
     session: Session, actor: Actor, since: datetime, now: datetime
 ) -> list[tuple[datetime, dict[str, str]]]:
-    """Warnings of the actor's workspace that were told after `since`, and not after `now`, for its page's notices."""
+    """Return the warnings of the actor's workspace sent after `since` and up to `now`, for notices in the browser."""
     mine = select(LimitWarning).where(
         LimitWarning.workspace_id == actor.workspace_id,
         LimitWarning.created_at > since,

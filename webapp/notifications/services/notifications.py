@@ -1,15 +1,14 @@
-"""Telling of work that ended: deliveries to webhooks, and a mail to whoever started it.
+"""Notifications of finished work: deliveries to webhooks, and an e-mail to the user who started it.
 
-Every export, push and run that has ended and is not `noticed_at` is still to be told. That mark is part of the row, so
-whatever ends the work (a worker, a cancel, the sweeper) leaves the note in the very transaction that ends it, and no
-end is lost, whoever dies when. `tell` finds them, and writes what is to be sent together with the mark: once.
+Every export, push and run that has ended and has no `noticed_at` is still to be sent. That mark is part of the row, so
+a worker, a cancellation or the sweeper sets it in the transaction that ends the work, and no notification
+is lost if a process dies. `tell` finds them, and writes what is to be sent together with the mark: once.
 """
 
 from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from datetime import datetime, timedelta
 from types import MappingProxyType
 from typing import Any, Final
@@ -18,36 +17,23 @@ from sqlalchemy import func, or_, select
 from sqlalchemy.orm import Session
 
 from webapp import clock, ids, limits
-from webapp.accounts.actors import Actor
-from webapp.accounts.models import ApiKey, Membership, Project, User, Workspace
-from webapp.audit.services import audit_log
-from webapp.errors import CODES, ApiError, Fault, validation_error
-from webapp.extensions import db, reading, writing
-from webapp.notifications.models import MAIL_CHOICES, Delivery, Mail, NoticeChoice, Webhook
+from webapp.access.actors import Actor
+from webapp.access.models import ApiKey, Membership, Project, User, Workspace
+from webapp.errors import CODES, ApiError
+from webapp.extensions import reading, writing
+from webapp.mail import mail as notifications_mail
+from webapp.mail.choices import _choice
+from webapp.mail.models import Mail
+from webapp.notifications.models import Delivery, Webhook
 from webapp.notifications.services import events, limit_notifications
-from webapp.notifications.services import mail as notifications_mail
-from webapp.operations.models import END_STATES
 from webapp.pushes.services import completion
 from webapp.scenarios.models import Scenario
 from webapp.scenarios.services import run_completion
+from webapp.work.models import END_STATES
 
 log = logging.getLogger(__name__)
 
 MAIL_KIND: Final = "work"
-
-
-@dataclass(frozen=True, slots=True)
-class Choice:
-    """When a person wants mail about work that they started: `mail` is never, failed or always, and then only of what
-    took longer than `minutes`."""
-
-    mail: str
-    minutes: int
-
-
-DEFAULT: Final = Choice(
-    "failed", limits.NOTICE_MINUTES
-)  # of who has said nothing; holds where mail is set up
 
 
 def tell(now: Callable[[], datetime] = clock.now) -> int:
@@ -60,8 +46,8 @@ def tell(now: Callable[[], datetime] = clock.now) -> int:
         for work_id in found:
             try:
                 told += _told(kind, model, work_id, now())
-            except Exception:  # the others are told whatever is wrong with this one, which is tried again
-                log.exception("%s %s has ended, and nobody was told", kind, work_id)
+            except Exception:  # one failure must not block the others; it is retried
+                log.exception("notification of %s %s could not be sent", kind, work_id)
     return told
 
 
@@ -75,13 +61,13 @@ def _told(kind: str, model: Any, work_id: str, now: datetime) -> bool:
         _to_webhooks(session, kind, work, now)
         try:
             _to_starter(session, kind, work, now)
-        except ApiError as error:  # no key to seal a mail by: the webhooks are told all the same
+        except ApiError as error:  # no key to encrypt an e-mail with: webhooks are still sent
             log.warning("%s %s: no mail: %s", kind, work_id, error.message)
     return True
 
 
 def _settled(kind: str, model: Any, work_id: str) -> None:
-    """See that the numbers of an end are final: whoever ended the work may have died before."""
+    """Make sure that the counts are final: the process that ended the work may have died before."""
     with reading() as session:
         work = session.get_one(model, work_id)
     if kind == "push" and not work.request.get(completion.SETTLED):
@@ -113,7 +99,7 @@ def _to_webhooks(session: Session, kind: str, work: Any, now: datetime) -> None:
             session.add(delivery)
 
 
-# --- Mail to whoever started the work ------------------------------------------------------------------------
+# --- E-mail to the user who started the work ------------------------------------------------------------------------
 
 
 def _to_starter(session: Session, kind: str, work: Any, now: datetime) -> None:
@@ -140,7 +126,7 @@ def _to_starter(session: Session, kind: str, work: Any, now: datetime) -> None:
 
 
 def _of_a_run(session: Session, key_id: str | None) -> bool:
-    """Whether a run's program started it: the run has a mail of its own."""
+    """Whether a scenario run started it, which has its own e-mail."""
     key = session.get(ApiKey, key_id) if key_id else None
     return key is not None and key.run_id is not None
 
@@ -218,7 +204,7 @@ _NAMES: Final[Mapping[str, Callable[[Session, Any], tuple[str, str]]]] = Mapping
 
 
 def _reason(kind: str, work: Any) -> str:
-    """What the code of its error stands for. The error's own words may repeat what a target says, and so data."""
+    """Return the meaning of an error code. The error message itself may include data from a target."""
     code = work.error.get("code", "") if work.error else ""
     if kind == "run" and code in run_completion.CODES:
         return run_completion.CODES[code]
@@ -227,7 +213,7 @@ def _reason(kind: str, work: Any) -> str:
     return CODES[code][1] if code in CODES else ""
 
 
-# --- What the browser asks ------------------------------------------------------------------------------------
+# --- Notices in the browser ------------------------------------------------------------------------------------
 
 
 def just_ended(actor: Actor, since: datetime | None) -> dict[str, Any]:
@@ -263,36 +249,4 @@ def _item(session: Session, kind: str, work: Any) -> dict[str, str]:
     return {"id": work.id, "text": f"{what} {_how(kind, work)}.", "href": page}
 
 
-# --- What a person has chosen --------------------------------------------------------------------------------
-
-
-def _choice(session: Session, user_id: str) -> Choice:
-    said = session.get(NoticeChoice, user_id)
-    return Choice(said.mail, said.minutes) if said is not None else DEFAULT
-
-
-def choice_of(user_id: str) -> Choice:
-    """What somebody has chosen, or what holds for who has not."""
-    return _choice(db.session(), user_id)
-
-
-def choose(actor: Actor, chosen: Choice) -> None:
-    """Set when one gets mail about one's own work; commits. Error: validation_error."""
-    faults = []
-    if chosen.mail not in MAIL_CHOICES:
-        faults.append(Fault("mail", "not_allowed", f"Choose one of {', '.join(MAIL_CHOICES)}."))
-    if not 0 <= chosen.minutes <= limits.NOTICE_MOST_MINUTES:
-        told = f"Give whole minutes from 0 to {limits.NOTICE_MOST_MINUTES:,}."
-        faults.append(Fault("minutes", "out_of_range", told))
-    if faults:
-        raise validation_error(faults)
-    # The person's own row is the door: two forms sent at once do not both find nothing.
-    user = db.session.get_one(User, actor.user_id, with_for_update=True)
-    said = db.session.get(NoticeChoice, user.id)
-    if said is None:
-        db.session.add(NoticeChoice(user_id=user.id, mail=chosen.mail, minutes=chosen.minutes))
-    else:
-        said.mail, said.minutes = chosen.mail, chosen.minutes
-    user.updated_at = clock.now()
-    audit_log.record(actor, "user.notices", user, join=True, mail=chosen.mail, minutes=chosen.minutes)
-    db.session.commit()
+# --- Notification settings --------------------------------------------------------------------------------

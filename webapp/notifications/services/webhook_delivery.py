@@ -12,7 +12,7 @@ import hashlib
 import hmac
 import logging
 from collections.abc import Callable, Collection, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from email.utils import parsedate_to_datetime
 from typing import Any, Final, Literal
@@ -21,16 +21,16 @@ from urllib.parse import parse_qsl, urlsplit
 from sqlalchemy import or_, select, update
 from sqlalchemy.orm import Session
 
-from webapp import clock, ids, limits
-from webapp.accounts.models import User
+from webapp import app_vault, clock, ids, limits
+from webapp.access.models import User
 from webapp.audit.models import AuditEntry
-from webapp.connections.services import access, secrets
+from webapp.connections.services import access
 from webapp.connectors import redaction
-from webapp.extensions import reading, writing
+from webapp.extensions import changed_rows, reading, writing
+from webapp.mail import mail
 from webapp.net.gate import Gate
 from webapp.net.session import NetError, Reply, ask
 from webapp.notifications.models import Delivery, Webhook
-from webapp.notifications.services import mail
 from webapp.security.vault import VaultError
 
 log = logging.getLogger(__name__)
@@ -86,17 +86,18 @@ def send(url: str, keys: Sequence[str], message_id: str, text: str, at: datetime
 
 
 def _judged(reply: Reply, head: str, at: datetime) -> Outcome:
-    told = {"status": reply.status, "ms": reply.ms, "head": head}
+    answered = Outcome("failed", f"The receiver answered {reply.status}.", reply.status, reply.ms, head)
     if 200 <= reply.status < 300:
-        return Outcome("delivered", **told)
+        return replace(answered, verdict="delivered", reason="")
     if reply.status == 410:
-        return Outcome("gone", "The receiver says that it is gone (410).", **told)
+        return replace(answered, verdict="gone", reason="The receiver says that it is gone (410).")
     if reply.status in (408, 429) or reply.status >= 500:
         asked = _asked(reply.headers.get("Retry-After", ""), at)
-        return Outcome("again", f"The receiver answered {reply.status}.", asked=asked, **told)
+        return replace(answered, verdict="again", asked=asked)
     if 300 <= reply.status < 400:
-        return Outcome("failed", f"The receiver redirects ({reply.status}), which is not followed.", **told)
-    return Outcome("failed", f"The receiver answered {reply.status}.", **told)
+        reason = f"The receiver redirects ({reply.status}), which is not followed."
+        return replace(answered, reason=reason)
+    return answered
 
 
 def _asked(text: str, at: datetime) -> float:
@@ -154,7 +155,7 @@ def take(delivery_id: str, now: datetime) -> Delivery | None:
         .execution_options(synchronize_session=False)
     )
     with writing() as session:
-        if session.execute(statement).rowcount != 1:
+        if changed_rows(session.execute(statement)) != 1:
             return None
         return session.get_one(Delivery, delivery_id)
 
@@ -190,7 +191,7 @@ def keys_of(hook: Webhook, now: datetime) -> list[str]:
     sealed = [hook.sealed]
     if hook.sealed_before is not None and hook.before_until is not None and hook.before_until > now:
         sealed.append(hook.sealed_before)
-    return [secrets.vault().open(one) for one in sealed]
+    return [app_vault.vault().open(one) for one in sealed]
 
 
 def _note(
@@ -293,5 +294,5 @@ def _letter(hook: Webhook, maker: User, why: str) -> mail.Letter:
 
 
 def _host(url: str) -> str:
-    """The receiver's name alone: an address may hold a key."""
+    """Return only the host name: a URL may contain a secret."""
     return mail.plain(urlsplit(url).hostname or "")

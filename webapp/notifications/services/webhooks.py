@@ -1,4 +1,4 @@
-"""Webhooks: addresses that are told of work that ended.
+"""Webhooks: URLs that are notified of finished work.
 
 One of a project is its editors' to keep; one of the whole workspace, which hears of every project, an admin's. Viewers
 see neither: an address often holds a key of its receiver's.
@@ -14,11 +14,11 @@ from typing import Any, Final
 
 from sqlalchemy import func, or_, select
 
-from webapp import clock, ids, limits, pagination
-from webapp.accounts.actors import Actor, require
-from webapp.accounts.services import tenancy
+from webapp import app_vault, clock, ids, limits, pagination
+from webapp.access import tenancy
+from webapp.access.actors import Actor, require
 from webapp.audit.services import audit_log
-from webapp.connections.services import access, secrets
+from webapp.connections.services import access
 from webapp.errors import ApiError, Fault, did_you_mean, validation_error
 from webapp.extensions import db
 from webapp.net import urls
@@ -28,6 +28,7 @@ from webapp.notifications.services import events as notifications_events
 from webapp.notifications.services import webhook_delivery
 from webapp.notifications.services.webhook_delivery import SECRET_PREFIX
 from webapp.security.vault import VaultError
+from webapp.versioning.services import deletion
 
 SCOPES: Final = ("project", "workspace")
 
@@ -97,7 +98,7 @@ def create(
         url=url,
         events=list(events),
         description=description.strip(),
-        sealed=secrets.seal(secret),
+        sealed=app_vault.seal(secret),
         created_by=actor.user_id,
         created_at=now,
         updated_at=now,
@@ -169,20 +170,20 @@ def change(actor: Actor, hook: Webhook, changes: Mapping[str, Any]) -> Webhook:
 
 def delete(actor: Actor, hook: Webhook) -> None:
     """Soft-delete a webhook; commits."""
-    tenancy.soft_delete(actor, hook)
+    deletion.soft_delete(actor, hook)
 
 
 def restore(actor: Actor, hook: Webhook) -> None:
     """Take a deletion back; commits. Errors: not_found after 30 days, conflict (too many)."""
     if hook.deleted_at is not None:
         _room(actor)
-    tenancy.restore(actor, hook)
+    deletion.restore(actor, hook)
 
 
 def new_secret(actor: Actor, hook: Webhook) -> str:
     """Another secret for a locked webhook, shown once; commits. The one before signs too for a day."""
     secret, now = _new_secret(), clock.now()
-    hook.sealed_before, hook.sealed = hook.sealed, secrets.seal(secret)
+    hook.sealed_before, hook.sealed = hook.sealed, app_vault.seal(secret)
     hook.before_until = now + timedelta(seconds=limits.WEBHOOK_BOTH_SECONDS)
     hook.updated_at = now
     audit_log.record(actor, "webhook.secret", hook, join=True)
@@ -302,7 +303,7 @@ def redeliver(actor: Actor, hook: Webhook, found: Delivery) -> Delivery:
 def reseal() -> tuple[int, int]:
     """Seal every secret by the newest key of the vault's ring; commits. Returns how many were sealed anew, and how many
     there are. Error: unavailable, where some cannot be opened."""
-    vault, renewed, total, lost = secrets.vault(), 0, 0, 0
+    vault, renewed, total, lost = app_vault.vault(), 0, 0, 0
     for hook in db.session.scalars(select(Webhook).order_by(Webhook.id).with_for_update()).all():
         for column in ("sealed", "sealed_before"):
             sealed = getattr(hook, column)

@@ -1,11 +1,12 @@
-"""What a person is told of their own work: when there is mail, and what has just ended, for the browser."""
+"""Notifications of a user's own work: e-mail settings, and notices in the browser."""
 
 from __future__ import annotations
 
 from flask import Blueprint, Response, url_for
 
-from webapp.accounts.actors import Actor
+from webapp.access.actors import Actor
 from webapp.accounts.views.session import NOTICES, NoticesForm, profile_again
+from webapp.mail import choices
 from webapp.notifications.services import notifications
 from webapp.web.inputs import Moment, Query
 from webapp.web.responses import json_reply, reply
@@ -32,7 +33,7 @@ class EndedQuery(Query):
 )
 def choose(actor: Actor, body: NoticesForm) -> Response:
     """Set when one gets mail about one's own work."""
-    notifications.choose(actor, notifications.Choice(body.mail, body.minutes))
+    choices.choose(actor, choices.Choice(body.mail, body.minutes))
     return reply(see=url_for("session.me"), flashed="When you get mail is changed.")
 
 

@@ -1,4 +1,4 @@
-"""Webhooks: addresses that are told of work that ended, and what became of each delivery."""
+"""Webhooks: URLs that are notified of finished work, and their deliveries."""
 
 from __future__ import annotations
 
@@ -7,10 +7,10 @@ from typing import Annotated, Any, Final, Literal
 
 from flask import Blueprint, Response, flash, g, request, url_for
 from pydantic import Field
-from wtforms import SelectChoice
+from wtforms import SelectChoice  # type: ignore[attr-defined]  # new in WTForms 3.3; the stubs are of 3.2
 
 from webapp import limits
-from webapp.accounts.actors import Actor
+from webapp.access.actors import Actor
 from webapp.errors import ApiError, Fault
 from webapp.net import urls
 from webapp.notifications.services import events as notifications_events
@@ -31,7 +31,7 @@ READ_ONLY: Final = frozenset(
 )
 
 Url = Annotated[str, Field(min_length=1, max_length=limits.HTTP_URL_CHARS)]
-Event = Literal[(*notifications_events.WILD, *notifications_events.EVENTS)]  # type: ignore[valid-type]
+Event = Literal[(*notifications_events.WILD, *notifications_events.EVENTS)]  # type: ignore[valid-type]  # for pydantic
 Events = Annotated[list[Event], Field(min_length=1, max_length=len(notifications_events.EVENTS) + 4)]
 Description = Annotated[str, Field(max_length=limits.MAX_NAME_CHARS)]
 
@@ -48,8 +48,11 @@ class WebhookInput(Input):
 
 
 class WebhookIn(WebhookInput):
-    """A new webhook. `events`: names such as `push.failed`, all of a kind (`push.*`), or `*`. `scope` workspace: of
-    every project, for admins."""
+    """A new webhook.
+
+    `events`: names such as `push.failed`, all of a kind (`push.*`), or `*`. `scope` workspace: events of every project,
+    for admins.
+    """
 
     read_only = READ_ONLY - {"scope"}
 
@@ -60,7 +63,7 @@ class WebhookIn(WebhookInput):
 
 
 class WebhookPatch(WebhookInput):
-    """What of a webhook can change. Turned on again (`active`), its failures are forgotten."""
+    """The properties of a webhook that can be changed. Turning it on again (`active`) resets its failures."""
 
     read_only = READ_ONLY
 
@@ -112,8 +115,11 @@ CHANGED: Final = FormSpec(WebhookPatch, _SHOWN, codes=_ADDRESS)
 
 
 class WebhookOut(Output):
-    """A webhook, without its secret. `off_reason`: why the service turned it off, `gone` or `failing`. `failures`:
-    attempts in a row that failed. `old_secret_until`: until then the secret before the present one signs too."""
+    """A webhook, without its secret.
+
+    `off_reason`: why the service turned it off, `gone` or `failing`. `failures`: number of consecutive failed attempts.
+    `old_secret_until`: until then the previous secret also signs.
+    """
 
     id: str
     scope: Literal["project", "workspace"]
@@ -133,7 +139,7 @@ class WebhookOut(Output):
 
 
 class NewWebhookOut(WebhookOut):
-    """The only answer that holds the secret that signs."""
+    """The only response that contains the signing secret."""
 
     secret: str
 
@@ -148,7 +154,10 @@ class TryOut(Output):
 
 
 class DeliveryOut(Output):
-    """One event on its way to a webhook. `id` is its `webhook-id`. `response_head`: how the last answer began."""
+    """A delivery of an event to a webhook.
+
+    `id` is its `webhook-id`. `response_head`: the beginning of the last response.
+    """
 
     id: str
     webhook_id: str
@@ -213,7 +222,7 @@ def index(actor: Actor, query: ListQuery) -> Response:
     on_fault=_again,
 )
 def create(actor: Actor, body: WebhookIn) -> Response:
-    """Make a webhook. The secret that signs what it sends is in this answer and nowhere else."""
+    """Create a webhook. Only this response contains the signing secret."""
     hook, secret = webhooks.create(
         actor, body.url, body.events, description=body.description, scope=body.scope
     )
@@ -259,7 +268,7 @@ def _shown_again(actor: Actor, error: ApiError, webhook_id: str, **_: Any) -> Re
 
 @route(bp, ONE, scope="write", returns=WebhookOut)
 def show(actor: Actor, webhook_id: str) -> Response:
-    """Read a webhook."""
+    """Get a webhook."""
     return _shown(actor, webhook_id)
 
 
@@ -281,9 +290,9 @@ def change(actor: Actor, webhook_id: str, body: WebhookPatch) -> Response:
     matching(webhooks.as_json(hook))
     sent = {key: value for key, value in body.model_dump(exclude_unset=True).items() if value is not None}
     changed = webhooks.change(actor, hook, sent)
-    told = {True: "The webhook is on.", False: "The webhook is off."}.get(
-        sent.get("active"), "The webhook is changed."
-    )
+    told = "The webhook is changed."
+    if "active" in sent:
+        told = "The webhook is on." if sent["active"] else "The webhook is off."
     return reply(
         webhooks.as_json(changed), see=url_for(".show", webhook_id=webhook_id), flashed=told, tag=True
     )
@@ -291,7 +300,7 @@ def change(actor: Actor, webhook_id: str, body: WebhookPatch) -> Response:
 
 @route(bp, ONE, ["DELETE"], scope="write", returns=WebhookOut, errors=("version_conflict",))
 def delete(actor: Actor, webhook_id: str) -> Response:
-    """Delete a webhook; it can be restored for 30 days. What waits for it is not sent."""
+    """Delete a webhook. It can be restored for 30 days. Pending deliveries are not sent."""
     hook = webhooks.get(actor, webhook_id, lock=True)
     matching(webhooks.as_json(hook))
     webhooks.delete(actor, hook)
@@ -302,7 +311,7 @@ def delete(actor: Actor, webhook_id: str) -> Response:
 
 @route(bp, f"{ONE}/restore", ["POST"], scope="write", returns=WebhookOut, errors=("conflict",))
 def restore(actor: Actor, webhook_id: str) -> Response:
-    """Take a deletion back."""
+    """Restore a deleted object."""
     hook = webhooks.get(actor, webhook_id, lock=True, deleted=True)
     webhooks.restore(actor, hook)
     return reply(webhooks.as_json(hook), see=url_for(".show", webhook_id=webhook_id), tag=True)
@@ -312,7 +321,7 @@ def restore(actor: Actor, webhook_id: str) -> Response:
     bp, f"{ONE}/secret", ["POST"], scope="write", returns=NewWebhookOut, status=201, errors=("unavailable",)
 )
 def secret(actor: Actor, webhook_id: str) -> Response:
-    """Make another secret, which is in this answer and nowhere else. For a day the one before signs too."""
+    """Create a new secret, which only this response contains. The previous secret also signs for one more day."""
     hook = webhooks.get(actor, webhook_id, lock=True)
     made = webhooks.new_secret(actor, hook)
     if g.face == "program":
@@ -322,7 +331,7 @@ def secret(actor: Actor, webhook_id: str) -> Response:
 
 @route(bp, f"{ONE}/test", ["POST"], scope="write", returns=DeliveryOut, status=201, errors=("unavailable",))
 def test(actor: Actor, webhook_id: str) -> Response:
-    """Send a `webhook.test` at once, and answer with what became of it. It is tried once, also while it is off."""
+    """Send a `webhook.test` immediately and return the result. It is attempted once, even if the webhook is off."""
     hook = webhooks.get(actor, webhook_id)
     found = webhooks.delivery_json(webhooks.test(actor, hook))
     ended = f"answered {found['response_status']}" if found["response_status"] else found["reason"]
@@ -336,7 +345,7 @@ def test(actor: Actor, webhook_id: str) -> Response:
 
 @route(bp, f"{ONE}/deliveries", scope="write", query=DeliveriesQuery, returns=Listed(DeliveryOut))
 def deliveries(actor: Actor, webhook_id: str, query: DeliveriesQuery) -> Response:
-    """List what was sent to a webhook in the last 30 days, newest first."""
+    """List the deliveries of the last 30 days, newest first."""
     if g.face == "person":
         return _shown(actor, webhook_id, query)
     hook = webhooks.get(actor, webhook_id)
@@ -345,7 +354,7 @@ def deliveries(actor: Actor, webhook_id: str, query: DeliveriesQuery) -> Respons
 
 @route(bp, DELIVERY, scope="write", returns=DeliveryOut)
 def delivery(actor: Actor, webhook_id: str, delivery_id: str) -> Response:
-    """Read one delivery."""
+    """Get a delivery."""
     hook = webhooks.get(actor, webhook_id)
     return reply(webhooks.delivery_json(webhooks.delivery(hook, delivery_id)))
 
@@ -360,8 +369,8 @@ def delivery(actor: Actor, webhook_id: str, delivery_id: str) -> Response:
     on_fault=_shown_again,
 )
 def redeliver(actor: Actor, webhook_id: str, delivery_id: str) -> Response:
-    """Send a delivery again: the same `webhook-id`, the same body."""
+    """Send a delivery again, with the same `webhook-id` and body."""
     hook = webhooks.get(actor, webhook_id)
     found = webhooks.redeliver(actor, hook, webhooks.delivery(hook, delivery_id, lock=True))
     see = url_for(".show", webhook_id=webhook_id)
-    return reply(webhooks.delivery_json(found), see=see, flashed="It is sent again now.")
+    return reply(webhooks.delivery_json(found), see=see, flashed="Sending again.")

@@ -1,10 +1,10 @@
 """Objects from one project into another of the same workspace.
 
-What hangs together lies in one project: a template and those it refers to, its datasets, the connection it reads, the
-scenario that names it. So objects go together with all that names them or that they name; where not all of it was asked
-for, nothing moves and the rest is told. Within one team they may be left apart (`leave`): whoever reaches the one
-project reaches the other. A file that is shared with the whole workspace moves when it is asked for itself, and belongs
-to the project from then on. Secrets, and finished exports and pushes stay: the first do not lie in a project in this
+Related objects stay in one project: a template and those it references, its datasets, the connection it reads, the
+scenario that names it. So objects move together with all that reference them or that they reference; if some of them
+were not selected, nothing moves and they are reported. Within one team they can be separated (`leave`), because members
+can access both projects. A file shared with the whole workspace moves if it is selected, and then belongs to the
+project. Secrets, and finished exports and pushes stay: the first are not in a project in this
 sense, the others are what was done in theirs.
 """
 
@@ -16,19 +16,18 @@ from typing import Any, Literal
 from sqlalchemy import select, update
 
 from webapp import clock, limits
-from webapp.accounts.actors import Actor
-from webapp.accounts.models import Project
-from webapp.accounts.services import tenancy
+from webapp.access import tenancy
+from webapp.access.actors import Actor
+from webapp.access.models import Project
 from webapp.audit.services import audit_log
-from webapp.connections.models import Connection
-from webapp.endpoints.models import Endpoint
+from webapp.connections.models import Connection, Endpoint
 from webapp.errors import ApiError, Fault, validation_error
 from webapp.extensions import db
 from webapp.files.models import WorkspaceFile
 from webapp.files.services import file_store
 from webapp.objects.services import usages
-from webapp.operations.models import END_STATES
 from webapp.scenarios.models import Run, Scenario
+from webapp.work.models import END_STATES
 
 Related = Literal["refuse", "take", "leave"]
 
@@ -39,8 +38,8 @@ def move(
     """Put templates, datasets, connections, endpoints, scenarios and files into a locked project; commits. Returns what
     moved, `{type, id, name}`.
 
-    `related`: what else hangs together with them is asked for (`refuse`), goes along (`take`) or stays (`leave`).
-    Errors: not_found and forbidden (as for each object alone), in_use with `related`, what else has to move, or with
+    `related`: related objects are reported (`refuse`), move as well (`take`) or stay (`leave`).
+    Errors: not_found and forbidden (as for each single object), in_use with `related`, what else has to move, or with
     the runs that have not ended; conflict for a file whose name is taken there; validation_error.
     """
     asked = [_one(actor, place, one) for place, one in enumerate(dict.fromkeys(object_ids))]
@@ -54,7 +53,7 @@ def move(
             raise _also(rest)
         moving += rest
     if len(moving) > limits.MAX_MOVED:
-        text = f"At most {limits.MAX_MOVED:,} objects move at once; these are {len(moving):,}."
+        text = f"You can move at most {limits.MAX_MOVED:,} objects in one request, not {len(moving):,}."
         raise validation_error([Fault("objects", "too_long", text)])
     _check_runs(moving)
     if any(isinstance(one, WorkspaceFile) for one in moving):
@@ -77,26 +76,26 @@ def move(
 def _one(actor: Actor, place: int, object_id: str) -> Any:
     model = usages.kind_of(object_id)
     if model is None:
-        text = "This is no object that lies in a project."
+        text = "This object is not in a project."
         hint = "Templates, datasets, connections, endpoints, scenarios and files do."
         raise validation_error([Fault(f"objects[{place}]", "not_allowed", text, hint)])
     found = tenancy.get(actor, model, object_id, "write", lock=True)
     if model is WorkspaceFile and found.project_id is None:
         file_store.require_shared(actor)
     if model is Connection and found.of_endpoint:
-        raise tenancy.not_found("connection", object_id)  # it goes with its endpoint and is shown to nobody
+        raise tenancy.not_found("connection", object_id)  # hidden; it moves with its endpoint
     return found
 
 
 def _apart(moving: Sequence[Any], project: Project) -> list[Fault]:
     if all(one.team_id == project.team_id for one in moving):
         return []
-    text = "Only within one team may objects be left apart from what they hang together with."
+    text = "Related objects can be separated only within one team."
     return [Fault("related", "not_allowed", text, "Send take, or move the rest as well.")]
 
 
 def _rest(actor: Actor, moving: Sequence[Any]) -> list[Any]:
-    """What else hangs together with these in the projects they lie in, locked."""
+    """Return the objects of the same projects that are related to these, locked."""
     ids = {one.id for one in moving}
     wanted: set[str] = set()
     for project_id in sorted({one.project_id for one in moving}):
@@ -114,9 +113,7 @@ def _also(rest: Sequence[Any]) -> ApiError:
     told = [_told(one) for one in rest]
     names = ", ".join(f'{one["type"]} "{one["name"]}"' for one in told[:3])
     more = f" and {len(told) - 3} more" if len(told) > 3 else ""
-    return ApiError(
-        "in_use", f"{names}{more} hang together with it and must move as well.", {"related": told}
-    )
+    return ApiError("in_use", f"{names}{more} are related to it and must move as well.", {"related": told})
 
 
 def _check_runs(moving: Sequence[Any]) -> None:

@@ -10,13 +10,12 @@ from urllib.parse import urlsplit
 from sqlalchemy import Row, String, and_, false, func, literal, null, or_, select, union_all
 
 from webapp import clock, limits, pagination
-from webapp.accounts.actors import Actor
-from webapp.accounts.models import Project, Team, User
-from webapp.accounts.services import tenancy
+from webapp.access import tenancy
+from webapp.access.actors import Actor
+from webapp.access.models import Project, Team, User
 from webapp.audit.models import AuditEntry
-from webapp.connections.models import Connection
+from webapp.connections.models import Connection, Endpoint
 from webapp.datasets.models import Dataset
-from webapp.endpoints.models import Endpoint
 from webapp.extensions import db
 from webapp.files.models import WorkspaceFile
 from webapp.files.services import file_store
@@ -98,7 +97,7 @@ def _of(actor: Actor, kind: str, q: str | None, now: datetime) -> Any:
 
 
 def _webhooks(actor: Actor, now: datetime) -> Any:
-    """Those that the actor could see before: whoever may write, of the project; admins, of the workspace too."""
+    """Return those that the actor could see: of the project with the write scope; of the workspace for admins."""
     mine = Webhook.project_id == actor.project_id if actor.can("write", actor.team_id) else false()
     seen = or_(mine, Webhook.project_id.is_(None)) if actor.can("admin") else mine
     return select(Webhook).where(
@@ -112,7 +111,7 @@ def _who(workspace_id: str, rows: Sequence[Row[Any]]) -> dict[str, User]:
     """Who deleted each, by its id, as the audit trail has it."""
     if not rows:
         return {}
-    # Each by itself and put together: so each is a place in the index of objects, whatever a planner thinks of an OR.
+    # Separate queries, combined: each uses an index, which a planner may not do for an OR.
     each = [
         select(AuditEntry.object_id, AuditEntry.user_id).where(
             AuditEntry.workspace_id == workspace_id,

@@ -6,39 +6,35 @@ A use that `blocks` must be gone first; the others lose something, and have it a
 from __future__ import annotations
 
 import json
-import re
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Final
 
 import orjson
 from sqlalchemy import ColumnElement, Select, Text, cast, or_, select
 
 from webapp import limits
-from webapp.accounts.actors import Actor, require
-from webapp.accounts.models import ApiKey, Membership, Project, Team, User
-from webapp.accounts.services import tenancy
-from webapp.connections.models import Connection, Secret
+from webapp.access import tenancy
+from webapp.access.actors import Actor, require
+from webapp.access.models import ApiKey, Membership, Project, Team, User
+from webapp.connections.models import Connection, Endpoint, Secret
 from webapp.connections.services import secrets
 from webapp.datasets.models import Dataset, DatasetVersion
-from webapp.endpoints.models import Endpoint
-from webapp.errors import ApiError
+from webapp.exports.models import Export
 from webapp.extensions import db
 from webapp.files.models import WorkspaceFile
-from webapp.generation.models import Export
-from webapp.operations.models import END_STATES
 from webapp.pushes.models import Push
 from webapp.row_templates.models import Template, TemplateVersion
 from webapp.scenarios.models import Run, Scenario, ScenarioVersion
+from webapp.versioning.usages import Finder, Use, named_in
+from webapp.work.models import END_STATES
 
-# What lies in a project, by the front of its ids.
+# Objects of a project, by the prefix of their ids.
 KINDS: Final[Mapping[str, Any]] = {
     "tpl": Template, "dst": Dataset, "scn": Scenario, "con": Connection, "end": Endpoint, "fil": WorkspaceFile,
 }  # fmt: skip
 _VERSIONS: Final[Mapping[Any, Any]] = {
     Template: TemplateVersion, Dataset: DatasetVersion, Scenario: ScenarioVersion,
 }  # fmt: skip
-_ID: Final = re.compile(rb"(?:tpl|dst|scn|con|end)_[0-9A-Za-z]{26}")
 
 
 def word_of(model: Any) -> str:
@@ -49,11 +45,6 @@ def word_of(model: Any) -> str:
 def kind_of(object_id: str) -> Any:
     """The kind whose ids look like this one; None for none."""
     return KINDS.get(object_id.partition("_")[0])
-
-
-def named_in(said: Any) -> set[str]:
-    """The ids that stand anywhere in a JSON value."""
-    return {found.decode() for found in _ID.findall(orjson.dumps(said))}
 
 
 def files_of(spec: Mapping[str, Any]) -> set[str]:
@@ -72,7 +63,7 @@ def files_of(spec: Mapping[str, Any]) -> set[str]:
 
 
 def of_project(project_id: str) -> dict[str, set[str]]:
-    """For each live object of a project the ids that it names, whether those lie in the project or not. Files, which
+    """Return for each object of a project the ids that it references, in the project or not. Files, which
     templates name by their names, count as far as they belong to the project."""
     found: dict[str, set[str]] = {}
     read_files: dict[str, set[str]] = {}
@@ -110,7 +101,7 @@ def naming(model: Any, workspace_id: str, text: str) -> Select[Any]:
     holds a text anywhere."""
     version = _VERSIONS[model]
     owner = getattr(version, f"{word_of(model)}_id")
-    stored = json.dumps(text)[1:-1]  # as it stands in a JSON column, which is ASCII
+    stored = json.dumps(text)[1:-1]  # as encoded in a JSON column, which is ASCII
     there: ColumnElement[bool] = cast(version.spec, Text).contains(stored, autoescape=True)
     if model is Scenario:
         there = or_(there, cast(Scenario.env, Text).contains(stored, autoescape=True))
@@ -152,18 +143,6 @@ SCOPES: Final[Mapping[str, tuple[Any, str]]] = {
 """By the front of an id: its kind, and the right that looking takes."""
 
 
-@dataclass(frozen=True, slots=True)
-class Use:
-    """One object that uses another. `how` in words. `team_id` is where it lies; None: in no team."""
-
-    type: str
-    id: str
-    name: str
-    how: str
-    blocks: bool = False
-    team_id: str | None = None
-
-
 def of(actor: Actor, object_id: str) -> tuple[Any, list[Use]]:
     """An object by its id, and what uses it. Errors: not_found, forbidden."""
     model, scope = SCOPES.get(object_id.partition("_")[0], (None, ""))
@@ -174,37 +153,7 @@ def of(actor: Actor, object_id: str) -> tuple[Any, list[Use]]:
     found = tenancy.get(actor, model, object_id, scope)
     if model is Secret and found.name is None:
         raise tenancy.not_found("secret", object_id)
-    return found, list(_TELLERS[model](actor, found))
-
-
-def told(actor: Actor, uses: Iterable[Use]) -> list[dict[str, Any]]:
-    """Uses as the API shows them; what lies in a team the actor is not in is told of without id and name."""
-    return [
-        {
-            "type": one.type,
-            "id": one.id if seen else None,
-            "name": one.name if seen else None,
-            "how": one.how,
-            "blocks": one.blocks,
-        }
-        for one in uses
-        for seen in [one.team_id is None or actor.role_in(one.team_id) is not None]
-    ]
-
-
-def refuse(actor: Actor, uses: Iterable[Use], what: str) -> None:
-    """`in_use` where some of the uses block a deletion; those that the actor may not see are only counted."""
-    blocking = told(actor, (one for one in uses if one.blocks))
-    if not blocking:
-        return
-    users = [{key: one[key] for key in ("type", "id", "name")} for one in blocking]
-    names = [f'{one["type"]} "{one["name"]}"' for one in users if one["name"] is not None][:3]
-    more = len(users) - len(names)
-    shown = ", ".join(names) + (f" and {more} more" if names and more else "")
-    shown = shown or f"{more} {'object' if more == 1 else 'objects'} in other teams"
-    raise ApiError(
-        "in_use", f"{shown} {'uses' if len(users) == 1 else 'use'} this {what}.", {"used_by": users}
-    )
+    return found, list(FINDERS[model](actor, found))
 
 
 # --- The kinds ----------------------------------------------------------------------------------------------
@@ -310,8 +259,15 @@ def _of_file(_actor: Actor, file: WorkspaceFile) -> Iterator[Use]:
 
 
 def _of_secret(_actor: Actor, secret: Secret) -> Iterator[Use]:
-    for one in secrets.using(secret.workspace_id, secret.name or ""):
-        yield Use(one["type"], one["id"], one["name"], "uses it", True)
+    name = secret.name or ""
+    for one in secrets.connections_using(secret.workspace_id, name):
+        yield Use("connection", one.id, one.name, "uses it", True)
+    statement = select(Scenario.id, Scenario.name, Scenario.secrets, Scenario.writable_secrets).where(
+        Scenario.workspace_id == secret.workspace_id, Scenario.deleted_at.is_(None)
+    )
+    for row in db.session.execute(statement.order_by(Scenario.id)):
+        if name in (*row.secrets, *row.writable_secrets):
+            yield Use("scenario", row.id, row.name, "uses it", True)
 
 
 def _of_project(actor: Actor, project: Project) -> Iterator[Use]:
@@ -322,7 +278,7 @@ def _of_project(actor: Actor, project: Project) -> Iterator[Use]:
         if model is Connection:
             inside = inside.where(Connection.of_endpoint.is_(False))
         for row in db.session.execute(inside.order_by(model.id.desc()).limit(limits.SHOWN_USES)):
-            yield Use(word_of(model), row.id, row.name, "lies in it", team_id=project.team_id)
+            yield Use(word_of(model), row.id, row.name, "is in it", team_id=project.team_id)
     held = select(ApiKey.id, ApiKey.name).where(
         ApiKey.project_id == project.id, ApiKey.revoked_at.is_(None), ApiKey.run_id.is_(None)
     )
@@ -335,13 +291,13 @@ def _of_project(actor: Actor, project: Project) -> Iterator[Use]:
 def _of_team(_actor: Actor, team: Team) -> Iterator[Use]:
     inside = select(Project.id, Project.name).where(Project.team_id == team.id, Project.deleted_at.is_(None))
     for row in db.session.execute(inside.order_by(Project.id)):
-        yield Use("project", row.id, row.name, "lies in it", True, team.id)
+        yield Use("project", row.id, row.name, "is in it", True, team.id)
     roles = select(Membership.id, Membership.role, User.email).join(User, User.id == Membership.user_id)
-    for row in db.session.execute(roles.where(Membership.team_id == team.id).limit(limits.SHOWN_USES)):
-        yield Use("member", row.id, row.email, f"is {row.role} in it", team_id=team.id)
+    for member in db.session.execute(roles.where(Membership.team_id == team.id).limit(limits.SHOWN_USES)):
+        yield Use("member", member.id, member.email, f"is {member.role} in it", team_id=team.id)
 
 
-_TELLERS: Final[Mapping[Any, Callable[[Actor, Any], Iterable[Use]]]] = {
+FINDERS: Final[Mapping[Any, Finder]] = {
     Template: _of_template,
     Dataset: _of_dataset,
     Scenario: _of_scenario,

@@ -1,6 +1,6 @@
 """Whether the service lives, and whether it can work. Open to all, and no request without a credential is counted.
 
-Without an admin's credential the answers are a status alone. Admins see components, kinds and leading numbers of
+Without an admin's credential the responses include only a status. Admins see components, kinds and leading numbers of
 versions; addresses, folders, machines and whole versions are on the status page.
 """
 
@@ -13,11 +13,11 @@ from flask import Blueprint, Response
 from pydantic import BaseModel
 from sqlalchemy.exc import SQLAlchemyError
 
+from webapp.accounts import authentication
 from webapp.engine.plan import ENGINE
 from webapp.errors import ApiError
-from webapp.operations import health
-from webapp.operations.health import Part
-from webapp.web import authentication
+from webapp.monitoring import health
+from webapp.monitoring.health import Part
 from webapp.web.responses import json_reply
 from webapp.web.routing import route
 
@@ -26,7 +26,7 @@ bp = Blueprint("health", __name__)
 
 
 class Live(BaseModel):
-    """The process answers."""
+    """The process responds."""
 
     status: str
 
@@ -42,9 +42,11 @@ class Ready(Live):
 
 
 class ReadyPart(BaseModel):
-    """One part. `state`: ok, missing, slow (no answer in time), behind (the database's schema is older than the
-    service). `kind` and `version` of database, Redis and storage; `revision` of the schema; `count` of workers and
-    runners."""
+    """A component.
+
+    `state`: ok, missing, slow (no response in time), behind (the database schema is older than the service). `kind` and
+    `version` of database, Redis and storage; `revision` of the schema; `count` of workers and runners.
+    """
 
     state: str
     ms: int
@@ -55,7 +57,7 @@ class ReadyPart(BaseModel):
 
 
 class QueueOut(BaseModel):
-    """Work of one queue, of all workspaces together. `oldest_seconds`: how long the oldest has waited."""
+    """Work in a queue, of all workspaces together. `oldest_seconds`: how long the oldest entry has waited."""
 
     waiting: int
     running: int
@@ -63,8 +65,11 @@ class QueueOut(BaseModel):
 
 
 class ReadyOut(Ready):
-    """`sandbox`: how the runners keep programs apart: bubblewrap, landlock, plain or none, in one text where they
-    differ. `oldest_lease_seconds`: for how long the most silent worker that holds work has not been heard of."""
+    """The sandbox and the oldest lease.
+
+    `sandbox`: how the runners isolate programs: bubblewrap, landlock, plain or none, combined in one text if they
+    differ. `oldest_lease_seconds`: the time since the last heartbeat of any worker that holds work.
+    """
 
     sandbox: str = ""
     version: str = ""
@@ -83,15 +88,15 @@ _SAID: Final = {
 
 @route(bp, "/health/live", scope="public", counted=False, returns=Live)
 def live() -> Response:
-    """Whether the process answers. Asks nothing else."""
+    """Check whether the process responds. Checks nothing else."""
     return json_reply({"status": "ok"})
 
 
 @route(bp, "/health/ready", scope="public", counted=False, returns=ReadyOut, errors=["unavailable"])
 def ready() -> Response:
-    """Whether database, Redis, storage, a worker and a runner of scenarios are available; 503 if one is not.
+    """Check whether database, Redis, storage, a worker and a scenario runner are available; 503 if one is not.
 
-    Each has 1.5 seconds to answer. With the credential of an admin of a workspace the response says which component is
+    Each has 1.5 seconds to respond. With the credentials of a workspace admin, the response says which component is
     missing, and shows versions, latencies and queues; any other response has a status only.
     """
     found = health.ask()

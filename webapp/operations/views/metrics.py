@@ -9,8 +9,8 @@ from flask import Blueprint, Response, current_app, g, request
 
 from webapp.config import Settings
 from webapp.errors import ApiError
+from webapp.monitoring import metrics as operations_metrics
 from webapp.net import addresses
-from webapp.operations import metrics as operations_metrics
 from webapp.web.routing import route
 
 bp = Blueprint("metrics", __name__)
@@ -19,9 +19,9 @@ FORMAT: Final = "text/plain; version=0.0.4; charset=utf-8"
 
 @route(bp, "/metrics", scope="public", counted=False, people=False, hidden=True)
 def metrics() -> Response:
-    """What the processes of the service have counted, and how things stand.
+    """Metrics of all processes, and the current state.
 
-    With ROWSMITH_METRICS_TOKEN by that token alone; without it from ROWSMITH_METRICS_NETWORKS, or from this machine.
+    With ROWSMITH_METRICS_TOKEN, that token is required; otherwise from ROWSMITH_METRICS_NETWORKS, or from this machine.
     Programs of runs need the token in any case.
     """
     settings: Settings = current_app.config["SETTINGS"]
@@ -49,7 +49,7 @@ def _admit(settings: Settings) -> None:
         if addresses.Proxies(settings.metrics_networks).trusts("" if g.address == "unix" else g.address):
             return
     # A proxy's word on loopback stands for strangers: where there is one, token or networks must say who may. Programs
-    # of runs that call ::1 cannot be told apart from others there, so ::1 has to be in ROWSMITH_METRICS_NETWORKS.
+    # of runs that call ::1 cannot be distinguished from others there, so ::1 has to be in ROWSMITH_METRICS_NETWORKS.
     elif _is_this_machine(origin) and not settings.trusted_proxies:
         return
     raise ApiError(

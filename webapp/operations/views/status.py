@@ -10,9 +10,9 @@ from pydantic import Field
 from sqlalchemy.exc import SQLAlchemyError
 
 from webapp import clock, limits
-from webapp.accounts.actors import Actor
+from webapp.access.actors import Actor
 from webapp.engine.plan import ENGINE
-from webapp.operations import health
+from webapp.monitoring import health
 from webapp.operations import work as operations_work
 from webapp.web.inputs import Input
 from webapp.web.responses import reply

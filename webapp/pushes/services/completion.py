@@ -1,4 +1,4 @@
-"""The end of a push, whoever brought it about: rows in doubt, rows to give back, the trail."""
+"""Complete a push after any kind of end: record rows in doubt, refund unsent rows, and write the audit trail."""
 
 from __future__ import annotations
 
@@ -10,39 +10,37 @@ import redis
 from sqlalchemy import Select, func, insert, or_, select
 from sqlalchemy.orm import Session
 
-from webapp import clock, ids, limits
+from webapp import clock, ids, limits, quotas
 from webapp.audit.models import AuditEntry
 from webapp.extensions import db, writing
 from webapp.generation.services.row_makers import Maker
-from webapp.operations import metrics
+from webapp.monitoring import metrics
 from webapp.pushes.models import Push, PushLine, PushRow
 from webapp.pushes.services import rows as pushes_rows
 from webapp.pushes.services.ledger import read, write
 from webapp.pushes.services.ledger.write import IN_DOUBT, Chunk
-from webapp.usage.services import quotas
-from webapp.usage.services.quotas import Reservation
+from webapp.quotas import Reservation
 
 log = logging.getLogger(__name__)
 
-SETTLED: Final = "settled"  # a word in `Push.request` of a push whose end was told
+SETTLED: Final = "settled"  # Set in `Push.request` once the end of a push has been recorded
 _ENDS: Final = ("delivered", "failed", "unknown", "pending")
 
 
 def is_due(session: Session, push_id: str) -> bool:
-    """Whether a push may be taken now: it does not wait for its target."""
+    """Return whether a push may be started now, because it does not wait for its target."""
     retry_at = session.scalar(select(Push.retry_at).where(Push.id == push_id))
     return retry_at is None or retry_at <= clock.now()
 
 
 def due(statement: Select[Any]) -> Select[Any]:
-    """Narrow a statement over pushes to those that may be taken now."""
+    """Restrict a statement over pushes to those that may be started now."""
     return statement.where(or_(Push.retry_at.is_(None), Push.retry_at <= clock.now()))
 
 
 def settle(push_id: str) -> None:
-    """See to the end of a push: it is told, if it was not, and rows that were never sent are given back. Does it once,
-    however often it is called, and nothing for a push that goes on.
-    """
+    """Complete a push that has ended: record its end, unless that was done, and refund rows that were never sent.
+    Repeated calls have no effect, and neither have calls for a running push."""
     with writing() as session:
         push = session.get(Push, push_id, with_for_update=True)
         if push is None or not push.ended:
@@ -62,7 +60,8 @@ def settle(push_id: str) -> None:
 
 
 def _never_sent(session: Session, push: Push) -> int:
-    """Rows that were spent for this push and not sent. Of a retry's rows those that had been sent before were not."""
+    """Return the number of rows that were counted towards the quota for this push and not sent. For a retry, this
+    excludes rows that had been sent before it."""
     if push.kind != "retry":
         return read.counts(push)["pending"]
     left = 0
@@ -73,8 +72,8 @@ def _never_sent(session: Session, push: Push) -> int:
 
 
 def close(session: Session, push_id: str) -> None:
-    """Tell the end of a push that has one, in the transaction that wrote it: a chunk that nobody can ask about any more
-    is in doubt, the log and the audit trail say how it ended. Does it once."""
+    """Record the end of a push in the transaction that wrote it: mark a chunk whose outcome can no longer be queried as
+    in doubt, and write the log line and the audit entry. Repeated calls have no effect."""
     push = session.get_one(Push, push_id)
     if push.request.get(SETTLED):
         return
@@ -95,7 +94,7 @@ def close(session: Session, push_id: str) -> None:
 
 
 def _tell(session: Session, push: Push, counts: dict[str, int]) -> None:
-    """The last line of the log."""
+    """Write the last line of the log."""
     error = push.error or {"message": "", "details": {}}
     why = f": {error['message']} {error['details'].get('hint', '')}".rstrip(" :")
     words = {"delivered": "deleted"} if push.kind == "undo" else {}
@@ -106,7 +105,7 @@ def _tell(session: Session, push: Push, counts: dict[str, int]) -> None:
 
 
 def _entry(push: Push, counts: dict[str, int], given_back: int) -> AuditEntry:
-    """How it ended, in the trail. It counts no rows: those of the push's beginning do, less those given back here."""
+    """Return the audit entry for the end. It counts no rows: the entry for the start does, less those refunded here."""
     details: dict[str, Any] = {
         "kind": push.kind,
         "status": push.status,
@@ -130,22 +129,22 @@ def _entry(push: Push, counts: dict[str, int], given_back: int) -> AuditEntry:
     )
 
 
-# What became of the rows of a push that were bad on purpose: refused, as hoped for, or taken.
+# The outcome of rows with injected invalid data: rejected as expected, or accepted.
 
 _WORDS: Final = ("bad", "refused", "taken", "unknown", "good_refused")
 
 
 def has_bad(push: Push) -> bool:
-    """Whether some of the rows that it sends are bad on purpose."""
+    """Return whether some of the rows to be sent contain injected invalid data."""
     return push.kind != "undo" and any(one.get("bad") for one in push.tables)
 
 
 def report(push: Push) -> dict[str, int]:
-    """`{bad, refused, taken, unknown, good_refused}`: how many of the rows that have their end were bad on purpose;
-    of these the target refused some, took others, and of some it is not known; and how many it refused that were
-    good.
+    """Return `{bad, refused, taken, unknown, good_refused}` for the processed rows: how many contained injected invalid
+    data, how many of these the target rejected, how many it accepted and how many have an unknown outcome; and how many
+    valid rows it rejected.
 
-    Errors: those of `push_rows.makers_of`.
+    Raises the errors of `push_rows.makers_of`.
     """
     if not has_bad(push):
         return dict.fromkeys(_WORDS, 0) | {"good_refused": push.failed if push.kind != "undo" else 0}

@@ -1,8 +1,9 @@
-"""Keys that a target made for rows of a push: kept in the storage by chunk, found by row number.
+"""Store the keys that a target generated for rows of a push, by chunk, and find them by row number.
 
-Children take their parents' keys from here and an undo finds the rows it deletes, both a chunk at a time and in
-constant memory. A chunk's file is there before the chunk is committed, so a crash loses no key; what was sent twice
-has two files, of which the later one counts: file names carry the push, the epoch of its sender and a number.
+Child tables read their parents' keys from here, and an undo finds the rows to delete, both one chunk at a time and in
+constant memory. A chunk's file is written before the chunk is committed, so a crash loses no keys. Rows that were sent
+twice have two files, of which the later one is valid: file names contain the push, the epoch of its sender and a
+number.
 """
 
 from __future__ import annotations
@@ -19,12 +20,12 @@ import pyarrow.compute as pc
 from webapp import limits
 from webapp.storage import Storage
 
-ROW: Final = " row"  # the column of row numbers; the space keeps it apart from a target's columns
+ROW: Final = " row"  # The column of row numbers; the leading space distinguishes it from a target's columns
 
 
 @dataclass(frozen=True, slots=True, order=True)
 class _File:
-    """One chunk's keys. Ordered from the earliest sender to the latest."""
+    """The keys of one chunk. Files are ordered from the earliest sender to the latest."""
 
     push_id: str
     epoch: int
@@ -35,8 +36,8 @@ class _File:
 
 
 class KeySpool:
-    """The captured keys of a push and of its retries. `folder` is theirs in the storage; rows are counted from 0, with
-    the offset, as `TableRows.batch` takes them. Safe over threads."""
+    """The captured keys of a push and of its retries. `folder` is their folder in the storage. Rows are counted from 0,
+    with the offset, as in `TableRows.batch`. Thread-safe."""
 
     def __init__(self, store: Storage, folder: str) -> None:
         self._store, self._folder = store, folder
@@ -47,8 +48,8 @@ class KeySpool:
         self._lock = threading.Lock()
 
     def put(self, table: int, rows: np.ndarray, keys: pa.RecordBatch, push_id: str, epoch: int) -> None:
-        """Keep the keys of a chunk: one row of `keys` for each of `rows` (``uint64[n]``), null where there is none."""
-        if not len(rows):  # a chunk without a row that could be sent
+        """Store the keys of a chunk: a row of `keys` for each of `rows` (``uint64[n]``), null where there is none."""
+        if not len(rows):  # A chunk in which no row could be sent
             return
         order = np.argsort(rows)
         held = pa.Table.from_batches([keys]).append_column(ROW, pa.array(rows.astype(np.uint64)))
@@ -66,7 +67,7 @@ class KeySpool:
             self._forget(key)
 
     def take(self, table: int, column: str, rows: np.ndarray) -> pa.Array:
-        """The keys of some rows (``uint64[n]``, any order) of a table; null for those that have none."""
+        """Return the keys of some rows (``uint64[n]``, any order) of a table, null for rows without a key."""
         with self._lock:
             return self._take(table, column, rows)
 
@@ -89,13 +90,13 @@ class KeySpool:
             held += len(piece)
         if not pieces:
             return pa.nulls(len(rows))
-        # An API may give numbers to some rows and texts to others.
+        # An API may return numbers for some rows and texts for others.
         kind = pieces[0].type if len({piece.type for piece in pieces}) == 1 else pa.string()
         values = pa.concat_arrays([piece if piece.type == kind else piece.cast(kind) for piece in pieces])
         return values.take(pa.array(places, mask=places < 0))
 
     def _piece(self, file: _File, column: str, wanted: np.ndarray) -> tuple[pa.Array | None, np.ndarray]:
-        """The keys a file has for some ascending rows, and which of them (``bool[n]``) those are."""
+        """Return the keys in a file for some ascending rows, and a mask (``bool[n]``) of the rows that have one."""
         table = self._load(file)
         known = table.column(ROW).to_numpy()
         values = table.column(column).combine_chunks()
@@ -135,5 +136,5 @@ def _parsed(key: str) -> _File:
 
 
 def folder_of(workspace_id: str, first_push_id: str) -> str:
-    """Where the keys of a push lie, and those of its retries with them."""
+    """Return the storage folder of the keys of a push and its retries."""
     return f"pushes/{workspace_id}/{first_push_id}/keys"

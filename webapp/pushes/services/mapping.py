@@ -16,7 +16,7 @@ import pyarrow as pa
 
 from webapp import limits
 from webapp.connectors.base import Mode
-from webapp.connectors.shape import Column, ColumnType, Entity
+from webapp.connectors.schema import Column, ColumnType, Entity
 from webapp.errors import Fault, did_you_mean
 from webapp.generation.services.row_makers import Field, unknown_field
 

@@ -3,10 +3,14 @@
 A plan is `Push.tables`, one JSON object for each table in the order of sending:
 
     {name, template_id, version, target, count, offset, mode, key_columns, columns, capture, from_parent, later,
-     create, definition, recipe, given, bad}
+     references, unchecked, numbered, create, definition, recipe, given, bad}
 
-`columns` are `{column, field | formula | object_id, list, nested, mixed}`; `from_parent` are columns that take a key
-which the target made for the parent's row; `later` are columns that are sent null and written in a second pass;
+`columns` are `{column, field | formula | object_id, list, nested, mixed}`. `from_parent` are columns that take a key
+which the target made for the parent's row. `references` are all columns that refer to a table of the push, as
+`{table, field, parent_field}`. `unchecked` are references to rows that are sent later although the columns may not be
+null: the target does not check foreign keys of this table while it is sent. `numbered` are keys that the target would
+make and that the push numbers itself: by column, the number after which they begin. `later` are columns that are sent
+null and written in a second pass;
 `definition` are the columns of a table that is made; `recipe` is the place among what makes rows, `given` the storage's
 key of rows that came with the request; `bad` says that some rows are bad on purpose.
 """
@@ -14,22 +18,22 @@ key of rows that came with the request; `bad` says that some rows are bad on pur
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from copy import copy
 from dataclasses import dataclass, field, replace
-from typing import Any, Final
+from typing import Any, Final, Protocol
 
 import pyarrow as pa
 from flask import current_app
 
 from webapp import limits, storage
-from webapp.connections.models import Connection
+from webapp.connections.models import Connection, Endpoint
 from webapp.connections.services import access
 from webapp.connectors import KINDS
-from webapp.connectors.base import Capabilities, Link, Writing
-from webapp.connectors.shape import Column, Entity, Relation
-from webapp.endpoints.models import Endpoint
-from webapp.engine.expressions import types
+from webapp.connectors.base import Capabilities, Link, WriteSpec
+from webapp.connectors.schema import Column, Entity, Relation
+from webapp.engine.formulas import types as formulas_types
 from webapp.errors import ApiError, Fault, did_you_mean
-from webapp.extensions import db, reading
+from webapp.extensions import application, db, reading
 from webapp.generation.services.row_makers import Faulty, Field, Maker, unknown_field
 from webapp.pushes.models import Push
 from webapp.pushes.services import created_keys, mapping, rows, targets
@@ -93,7 +97,7 @@ def _new_column(name: str, one: Field, rows: int) -> Column:
     if kind == "decimal":
         scale = one.dtype.scale
         bounds = one.column.bounds(rows) if one.column is not None else None
-        digits = max(len(str(abs(end))) for end in bounds or (types.MOST,))
+        digits = max(len(str(abs(end))) for end in bounds or (formulas_types.MOST,))
         precision = min(38, max(digits, scale + 1))
     length = one.longest if kind == "text" else None
     bits = 64 if kind == "integer" else None
@@ -201,6 +205,9 @@ def table(wanted: Wanted, can: Capabilities, push_id: str, place: int) -> Planne
         "capture": [],
         "from_parent": {},
         "later": [],
+        "references": {},
+        "unchecked": [],
+        "numbered": {},
         "create": wanted.entity is None,
         "recipe": wanted.recipe,
     }
@@ -261,12 +268,12 @@ def field_faults(maker: Maker, asked: Asked) -> list[Fault]:
     return faults
 
 
-def writing_of_new(planned: Planned) -> Writing:
+def writing_of_new(planned: Planned) -> WriteSpec:
     """What is written to a table that is not there yet."""
     cells = planned.mapped.columns()
     names = [one["column"] for one in planned.spec["columns"]]
     columns = tuple(cells[name].column if name in cells else Column(name, "objectid", "") for name in names)
-    return Writing(planned.entity, columns, "insert", tuple(planned.spec["key_columns"]))
+    return WriteSpec(planned.entity, columns, "insert", tuple(planned.spec["key_columns"]))
 
 
 # --- Keys -------------------------------------------------------------------------------------------------------
@@ -362,21 +369,55 @@ def _cell(child: Planned, edge: Edge) -> mapping.Cell | None:
     return next((one for one in child.mapped.cells if one.field == edge.child_field), None)
 
 
+class ForeignKeyChecks(Protocol):
+    """What the target says when foreign keys form a cycle whose columns may not be null."""
+
+    def may_suspend(self) -> bool:
+        """Return whether rows may be written before the rows that they refer to."""
+
+    def highest(self, entity: Entity, column: str) -> int:
+        """Return the highest value of an integer column, 0 where there is none."""
+
+
 def related(
-    tables: Sequence[Planned], edges: Sequence[Edge], broken: Sequence[Edge], can: Capabilities
+    tables: Sequence[Planned],
+    edges: Sequence[Edge],
+    broken: Sequence[Edge],
+    can: Capabilities,
+    checks: ForeignKeyChecks | None = None,
 ) -> None:
     """Feeds keys that the target makes to the children, and puts off what closes a ring. `tables` stand in the order
-    of sending; `broken` are the edges that this order cannot keep."""
+    of sending; `broken` are the edges that this order cannot keep. `checks` answers for rings that cannot be opened
+    by null."""
     place = {one.wanted.template_id: at for at, one in enumerate(tables)}
     rings = {(edge.child_template_id, edge.child_field) for edge in broken if not edge.to_itself}
-    for edge in edges:
+    # Those of a ring come first: they may decide that the push numbers a key that the target would make.
+    for edge in sorted(edges, key=lambda one: (one.child_template_id, one.child_field) not in rings):
         if edge.child_template_id not in place or edge.parent_template_id not in place:
             continue
         child, parent = tables[place[edge.child_template_id]], tables[place[edge.parent_template_id]]
         cell = _cell(child, edge)
         if cell is None:
             continue
+        ring = (edge.child_template_id, edge.child_field) in rings
+        closed = (
+            ring
+            and not (cell.column.nullable and child.spec["key_columns"])
+            and checks is not None
+            and can.transactions
+            and checks.may_suspend()
+        )
         made = _key_made(child.entity, cell.column.name, parent, edge.parent_field)
+        if made is not None and closed:
+            assert checks is not None
+            _number(parent, made, checks)
+            made = None
+        child.spec["references"][cell.column.name] = {
+            "table": place[edge.parent_template_id], "field": edge.child_field, "parent_field": edge.parent_field,
+        }  # fmt: skip
+        if closed:
+            child.spec["unchecked"].append(cell.column.name)
+            continue
         if made is not None and can.capture and parent.spec["mode"] == "insert":
             if made not in parent.spec["capture"]:
                 parent.spec["capture"].append(made)
@@ -384,9 +425,70 @@ def related(
             child.spec["from_parent"][cell.column.name] = {
                 "table": at, "column": made, "field": edge.child_field,
             }  # fmt: skip
-        ring = (edge.child_template_id, edge.child_field) in rings
         if ring or (edge.to_itself and made is not None):
             _put_off(child, cell.column, can)
+
+
+_LINKS: Final = ("columns", "capture", "from_parent", "later", "references", "unchecked", "numbered")
+
+
+def links_of(one: Planned) -> dict[str, Any]:
+    """Return what `related` changes of a table, for `restore_links`."""
+    return {key: copy(one.spec[key]) for key in _LINKS}
+
+
+def restore_links(one: Planned, links: Mapping[str, Any]) -> None:
+    """Take back what `related` changed of a table. Faults stay."""
+    one.spec.update(links)
+
+
+def without_parents(
+    tables: Sequence[Planned], edges: Sequence[Edge], names: Mapping[str, str], out: Mapping[str, Any]
+) -> dict[str, dict[str, Any]]:
+    """Return the tables whose rows need a row of a table that is left out, with the reason by name.
+
+    Where the referring column may be null, it is taken out of the table's columns instead. `names` are the dataset's
+    names of tables by template, `out` those that are left out already.
+    """
+    by_id = {one.wanted.template_id: one for one in tables}
+    gone = {template_id: name for template_id, name in names.items() if name in out}
+    found: dict[str, dict[str, Any]] = {}
+    again = True
+    while again:
+        again = False
+        for edge in edges:
+            child = by_id.get(edge.child_template_id)
+            if child is None or edge.to_itself or edge.parent_template_id not in gone:
+                continue
+            cell = _cell(child, edge)
+            if cell is None or not any(one["column"] == cell.column.name for one in child.spec["columns"]):
+                continue
+            if cell.column.nullable and cell.column.name not in child.spec["key_columns"]:
+                child.spec["columns"] = [
+                    one for one in child.spec["columns"] if one["column"] != cell.column.name
+                ]
+                continue
+            parent = gone[edge.parent_template_id]
+            text = f'Its column "{cell.column.name}" needs a row of "{parent}", which is left out.'
+            found[child.wanted.name] = {"code": "parent_skipped", "message": text, "hint": ""}
+            gone[edge.child_template_id] = child.wanted.name
+            del by_id[edge.child_template_id]
+            again = True
+    return found
+
+
+def _number(parent: Planned, key: str, checks: ForeignKeyChecks) -> None:
+    """Send the key that the target would make: numbers after the highest that is there."""
+    if key in parent.spec["numbered"]:
+        return
+    column = parent.entity.column(key)
+    field = next((one.field for one in parent.mapped.cells if one.column.name == key and one.field), None)
+    made = parent.wanted.maker.fields.get(field or key)
+    if column is None or column.type != "integer" or made is None:
+        return
+    parent.spec["columns"].insert(0, {"column": key, "field": made.name})
+    parent.spec["numbered"][key] = checks.highest(parent.entity, key)
+    parent.spec["capture"] = [name for name in parent.spec["capture"] if name != key]
 
 
 def _key_made(child: Entity, column: str, parent: Planned, parent_field: str) -> str | None:
@@ -406,7 +508,7 @@ def _key_made(child: Entity, column: str, parent: Planned, parent_field: str) ->
     else:
         name = parent.entity.keys[0]
     there = parent.entity.column(name)
-    if name in filled or there is None:
+    if name in filled or there is None or name in parent.spec["numbered"]:
         return None
     return name if there.generated == "identity" or there.default is not None else None
 
@@ -456,7 +558,8 @@ class Order:
     @property
     def ask(self) -> dict[str, Any]:
         """The body as accepted."""
-        return self.push.request["ask"]
+        ask: dict[str, Any] = self.push.request["ask"]
+        return ask
 
     @property
     def canary(self) -> int:
@@ -499,7 +602,7 @@ def order(push_id: str) -> Order:
         endpoint = session.get(Endpoint, push.endpoint_id) if push.endpoint_id else None
     if connection is None or connection.deleted_at is not None:
         raise ApiError("not_found", "The connection of this push is gone.")
-    app = current_app._get_current_object()  # type: ignore[attr-defined]
+    app = application()
     spool = KeySpool(storage.of(app), created_keys.folder_of(first.workspace_id, first.id))
     changed = targets.changed_settings(endpoint, push.request["ask"])
     return Order(

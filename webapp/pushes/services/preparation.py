@@ -7,11 +7,12 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, ParamSpec
 
+import numpy as np
 import pyarrow as pa
 
-from webapp import clock, ids
-from webapp.accounts.actors import Actor, require
-from webapp.accounts.services import tenancy
+from webapp import clock, ids, limits, quotas
+from webapp.access import tenancy
+from webapp.access.actors import Actor, require
 from webapp.connections.models import Connection
 from webapp.connectors.base import Capabilities
 from webapp.datasets.schemas import DatasetExportInput
@@ -25,18 +26,17 @@ from webapp.generation.services.pins import Pins
 from webapp.generation.services.row_makers import GivenRows, Maker, TemplateRows
 from webapp.generation.services.rows import Recipe
 from webapp.pushes.schemas import DatasetPushInput, ExportInput, PushInput, SendingInput, TableInput
-from webapp.pushes.services import planning, request_faults
+from webapp.pushes.services import planning, request_faults, value_checks
 from webapp.pushes.services import targets as pushes_targets
 from webapp.pushes.services.mapping import Asked
 from webapp.pushes.services.planning import Planned, Wanted
 from webapp.pushes.services.targets import Catalogue, Destination, Places
-from webapp.real_data.services import sources
 from webapp.row_templates.models import Template
 from webapp.row_templates.schemas import GenerateInput
 from webapp.row_templates.services import relations
 from webapp.row_templates.services.compiled_plans import Source
 from webapp.row_templates.services.relations import Edge
-from webapp.usage.services import quotas
+from webapp.sources.services import sources
 
 
 @dataclass(slots=True)
@@ -54,6 +54,8 @@ class Prepared:
     told: dict[str, Any] = field(default_factory=dict)
     given: tuple[str, pa.Table] | None = None
     """Rows that came with the request, and the storage's key for them."""
+    skipped: list[dict[str, Any]] = field(default_factory=list)
+    """Tables of a dataset that are left out, with the reason: `{name, code, message, hint}`."""
 
     @property
     def total(self) -> int:
@@ -68,7 +70,7 @@ class Prepared:
     @property
     def largest(self) -> int:
         """Rows of the largest table."""
-        return max(one.spec["count"] for one in self.tables)
+        return max(int(one.spec["count"]) for one in self.tables)
 
     @property
     def connection(self) -> Connection:
@@ -289,7 +291,8 @@ def of_dataset(actor: Actor, dataset_id: str, ask: DatasetPushInput) -> Prepared
         gathered.raise_all()
     assert destination is not None
     wanted = DatasetExportInput(seed=ask.seed, now=ask.now, format="json")
-    bundle = rows.of_version(actor, version.spec, (dataset.id, version.number), members, wanted)
+    skipped: dict[str, ApiError] | None = {} if ask.skip_faulty_tables else None
+    bundle = rows.of_version(actor, version.spec, (dataset.id, version.number), members, wanted, skipped)
     prepared = Prepared(
         ids.new("psh"),
         destination,
@@ -310,10 +313,71 @@ def of_dataset(actor: Actor, dataset_id: str, ask: DatasetPushInput) -> Prepared
         quotas.check_rows(actor, max(made.count for made in bundle.recipes))
     _dataset_tables(actor, prepared, ask, bundle, gathered)
     edges = _edges([(one.template_id, one.version) for one in members])
-    if not gathered and not prepared.faults():
+    if skipped is not None and not gathered:
+        _skip_faulty(prepared, edges, skipped, {one.template_id: one.name for one in members})
+    elif not gathered and not prepared.faults():
         ring = planning.ordered(prepared.tables, edges)
-        planning.related(prepared.tables, edges, ring, prepared.can)
+        checks = pushes_targets.ForeignKeyChecks(prepared.connection)
+        planning.related(prepared.tables, edges, ring, prepared.can, checks)
     return _complete(prepared, gathered)
+
+
+def _skip_faulty(
+    prepared: Prepared, edges: Sequence[Edge], skipped: Mapping[str, ApiError], names: Mapping[str, str]
+) -> None:
+    """Leave out the tables that cannot be generated or planned, and those whose rows need a row of such a table.
+
+    A reference to a table that is left out becomes null where its column may be null. Error: validation_error where
+    nothing is left.
+    """
+    checks = pushes_targets.ForeignKeyChecks(prepared.connection)
+    out = {name: _reason(error.details.get("fields") or (), error) for name, error in skipped.items()}
+    out |= {one["name"]: one for one in prepared.skipped}
+    while True:
+        for one in prepared.tables:
+            if one.faults:
+                out[one.wanted.name] = _reason([fault.as_dict() for fault in one.faults])
+        out |= planning.without_parents(
+            [one for one in prepared.tables if one.wanted.name not in out], edges, names, out
+        )
+        prepared.tables = [one for one in prepared.tables if one.wanted.name not in out]
+        if not prepared.tables:
+            told = list(out.items())[: limits.MAX_FAULTS]
+            raise validation_error(
+                [Fault(f"templates.{name}", one["code"], one["message"], one["hint"]) for name, one in told]
+            )
+        before = [planning.links_of(one) for one in prepared.tables]
+        left = relations.among(edges, [one.wanted.template_id or "" for one in prepared.tables])
+        ring = planning.ordered(prepared.tables, left)
+        planning.related(prepared.tables, left, ring, prepared.can, checks)
+        _check_first_rows(prepared.tables)
+        if not any(one.faults for one in prepared.tables):
+            break
+        for one, links in zip(prepared.tables, before, strict=True):
+            planning.restore_links(one, links)
+    prepared.skipped = [{**out[name], "name": name} for name in names.values() if name in out]
+
+
+def _reason(faults: Sequence[Mapping[str, Any]], error: ApiError | None = None) -> dict[str, Any]:
+    """Why a table is left out: its first fault, or the error that says it all."""
+    if faults:
+        first = faults[0]
+        more = f" (and {len(faults) - 1} more)" if len(faults) > 1 else ""
+        return {"code": first["code"], "message": f"{first['message']}{more}", "hint": first.get("hint", "")}
+    assert error is not None
+    return {"code": error.code, "message": error.message, "hint": error.details.get("hint", "")}
+
+
+def _check_first_rows(tables: Sequence[Planned]) -> None:
+    """Generate the first row of each table; what cannot be generated is a fault of the table."""
+    for place, one in enumerate(tables):
+        rows = one.rows(place)
+        first = np.arange(rows.offset, rows.offset + min(1, rows.count), dtype=np.uint64)
+        try:
+            rows.batch(first, value_checks.NoKeys())
+        except ApiError as error:
+            found = [Fault(**fault) for fault in error.details.get("fields", ())]
+            one.faults += found or [Fault("", error.code, error.message)]
 
 
 def _dataset_tables(
@@ -351,7 +415,18 @@ def _dataset_tables(
             "path": f"{name}.",
         }
         planned = None
-        if catalogue is not None:
+        if catalogue is not None and ask.skip_faulty_tables:
+            try:
+                planned = _planned(
+                    catalogue, prepared, ask, asked, ask.targets.get(name), name, f"targets.{name}", wanted,
+                    len(prepared.tables),
+                )  # fmt: skip
+            except ApiError as error:
+                if error.code != "validation_error":
+                    raise
+                prepared.skipped.append({"name": name, **_reason(error.details.get("fields") or (), error)})
+                continue
+        elif catalogue is not None:
             with gathered.check():
                 planned = _planned(
                     catalogue, prepared, ask, asked, ask.targets.get(name), name, f"targets.{name}", wanted,
@@ -364,7 +439,7 @@ def _dataset_tables(
 
 
 def _unknown_tables(ask: DatasetPushInput, known: Sequence[str]) -> list[Fault]:
-    given = {
+    given: dict[str, Mapping[str, Any]] = {
         "targets": ask.targets,
         "mappings": ask.mappings,
         "computed": ask.computed,

@@ -10,16 +10,16 @@ from typing import Any, Final
 
 import numpy as np
 
-from webapp import clock, limits, pagination
-from webapp.accounts.actors import Actor
-from webapp.accounts.services import tenancy
+from webapp import clock, limits, pagination, quotas
+from webapp.access import tenancy
+from webapp.access.actors import Actor
 from webapp.audit.services import audit_log
 from webapp.connectors.base import Session
 from webapp.errors import ApiError, Fault, Gathered, did_you_mean
 from webapp.extensions import db, redis_client
 from webapp.generation.services import pins
 from webapp.generation.services.row_makers import Field
-from webapp.operations import jobs_queue
+from webapp.metering import stored_json
 from webapp.pushes.models import Push
 from webapp.pushes.schemas import ExportDbInput, ExportInput, PushInput
 from webapp.pushes.services import completion, planning, request_checks, targets, value_checks
@@ -27,7 +27,7 @@ from webapp.pushes.services import rows as pushes_rows
 from webapp.pushes.services.ledger import read
 from webapp.pushes.services.preparation import Prepared
 from webapp.row_templates.models import Template
-from webapp.usage.services import quotas, stored_json
+from webapp.work import jobs_queue
 
 KIND: Final = "push"
 
@@ -50,6 +50,7 @@ def as_json(push: Push) -> dict[str, Any]:
         "target": push.target,
         "mode": first["mode"],
         "tables": [_table(one) for one in push.tables],
+        "skipped": push.request.get("skipped", []),
         "seed": push.pins["seed"],
         "now": push.pins["now"],
         "offset": first["offset"],
@@ -116,6 +117,7 @@ def queue(actor: Actor, prepared: Prepared, action: str, **columns: Any) -> Push
             request={
                 "ask": ask,
                 "records": records,
+                "skipped": prepared.skipped,
                 "quota": {"rows": reservation.rows, "second": reservation.second},
             },
             pins=prepared.pins,
@@ -190,6 +192,7 @@ def plan(prepared: Prepared) -> dict[str, Any]:
         "statements": prepared.can.sql,
         "total": prepared.total,
         "tables": tables,
+        "skipped": prepared.skipped,
     }
 
 
@@ -211,7 +214,8 @@ def dry_run(prepared: Prepared) -> dict[str, Any]:
     db.session.remove()
     if prepared.can.by_row:
         return request_checks.dry_run(prepared)
-    found, checked, tables = [], 0, []
+    found, checked = [], 0
+    tables: list[dict[str, Any]] = []
     with targets.session_of(prepared.connection) as session:
         for place, one in enumerate(prepared.tables):
             rows = one.rows(place)
@@ -322,7 +326,8 @@ def cancel(actor: Actor, push: Push) -> Push:
         raise ApiError("run_finished", "This push has ended.", {"status": push.status})
     if push.cancel_requested_at is None:
         push.cancel_requested_at = clock.now()
-        audit_log.record(actor, "push.cancel", push, join=True, **read.counts(push))
+        counts: dict[str, Any] = {**read.counts(push)}
+        audit_log.record(actor, "push.cancel", push, join=True, **counts)
     if push.status == "queued" or is_waiting(push):
         push.status, push.finished_at, push.epoch = "cancelled", clock.now(), push.epoch + 1
     db.session.commit()

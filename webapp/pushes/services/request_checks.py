@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from webapp import limits
-from webapp.connectors.channel import Channel, Rows
+from webapp.connectors.http.channel import Channel, Rows
 from webapp.pushes.services import targets, value_checks
 from webapp.pushes.services.planning import Planned
 from webapp.pushes.services.preparation import Prepared

@@ -14,8 +14,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from webapp import limits
-from webapp.connectors.channel import Channel
-from webapp.connectors.request_template import (
+from webapp.connectors.http.channel import Channel
+from webapp.connectors.http.request_template import (
     UNFIT_CHARACTERS,
     UNFIT_IN_HEADERS,
     RequestTemplate,

@@ -1,25 +1,25 @@
-"""Rows of a push once more: a retry of those that did not arrive or were never sent, and an undo of those that did.
+"""Retry rows of a push that failed or were never sent, and undo rows that were delivered.
 
-Both are pushes of their own with the same rows under the same numbers; the ledger of the first push tells which.
+Retries and undos are separate pushes with the same rows under the same numbers. The ledger of the first push determines
+which rows they include.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 import numpy as np
 from sqlalchemy import and_, exists, func, or_, select, update
 from sqlalchemy.orm import aliased
 
-from webapp.accounts.actors import Actor
+from webapp import quotas
+from webapp.access.actors import Actor
 from webapp.audit.services import audit_log
 from webapp.connections.models import Connection
-from webapp.errors import ApiError, Fault, did_you_mean, validation_error
+from webapp.errors import ApiError, Fault, Gathered, did_you_mean, faults_of, validation_error
 from webapp.extensions import db, may_write, only_reads, redis_client
 from webapp.generation.services.row_makers import Maker
-from webapp.operations import jobs_queue
-from webapp.operations.models import END_STATES
 from webapp.pushes.models import Push, PushRange, PushRow
 from webapp.pushes.schemas import RetryInput, UndoInput
 from webapp.pushes.services import planning, pushes, request_faults, targets
@@ -27,20 +27,22 @@ from webapp.pushes.services import rows as pushes_rows
 from webapp.pushes.services.ledger import read
 from webapp.pushes.services.mapping import Asked
 from webapp.pushes.services.planning import Wanted
-from webapp.usage.services import quotas
+from webapp.work import jobs_queue
+from webapp.work.models import END_STATES
 
 _OURS: Final = ("push", "retry")
 
 
 def retry(actor: Actor, push_id: str, ask: RetryInput) -> Push:
-    """Rows of a push that has ended, sent once more; commits, and rings for a worker. A mapping, formulas and
-    overrides repair them. Failed and unknown rows were spent when they were first asked for; pending ones were given
-    back when the push ended, and are spent now.
+    """Send rows of a push that has ended again; commit, and notify a worker. A mapping, formulas and overrides repair
+    the rows. Failed and unknown rows were counted towards the quota when they were first requested. Pending rows were
+    refunded when the push ended, and are counted now.
 
-    Errors: not_found, forbidden, validation_error (nothing to send again, faults of the repair, `confirm`), conflict
-    (it has not ended, or is being undone), read_only_connection, row_limit_exceeded, quota_exceeded.
+    Raise not_found, forbidden, validation_error (nothing to send again, faults of the repair, `confirm`), conflict (the
+    push has not ended, or is being undone), read_only_connection, row_limit_exceeded or quota_exceeded. All problems of
+    the request are reported together.
     """
-    tables = _tables(actor, push_id, ask)
+    tables = repaired(actor, push_id, ask)
     push = pushes.get(actor, push_id, "push")
     home = _home(push)
     undone = select(Push.id).where(Push.of_id == home.id, Push.kind == "undo", Push.status.not_in(END_STATES))
@@ -77,7 +79,7 @@ def retry(actor: Actor, push_id: str, ask: RetryInput) -> Push:
 
 
 def _asked_again(home: Push, ask: RetryInput) -> dict[str, Any]:
-    """The request of a retry: the first push's, apart from what is done once."""
+    """Return the request of a retry: that of the first push, without the parts that apply only once."""
     kept = home.request["ask"]
     return {
         **kept,
@@ -105,48 +107,67 @@ def _nothing(push: Push, home: Push, ask: RetryInput) -> ApiError:
     return validation_error([Fault(path, "nothing_to_send", text, hint)])
 
 
-def _tables(actor: Actor, push_id: str, ask: RetryInput) -> list[dict[str, Any]]:
-    """What is written, repaired where that was asked for. The target may be asked, so nothing is locked yet."""
+def repaired(actor: Actor, push_id: str, ask: RetryInput) -> list[dict[str, Any]]:
+    """Return the tables of a retry, with any requested repairs. Nothing is locked, because this may query the target.
+    Raises the errors of `retry`."""
     db.session.remove()
     only_reads()
     try:
-        push = pushes.get(actor, push_id, "push")
-        connection = _connection(actor, push, ask.confirm)
+        gathered = Gathered()
+        push = _ended(pushes.get(actor, push_id, "push"))
         if push.kind not in _OURS:
             raise validation_error([Fault("", "not_for_this_type", "An undo cannot be sent again.")])
         home = read.first_of(db.session(), push)
-        tables = _repaired(actor, home, connection, ask)
-        _check_requests(home, connection, tables, ask)
+        connection = _connection(actor, push, ask.confirm, gathered)
+        tables, sound = _repaired(actor, home, connection, ask, gathered)
+        if connection is not None:
+            _check_requests(home, connection, tables, ask, sound, gathered)
+        if gathered:  # Otherwise this is checked again when the rows are locked
+            gathered.add(_nothing_to_send(push, home, ask))
+        gathered.raise_all()
         return tables
     finally:
         db.session.remove()
         may_write()
 
 
+def _nothing_to_send(push: Push, home: Push, ask: RetryInput) -> list[Fault]:
+    """Return the fault of a retry without rows if it names rows that can be looked up."""
+    try:
+        marked = db.session.scalar(select(PushRow.row).where(_wanted(push, home, ask)).limit(1))
+        pending = "pending" in ask.states and any(_pending(push, home, ask))
+    except ApiError:  # A missing table, which has been reported already
+        return []
+    return [] if marked is not None or pending else faults_of(_nothing(push, home, ask))
+
+
 def undo(actor: Actor, push: Push, ask: UndoInput) -> Push:
-    """Delete the rows that a push, which has ended, brought to its target: by their keys, children first; commits, and
-    rings for a worker. Errors: validation_error (no keys, nothing delivered), conflict (it has not ended, or is being
-    undone), read_only_connection."""
-    _connection(actor, push, ask.confirm)
+    """Delete the rows that a push, which has ended, delivered to its target: by their keys, child tables first. Commit,
+    and notify a worker. Raise validation_error (no keys, nothing delivered), conflict (the push has not ended, or is
+    being undone) or read_only_connection."""
+    gathered = Gathered()
+    _ended(push)
     if push.kind not in _OURS:
         raise validation_error(
             [Fault("", "not_for_this_type", "An undo cannot be undone; push the rows again.")]
         )
+    _connection(actor, push, ask.confirm, gathered)
     home = _home(push)
     keyless = [one["name"] for one in home.tables if not one["key_columns"]]
     if keyless:
         text = f"Rows of {', '.join(keyless)} cannot be found again: no key of them was sent."
-        raise validation_error([Fault("", "missing_keys", text)])
+        gathered.add([Fault("", "missing_keys", text)])
     changed = [one["name"] for one in home.tables if one["mode"] != "insert"]
     if changed:
         text = f"What {', '.join(changed)} held before was not kept: only inserted rows can be deleted again."
-        raise validation_error([Fault("mode", "not_allowed", text)])
+        gathered.add([Fault("mode", "not_allowed", text)])
+    total = home.delivered
+    if not total:
+        gathered.add([Fault("", "nothing_to_send", "No row of this push is at the target.")])
+    gathered.raise_all()
     going = select(Push.id).where(Push.of_id == home.id, Push.status.not_in(END_STATES))
     if db.session.scalar(going.limit(1)) is not None:
         raise ApiError("conflict", "This push is being sent again or undone right now.", {"id": home.id})
-    total = home.delivered
-    if not total:
-        raise validation_error([Fault("", "nothing_to_send", "No row of this push is at the target.")])
     again = _made(actor, home, "undo", total)
     again.tables, again.request = home.tables, {"ask": {"overrides": home.request["ask"].get("overrides")}}
     db.session.add(again)
@@ -154,37 +175,48 @@ def undo(actor: Actor, push: Push, ask: UndoInput) -> Push:
     return _rung(actor, again, "push.undo", home)
 
 
-def _connection(actor: Actor, push: Push, confirm: str | None) -> Connection:
+def _ended(push: Push) -> Push:
+    """Raise conflict if the push has not ended."""
     if not push.ended:
         raise ApiError("conflict", "This push has not ended.", {"status": push.status})
+    return push
+
+
+def _connection(actor: Actor, push: Push, confirm: str | None, gathered: Gathered) -> Connection | None:
+    """Return the connection of a push, or None if it no longer exists. Every error is added to `gathered`: not_found,
+    validation_error (`confirm`), read_only_connection."""
     if push.connection_id is None:
-        raise validation_error([Fault("connection_id", "missing", "The connection of this push is gone.")])
-    connection = targets.named(actor, push.connection_id)
-    targets.usable(connection)
-    targets.confirmed(connection, confirm)
+        gathered.add([Fault("connection_id", "missing", "The connection of this push is gone.")])
+        return None
+    connection = None
+    with gathered.check("connection_id"):
+        connection = targets.named(actor, push.connection_id)
+    if connection is not None:
+        with gathered.check("connection_id"):
+            targets.usable(connection)
+        with gathered.check():
+            targets.confirmed(connection, confirm)
     return connection
 
 
 def _home(push: Push) -> Push:
-    """The push whose rows these are, locked: of two who ask at once one comes after the other."""
+    """Return the push that the rows belong to, locked, so that concurrent requests run one after the other."""
     home = read.first_of(db.session(), push)
     db.session.refresh(home, with_for_update=True)
     return home
 
 
 def _wanted(push: Push, home: Push, ask: RetryInput) -> Any:
-    """Which rows of the first push's ledger. Error: validation_error."""
+    """Select the requested rows in the first push's ledger. Raise validation_error."""
     other = aliased(Push)
     in_hand = exists().where(other.id == PushRow.retried_by, other.status.not_in(END_STATES))
     states: Any = PushRow.state.in_([one for one in ask.states if one != "pending"])
     parts = [PushRow.push_id == home.id, ~in_hand]
     if push.id != home.id:
         parts.append(PushRow.retried_by == push.id)
-        if "pending" in ask.states:  # what this retry had not come to has the state that it had before
+        if "pending" in ask.states:  # Rows that this retry did not reach keep their previous state
             states = or_(states, and_(PushRow.state.in_(("failed", "unknown")), _beyond(push)))
-    if (
-        "pending" in ask.states
-    ):  # what an ended push left in doubt is settled before the rows that were never sent
+    if "pending" in ask.states:  # Rows in doubt are resolved before rows that were never sent
         for one in read.unsettled(db.session(), push) + ([push] if push.unsettled else []):
             chunk = one.unsettled or {}
             in_doubt = (
@@ -194,7 +226,7 @@ def _wanted(push: Push, home: Push, ask: RetryInput) -> Any:
             )
             states = or_(states, and_(PushRow.state == "unknown", *in_doubt))
     parts.append(states)
-    place = _narrowed(home, ask)
+    place = _place(home, ask)
     if place is not None:
         parts.append(PushRow.table == place)
     if ask.rows is not None:
@@ -203,7 +235,7 @@ def _wanted(push: Push, home: Push, ask: RetryInput) -> Any:
 
 
 def _beyond(retry: Push) -> Any:
-    """Rows above those that a retry came to."""
+    """Return the rows above those that a retry reached."""
     reached = exists().where(
         PushRange.push_id == retry.id, PushRange.table == PushRow.table, PushRange.last >= PushRow.row
     )
@@ -211,8 +243,8 @@ def _beyond(retry: Push) -> Any:
 
 
 def _pending(push: Push, home: Push, ask: RetryInput) -> list[list[read.Span]]:
-    """Rows of each table that were never sent, and that no other retry has in hand. Error: validation_error."""
-    session, only = db.session(), _narrowed(home, ask)
+    """Return the rows of each table that were never sent and are not part of another retry. Raise validation_error."""
+    session, only = db.session(), _place(home, ask)
     going = [one for one in read.retries(session, home) if not one.ended]
     found = []
     for place, table in enumerate(home.tables):
@@ -230,93 +262,108 @@ def _pending(push: Push, home: Push, ask: RetryInput) -> list[list[read.Span]]:
     return found
 
 
-def _narrowed(home: Push, ask: RetryInput) -> int | None:
-    """The only table whose rows are wanted; None: those of all. Error: validation_error."""
-    place = _place(home, ask.table)
-    if ask.rows is not None and place is None:
-        if len(home.tables) > 1:
-            raise validation_error([Fault("table", "missing", "Of which table the rows are is needed.")])
-        place = 0
-    return place
+def _place(home: Push, ask: RetryInput) -> int | None:
+    """Return the index of the only table that is selected or repaired, else None. Raise validation_error."""
+    names = [one["name"] for one in home.tables]
+    if ask.table is not None and ask.table not in names:
+        text = f'This push has no table "{ask.table}".'
+        hint = did_you_mean(ask.table, names) or f"It has {', '.join(names)}."
+        raise validation_error([Fault("table", "unknown_table", text, hint)])
+    if ask.table is not None:
+        return names.index(ask.table)
+    if ask.rows is None and not _repairs(ask):
+        return None
+    if len(names) > 1:
+        text = "Name the table that the rows or the repair belong to."
+        raise validation_error([Fault("table", "missing", text, f"The push has {', '.join(names)}.")])
+    return 0
 
 
-def _repaired(actor: Actor, home: Push, connection: Connection, ask: RetryInput) -> list[dict[str, Any]]:
-    """The push's tables, with another mapping where one is given. Error: validation_error."""
-    if not (ask.mapping or ask.computed or ask.overrides):
-        return list(home.tables)
-    place = _place(home, ask.table)
-    if place is None:
-        if len(home.tables) > 1:
-            raise validation_error([Fault("table", "missing", "Which table is repaired is needed.")])
-        place = 0
+def _repairs(ask: RetryInput) -> bool:
+    return bool(ask.mapping or ask.computed or ask.overrides)
+
+
+def _repaired(
+    actor: Actor, home: Push, connection: Connection | None, ask: RetryInput, gathered: Gathered
+) -> tuple[list[dict[str, Any]], bool]:
+    """Return the push's tables, with a different mapping if one is given, and whether their rows can be generated.
+    Every error is added to `gathered`."""
+    tables, place = list(home.tables), 0 if len(home.tables) == 1 else None
+    with gathered.check():
+        place = _place(home, ask)
+    if not _repairs(ask):
+        return tables, True
     if ask.overrides and (home.dataset_id is not None or home.template_id is None):
         text = "Values can be fixed in rows of a template; these are of a dataset, or came with the request."
-        raise validation_error([Fault("overrides", "not_allowed", text, "Write a formula in computed.")])
-    before = home.tables[place]
-    asked = {
-        **home.request["ask"],
-        "overrides": {**(home.request["ask"].get("overrides") or {}), **ask.overrides},
-    }
-    makers = pushes_rows.makers_of(home.pins, asked, [one.get("given") for one in home.tables])
+        gathered.add([Fault("overrides", "not_allowed", text, "Write a formula in computed.")])
+        ask = ask.model_copy(update={"overrides": {}})
+    makers = None
+    with gathered.check():
+        makers = _makers(home, ask)
+    sound = makers is not None
+    if makers is None:  # The mapping can still be checked
+        with gathered.check():
+            makers = _makers(home, ask.model_copy(update={"overrides": {}}))
+    if place is None or makers is None:
+        return tables, False
+    before = tables[place]
     maker = makers[before.get("recipe", 0)]
-    catalogue = targets.catalogue_of(actor, targets.again(connection, home))
-    entity = catalogue.entity(before["target"])
-    if entity is None:
-        raise validation_error([catalogue.unknown("", before["target"])])
-    # Keys of inserted rows may be made by the target, and are then no columns to be filled.
+    # The target may generate the keys of inserted rows, which are then no columns to fill.
     keys = [] if before["mode"] == "insert" else before["key_columns"]
-    wanted = Wanted(
-        before["name"],
-        before["target"],
-        maker,
-        before["count"],
-        Asked(_mapping(before, ask, maker), _formulas(before, ask), before["mode"], keys),
-        entity,
-        before["offset"],
-    )
+    asked = Asked(_mapping(before, ask, maker), _formulas(before, ask), before["mode"], keys)
+    entity = None
+    if connection is not None:
+        with gathered.check():
+            catalogue = targets.catalogue_of(actor, targets.again(connection, home))
+            entity = catalogue.entity(before["target"])
+            if entity is None:
+                raise validation_error([catalogue.unknown("", before["target"])])
+    if connection is None or entity is None:
+        gathered.add(planning.field_faults(maker, asked))
+        return tables, False
+    wanted = Wanted(before["name"], before["target"], maker, before["count"], asked, entity, before["offset"])
     planned = planning.table(wanted, targets.capabilities(connection), home.id, place)
-    # Keys that the target made stand in no field.
+    # Keys that the target generated are not in any field.
     made = {"missing_column"} if before["capture"] or before["from_parent"] else set()
     faults = [one for one in planned.faults if one.code not in made]
-    if faults:
-        raise validation_error(faults)
+    gathered.add(faults)
     told = [one for one in before["columns"] if "object_id" in one]
     columns = [*told, *(one for one in planned.spec["columns"] if "object_id" not in one)]
-    return [{**one, "columns": columns} if at == place else one for at, one in enumerate(home.tables)]
+    tables[place] = {**before, "columns": columns}
+    return tables, sound and not faults
+
+
+def _makers(home: Push, ask: RetryInput) -> Sequence[Maker]:
+    """Return the row generators of the push, with the fixed values of its retry. Raise validation_error."""
+    return pushes_rows.makers_of(
+        home.pins, _asked_again(home, ask), [one.get("given") for one in home.tables]
+    )
 
 
 def _check_requests(
-    home: Push, connection: Connection, tables: list[dict[str, Any]], ask: RetryInput
+    home: Push,
+    connection: Connection,
+    tables: list[dict[str, Any]],
+    ask: RetryInput,
+    sound: bool,
+    gathered: Gathered,
 ) -> None:
-    """Error: validation_error with every fault of the requests that the repaired rows would be sent with."""
+    """Collect every fault of the requests that the repaired rows would be sent with."""
     if not targets.capabilities(connection).by_row:
         return
-    destination = targets.again(connection, home)
-    makers = pushes_rows.makers_of(
-        home.pins, _asked_again(home, ask), [one.get("given") for one in home.tables]
-    )
-    with targets.channel_of(destination) as channel:
-        made = [pushes_rows.TableRows(at, one, makers[one.get("recipe", 0)]) for at, one in enumerate(tables)]
-        faults = [fault for rows in made for fault in request_faults.of_table(channel, rows)]
-    if faults:
-        raise validation_error(faults)
-
-
-def _place(home: Push, name: str | None) -> int | None:
-    """The place of a table by its name. Error: validation_error."""
-    names = [one["name"] for one in home.tables]
-    if name is None:
-        return None
-    if name not in names:
-        text = f'This push has no table "{name}".'
-        hint = did_you_mean(name, names) or f"It has {', '.join(names)}."
-        raise validation_error([Fault("table", "unknown_table", text, hint)])
-    return names.index(name)
+    makers: Sequence[Maker] = []
+    with gathered.check():
+        makers = _makers(home, ask if sound else ask.model_copy(update={"overrides": {}}))
+    if not makers:
+        return
+    rows = [pushes_rows.TableRows(at, one, makers[one.get("recipe", 0)]) for at, one in enumerate(tables)]
+    with gathered.check(), targets.channel_of(targets.again(connection, home)) as channel:
+        gathered.add(fault for one in rows for fault in request_faults.of_table(channel, one, sound=sound))
 
 
 def _mapping(before: Mapping[str, Any], ask: RetryInput, maker: Maker) -> dict[str, str | None]:
-    """As it was sent, apart from what is said anew: a column that another field takes leaves its field, and what was
-    left out stays out."""
+    """Return the original mapping with the requested changes: a column that is assigned to another field is removed
+    from its previous field, and excluded columns remain excluded."""
     taken = {*ask.mapping.values(), *ask.computed}
     kept: dict[str, str | None] = {name: None for name, one in maker.fields.items() if not one.hidden}
     for one in before["columns"]:

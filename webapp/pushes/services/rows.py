@@ -18,22 +18,21 @@ import numpy as np
 import orjson
 import pyarrow as pa
 import pyarrow.compute as pc
-from flask import current_app
 
 from webapp import limits, storage
-from webapp.accounts.services import tenancy
-from webapp.connectors.base import ConnectorError, Session, Writing
-from webapp.connectors.shape import Column, Entity
+from webapp.access import tenancy
+from webapp.connectors.base import ConnectorError, Link, WriteSpec
+from webapp.connectors.schema import Column, Entity
 from webapp.datasets.services import rows as datasets_rows
-from webapp.engine import budget, mixed
-from webapp.engine.block import Bound, Env
+from webapp.engine import budget, mixed_columns
+from webapp.engine.blocks import BoundPlan, GenerationContext
 from webapp.engine.budget import TooLarge
 from webapp.engine.errors import SpecError
-from webapp.engine.expressions.expression import Expression
 from webapp.engine.formats.nested import json_texts, mixed_texts
+from webapp.engine.formulas.expression import Expression
 from webapp.engine.plan import ENGINE
 from webapp.errors import ApiError, validation_error
-from webapp.extensions import db
+from webapp.extensions import application, db, reading
 from webapp.generation.services import external_values, generate
 from webapp.generation.services.pins import Pins
 from webapp.generation.services.row_makers import (
@@ -46,20 +45,22 @@ from webapp.generation.services.row_makers import (
     View,
 )
 from webapp.pushes.models import Push
+from webapp.pushes.services.ledger import read
 
 HIDDEN: Final = "********"
-"""What stands for a sensitive value."""
+"""Replaces a sensitive value."""
 
 
 class Keys(Protocol):
-    """The keys that targets made for the rows of the push's tables."""
+    """The keys that targets generated for the rows of the push's tables."""
 
     def take(self, table: int, column: str, rows: np.ndarray) -> pa.Array:
-        """The keys of rows (``uint64[n]``, from 0) of a table; null for those that have none."""
+        """Return the keys of rows (``uint64[n]``, from 0) of a table, null for rows without a key."""
 
 
 class TableRows:
-    """One table of a push: what is written of each of its rows, and where. `spec` is its object in `Push.tables`."""
+    """One table of a push: the columns written for each row, and the target table. `spec` is its object in
+    `Push.tables`."""
 
     def __init__(self, place: int, spec: Mapping[str, Any], maker: Maker) -> None:
         self.place, self.spec, self.maker = place, spec, maker
@@ -72,6 +73,10 @@ class TableRows:
         self.capture: tuple[str, ...] = tuple(spec["capture"])
         self.later: tuple[str, ...] = tuple(spec["later"])
         self.from_parent: Mapping[str, Mapping[str, Any]] = spec["from_parent"]
+        self.references: Mapping[str, Mapping[str, Any]] = spec.get("references") or {}
+        self.unchecked: tuple[str, ...] = tuple(spec.get("unchecked") or ())
+        self.numbered: Mapping[str, int] = spec.get("numbered") or {}
+        self.arrivals: Arrivals | None = None
         self.block_rows = maker.block_rows
         self._formulas: dict[str, Expression] = {}
 
@@ -82,8 +87,12 @@ class TableRows:
 
     @property
     def columns(self) -> tuple[str, ...]:
-        """What is written of each row, in the order of the batches."""
+        """The columns written for each row, in the order of the batches."""
         return tuple(one["column"] for one in self.spec["columns"])
+
+    def column_of(self, field: str) -> str:
+        """Return the column that a field is written to, or "" if there is none."""
+        return next((one["column"] for one in self.spec["columns"] if one.get("field") == field), "")
 
     @property
     def sensitive(self) -> frozenset[str]:
@@ -97,41 +106,42 @@ class TableRows:
         return {one["field"]} if "field" in one else set()
 
     def records(self) -> int:
-        """The objects in arrays that are written with the rows: they count as rows."""
+        """The objects in arrays that are written with the rows and count as rows."""
         read = set[str]().union(*map(self._reads, self.spec["columns"]))
         return self.maker.records(self.offset, self.count, read)
 
     # --- Where the rows go ------------------------------------------------------------------------------------
 
-    def entity(self, session: Session) -> Entity:
-        """The table as it is now. Raises `ConnectorError` (reason `no_table`)."""
+    def entity(self, session: Link) -> Entity:
+        """Return the current metadata of the table. Raise `ConnectorError` (reason `no_table`)."""
         found = session.entity(self.target)
         if found is None:
             told = f'There is no table "{self.target}".'
             raise ConnectorError(told, reason="no_table", hint="It was there when the push was asked for.")
         return found
 
-    def writing(self, session: Session) -> Writing:
-        """What the push writes. Raises `ConnectorError` (reasons `no_table`, `no_column`)."""
+    def writing(self, session: Link) -> WriteSpec:
+        """Return what the push writes. Raise `ConnectorError` (reasons `no_table`, `no_column`)."""
         entity = self.entity(session)
         columns = tuple(_column(entity, name) for name in self.columns)
-        return Writing(entity, columns, self.mode, self.key_columns, self.capture)
+        return WriteSpec(entity, columns, self.mode, self.key_columns, self.capture)
 
-    def later_writing(self, session: Session) -> Writing:
-        """What the second pass writes: the columns of `later`, found by the key. As `writing`."""
+    def later_writing(self, session: Link) -> WriteSpec:
+        """Return what the second pass writes: the `later` columns, with rows identified by key. Raises the errors of
+        `writing`."""
         entity = self.entity(session)
         columns = tuple(_column(entity, name) for name in (*self.key_columns, *self.later))
-        return Writing(entity, columns, "update", self.key_columns)
+        return WriteSpec(entity, columns, "update", self.key_columns)
 
-    def key_writing(self, session: Session) -> Writing:
-        """What `Target.delete` is given: the key columns alone. As `writing`."""
+    def key_writing(self, session: Link) -> WriteSpec:
+        """Return the argument of `Target.delete`: only the key columns. Raises the errors of `writing`."""
         entity = self.entity(session)
         columns = tuple(_column(entity, name) for name in self.key_columns)
-        return Writing(entity, columns, self.mode, self.key_columns)
+        return WriteSpec(entity, columns, self.mode, self.key_columns)
 
     @property
     def new_columns(self) -> tuple[list[Column], tuple[str, ...]]:
-        """Columns and key of the table that is made where it is missing (`spec["create"]`)."""
+        """Return the columns and the key for creating a missing table (`spec["create"]`)."""
         return [Column(**one) for one in self.spec["definition"]], self.key_columns
 
     # --- The rows ---------------------------------------------------------------------------------------------
@@ -150,27 +160,45 @@ class TableRows:
         return self._batch(rows, self.columns if names is None else names, keys, self.later)
 
     def later_batch(self, rows: np.ndarray, keys: Keys | None = None) -> pa.RecordBatch:
-        """The rows of the second pass: key columns, then those of `later`."""
+        """Return the rows of the second pass: key columns, followed by the `later` columns."""
         return self._batch(rows, (*self.key_columns, *self.later), keys, ())
 
     def key_batch(self, rows: np.ndarray, keys: Keys | None = None) -> pa.RecordBatch:
-        """The key columns of some rows: as they were sent, or captured."""
+        """Return the key columns of some rows, as sent or captured."""
         return self._batch(rows, self.key_columns, keys, ())
 
     def orphans(self, rows: np.ndarray, keys: Keys) -> np.ndarray:
-        """``bool[n]``: rows that would have a parent, which has no key because it did not arrive. They cannot be
+        """Return a mask (``bool[n]``) of rows whose parent was not delivered and therefore has no key. They cannot be
         sent: their reason is `foreign_key`."""
         view, found = self.maker.at(rows), np.zeros(rows.size, np.bool_)
         for name, parent in self.from_parent.items():
             if name in self.later:
                 continue
-            wanted, valid = view.parents(parent["field"])
+            wanted, valid = self._parents(view, parent)
             lacking = ~keys.take(parent["table"], parent["column"], wanted).is_valid().to_numpy(False)
             found |= lacking if valid is None else lacking & valid
+        for name, parent in self.references.items():
+            if self.arrivals is None or name in self.from_parent or name in self.later:
+                continue
+            arrived = self.arrivals.rows(parent["table"])
+            if arrived is not None and not arrived.size:
+                valid = view.parents(parent["field"])[1]
+                found |= True if valid is None else valid
         return found
 
+    def _parents(self, view: View, parent: Mapping[str, Any]) -> tuple[np.ndarray, np.ndarray | None]:
+        """Return the parent's row for each row (``uint64[n]``), and which rows have one. A parent that was not
+        delivered is replaced by another that was."""
+        rows, valid = view.parents(parent["field"])
+        arrived = self.arrivals.rows(parent["table"]) if self.arrivals is not None else None
+        if arrived is None or not arrived.size:
+            return rows, valid
+        place = np.minimum(np.searchsorted(arrived, rows), arrived.size - 1)
+        there = arrived[place] == rows
+        return np.where(there, rows, arrived[rows % arrived.size]), valid
+
     def shown(self, rows: np.ndarray, keys: Keys | None = None) -> list[dict[str, Any]]:
-        """Some rows as JSON, values of sensitive fields cut. Error as of `batch`."""
+        """Return some rows as JSON with sensitive values masked. Raises the errors of `batch`."""
         batch, cut = self.batch(rows, keys), self.sensitive
         told = [orjson.loads(_objects(batch.slice(place, 1))) for place in range(batch.num_rows)]
         return [{name: HIDDEN if name in cut else value for name, value in row.items()} for row in told]
@@ -192,7 +220,7 @@ class TableRows:
     def _parts(
         self, rows: np.ndarray, wanted: Sequence[Mapping[str, Any]], keys: Keys | None, empty: Sequence[str]
     ) -> Iterator[list[pa.Array]]:
-        """The columns in parts of as many rows as fit the budget of a block."""
+        """Split the columns into parts whose rows fit the memory limit of a block."""
         start, size, step = 0, 0, self.block_rows
         while start < max(1, rows.size):
             some = rows[start : start + step]
@@ -210,7 +238,7 @@ class TableRows:
             start += step
 
     def _told(self, one: Mapping[str, Any], dtype: pa.DataType) -> Mapping[bytes, bytes] | None:
-        """What the batch says of a column beside its type."""
+        """Return the metadata of a column in a batch, in addition to its type."""
         field = self.maker.fields.get(one.get("field", "")) if one.get("nested") else None
         return JSON_TEXT if field is not None and field.json and not pa.types.is_nested(dtype) else None
 
@@ -232,15 +260,35 @@ class TableRows:
         name = one["column"]
         parent = self.from_parent.get(name)
         if parent is not None:
-            rows, valid = view.parents(parent["field"])
+            rows, valid = self._parents(view, parent)
             return _where(_given(keys).take(parent["table"], parent["column"], rows), valid)
+        if name in self.references and self.arrivals is not None:
+            replaced = self._referred(view, name, keys)
+            if replaced is not None:
+                return replaced
+        if name in self.numbered:
+            return pc.add(view.shown(one["field"]).cast(pa.int64()), self.numbered[name])
         if "formula" in one:
             return _flat(self._formula(one).column(Reckoned(view, self.maker.env, name)), one)
         if "object_id" in one:
             return _object_ids(one["object_id"], view.rows)
-        if "field" not in one:  # a key that the target made
+        if "field" not in one:  # A key that the target generated
             return _given(keys).take(self.place, name, view.rows)
         return _flat(view.shown(one["field"]), one)
+
+    def _referred(self, view: View, name: str, keys: Keys | None) -> pa.Array | None:
+        """Return the values sent for a reference if they differ from the generated ones because the parent's row was
+        not delivered or its key was changed while sending. Return None if there is no difference."""
+        assert self.arrivals is not None
+        parent = self.references[name]
+        table = self.arrivals.tables[parent["table"]]
+        column = next(
+            (one["column"] for one in table.spec["columns"] if one.get("field") == parent["parent_field"]), ""
+        )
+        if not column or not self.arrivals.differs(parent["table"], column):
+            return None
+        rows, valid = self._parents(view, parent)
+        return _where(_decoded(table.batch(rows, keys, [column]).column(0)), valid)
 
     def _formula(self, one: Mapping[str, Any]) -> Expression:
         name = one["column"]
@@ -250,6 +298,51 @@ class TableRows:
             except Faulty as error:
                 raise validation_error(error.faults) from None
         return self._formulas[name]
+
+
+class Arrivals:
+    """Tracks the delivered rows of each table of a push, so that references can avoid the others."""
+
+    def __init__(self, push: Push, tables: Sequence[TableRows]) -> None:
+        self.push, self.tables = push, tables
+        self._rows: dict[int, np.ndarray | None] = {}
+
+    def rows(self, place: int) -> np.ndarray | None:
+        """Return the delivered rows of a table (``uint64[n]``, ascending, from 0), or None if all were delivered or
+        some have not been sent yet."""
+        if place not in self._rows:
+            table = self.tables[place]
+            with reading() as session:
+                if not read.any_failed(session, self.push, place):
+                    return None
+                numbers = read.all_delivered(session, self.push, place, table.count)
+            if numbers is None:
+                return None
+            self._rows[place] = (numbers - 1 + table.first).astype(np.uint64)
+        return self._rows[place]
+
+    def differs(self, place: int, column: str) -> bool:
+        """Return whether values sent to a column may differ from those its template generates, or rows are missing."""
+        table = self.tables[place]
+        if column in table.numbered or self.rows(place) is not None:
+            return True
+        parent = table.references.get(column)
+        return parent is not None and parent["table"] != place and bool(self._differs_above(place, column))
+
+    def _differs_above(self, place: int, column: str) -> bool:
+        """Like `differs`, for the tables that a reference leads to; each is checked once."""
+        seen: set[int] = {place}
+        parent = self.tables[place].references.get(column)
+        while parent is not None and parent["table"] not in seen:
+            seen.add(parent["table"])
+            table = self.tables[parent["table"]]
+            name = next(
+                (c["column"] for c in table.spec["columns"] if c.get("field") == parent["parent_field"]), ""
+            )
+            if name in table.numbered or self.rows(table.place) is not None:
+                return True
+            parent = table.references.get(name)
+        return False
 
 
 def _given(keys: Keys | None) -> Keys:
@@ -263,7 +356,8 @@ def _where(values: pa.Array, valid: np.ndarray | None) -> pa.Array:
 
 
 def _flat(values: pa.Array, one: Mapping[str, Any]) -> pa.Array:
-    """Nested values as JSON text; lists stay where the target's column is an array, all where it takes them."""
+    """Convert nested values to JSON text. Lists are kept if the target's column is an array, and all nested values are
+    kept if the target supports them."""
     if not pa.types.is_nested(values.type) or (one.get("list") and pa.types.is_list(values.type)):
         return values
     if one.get("nested"):
@@ -276,23 +370,24 @@ def _joined(pieces: Sequence[pa.Array]) -> pa.Array:
 
 
 def _settled(values: pa.Array, one: Mapping[str, Any]) -> pa.Array:
-    """A column of one type for targets that know no other: where a cell is text that is bad on purpose, all are."""
-    if not mixed.is_mixed(values.type) or one.get("mixed"):
+    """Convert a column to a single type for targets that need one: to text if any cell contains text as injected
+    invalid data."""
+    if not mixed_columns.is_mixed(values.type) or one.get("mixed"):
         return values
-    made, texts = mixed.parts(values)
+    made, texts = mixed_columns.parts(values)
     if texts.null_count == len(texts):
         return made
     if pa.types.is_boolean(made.type):
         spelled = made.cast(pa.int64()).cast(pa.string())
     else:
-        spelled = mixed_texts(mixed.mixed(made))
+        spelled = mixed_texts(mixed_columns.mixed(made))
     if pa.types.is_timestamp(made.type):
         spelled = pc.replace_substring(pc.replace_substring(spelled, "T", " "), "Z", "+00:00")
     return pc.coalesce(texts, spelled)
 
 
 def _undivided(dtype: pa.DataType) -> pa.DataType:
-    """A type without dictionaries, however deep: pieces of such can be joined."""
+    """Return a type without dictionaries at any depth, so that parts can be concatenated."""
     if pa.types.is_struct(dtype):
         return pa.struct([field.with_type(_undivided(field.type)) for field in dtype])
     if pa.types.is_list(dtype):
@@ -305,7 +400,7 @@ def _decoded(values: pa.Array) -> pa.Array:
 
 
 def _object_ids(salt: str, rows: np.ndarray) -> pa.Array:
-    """Keys of ours for targets without transactions: 24 hexadecimal digits, the same whenever a row is sent."""
+    """Return generated keys for targets without transactions: 24 hexadecimal digits, stable across attempts."""
     front = blake2b(salt.encode(), digest_size=6).hexdigest()
     return pa.array([f"{front}{row:012x}" for row in rows.tolist()], pa.string())
 
@@ -313,7 +408,8 @@ def _object_ids(salt: str, rows: np.ndarray) -> pa.Array:
 def _objects(batch: pa.RecordBatch) -> bytes:
     fields = [field.with_type(_undivided(field.type)) for field in batch.schema]
     struct = pa.StructArray.from_arrays([_decoded(column) for column in batch.columns], fields=fields)
-    return json_texts(struct)[0].as_py().encode()
+    text: str = json_texts(struct)[0].as_py()
+    return text.encode()
 
 
 def _column(entity: Entity, name: str) -> Column:
@@ -330,24 +426,29 @@ def _column(entity: Entity, name: str) -> Column:
 
 
 def tables(push: Push) -> list[TableRows]:
-    """The tables of a push, in the order of sending. Needs no request and reads only columns of `push`.
+    """Return the tables of a push, in the order of sending. Needs no request context and reads only columns of `push`.
 
-    Errors: unavailable (the vocabulary it was asked for under is missing, or the engine has changed since),
-    not_found (its template is gone).
+    Raise unavailable (the vocabulary of the push is missing, or the engine has changed since) or not_found (its
+    template was deleted).
     """
     if push.pins["engine"] != ENGINE:
         told = f"This push was asked for under engine {push.pins['engine']}; this is engine {ENGINE}."
         raise ApiError("unavailable", told, {"pinned": push.pins["engine"], "present": ENGINE})
     makers = makers_of(push.pins, push.request["ask"], [one.get("given") for one in push.tables])
     db.session.remove()
-    return [TableRows(place, one, makers[one.get("recipe", 0)]) for place, one in enumerate(push.tables)]
+    found = [TableRows(place, one, makers[one.get("recipe", 0)]) for place, one in enumerate(push.tables)]
+    if push.kind == "push":
+        arrivals = Arrivals(push, found)
+        for one in found:
+            one.arrivals = arrivals
+    return found
 
 
 def makers_of(
     pins: Mapping[str, Any], ask: Mapping[str, Any], given: Sequence[str | None]
 ) -> Sequence[Maker]:
-    """What makes the rows of stored pins, in their order; `given` are the storage's keys of rows that came with the
-    request. Errors as of `tables`."""
+    """Return the row generators of stored pins, in their order. `given` contains the storage keys of rows from the
+    request. Raises the errors of `tables`."""
     if "tables" in pins:
         return [TemplateRows(one.bound) for one in datasets_rows.again(pins, {}, "json").recipes]
     kept = Pins.from_json(pins)
@@ -358,26 +459,26 @@ def makers_of(
     found = generate.Head(kept.template_id, kept.version, "", "")
     source = generate.saved_source(found, kept.locale, rows_of=ask.get("rows") or {})
     source = external_values.pinned(source, kept)
-    env = Env(kept.seed, kept.now, kept.locale, kept.now == source.anchor)
+    env = GenerationContext(kept.seed, kept.now, kept.locale, kept.now == source.anchor)
     try:
-        bound = Bound(source.plan, env, ask.get("overrides") or {})
+        bound = BoundPlan(source.plan, env, ask.get("overrides") or {})
     except SpecError as error:
         raise validation_error(error.faults) from None
     return [TemplateRows(bound)]
 
 
 def stored_rows(key: str) -> pa.Table:
-    """Rows that came with a request. Error: unavailable where the storage has lost them."""
+    """Return the stored rows of a request. Raise unavailable if they are missing in the storage."""
     try:
-        raw = b"".join(storage.of(current_app._get_current_object()).get(key))  # type: ignore[attr-defined]
+        raw = b"".join(storage.of(application()).get(key))
     except storage.MissingError:
         raise ApiError("unavailable", "The rows of this push are no longer stored.") from None
     return pa.ipc.open_file(pa.BufferReader(raw)).read_all()
 
 
 def store_rows(key: str, table: pa.Table) -> None:
-    """Keep rows that came with a request."""
+    """Store the rows of a request."""
     sink = pa.BufferOutputStream()
     with pa.ipc.new_file(sink, table.schema) as file:
         file.write_table(table)
-    storage.of(current_app._get_current_object()).put(key, [sink.getvalue().to_pybytes()])  # type: ignore[attr-defined]
+    storage.of(application()).put(key, [sink.getvalue().to_pybytes()])

@@ -1,4 +1,4 @@
-"""Where a push goes: its connection, the rights to use it so, and the tables it names."""
+"""Resolve the destination of a push: its connection, the required permissions, and its tables."""
 
 from __future__ import annotations
 
@@ -8,15 +8,14 @@ from dataclasses import dataclass, replace
 from typing import Any, Final
 
 from webapp import limits
-from webapp.accounts.actors import Actor, require
-from webapp.accounts.services import tenancy
-from webapp.connections.models import Connection
+from webapp.access import tenancy
+from webapp.access.actors import Actor, require
+from webapp.connections.models import Connection, Endpoint
 from webapp.connections.services import access, inspection, settings
 from webapp.connectors import KINDS
 from webapp.connectors.base import Capabilities, ConnectorError, Session
-from webapp.connectors.channel import Channel, HttpConnector
-from webapp.connectors.shape import Entity, Metadata
-from webapp.endpoints.models import Endpoint
+from webapp.connectors.http.channel import Channel, HttpConnector
+from webapp.connectors.schema import Entity, Metadata
 from webapp.errors import ApiError, Fault, Gathered, did_you_mean, validation_error
 from webapp.extensions import db, may_write, only_reads
 from webapp.generation.services import rows
@@ -26,44 +25,47 @@ from webapp.pushes.schemas import SendingInput
 OF_A_PUSH: Final = (
     "push_mode", "wrapper_key", "batch_size", "retry", "request_template", "parallel", "rate_per_second",
 )  # fmt: skip
-"""Words of a push that are settings of connections which speak HTTP."""
+"""Keys of a push request that override settings of HTTP connections."""
 
 
 def changed_settings(endpoint: Endpoint | None, ask: Mapping[str, Any]) -> dict[str, Any]:
-    """The settings that stand in for the connection's: an endpoint's, and before them those of the push itself."""
+    """Return the settings that override those of the connection: an endpoint's, overridden in turn by those of the
+    push."""
     told = {name: ask[name] for name in OF_A_PUSH if ask.get(name) is not None}
     own = dict(endpoint.settings) if endpoint else {}
     if own.pop("operation", None):
-        own.pop("request_template")  # the operation says it
+        own.pop("request_template")  # Defined by the operation
     return {**own, **told}
 
 
 @dataclass(slots=True)
 class Destination:
-    """Where a push goes. `changed` are settings that stand in for the connection's: the endpoint's, the push's own."""
+    """The destination of a push. `changed` contains the settings of the endpoint and the push that override the
+    connection's."""
 
     connection: Connection
     endpoint: Endpoint | None
     changed: dict[str, Any]
     settings_fit: bool = True
-    """The settings that the push asks for are valid; else `changed` is without them."""
+    """Whether the settings in the push request are valid. If not, `changed` does not contain them."""
 
     @property
     def can(self) -> Capabilities:
-        """What the target can do."""
+        """The capabilities of the target."""
         return capabilities(self.connection)
 
     @property
     def operation(self) -> str | None:
-        """The one target of an endpoint that was made of an operation."""
+        """The only target of an endpoint that was created from an operation."""
         return self.endpoint.settings.get("operation") if self.endpoint else None
 
 
 def destination_of(actor: Actor, ask: SendingInput, gathered: Gathered) -> Destination | None:
-    """Return where a push goes; None if that is not known. `gathered` gets every error: not_found, validation_error
-    (none named or both, one that takes no rows, settings that do not fit, `confirm`), read_only_connection.
+    """Return the destination of a push, or None if it is unknown. Every error is added to `gathered`: not_found,
+    validation_error (neither or both of connection and endpoint are given, the connection cannot receive rows, invalid
+    settings, `confirm`), read_only_connection.
 
-    Error: forbidden (statements of a user who is not an admin).
+    Raise forbidden for statements of a user who is not an admin.
     """
     if (ask.connection_id is None) == (ask.endpoint_id is None):
         gathered.add([Fault("connection_id", "missing", "Specify either connection_id or endpoint_id.")])
@@ -97,13 +99,13 @@ def destination_of(actor: Actor, ask: SendingInput, gathered: Gathered) -> Desti
 
 
 def again(connection: Connection, push: Push) -> Destination:
-    """Where a push went."""
+    """Return the destination of an earlier push."""
     endpoint = db.session.get(Endpoint, push.endpoint_id) if push.endpoint_id else None
     return Destination(connection, endpoint, changed_settings(endpoint, push.request["ask"]))
 
 
 def _unfit(can: Capabilities, ask: SendingInput) -> list[Fault]:
-    """What is asked for, and is not for this kind of connection."""
+    """Return the faults of settings that this kind of connection does not support."""
     told: dict[str, str] = {}
     if not can.by_row:
         told = dict.fromkeys(OF_A_PUSH, "This is for connections that speak HTTP.")
@@ -121,7 +123,7 @@ def _unfit(can: Capabilities, ask: SendingInput) -> list[Fault]:
 
 
 def named(actor: Actor, connection_id: str) -> Connection:
-    """A connection with tables that the actor may push to. Errors: not_found, forbidden, validation_error."""
+    """Return a connection with tables that the actor may push to. Raise not_found, forbidden or validation_error."""
     found = tenancy.get(actor, Connection, connection_id, "push")
     if not KINDS[found.type].can.modes:
         text = f"A connection of type {found.type} takes no rows."
@@ -132,7 +134,7 @@ def named(actor: Actor, connection_id: str) -> Connection:
 
 
 def usable(connection: Connection) -> None:
-    """Error: read_only_connection."""
+    """Raise read_only_connection if the connection is read-only."""
     if connection.read_only:
         text = f'The connection "{connection.name}" is read-only.'
         hint = "Choose another, or unmark it where it is edited."
@@ -140,7 +142,7 @@ def usable(connection: Connection) -> None:
 
 
 def confirmed(connection: Connection, confirm: str | None) -> None:
-    """A connection to production is named twice. Error: validation_error, which says what to send."""
+    """Raise validation_error, with the required value, if a push to production does not confirm the name."""
     if connection.environment == "prod" and confirm != connection.name:
         text = f'"{connection.name}" is marked as production.'
         raise validation_error(
@@ -149,13 +151,13 @@ def confirmed(connection: Connection, confirm: str | None) -> None:
 
 
 def capabilities(connection: Connection) -> Capabilities:
-    """What its kind of target can do."""
+    """Return the capabilities of the connection's kind."""
     return KINDS[connection.type].can
 
 
 @contextmanager
 def told() -> Iterator[None]:
-    """Failures of a target as the API tells them."""
+    """Translate failures of a target into API errors."""
     try:
         yield
     except ConnectorError as error:
@@ -164,7 +166,7 @@ def told() -> Iterator[None]:
 
 @contextmanager
 def channel_of(destination: Destination) -> Iterator[Channel]:
-    """Ready to send; whatever fails in it is told as the API tells it."""
+    """Open a channel for sending. Failures are translated into API errors."""
     with told(), access.open_link(destination.connection, changed=destination.changed) as channel:
         assert isinstance(channel, Channel)
         yield channel
@@ -172,14 +174,34 @@ def channel_of(destination: Destination) -> Iterator[Channel]:
 
 @contextmanager
 def session_of(connection: Connection) -> Iterator[Session]:
-    """An open session, to look at the target; whatever fails in it, or takes too long, is told as the API tells it."""
+    """Open a session for inspecting the target. Failures and timeouts are translated into API errors."""
     whole = limits.PUSH_LOOK_SECONDS
     with told(), access.open_session(connection) as session, access.limited(session, whole, whole):
         yield session
 
 
+class ForeignKeyChecks:
+    """Asks a database once whether it can suspend foreign key checks for circular references."""
+
+    def __init__(self, connection: Connection) -> None:
+        self._connection = connection
+        self._may: bool | None = None
+
+    def may_suspend(self) -> bool:
+        """Return whether rows may be written before the rows that they reference. Raises the errors of connections."""
+        if self._may is None:
+            with session_of(self._connection) as session:
+                self._may = session.may_suspend_foreign_keys()
+        return self._may
+
+    def highest(self, entity: Entity, column: str) -> int:
+        """Return the highest value of an integer column, or 0 if it is empty. Raises the errors of connections."""
+        with session_of(self._connection) as session:
+            return max(0, session.highest(entity, column) or 0)
+
+
 class Places:
-    """The paths of a connection that lists no tables: any is one. Stands in for `Catalogue`."""
+    """Stands in for `Catalogue` for connections that do not list tables: any path is valid."""
 
     def __init__(self, destination: Destination) -> None:
         made = access.connector_of(destination.connection, destination.changed)
@@ -187,60 +209,60 @@ class Places:
         self._connector = made
 
     def entity(self, name: str) -> Entity | None:
-        """A path."""
+        """Return the entity for a path."""
         try:
             return self._connector.place(name)
         except ConnectorError as error:
             raise validation_error([Fault("target", "invalid", error.message, error.hint)]) from None
 
     def fitting(self, _name: str) -> Entity | None:
-        """The path of the settings."""
+        """Return the path from the settings."""
         return self._connector.place(None)
 
     def unknown(self, path: str, name: str) -> Fault:
-        """Never told: see `entity`."""
+        """Never used, because `entity` accepts any path."""
         return Fault(path, "unknown_table", f'There is no path "{name}".')
 
     def renewed(self) -> bool:
-        """There is nothing to read anew."""
+        """Return False, because there is nothing to read again."""
         return False
 
     def look(self, names: Iterable[str]) -> None:
-        """There is nothing to look at."""
+        """Do nothing, because there is nothing to inspect."""
 
 
 def catalogue_of(actor: Actor, destination: Destination) -> Catalogue | Places:
-    """What rows can be sent to there."""
+    """Return the entities that can receive rows."""
     if takes_any_path(destination.connection):
         return Places(destination)
     return Catalogue(actor, destination.connection)
 
 
 def takes_any_path(connection: Connection) -> bool:
-    """Whether rows go to any path: it lists no tables or entity sets."""
+    """Return whether any path can receive rows because the connection lists no tables or entity sets."""
     kind = KINDS[connection.type]
     return issubclass(kind, HttpConnector) and not kind.has_entities
 
 
 def spellings(name: str) -> tuple[str, ...]:
-    """The tables that the name of a template or of a dataset's table may mean."""
+    """Return the table names that the name of a template or a dataset's table can match."""
     return name, rows.slug(name), f"{rows.slug(name)}s"
 
 
 class Catalogue:
-    """The tables of a connection, from what is kept of it; looked up anew once, where something is missing."""
+    """The tables of a connection, from cached metadata. The metadata is refreshed once if a table is missing."""
 
     def __init__(self, actor: Actor, connection: Connection) -> None:
-        # Who may push may see where the rows go, whatever else a key is narrowed to.
-        # What was fetched from outside before has ended the session that the connection was read in.
+        # A user who may push may see the destination, even if the API key has other restrictions. Fetching external
+        # values may have ended the session that the connection was read in.
         self._actor, self._connection = replace(actor, scopes=None), db.session.merge(connection)
         self._fresh = False
         self._metadata: Metadata | None = None
         self._seen: dict[str, Entity | None] = {}
 
     def look(self, names: Iterable[str]) -> None:
-        """Look some tables up at the target now: what is kept may name one that was dropped since, or lack one that was
-        created. `entity` and `fitting` then say what was found. Errors: those of the target."""
+        """Inspect some tables at the target, because the cached metadata may contain a dropped table or lack a new one.
+        `entity` and `fitting` then return the current state. Raises the errors of the target."""
         wanted = [name for name in names if name not in self._seen]
         if not wanted:
             return
@@ -248,7 +270,7 @@ class Catalogue:
             self._seen |= {name: session.entity(name) for name in wanted}
 
     def entity(self, name: str) -> Entity | None:
-        """A table by its name: exactly, else ignoring case where only one has it so."""
+        """Return a table by its exact name, or by its name ignoring case if only one matches."""
         if name in self._seen:
             return self._seen[name]
         found = self._find(name)
@@ -257,7 +279,8 @@ class Catalogue:
         return found
 
     def fitting(self, name: str) -> Entity | None:
-        """The table that a template's or a dataset table's name means: `Order lines` is `order_lines`."""
+        """Return the table that matches the name of a template or a dataset's table: `Order lines` matches
+        `order_lines`."""
         for wanted in spellings(name):
             found = self._seen[wanted] if wanted in self._seen else self._find(wanted)
             if found is not None:
@@ -267,7 +290,7 @@ class Catalogue:
         return self._find(name) if self._renewed() else None
 
     def unknown(self, path: str, name: str) -> Fault:
-        """The fault of a table that is not there."""
+        """Return the fault for a missing table."""
         makes = capabilities(self._connection).create_table
         text = f'There is no {"table" if makes else "target"} "{name}" in "{self._connection.name}".'
         known = [one.name for one in self._entities()]
@@ -278,13 +301,14 @@ class Catalogue:
         return Fault(path, "unknown_table", text, hint)
 
     def renewed(self) -> bool:
-        """Read the tables anew; false where that was just done."""
+        """Refresh the tables. Return False if they have just been refreshed."""
         self._seen.clear()
         return self._renewed()
 
     def _entities(self) -> tuple[Entity, ...]:
         if self._metadata is None:
             self._read()
+        assert self._metadata is not None
         return self._metadata.entities
 
     def _find(self, name: str) -> Entity | None:
@@ -300,7 +324,7 @@ class Catalogue:
         return True
 
     def _read(self, refresh: bool = False) -> None:
-        may_write()  # what was read anew is kept
+        may_write()  # The refreshed metadata is saved
         try:
             self._metadata = inspection.metadata(self._actor, self._connection, refresh=refresh)
         finally:

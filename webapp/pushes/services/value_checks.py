@@ -19,7 +19,7 @@ import pyarrow.compute as pc
 
 from webapp import limits
 from webapp.connectors.base import Session
-from webapp.connectors.shape import Column, Entity
+from webapp.connectors.schema import Column, Entity
 from webapp.engine.budget import TooLarge
 from webapp.generation.services.row_makers import Field
 from webapp.pushes.services.mapping import kinds_of
@@ -125,6 +125,7 @@ def _bad_numbers(column: Column, values: pa.Array) -> Iterator[Bad]:
         low, high = limit
         # A comparison in doubles is exact enough: what is at the very edge of 38 digits, the target tells.
         numbers = values.cast(pa.float64()) if not pa.types.is_integer(values.type) else values
+        ends: tuple[float, float]
         if pa.types.is_integer(values.type):
             ends = (max(int(low), -(2**63)), min(int(high), 2**63 - 1))
         else:
@@ -400,7 +401,7 @@ class _Look:
         _, firsts, back = np.unique(encoded[0][places], return_index=True, return_inverse=True)
         take = pa.array(places[firsts])
         wanted = pa.RecordBatch.from_arrays([values.take(take) for values in arrays], names=list(columns))
-        answer = session.known(entity, list(columns), wanted)
+        answer = session.contains(entity, list(columns), wanted)
         there = np.zeros(valid.size, np.bool_)
         there[places] = answer.fill_null(False).to_numpy(zero_copy_only=False)[back]
         return there, valid

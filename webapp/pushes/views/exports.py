@@ -9,7 +9,7 @@ from typing import Any
 from flask import Blueprint, Response
 
 from webapp import limits
-from webapp.accounts.actors import Actor
+from webapp.access.actors import Actor
 from webapp.errors import ApiError
 from webapp.extensions import db
 from webapp.pushes.schemas import ExportDbInput, ExportInput, ExportRestInput
@@ -35,18 +35,26 @@ def prepared(actor: Actor, body: ExportInput) -> Prepared:
 
 def _more(model: type[ExportInput]) -> Callable[[Actor, ApiError, Any], ApiError]:
     """What else is wrong with a body whose shape is."""
-    return lambda actor, error, said: with_more(error, said, model, lambda body: prepared(actor, body))
+    return lambda actor, error, said: with_more(
+        error, said, model, lambda body: prepared(actor, body).faults()
+    )
 
 
 @sending(bp, "/export/db", body=ExportDbInput, more_faults=_more(ExportDbInput))
 def to_database(actor: Actor, body: ExportDbInput) -> Response:
-    """Send rows that are given, or rows of a template, into a table: up to 1,000 rows answered when they are there."""
+    """Send given rows, or rows of a template, to a table.
+
+    With up to 1,000 rows, the response is sent after they have been delivered.
+    """
     return _sent(actor, body)
 
 
 @sending(bp, "/export/rest", body=ExportRestInput, more_faults=_more(ExportRestInput))
 def to_endpoint(actor: Actor, body: ExportRestInput) -> Response:
-    """Send rows that are given, or rows of a template, over HTTP: up to 1,000 rows answered when they are there."""
+    """Send given rows, or rows of a template, over HTTP.
+
+    With up to 1,000 rows, the response is sent after they have been delivered.
+    """
     return _sent(actor, body)
 
 

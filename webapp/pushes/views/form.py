@@ -5,24 +5,25 @@ What stands in the form is what is sent: a field that no column shows is left ou
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
 import orjson
+from wtforms import SelectChoice  # type: ignore[attr-defined]  # new in WTForms 3.3; the stubs are of 3.2
 
 from webapp import limits
-from webapp.accounts.actors import Actor
-from webapp.connections.models import Connection
-from webapp.connections.services import access, connections
+from webapp.access.actors import Actor
+from webapp.connections.models import Connection, Endpoint
+from webapp.connections.services import access, connections, endpoint_list
 from webapp.connectors import KINDS
-from webapp.connectors.channel import HttpConnector
-from webapp.connectors.request_template import RequestTemplate
-from webapp.endpoints.models import Endpoint
-from webapp.endpoints.services import endpoints
-from webapp.errors import ApiError
+from webapp.connectors.http.channel import HttpConnector
+from webapp.connectors.http.request_template import RequestTemplate
+from webapp.errors import ApiError, Fault, validation_error
 from webapp.extensions import db
+from webapp.pushes.schemas import PushInput
 from webapp.pushes.services.targets import OF_A_PUSH
+from webapp.web.forms.page_form import Choices, Control, FormSpec, PageForm
 from webapp.web.forms.settings import SettingsForm
 
 _ENDPOINT: Final = "end_"
@@ -43,6 +44,39 @@ _SHAPE: Final = (
     "body",
 )  # its path is the push's target
 
+SEND: Final = FormSpec(
+    PushInput,
+    {
+        "connection_id": Control("Connection"),
+        "target": Control("Table"),
+        "create_table": Control("Create missing tables"),
+        "mode": Control("Mode"),
+        "count": Control("Rows", placeholder="as many as the template says"),
+        "seed": Control(
+            "Seed",
+            placeholder="a new one",
+            hint="Same seed, same rows: what the dry run shows is what is sent.",
+        ),
+        "locale": Control("Locale", placeholder="the template's", attributes={"list": "locales"}),
+        "on_error": Control(
+            "If a row fails",
+            choices=(
+                ("continue", "Continue with the other rows"),
+                ("stop", "Stop"),
+                ("stop_when_all_fail", "Stop if the first rows all fail"),
+            ),
+        ),
+        "canary": Control(
+            "Canary", type="switch", hint="Ten rows first; the others only if none is refused."
+        ),
+        "before_sql": Control("Before the rows", type="textarea", attributes={"rows": 2, "class": "code"}),
+        "after_sql": Control("After them", type="textarea", attributes={"rows": 2, "class": "code"}),
+        "confirm": Control("Confirm", attributes={"autocomplete": "off"}),
+    },
+)
+_OWNERS: Final = {"row_limit_exceeded": "count", "read_only_connection": "connection_id"}
+"""The control of an error that names no key of the request, by its code."""
+
 
 def is_endpoint(where: str) -> bool:
     """Whether the id of a choice is an endpoint's."""
@@ -58,9 +92,9 @@ def known(actor: Actor, chosen: str) -> list[dict[str, Any]]:
     """Connections that take rows, then endpoints, the chosen one among them. Error: not_found."""
     page = connections.listing(actor, limit=limits.PAGE_LIMIT_MAX)
     found = {one.id: one for one in page.items if one.type in KINDS and KINDS[one.type].can.modes}
-    made = {one.id: one for one in endpoints.listing(actor, limit=limits.PAGE_LIMIT_MAX).items}
+    made = {one.id: one for one in endpoint_list.listing(actor, limit=limits.PAGE_LIMIT_MAX).items}
     if is_endpoint(chosen) and chosen not in made:
-        made[chosen] = endpoints.get(actor, chosen)
+        made[chosen] = endpoint_list.get(actor, chosen)
     elif chosen and not is_endpoint(chosen) and chosen not in found:
         found[chosen] = connections.get(actor, chosen)
     return [*map(_connection, found.values()), *map(_of_endpoint, made.values())]
@@ -74,7 +108,7 @@ def search(actor: Actor, text: str) -> tuple[list[dict[str, Any]], list[tuple[di
     """
     page = connections.listing(actor, limit=limits.PAGE_LIMIT_MAX, q=text or None)
     writable = [one for one in page.items if _is_writable(one)]
-    named = endpoints.listing(actor, limit=limits.PAGE_LIMIT_MAX, q=text or None)
+    named = endpoint_list.listing(actor, limit=limits.PAGE_LIMIT_MAX, q=text or None)
     found = [*map(_connection, writable), *filter(_writable, map(_of_endpoint, named.items))]
     more = page.total - len(page.items) + named.total - len(named.items) + max(0, len(found) - _MOST_FOUND)
     tables: list[tuple[dict[str, Any], str]] = []
@@ -173,7 +207,7 @@ def sending(chosen: Mapping[str, Any] | None, formdata: Any) -> Sending | None:
     model = KINDS[connection.type].Settings
     names = [name for name in OF_A_PUSH if name in model.model_fields and name != _REQUEST]
     settings = {**connection.settings, **(endpoint.settings if endpoint else {})}
-    normal = {name: value for name, value in settings.items() if name in names}
+    normal: dict[str, Any] = {name: value for name, value in settings.items() if name in names}
     how = SettingsForm(model, formdata=formdata, name=_HOW, names=names, normal=normal)
     held = settings.get(_REQUEST) or {}
     if connection.type != "rest":  # an entity set or an operation says it itself
@@ -379,11 +413,110 @@ def _cell(cell: Mapping[str, Any], rows: Sequence[Mapping[str, str]]) -> dict[st
     }
 
 
-def faults(error: ApiError | None, plan: Mapping[str, Any] | None) -> list[dict[str, Any]]:
-    """What stands in the way, as the page lists it."""
-    if error is not None:
-        told = error.details.get("fields") or [
-            {"path": "", "message": error.message, "hint": error.details.get("hint", "")}
-        ]
-        return list(told)
-    return [one for table in (plan or {}).get("tables", ()) for one in table["faults"]]
+@dataclass(frozen=True, slots=True)
+class Faults:
+    """What is wrong with a push, where the page shows it. `of_how` are errors of `Sending` by the name of the control,
+    `of_cells` errors of formulas by table and column, `rest` those that belong to no control."""
+
+    form: PageForm
+    of_how: dict[str, str]
+    of_cells: dict[tuple[str, str], str]
+    rest: list[dict[str, Any]]
+
+
+def with_faults(
+    draw: Callable[[ApiError | None], PageForm],
+    how: Sending | None,
+    tables: Sequence[Mapping[str, Any]],
+    error: ApiError | None,
+    plan: Mapping[str, Any] | None,
+) -> Faults:
+    """Draw the form with each error at the control that it belongs to."""
+    form = draw(None)
+    own, rest, cells = [], [], {}
+    of_how: dict[str, str] = {}
+    for one in _faults(error, plan):
+        cell = _cell_of(one["path"], tables)
+        if form.owner(one["path"]) is not None:
+            own.append(Fault(one["path"], one["code"], one["message"], one.get("hint")))
+        elif how is not None and (placed := how.placed([one])):
+            of_how |= {name: text for name, text in placed.items() if name not in of_how}
+        elif cell is not None:
+            cells[cell] = one["message"]
+        else:
+            rest.append(one)
+    return Faults(draw(validation_error(own)) if own else form, of_how, cells, rest)
+
+
+def _cell_of(path: str, tables: Sequence[Mapping[str, Any]]) -> tuple[str, str] | None:
+    """The table and column whose formula a fault's path names, if they are on the page."""
+    for table in tables:
+        for cell in table["cells"]:
+            named = (f"computed.{cell['column']}", f"computed.{table['name']}.{cell['column']}")
+            if cell["formula"] and path.startswith(named):
+                return table["name"], cell["column"]
+    return None
+
+
+def _faults(error: ApiError | None, plan: Mapping[str, Any] | None) -> list[dict[str, Any]]:
+    if error is None:
+        return [one for table in (plan or {}).get("tables", ()) for one in table["faults"]]
+    path = error.path or _OWNERS.get(error.code, "")
+    alone = {"path": path, "code": error.code, "message": error.message, "hint": error.details.get("hint")}
+    told = error.details.get("fields") or [alone]
+    return [{**one, "path": "connection_id" if one["path"] == "endpoint_id" else one["path"]} for one in told]
+
+
+def head(
+    given: Mapping[str, Any],
+    connections: Sequence[Mapping[str, Any]],
+    chosen: Mapping[str, Any] | None,
+    table: Mapping[str, Any] | None,
+    entities: Sequence[str],
+    plan: Mapping[str, Any] | None,
+    *,
+    error: ApiError | None,
+    focuses: bool,
+) -> PageForm:
+    """The controls of a push apart from its mapping. `table` is the only table, None for a dataset; `entities` are the
+    names it may have, none where they are typed. `focuses`: the first wrong control gets the focus."""
+    named = [one for one in connections if one["endpoint"]]
+    choices: dict[str, Choices] = {
+        "connection_id": [
+            SelectChoice("", "choose one"),
+            *(_choice(one) for one in connections if not one["endpoint"]),
+            *(_choice(one, "Endpoints") for one in named),
+        ],
+        "mode": [(one, one) for one in (plan or {}).get("modes", ())],
+    }
+    without = [name for name in ("count", "locale", "target") if table is None]
+    data = {**given, "target": table["target"] if table else "", "confirm": given.get("confirm")}
+    if table is not None and entities:
+        choices["target"] = _targets(table, entities, bool(chosen and chosen["creates"]))
+    form = SEND.draw(data, error=error, choices=choices, without=without)
+    for one in form:
+        one.focused = one.focused and focuses
+    if named:
+        form["connection_id"].label.text = "Connection or endpoint"
+    if chosen is not None:
+        form["create_table"].label.text = f"Make {chosen['several']} that are missing"
+        if table is not None:
+            form["target"].label.text = chosen["word"] if chosen["lists"] else "Path"
+    if plan and plan["needs_confirmation"]:
+        form["confirm"].label.text = f'Type "{plan["needs_confirmation"]}" to push to production'
+    return form
+
+
+def _choice(one: Mapping[str, Any], group: str | None = None) -> SelectChoice:
+    told = [one["type"], *([one["environment"]] if one["environment"] != "dev" else [])]
+    told += ["read-only"] if one["read_only"] else []
+    disabled = {"disabled": True} if one["read_only"] else {}
+    return SelectChoice(one["id"], f"{one['name']} ({', '.join(told)})", disabled, group)
+
+
+def _targets(table: Mapping[str, Any], entities: Sequence[str], creates: bool) -> list[tuple[str, str]]:
+    planned = table["plan"] and not table["plan"]["create"]
+    found = [("", "choose one" if planned else "by the template's name")]
+    if table["target"] and table["target"] not in entities:
+        found.append((table["target"], f"{table['target']} ({'new' if creates else 'not there'})"))
+    return [*found, *((name, name) for name in entities)]

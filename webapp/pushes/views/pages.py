@@ -7,12 +7,12 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Annotated, Any, Final, TypeVar
 
-from flask import Blueprint, Response, g, redirect, render_template, request, url_for
+from flask import Blueprint, Response, g, render_template, request, url_for
 from pydantic import Field
 
 from webapp import limits
-from webapp.accounts.actors import Actor
-from webapp.accounts.services import tenancy
+from webapp.access import tenancy
+from webapp.access.actors import Actor
 from webapp.connections.services import connections, inspection
 from webapp.datasets.services import datasets, rows
 from webapp.errors import ApiError
@@ -21,12 +21,14 @@ from webapp.pushes.services import preparation, pushes, retries
 from webapp.pushes.services.preparation import Prepared
 from webapp.pushes.views import form, presentation
 from webapp.pushes.views import repair as pushes_repair
-from webapp.pushes.views.pushes import with_more
+from webapp.pushes.views.pushes import more_of_retry, with_more
 from webapp.row_templates.models import Template
 from webapp.row_templates.services import compilation, templates
 from webapp.web import snippets
+from webapp.web.forms.page_form import PageForm
+from webapp.web.forms.settings import SettingsForm, places
 from webapp.web.inputs import Query, form_values, parse
-from webapp.web.responses import render_block
+from webapp.web.responses import render_block, see_other
 from webapp.web.routing import route
 
 M = TypeVar("M", bound=SendingInput)
@@ -87,7 +89,7 @@ def _asked(model: type[M], asked: dict[str, Any], sends: bool, prepare: Callable
     try:
         return parse(model, said, strict=False)
     except ApiError as error:
-        raise with_more(error, said, model, prepare) from None
+        raise with_more(error, said, model, lambda ask: prepare(ask).faults()) from None
 
 
 def _template(actor: Actor, template_id: str) -> Source:
@@ -196,7 +198,7 @@ def _chosen(known: list[dict[str, Any]], given: Mapping[str, Any]) -> dict[str, 
 def _sent(where: str) -> Response:
     if "HX-Request" in request.headers:
         return Response(status=204, headers={"HX-Redirect": where})
-    return redirect(where, 303)  # type: ignore[return-value]
+    return see_other(where)
 
 
 def _drawn(
@@ -221,21 +223,37 @@ def _drawn(
                 dry = pushes.dry_run(prepared)
     except ApiError as trouble:
         error = error or trouble
-    faults = form.faults(error, plan)
+    tables = form.drawn(plan, given, source.names)
+    many = len(entities) > _FEW
+
+    def draw(wrong: ApiError | None) -> PageForm:
+        table = tables[0] if source.kind == "template" else None
+        listed = [] if many else entities
+        focuses = verb == "dry" or error is not None
+        return form.head(given, known, chosen, table, listed, plan, error=wrong, focuses=focuses)
+
+    faults = form.with_faults(draw, how, tables, error, plan)
+    controls: list[PageForm | SettingsForm] = [faults.form]
+    if how is not None:
+        controls += [how.how, *([how.request] if how.request else [])]
+    named = {one.name: " ".join(one.errors) for one in faults.form.wrong}
     context = {
         "source": source,
         "given": given,
         "connections": known,
         "chosen": chosen,
         "entities": entities[:_FEW],
-        "many": len(entities) > _FEW,
+        "many": many,
         "plan": plan,
-        "tables": form.drawn(plan, given, source.names),
+        "tables": tables,
+        "form": faults.form,
+        "places": places(controls, {**named, **faults.of_how}),
+        "cell_faults": faults.of_cells,
         "dry": dry,
         "error": error,
-        "faults": faults,
+        "faults": faults.rest,
         "how": how,
-        "how_faults": how.placed(faults) if how else {},
+        "how_faults": faults.of_how,
         "FORMULA": form.FORMULA,
         "code": _code(source, asked),
         "locales": compilation.vocabulary().locales,
@@ -335,11 +353,15 @@ def repair(actor: Actor, push_id: str) -> Response:
     given = form_values(request.form)
     push = pushes.get(actor, push_id, "push")
     try:
-        ask = parse(RetryInput, pushes_repair.body(push, given), strict=False)
+        said = pushes_repair.body(push, given)
+        try:
+            ask = parse(RetryInput, said, strict=False)
+        except ApiError as error:
+            raise more_of_retry(actor, error, said, push_id) from None
         made = retries.retry(actor, push_id, ask)
     except ApiError as error:
         return _again(actor, push_id, error, given)
-    return redirect(url_for("pushes.show", push_id=made.id), 303)  # type: ignore[return-value]
+    return see_other(url_for("pushes.show", push_id=made.id))
 
 
 @route(bp, "/pushes/<push_id>/rerun", ["POST"], scope="push", programs=False, hidden=True)
@@ -367,7 +389,7 @@ def rerun(actor: Actor, push_id: str) -> Response:
         again = pushes.queue(actor, made, action)
     except ApiError as error:
         return _again(actor, push_id, error, {})
-    return redirect(url_for("pushes.show", push_id=again.id), 303)  # type: ignore[return-value]
+    return see_other(url_for("pushes.show", push_id=again.id))
 
 
 def _again(actor: Actor, push_id: str, error: ApiError, given: Mapping[str, Any]) -> Response:

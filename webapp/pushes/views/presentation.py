@@ -10,21 +10,20 @@ from flask import g
 from sqlalchemy import select
 
 from webapp import limits, pagination
-from webapp.accounts.actors import Actor
-from webapp.connections.models import Connection
+from webapp.access.actors import Actor
+from webapp.connections.models import Connection, Endpoint
 from webapp.connectors import KINDS
 from webapp.datasets.models import Dataset
-from webapp.endpoints.models import Endpoint
 from webapp.errors import ApiError
+from webapp.exports.views import exports
 from webapp.extensions import db
-from webapp.generation.views import exports
-from webapp.operations.models import END_STATES
 from webapp.pushes.models import Push
 from webapp.pushes.services import completion, pushes
 from webapp.pushes.services.ledger import read
 from webapp.pushes.views import reasons, repair
 from webapp.row_templates.models import Template
 from webapp.web import snippets
+from webapp.work.models import END_STATES
 
 STATES: Final = ("failed", "unknown", "delivered", "undone")
 _LINES: Final = 12  # chosen: the last lines of the log

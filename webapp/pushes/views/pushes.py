@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from functools import partial
 from typing import Annotated, Any, Literal
 
 from flask import Blueprint, Response, url_for
-from pydantic import Field
+from pydantic import BaseModel, Field
 
 from webapp import clock, limits, pagination
-from webapp.accounts.actors import Actor
+from webapp.access.actors import Actor
 from webapp.errors import ApiError, Fault, faults_of, validation_error
 from webapp.extensions import db
 from webapp.pushes.models import Push
@@ -21,12 +21,12 @@ from webapp.pushes.services import completion, preparation, pushes, retries
 from webapp.pushes.services.ledger import read
 from webapp.pushes.services.preparation import Prepared
 from webapp.pushes.views import presentation
-from webapp.scenarios.services import run_logs
-from webapp.scenarios.services.run_logs import Piece
 from webapp.web import events, log_events
 from webapp.web.inputs import ListQuery, Query, parse
 from webapp.web.responses import Listed, matching, reply
 from webapp.web.routing import route
+from webapp.work import log_lines
+from webapp.work.log_lines import Piece
 
 bp = Blueprint("pushes", __name__)
 
@@ -73,17 +73,17 @@ class LogQuery(Query):
 
 
 def with_more(
-    error: ApiError, said: Any, model: type[SendingInput], prepare: Callable[[Any], Prepared]
+    error: ApiError, said: Any, model: type[BaseModel], check: Callable[[Any], Iterable[Fault]]
 ) -> ApiError:
-    """Return the error of a push's body together with what is wrong with the rest of it: `prepare` plans the push of
-    what can be read. Errors: not_found (what the address names), forbidden."""
+    """Return the error of a push's body together with what is wrong with the rest of it: `check` returns or raises the
+    faults of what can be read. Errors: not_found (what the address names), forbidden."""
     told = [Fault(**one) for one in error.details["fields"]]
     wrong = {_key_of(one.path) for one in told}
     if not isinstance(said, Mapping) or "" in wrong:
         return error
     rest = {key: value for key, value in said.items() if key not in wrong and key in model.model_fields}
     try:
-        more = prepare(parse(model, rest, strict=False)).faults()
+        more = list(check(parse(model, rest, strict=False)))
     except ApiError as other:
         if other.code == "forbidden" or (other.code == "not_found" and not other.path):
             raise
@@ -100,14 +100,27 @@ def _key_of(path: str) -> str:
 
 def _more_of_template(actor: Actor, error: ApiError, said: Any, template_id: str) -> ApiError:
     return with_more(
-        error, said, PushInput, lambda ask: preparation.of_template(actor, template_id, ask, keep=False)
+        error,
+        said,
+        PushInput,
+        lambda ask: preparation.of_template(actor, template_id, ask, keep=False).faults(),
     )
 
 
 def _more_of_dataset(actor: Actor, error: ApiError, said: Any, dataset_id: str) -> ApiError:
     return with_more(
-        error, said, DatasetPushInput, lambda ask: preparation.of_dataset(actor, dataset_id, ask)
+        error, said, DatasetPushInput, lambda ask: preparation.of_dataset(actor, dataset_id, ask).faults()
     )
+
+
+def more_of_retry(actor: Actor, error: ApiError, said: Any, push_id: str) -> ApiError:
+    """Return the error of a retry's body together with what is wrong with the rest of it. Errors: see `with_more`."""
+
+    def check(ask: RetryInput) -> list[Fault]:
+        retries.repaired(actor, push_id, ask)
+        return []
+
+    return with_more(error, said, RetryInput, check)
 
 
 def sent(actor: Actor, body: SendingInput, prepare: Callable[[], Prepared], action: str) -> Response:
@@ -126,7 +139,7 @@ def queued(push: Push) -> Response:
 
 @sending(bp, "/templates/<template_id>/push", body=PushInput, more_faults=_more_of_template)
 def create(actor: Actor, template_id: str, body: PushInput) -> Response:
-    """Have rows of a template sent by a worker; with `dry_run`, what would be sent and what will not fit."""
+    """Send rows of a template in the background; with `dry_run`, return what would be sent and what does not fit."""
     return sent(
         actor,
         body,
@@ -147,14 +160,17 @@ def create(actor: Actor, template_id: str, body: PushInput) -> Response:
     more_faults=_more_of_template,
 )
 def plan(actor: Actor, template_id: str, body: PushInput) -> Response:
-    """Which field goes into which column, how that was found, and what may not fit; nothing is sent."""
+    """Return the mapping of fields to columns, how it was found, and what may not fit. Nothing is sent."""
     asked = body.model_copy(update={"dry_run": True})
     return reply(pushes.plan(preparation.of_template(actor, template_id, asked, keep=False)))
 
 
 @sending(bp, "/datasets/<dataset_id>/push", body=DatasetPushInput, more_faults=_more_of_dataset)
 def create_of_dataset(actor: Actor, dataset_id: str, body: DatasetPushInput) -> Response:
-    """Have all tables of a dataset sent by a worker, parents first; keys that the target makes go to the children."""
+    """Send all tables of a dataset in the background, parents first.
+
+    Keys that the target generates are passed to the child rows.
+    """
     return sent(actor, body, lambda: preparation.of_dataset(actor, dataset_id, body), "dataset.push")
 
 
@@ -170,7 +186,7 @@ def create_of_dataset(actor: Actor, dataset_id: str, body: DatasetPushInput) -> 
     more_faults=_more_of_dataset,
 )
 def plan_of_dataset(actor: Actor, dataset_id: str, body: DatasetPushInput) -> Response:
-    """As the plan of a template's push, for each table in the order of sending."""
+    """Return the same as the plan of a template's push, for each table in the order of sending."""
     asked = body.model_copy(update={"dry_run": True})
     return reply(pushes.plan(preparation.of_dataset(actor, dataset_id, asked)))
 
@@ -200,7 +216,7 @@ def show(actor: Actor, push_id: str) -> Response:
     errors=("run_finished", "version_conflict"),
 )
 def cancel(actor: Actor, push_id: str) -> Response:
-    """Cancel a push that has not ended; what was committed stays."""
+    """Cancel a push that has not finished. Committed rows stay."""
     push = pushes.get(actor, push_id, "push", lock=True)
     matching(pushes.as_json(push))
     return reply(pushes.as_json(pushes.cancel(actor, push)), see=url_for("pushes.show", push_id=push_id))
@@ -208,7 +224,10 @@ def cancel(actor: Actor, push_id: str) -> Response:
 
 @route(bp, "/pushes/<push_id>/rows", scope="read", query=RowQuery, returns=Listed(RowOut))
 def rows(actor: Actor, push_id: str, query: RowQuery) -> Response:
-    """What became of each row, in the order of tables and rows; `values` makes the rows again, sensitive ones cut."""
+    """List the outcome of each row, in the order of tables and rows;
+
+    `values` includes the generated values, without sensitive ones.
+    """
     push = pushes.get(actor, push_id)
     place = pushes.table_of(push, query.table)
     context = f"{push.id} {query.state} {place}"
@@ -224,8 +243,7 @@ def rows(actor: Actor, push_id: str, query: RowQuery) -> Response:
     cursor = pagination.cursor_of("push_rows", context, [ends[-1].table, ends[-1].row]) if more else None
     total = read.count_rows(push, query.state)
     data = {"items": items, "next_cursor": cursor, "total": total}
-    shown = {"push": pushes.as_json(push), "query": query}
-    return reply(data, template="pushes/rows.html", block="rows", **shown)
+    return reply(data, template="pushes/rows.html", block="rows", push=pushes.as_json(push), query=query)
 
 
 @route(
@@ -236,7 +254,10 @@ def rows(actor: Actor, push_id: str, query: RowQuery) -> Response:
     produces=("text/plain", "text/event-stream"),
 )
 def logs(actor: Actor, push_id: str, query: LogQuery) -> Response:
-    """The push's log as text; with `follow` as server-sent events under the lines' numbers, until it ends."""
+    """Get the push's log as text, or with `follow` as server-sent events.
+
+    The IDs of the events are the line numbers. The stream ends when the push finishes.
+    """
     push = pushes.get(actor, push_id)
     db.session.remove()
     if query.follow:
@@ -246,7 +267,7 @@ def logs(actor: Actor, push_id: str, query: LogQuery) -> Response:
         text += "".join(f"{clock.to_text(line.at)} {line.text}\n" for line in lines)
         after = lines[-1].number
     return Response(
-        run_logs.visible(text), mimetype="text/plain"
+        log_lines.visible(text), mimetype="text/plain"
     )  # a target says what it likes in its errors
 
 
@@ -276,29 +297,32 @@ class _Followed:
 
 @route(bp, "/pushes/<push_id>/bad", scope="read", returns=BadRowsOut, errors=("unavailable",))
 def bad(actor: Actor, push_id: str) -> Response:
-    """Read what became of the rows of a push that were bad on purpose, as far as they have their end.
+    """Get the outcome of a push's injected invalid rows that have been processed.
 
-    `taken` are those that the target should have refused, `good_refused` those that it should have taken.
+    `taken` are rows that the target should have rejected; `good_refused` are rows that it should have
+    accepted.
     """
     return reply(completion.report(pushes.get(actor, push_id)))
 
 
 @route(bp, "/pushes/<push_id>/events", scope="read", produces=("text/event-stream",))
 def follow(actor: Actor, push_id: str) -> Response:
-    """Follow a push's counts as server-sent events, until it ends."""
+    """Follow a push's counts as server-sent events, until it finishes."""
     pushes.get(actor, push_id)
     db.session.remove()
     return events.follow(lambda: read.state(push_id))
 
 
-@_repeating(bp, "/pushes/<push_id>/retry", body=RetryInput)
+@_repeating(bp, "/pushes/<push_id>/retry", body=RetryInput, more_faults=more_of_retry)
 def retry(actor: Actor, push_id: str, body: RetryInput) -> Response:
-    """Send the rows that did not arrive once more, or go on with those that were never sent; perhaps with another
-    mapping or fixed values."""
+    """Send the rows that did not arrive again.
+
+    Also continues with rows that were never sent. Another mapping or fixed values can repair the rows.
+    """
     return queued(retries.retry(actor, push_id, body))
 
 
 @_repeating(bp, "/pushes/<push_id>/undo", body=UndoInput)
 def undo(actor: Actor, push_id: str, body: UndoInput) -> Response:
-    """Delete the rows that arrived, by their keys, children first."""
+    """Delete the delivered rows by their keys, children first."""
     return queued(retries.undo(actor, pushes.get(actor, push_id, "push"), body))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any, Final, NamedTuple
 
-from webapp.connectors.channel import HTTP_REASONS
+from webapp.connectors.http.channel import HTTP_REASONS
 
 
 class Explained(NamedTuple):
@@ -18,55 +18,55 @@ class Explained(NamedTuple):
 
 _WORDS: Final[Mapping[str, tuple[str, str]]] = {
     "rejected": (
-        "The target read the request and refused it, for the cause that it gives.",
-        "Compare the row's values with what it says, change the field or the mapping, and retry the failed rows.",
+        "The target rejected the request. Its reason is in the message.",
+        "Compare the values of the row with the message, change the field or the mapping, and retry the failed rows.",
     ),
     "forbidden": (
-        "The target does not accept the credentials (401), or does not let them do this (403).",
-        "Test the connection; if that is well, ask whoever runs the target to let the account create these objects.",
+        "The target does not accept the credentials (401), or they do not allow this request (403).",
+        "Test the connection. If it passes, ask the target's administrator for permission to create these objects.",
     ),
     "csrf": (
-        "The target wants a CSRF token, and refused even a fresh one: it was given without its cookie, at another "
-        "address than this one, or a gateway in between dropped one of the two.",
-        "Set under CSRF token where it is fetched, or switch it off for a service that needs none; ask whether a proxy "
-        "removes cookies.",
+        "The target requires a CSRF token and rejected a new one. The token was issued without its cookie or at "
+        "another URL, or a gateway removed one of the two.",
+        "In the connection's CSRF settings, set the URL that issues the token, or turn CSRF off if the service needs "
+        "none. Check whether a proxy removes cookies.",
     ),
     "throttled": (
-        "The target took fewer requests than were sent, and said so to the last attempt (429).",
-        "Lower the requests at once or the rate per second in the push's form, then retry the failed rows.",
+        "The target received more requests than it allows and rejected the last attempt (429).",
+        "Lower the number of parallel requests or the rate per second in the push's form, then retry the failed rows.",
     ),
     "unavailable": (
-        "The target was in trouble or overloaded, and answered so to the last attempt (5xx).",
-        "Wait until it is well again, then retry the failed rows.",
+        "The target was overloaded or had an internal error at the last attempt (5xx).",
+        "Wait until the target is available again, then retry the failed rows.",
     ),
     "redirected": (
-        "The target sent the request to another address, where credentials are not taken along.",
-        "Put the address that it leads to into the connection; often it lacks https:// or a slash at its end.",
+        "The target redirected the request to another host, where credentials are not sent.",
+        "Enter the URL of the redirect in the connection. Often https:// or a slash at the end is missing.",
     ),
     "timeout": (
-        "No answer came in time, so a row whose state is unknown may have arrived.",
-        "Look for one of them in the target; raise the time limit under Retry, and retry.",
+        "The target did not respond in time. Rows with an unknown state may have arrived.",
+        "Look for one of these rows in the target. Then raise the time limit under Retry, and retry.",
     ),
     "reset": (
-        "The connection broke while the answer was awaited, so a row whose state is unknown may have arrived.",
-        "Look for one of them in the target, and retry; where it happens often, send fewer requests at once.",
+        "The connection was closed before the response. Rows with an unknown state may have arrived.",
+        "Look for one of these rows in the target, then retry. If it happens often, send fewer requests in parallel.",
     ),
     "unreachable": (
-        "The target was never reached, so nothing of these rows arrived.",
-        "Test the connection, whose stages tell what is in the way, then retry the failed rows.",
+        "The target could not be reached, so none of these rows arrived.",
+        "Test the connection to see which stage fails, then retry the failed rows.",
     ),
     "no_token": (
-        "The token endpoint gave no token, so these rows were not sent.",
-        "Check token URL, client ID and client secret of the connection with Test, then retry the failed rows.",
+        "The token endpoint did not issue a token, so these rows were not sent.",
+        "Test the connection to check the token URL, client ID and client secret, then retry the failed rows.",
     ),
     "interrupted": (
         "The push ended while these rows waited for their next attempt.",
-        "Retry the failed rows when you want to go on.",
+        "Retry the failed rows.",
     ),
 }
 _OF_ERRORS: Final = {"token_request_failed": "no_token", "target_timeout": "timeout", "csrf_failed": "csrf"}
 KNOWN: Final = frozenset({*HTTP_REASONS, "no_token"})
-"""Every reason has its words: a test sees to it."""
+"""Reasons that have an explanation; a test checks that none is missing."""
 
 
 def explained(reason: str) -> Explained | None:

@@ -7,21 +7,30 @@ and a masking that a template takes as they are. No value of the sample is in th
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import ipaddress
+import re
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
+from datetime import date
+from functools import lru_cache
 from itertools import islice
 from pathlib import Path
 from typing import IO, Any, Final
 
 import orjson
+import phonenumbers
 import pyarrow as pa
+from stdnum import iban as iban_number
+from stdnum import luhn
+from stdnum.exceptions import ValidationError
+from stdnum.us import ssn as us_ssn
 
 from webapp import document_process, limits, storage
-from webapp.accounts.actors import Actor
-from webapp.accounts.services import tenancy
+from webapp.access import tenancy
+from webapp.access.actors import Actor
 from webapp.connections.models import Connection
 from webapp.connections.services import inspection
-from webapp.connectors.shape import Column, Entity
+from webapp.connectors.schema import Column, Entity
 from webapp.engine.data import vocabulary
 from webapp.engine.data.vocabulary import Vocabulary
 from webapp.errors import ApiError, Fault, did_you_mean, validation_error
@@ -31,9 +40,163 @@ from webapp.files.services import files as files_files
 from webapp.imports.inference import names as imports_names
 from webapp.imports.inference.checks import Rule
 from webapp.imports.inference.evidence import Asked
-from webapp.real_data.services import detection_values, files, spool
-from webapp.real_data.services.detection_values import Test
 from webapp.row_templates.services import compilation, vocabularies
+from webapp.sources.services import files, spool
+
+Test = Callable[[str], bool]
+
+_EMAIL: Final = re.compile(r"[^@\s,;<>]{1,64}@(?:[\w-]+\.)+[\w-]{2,}")
+_DASHED_SSN: Final = re.compile(r"\d{3}-\d{2}-\d{4}")
+_MAC: Final = re.compile(r"(?:[0-9A-Fa-f]{2}[:-]){5}[0-9A-Fa-f]{2}")
+_CARD: Final = re.compile(r"[2-6]\d{3}([ -]?)(?:\d{4}\1){2}\d{1,7}|3[47]\d{2}[ -]?\d{6}[ -]?\d{5}")
+_DAY: Final = re.compile(r"(\d{4})-(\d\d)-(\d\d)|(\d\d?)[./](\d\d?)[./](\d{4})|(\d{4})(\d\d)(\d\d)")
+_STREET: Final = re.compile(
+    r"\b\d{1,5}[a-z]?\s+(?:\w+\.?\s+){0,4}(?:st|street|ave|avenue|rd|road|dr|drive|ln|lane|blvd|boulevard|way|court|ct|"
+    r"place|pl|terrace|square|circle)\b|(?:stra(?:ß|ss)e|str\.|weg|platz|allee|gasse|laan|straat|gatan|vej)\s*\d{1,4}|"
+    r"\b(?:rue|avenue|boulevard|calle|via|viale|piazza|rua|ulica|ul\.)\s+\D{2,40}\d{0,4}",
+    re.IGNORECASE,
+)
+_PHONE_SIGNS: Final = re.compile(r"\+?[\d\s().\-/x]{7,25}")
+_PHONE_REGIONS: Final = ("US", "GB", "DE", "FR")  # chosen: tried where a number names no country
+_PHONE_DIGITS: Final = (7, 15)  # ITU-T E.164
+_WORD: Final = re.compile(r"[^\W\d_]+(?:['’-][^\W\d_]+)*")
+_OLDEST: Final = 1900
+
+
+def email(value: str) -> bool:
+    """An address of e-mail."""
+    return _EMAIL.fullmatch(value) is not None
+
+
+def iban(value: str) -> bool:
+    """An IBAN whose check digits are right (ISO 13616)."""
+    return iban_number.is_valid(value, check_country=False)
+
+
+def card(value: str) -> bool:
+    """A card number: 13 to 19 digits as issuers begin them, checked (Luhn)."""
+    return _CARD.fullmatch(value) is not None and luhn.is_valid(re.sub(r"[ -]", "", value))
+
+
+def ssn(value: str) -> bool:
+    """A social security number of the United States, with its hyphens."""
+    return _DASHED_SSN.fullmatch(value) is not None and _valid_ssn(value)
+
+
+def _valid_ssn(value: str) -> bool:
+    try:
+        return bool(us_ssn.validate(value))
+    except ValidationError:
+        return False
+
+
+def phone(value: str) -> bool:
+    """A telephone number: with its country, or with signs between digits and valid in some country."""
+    if not _PHONE_SIGNS.fullmatch(value) or _DAY.fullmatch(value) or address_of_network(value):
+        return False
+    digits = sum(item.isdigit() for item in value)
+    if not _PHONE_DIGITS[0] <= digits <= _PHONE_DIGITS[1]:
+        return False
+    if not value.startswith("+") and (value.isdigit() or _DASHED_SSN.fullmatch(value)):
+        return False
+    return any(_callable(value, region) for region in ((None,) if value.startswith("+") else _PHONE_REGIONS))
+
+
+def _callable(value: str, region: str | None) -> bool:
+    try:
+        return phonenumbers.is_possible_number(phonenumbers.parse(value, region))
+    except phonenumbers.NumberParseException:
+        return False
+
+
+def address_of_network(value: str) -> bool:
+    """An IP address of either version."""
+    try:
+        return bool(ipaddress.ip_address(value)) and ("." in value or ":" in value)
+    except ValueError:
+        return False
+
+
+def mac(value: str) -> bool:
+    """An address of a network card."""
+    return _MAC.fullmatch(value) is not None
+
+
+def street(value: str) -> bool:
+    """A street with a number, in the spelling of some countries."""
+    return _STREET.search(value) is not None
+
+
+def day(value: str) -> bool:
+    """A day on which somebody alive may be born."""
+    found = _DAY.match(value)
+    if found is None:
+        return False
+    year = int(found[1] or found[6] or found[7])
+    month, first = int(found[2] or found[5] or found[8]), int(found[3] or found[4] or found[9])
+    if not _OLDEST <= year <= date.max.year:
+        return False
+    return _is_day(year, month, first) or _is_day(year, first, month)
+
+
+def _is_day(year: int, month: int, number: int) -> bool:
+    try:
+        return bool(date(year, month, number))
+    except ValueError:
+        return False
+
+
+class Names:
+    """First and last names of every locale of a vocabulary."""
+
+    def __init__(self, vocabulary: Vocabulary) -> None:
+        known = vocabulary.names()
+        self._first = self._all(vocabulary, known, "first_name_female", "first_name_male")
+        self._last = self._all(vocabulary, known, "last_name_female", "last_name_male")
+
+    @staticmethod
+    def _all(vocabulary: Vocabulary, known: dict[str, tuple[str, ...]], *lists: str) -> frozenset[str]:
+        return frozenset(
+            word.casefold()
+            for item in lists
+            for locale in known.get(item, ())
+            for word in vocabulary.words(item, locale or None).to_pylist()
+        )
+
+    def first(self, value: str) -> bool:
+        """A first name, alone."""
+        return value.strip().casefold() in self._first
+
+    def last(self, value: str) -> bool:
+        """A last name, alone."""
+        return value.strip().casefold() in self._last
+
+    def whole(self, value: str) -> bool:
+        """First and last names, in either order."""
+        words = [item.casefold() for item in _WORD.findall(value)]
+        if not 2 <= len(words) <= 4 or any(item.isdigit() for item in value):
+            return False
+        ends = ((words[0], words[-1]), (words[-1], words[0]))
+        return any(first in self._first and last in self._last for first, last in ends)
+
+
+@lru_cache(maxsize=2)
+def names_of(vocabulary: Vocabulary) -> Names:
+    """The names of a vocabulary, read once."""
+    return Names(vocabulary)
+
+
+_INSIDE_TEXT: Final = (
+    ("an e-mail address", re.compile(_EMAIL.pattern)),
+    ("a telephone number", re.compile(r"\+\d[\d\s().-]{7,18}\d")),
+    ("a social security number", re.compile(rf"\b{_DASHED_SSN.pattern}\b")),
+)
+
+
+def personal_data_in_text(value: str) -> str | None:
+    """What of a person stands somewhere in a longer text."""
+    return next((what for what, pattern in _INSIDE_TEXT if pattern.search(value)), None)
+
 
 _BOTH, _CHECKED, _SHAPED, _LISTED, _NAMED, _DOUBTED, _NOBODY = 0.99, 0.95, 0.9, 0.75, 0.7, 0.55, 0.4
 _MOST: Final = 0.8  # chosen: the share of values that show a kind
@@ -114,21 +277,21 @@ class Found:
 def classify(table: str, columns: Mapping[str, Sequence[Any]], vocabulary: Vocabulary) -> list[Found]:
     """The columns of a sample: names to values, blanks as None. ``table`` may be empty."""
     entity = Entity(
-        table or "rows", (table or "rows",), tuple(Column(one, "text", "text") for one in columns)
+        table or "rows", (table or "rows",), tuple(Column(column, "text", "text") for column in columns)
     )
     made = [_column(entity, field, columns[field.name], vocabulary) for field in entity.fields]
-    of_persons = any(one.sensitive and one.kind not in _OF_WHOM for one in made)
-    made = [one if of_persons or one.kind not in _OF_WHOM else _of_nobody(one) for one in made]
-    return [_with_person(one, _person_of(columns)) for one in _of_one_place(made)]
+    of_persons = any(item.sensitive and item.kind not in _OF_WHOM for item in made)
+    made = [item if of_persons or item.kind not in _OF_WHOM else _of_nobody(item) for item in made]
+    return [_with_person(item, _person_of(columns)) for item in _of_one_place(made)]
 
 
 def _of_one_place(made: list[Found]) -> list[Found]:
     """Postal codes beside places of residence are replaced with them, so that the two agree."""
-    if not any(one.kind == "city" and one.sensitive for one in made):
+    if not any(item.kind == "city" and item.sensitive for item in made):
         return made
     return [
-        replace(one, masking={"strategy": _REPLACE}) if one.kind == "zip_code" and one.sensitive else one
-        for one in made
+        replace(item, masking={"strategy": _REPLACE}) if item.kind == "zip_code" and item.sensitive else item
+        for item in made
     ]
 
 
@@ -159,7 +322,7 @@ def _by_name(name: str, kind: str, texts: Sequence[str]) -> Found:
 
 def _of_text(name: str, texts: Sequence[str]) -> Found:
     inside = [
-        what for text in texts if len(text) >= _PROSE and (what := detection_values.inside(text)) is not None
+        what for text in texts if len(text) >= _PROSE and (what := personal_data_in_text(text)) is not None
     ]
     if inside and len(inside) >= _INSIDE * len(texts):
         told = f"{len(inside):,} of {len(texts):,} texts have {inside[0]} or the like in them."
@@ -183,10 +346,10 @@ def _of_nobody(found: Found) -> Found:
 
 
 _TESTS: Final[dict[str, Test]] = {
-    "email": detection_values.email, "iban": detection_values.iban, "credit_card_number": detection_values.card,
-    "ssn": detection_values.ssn, "ip_address": detection_values.address_of_network,
-    "mac_address": detection_values.mac, "phone_number": detection_values.phone,
-    "street_address": detection_values.street, "date_of_birth": detection_values.day,
+    "email": email, "iban": iban, "credit_card_number": card,
+    "ssn": ssn, "ip_address": address_of_network,
+    "mac_address": mac, "phone_number": phone,
+    "street_address": street, "date_of_birth": day,
 }  # fmt: skip
 _LISTED_KINDS: Final = ("name", "first_name", "last_name")
 _NAME_ALONE: Final = frozenset({"date_of_birth"})
@@ -195,8 +358,8 @@ _NAME_ALONE: Final = frozenset({"date_of_birth"})
 
 def _texts(values: Sequence[Any]) -> list[str]:
     cut = limits.CLASSIFY_CHARS
-    spelled = (str(one).strip()[:cut] for one in values[: limits.CLASSIFY_ROWS] if one is not None)
-    return [one for one in spelled if one]
+    spelled = (str(value).strip()[:cut] for value in values[: limits.CLASSIFY_ROWS] if value is not None)
+    return [item for item in spelled if item]
 
 
 def _shown(values: Sequence[str], named: str | None, vocabulary: Vocabulary) -> tuple[str | None, float]:
@@ -209,7 +372,7 @@ def _shown(values: Sequence[str], named: str | None, vocabulary: Vocabulary) -> 
         share = sum(map(test, values)) / len(values)
         if share >= (_SOME if kind == named else _MOST):
             return kind, share
-    names = detection_values.names_of(vocabulary)
+    names = names_of(vocabulary)
     best, most = None, 0.0
     for kind, test in (("name", names.whole), ("first_name", names.first), ("last_name", names.last)):
         share = sum(map(test, values)) / len(values)
@@ -232,7 +395,7 @@ def _person_of(columns: Mapping[str, Sequence[Any]]) -> str | None:
         )
 
     for name in sorted(columns, key=rank):
-        values = [str(one) for one in columns[name]]
+        values = [str(item) for item in columns[name]]
         if len(values) > 1 and None not in columns[name] and len(set(values)) == len(values):
             return name
     return None
@@ -286,7 +449,7 @@ def of_file(actor: Actor, name: str, sheet: str | None = None) -> list[Found]:
         raise ApiError("conflict", f'The file "{called}" was just replaced. Ask again.') from None
     except document_process.DocumentError as error:
         raise validation_error([Fault("file", "not_readable", error.message, error.hint)]) from None
-    return [Found(**one) for one in found]
+    return [Found(**item) for item in found]
 
 
 def in_process(file: IO[bytes], name: str, sheet: str | None, vocabulary_folder: str) -> list[dict[str, Any]]:
@@ -294,25 +457,25 @@ def in_process(file: IO[bytes], name: str, sheet: str | None, vocabulary_folder:
     found = _of_batches(files.batches(file, name, sheet))
     table = name.rpartition("/")[2].partition(".")[0]
     words = vocabulary.default(Path(vocabulary_folder))
-    return [asdict(one) for one in classify(table, found, words)]
+    return [asdict(item) for item in classify(table, found, words)]
 
 
 def of_table(actor: Actor, connection_id: str, table: str) -> list[Found]:
     """Of the first rows of a connection's table. Errors: not_found, validation_error, those of connections."""
     connection = tenancy.get(actor, Connection, connection_id, "write")
     known = inspection.metadata(actor, connection)
-    entity = next((one for one in known.entities if one.name == table), None)
+    entity = next((item for item in known.entities if item.name == table), None)
     if entity is None:
         told = f'There is no table "{table}" behind this connection.'
         hint = (
-            did_you_mean(table, [one.name for one in known.entities])
+            did_you_mean(table, [item.name for item in known.entities])
             or "GET /connections/{id}/metadata lists them."
         )
         raise validation_error([Fault("table", "unknown_table", told, hint)])
     db.session.commit()
     rows = min(limits.CLASSIFY_ROWS, limits.INFER_SAMPLE_ROWS)
     batch = inspection.samples(connection, [entity.name], rows, limits.FETCH_SECONDS).get(entity.name)
-    names = [one.name for one in entity.fields]
+    names = [field.name for field in entity.fields]
     found: Sample = {name: [] for name in names}
     if batch is not None:
         found |= {name: _values(batch.column(name)) for name in names if name in batch.schema.names}

@@ -11,12 +11,13 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from webapp import limits
-from webapp.accounts.actors import Actor, require
-from webapp.engine.fields import find
+from webapp.access.actors import Actor, require
 from webapp.engine.masking import STRATEGIES, fitting
-from webapp.engine.real import SourceSpec
+from webapp.engine.source_data import SourceSpec
+from webapp.engine.types.registry import find
 from webapp.errors import Fault, validation_error
-from webapp.real_data.services import detection, sources
+from webapp.real_data.services import detection
+from webapp.sources.services import sources
 
 AS_IT_IS: Final = "source_column"
 """The type of a field that takes a column as it stands there."""
@@ -57,7 +58,7 @@ def proposed(actor: Actor, spec: SourceSpec) -> list[Proposal]:
             [Fault("source", "too_many", text, "Take a query or a file of fewer columns.")]
         )
     name = spec.table or (spec.file or "").rpartition("/")[2].partition(".")[0]
-    return [_proposal(one) for one in detection.of_sample(name, sample)]
+    return [_proposal(item) for item in detection.of_sample(name, sample)]
 
 
 def _proposal(found: detection.Found) -> Proposal:
@@ -88,11 +89,11 @@ def strategies(type_name: str) -> tuple[str, ...]:
 
 def fields(chosen: Sequence[Choice]) -> list[dict[str, Any]]:
     """The field definitions of the columns that are taken. Error: validation_error, where none is."""
-    taken = [one for one in chosen if one.taken]
+    taken = [item for item in chosen if item.taken]
     if not taken:
         text = "No column is taken."
         raise validation_error([Fault("fields", "too_few", text, "Tick the ones that the copy is to have.")])
-    return [_field(one) for one in taken]
+    return [_field(item) for item in taken]
 
 
 def _field(chosen: Choice) -> dict[str, Any]:

@@ -14,15 +14,15 @@ from typing import Any
 import pyarrow as pa
 
 from webapp import limits
-from webapp.accounts.actors import Actor
-from webapp.accounts.services import tenancy
+from webapp.access import tenancy
+from webapp.access.actors import Actor
 from webapp.connections.models import Connection
 from webapp.connections.services import access, inspection
 from webapp.connections.services.access import limited
-from webapp.connectors import subset_ways
+from webapp.connectors import subset_query
 from webapp.connectors.base import ConnectorError, TableReader
-from webapp.connectors.shape import Entity
-from webapp.connectors.subset_ways import Ways, refused
+from webapp.connectors.schema import Entity
+from webapp.connectors.subset_query import Ways, refused
 from webapp.datasets.services import datasets
 from webapp.errors import ApiError, Fault, validation_error
 from webapp.extensions import db
@@ -60,16 +60,16 @@ def create(
     """
     connection = tenancy.get(actor, Connection, connection_id, "write")
     kind = connection.type
-    if kind not in subset_ways.KINDS:
+    if kind not in subset_query.KINDS:
         text = (
             f'"{connection.name}" is a connection of type {kind}: it tells no foreign keys, or speaks no SQL.'
         )
         raise refused("not_for_this_type", text, "Choose a SQL database.", "connection_id")
-    entities = {one.name: one for one in inspection.metadata(actor, connection).entities}
+    entities = {entity.name: entity for entity in inspection.metadata(actor, connection).entities}
     start = _named(entities, [table], "table")[0]
-    known = [one.name for one in _named(entities, children or [], "children")]
-    ways = subset_ways.begun(entities, kind, start, where, limit)
-    subset_ways.follow(ways, None if children is None else known, depth)
+    known = [item.name for item in _named(entities, children or [], "children")]
+    ways = subset_query.begun(entities, kind, start, where, limit)
+    subset_query.follow(ways, None if children is None else known, depth)
     if len(ways.found) > limits.MAX_DATASET_TABLES:
         text = (
             f"The subset reaches {len(ways.found)} tables; a dataset has at most {limits.MAX_DATASET_TABLES}."
@@ -95,10 +95,10 @@ def _counted(connection: Connection, ways: Ways) -> dict[str, int]:
         with access.open_reader(connection, limits.FETCH_SECONDS) as session:
             db.session.commit()  # nothing is held while the target is asked
             with limited(session, limits.SOURCE_SECONDS, limits.SOURCE_SECONDS):
-                counts = {name: _number(session, subset_ways.counting(ways, name)) for name in ways.found}
+                counts = {name: _number(session, subset_query.counting(ways, name)) for name in ways.found}
                 lost = [
                     (table, relation, number)
-                    for table, relation, query in subset_ways.missing(ways)
+                    for table, relation, query in subset_query.missing(ways)
                     if (number := _number(session, query))
                 ]
     except ConnectorError as error:
@@ -146,16 +146,16 @@ def _save(
     words = compilation.vocabulary()
     found = {
         table: {
-            one.name: one
-            for one in detection.classify(table, _sample(ways.tables[table], samples.get(table)), words)
+            item.name: item
+            for item in detection.classify(table, _sample(ways.tables[table], samples.get(table)), words)
         }
         for table in ways.found
     }
     made: list[dict[str, Any]] = []
     try:
-        for table in subset_ways.parents_first(ways):
+        for table in subset_query.parents_first(ways):
             entity = ways.tables[table]
-            source = {"connection_id": connection_id, "query": subset_ways.rows_of(ways, table)}
+            source = {"connection_id": connection_id, "query": subset_query.rows_of(ways, table)}
             made.append(
                 row_templates_templates.create(
                     actor,
@@ -166,16 +166,16 @@ def _save(
                     source=source,
                 )
             )
-        members = [{"template_id": one["id"], "name": one["name"]} for one in made]
+        members = [{"template_id": item["id"], "name": item["name"]} for item in made]
         dataset = datasets.create(actor, name=name, templates=members)
     except BaseException:
         db.session.rollback()
-        for one in made:
+        for item in made:
             row_templates_templates.delete(
-                actor, row_templates_templates.get(actor, one["id"], "write", lock=True)
+                actor, row_templates_templates.get(actor, item["id"], "write", lock=True)
             )
         raise
-    return Made(dataset, made, [_told(ways, one, counts) for one in made])
+    return Made(dataset, made, [_told(ways, item, counts) for item in made])
 
 
 def _told(ways: Ways, template: Mapping[str, Any], counts: Mapping[str, int]) -> dict[str, Any]:
@@ -193,8 +193,8 @@ def _sample(entity: Entity, batch: pa.RecordBatch | None) -> dict[str, list[Any]
     """A table's sample, column by column."""
     known = batch.schema.names if batch is not None else []
     return {
-        one.name: batch.column(one.name).to_pylist() if batch is not None and one.name in known else []
-        for one in entity.fields
+        field.name: batch.column(field.name).to_pylist() if batch is not None and field.name in known else []
+        for field in entity.fields
     }
 
 

@@ -8,23 +8,22 @@ from __future__ import annotations
 import re
 from typing import Any, Final
 
-from flask import Blueprint, Response, redirect, render_template, request, url_for
+from flask import Blueprint, Response, render_template, request, url_for
 
 from webapp import limits
-from webapp.accounts.actors import Actor
-from webapp.engine.real import SourceSpec
+from webapp.access.actors import Actor
+from webapp.builder.forms import draft
+from webapp.builder.inputs import TemplateIn
+from webapp.builder.views import drafts, uploads
+from webapp.builder.views.source_form import WAYS, SourceCard
+from webapp.engine.source_data import SourceSpec
 from webapp.errors import ApiError, Fault, validation_error
 from webapp.extensions import db
-from webapp.files.views import uploads
 from webapp.real_data.services import masked_copies
 from webapp.real_data.services.masked_copies import Choice, Proposal
-from webapp.real_data.views.source_form import WAYS, SourceCard
-from webapp.row_templates.forms import source as forms_source
 from webapp.row_templates.services import templates
-from webapp.row_templates.views import drafts
-from webapp.row_templates.views.templates import TemplateIn
 from webapp.web.inputs import Query, parse
-from webapp.web.responses import render_block
+from webapp.web.responses import render_block, see_other
 from webapp.web.routing import route
 
 bp = Blueprint("masked", __name__, url_prefix="/templates")
@@ -56,13 +55,13 @@ def ask(actor: Actor, query: MaskedQuery) -> Response:
 )  # fmt: skip
 def look(actor: Actor) -> Response:
     """Keep the file that was sent, look at the source, and propose what becomes of each column."""
-    given = forms_source.read(request.form)
+    given = draft.read_source(request.form)
     if any(one.filename for one in request.files.getlist("file")):
         try:
             stored = uploads.kept_apart(actor, request)
         except ApiError as error:
             return _refused(actor, given, error)
-        given = {**(given if given and forms_source.way_of(given) == _FILE else {}), "file": stored.name}
+        given = {**(given if given and draft.way_of(given) == _FILE else {}), "file": stored.name}
     return _looked(actor, given)
 
 
@@ -100,7 +99,7 @@ def _refused(actor: Actor, given: dict[str, Any] | None, error: ApiError) -> Res
 @route(bp, "/masked", ["POST"], scope="write", hidden=True, programs=False)
 def make(actor: Actor) -> Response:
     """Make the template of what was chosen; or draw the columns and their preview anew."""
-    given, chosen, name = forms_source.read(request.form), _chosen(), request.form.get("name", "").strip()
+    given, chosen, name = draft.read_source(request.form), _chosen(), request.form.get("name", "").strip()
     if request.form.get("do") == "again":
         return _page(actor, given, _told(), chosen, name)
     try:
@@ -115,7 +114,7 @@ def make(actor: Actor) -> Response:
     where = url_for("templates.show", template_id=made["id"])
     if "HX-Request" in request.headers:
         return Response(status=204, headers={"HX-Redirect": where})
-    return redirect(where, 303)  # type: ignore[return-value]
+    return see_other(where)
 
 
 def _preview(actor: Actor, given: dict[str, Any] | None, chosen: list[Choice]) -> dict[str, Any]:
@@ -178,7 +177,7 @@ def _page(
     context = {
         "proposals": list(zip(found or (), chosen, strict=False)),
         "given": given or {},
-        "way": forms_source.way_of(given),
+        "way": draft.way_of(given),
         "name": name,
         "error": error,
         "faults": _by_column(error, chosen),

@@ -8,10 +8,11 @@ from flask import Blueprint, Response, g, url_for
 from pydantic import Field, JsonValue, model_validator
 
 from webapp import limits
-from webapp.accounts.actors import Actor
+from webapp.access.actors import Actor
 from webapp.engine.masking import Masking
 from webapp.errors import ApiError
-from webapp.real_data.services import detection, masking_keys
+from webapp.real_data.services import detection
+from webapp.sources.services import masking_keys
 from webapp.web.inputs import Input
 from webapp.web.responses import Output, reply
 from webapp.web.routing import route
@@ -24,8 +25,10 @@ _TARGET_ERRORS = ("target_failed", "target_timeout", "target_not_allowed", "driv
 
 
 class ClassifyIn(Input):
-    """A sample: `rows`, or a workspace `file` (`sheet` of a workbook), or the `table` of a connection. Of a file the
-    first 1,000 rows are looked at, of a table 200. `table` beside `rows` says what a row stands for."""
+    """A sample: `rows`, a workspace `file` (`sheet` of a workbook), or the `table` of a connection.
+
+    Of a file, the first 1,000 rows are analyzed; of a table, 200. With `rows`, `table` says what a row describes.
+    """
 
     rows: (
         Annotated[list[dict[str, JsonValue]], Field(min_length=1, max_length=limits.CLASSIFY_ROWS)] | None
@@ -47,8 +50,11 @@ class ClassifyIn(Input):
 
 
 class ClassifiedOut(Output):
-    """One column. `kind`: of what it tells, null where nothing shows a person. `confidence`: 0 to 1, in the kind, or in
-    there being none. `type` and `masking`: what a field of a template may take as it is."""
+    """One column.
+
+    `kind`: the kind of personal data, or null if none was found. `confidence`: 0 to 1, in the kind or in its absence.
+    `type` and `masking`: proposed values for a field of a template.
+    """
 
     name: str
     kind: str | None
@@ -74,16 +80,16 @@ class MaskingKeyOut(Output):
 
 
 class MaskingKeysOut(Output):
-    """The versions, newest first. The newest masks, where a field does not say `key_version`."""
+    """The versions, newest first. The newest is used unless a field sets `key_version`."""
 
     items: list[MaskingKeyOut]
 
 
 @route(bp, "/classify", ["POST"], scope="write", body=ClassifyIn, returns=ClassifyOut, errors=_TARGET_ERRORS)
 def look(actor: Actor, body: ClassifyIn) -> Response:
-    """Say which columns of a sample are personal, and propose how to mask them.
+    """Detect personal data in the columns of a sample, and propose how to mask them.
 
-    Names of columns and their values are looked at; nothing is stored, and no value is in the answer.
+    The detection uses column names and values. Nothing is stored, and the response contains no values.
     """
     if body.rows is not None:
         found = detection.of_rows(body.rows, body.table or "")
@@ -113,10 +119,9 @@ def _shown(actor: Actor, error: ApiError | None = None) -> Response:
     errors=("conflict", "unavailable"), on_fault=_shown,
 )  # fmt: skip
 def rotate(actor: Actor) -> Response:
-    """Make a new version of the masking key, which masks from now on.
+    """Create a new version of the masking key, which is used from now on.
 
-    Values are masked otherwise than before: a field that must agree with what was masked earlier says its
-    `key_version`.
+    New copies will not match earlier ones. To match earlier copies, set `key_version` in a field.
     """
     made: dict[str, Any] = masking_keys.as_json(masking_keys.rotate(actor))
     told = f"Version {made['version']} masks from now on"
@@ -124,38 +129,3 @@ def rotate(actor: Actor) -> Response:
 
 
 # What the leak check tells, as the API shows it of exports and pushes.
-
-
-class WholeColumn(Output):
-    """Whether real values of the column stand in any row. `kind` is none where that cannot be by design and one would
-    have ended the work; counted where a masked value may be somebody else's real one by chance.
-
-    `distinct` are the column's real values, of which a `share` was looked for; `expected` is the number of coincidences
-    that chance explains, null where it is not known.
-    """
-
-    kind: str
-    distinct: int
-    share: float
-    found: int
-    expected: float | None
-
-
-class LeakColumn(Output):
-    """One sensitive column: how many values were looked at, and how many stood unmasked in their own row (0: one would
-    have ended the work)."""
-
-    column: str
-    source_column: str
-    strategy: str
-    key_version: int
-    values: int
-    survivors: int
-    whole_column: WholeColumn
-
-
-class LeakReport(Output):
-    """What the leak check saw of one table."""
-
-    table: str
-    columns: list[LeakColumn]

@@ -8,12 +8,12 @@ from flask import Blueprint, Response, url_for
 from pydantic import Field
 
 from webapp import limits
-from webapp.accounts.actors import Actor
+from webapp.access.actors import Actor
+from webapp.builder.views.templates import TemplateOut
 from webapp.datasets.views.datasets import DatasetOut
 from webapp.imports.views.tables import TARGET_ERRORS, EntityName
 from webapp.real_data.services import subsets
 from webapp.row_templates.schemas import Name
-from webapp.row_templates.views.templates import TemplateOut
 from webapp.web.inputs import Input
 from webapp.web.responses import Output, reply
 from webapp.web.routing import route
@@ -22,28 +22,27 @@ bp = Blueprint("subsets", __name__)
 
 
 class SubsetIn(Input):
-    """From which rows of which table, and how far."""
+    """The start rows and the depth of a subset."""
 
     table: EntityName
     where: str = Field(
         "",
         max_length=limits.MAX_FORMULA_CHARS,
-        description="Which rows of it: a condition in the target's own language, as after WHERE.",
+        description="Optional filter: a condition in the target's query language (the part after WHERE).",
     )
     limit: Annotated[int, Field(ge=1, le=limits.SOURCE_ROWS)] | None = Field(
-        None, description="No more rows of it than these, the first by its primary key."
+        None, description="Maximum number of rows, the first by primary key."
     )
     children: Annotated[list[EntityName], Field(max_length=limits.MAX_DATASET_TABLES)] | None = Field(
-        None, description="Tables whose rows come along where they refer to such rows; null: all, []: none."
+        None,
+        description=("Tables whose rows are included if they refer to included rows; null: all, []: none."),
     )
-    depth: Annotated[int, Field(ge=0, le=limits.SUBSET_DEPTH)] = Field(
-        1, description="Steps down to children."
-    )
-    name: Name | None = Field(None, description="Of the dataset.")
+    depth: Annotated[int, Field(ge=0, le=limits.SUBSET_DEPTH)] = Field(1, description="Depth of child rows.")
+    name: Name | None = Field(None, description="Name of the dataset.")
 
 
 class SubsetTable(Output):
-    """What one table holds of the subset, over which ways, and which of its columns are masked."""
+    """The rows of one table in the subset, the relations they were found by, and its masked columns."""
 
     table: str
     template_id: str
@@ -53,7 +52,7 @@ class SubsetTable(Output):
 
 
 class SubsetOut(Output):
-    """The dataset that was made, its templates, and what each table holds."""
+    """The created dataset, its templates, and the contents of each table."""
 
     dataset: DatasetOut
     templates: list[TemplateOut]
@@ -72,10 +71,10 @@ class SubsetOut(Output):
     errors=TARGET_ERRORS,
 )
 def create(actor: Actor, connection_id: str, body: SubsetIn) -> Response:
-    """Make a dataset of some rows of a table and of all rows that they are related to.
+    """Create a dataset from some rows of a table and all related rows.
 
-    Foreign keys are followed both ways; parents always come along. Each template reads its part of a table when rows
-    are asked for, and what looks personal is masked.
+    Foreign keys are followed in both directions; parents are always included. Each template reads its part of
+    a table when rows are requested, and columns with personal data are masked.
     """
     made = subsets.create(actor, connection_id, **body.model_dump())
     told = ", ".join(f"{one['table']} {one['rows']:,}" for one in made.report)

@@ -5,9 +5,9 @@ from __future__ import annotations
 from functools import lru_cache
 from typing import Any
 
-from webapp.engine.expressions.functions import FUNCTIONS
-from webapp.engine.fields import REGISTRY, plain
-from webapp.engine.fields.base import FieldType
+from webapp.engine.formulas.functions import FUNCTIONS
+from webapp.engine.types.base import FieldType
+from webapp.engine.types.registry import REGISTRY, plain
 
 # How well a word fits a type: the first of these that it fits decides, earlier is better.
 _EXACT, _BEGINS, _INSIDE_NAME, _INSIDE_TEXT = range(4)
@@ -44,15 +44,18 @@ def functions(q: str = "") -> list[dict[str, Any]]:
     """The functions of formulas whose name, signature or description holds every word of `q`, in their order."""
     words = q.casefold().split()
     return [
-        one
-        for one in _functions()
-        if all(word in f"{one['name']} {one['signature']} {one['description']}".casefold() for word in words)
+        function
+        for function in _functions()
+        if all(
+            word in f"{function['name']} {function['signature']} {function['description']}".casefold()
+            for word in words
+        )
     ]
 
 
 @lru_cache(maxsize=1)
 def _functions() -> tuple[dict[str, Any], ...]:
-    return tuple(one.as_dict() for one in FUNCTIONS)
+    return tuple(item.as_dict() for item in FUNCTIONS)
 
 
 def search(q: str = "") -> list[dict[str, Any]]:

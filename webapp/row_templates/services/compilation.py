@@ -1,4 +1,4 @@
-"""Templates as the engine reads them: parsed, with their vocabulary, and compiled."""
+"""Parse and compile templates for the engine."""
 
 from __future__ import annotations
 
@@ -6,22 +6,25 @@ from collections.abc import Mapping
 from datetime import datetime
 from typing import Any
 
+from pydantic import ValidationError
+
 from webapp import timestamps
 from webapp.engine import plan as engine_plan
-from webapp.engine import real
+from webapp.engine import source_data
 from webapp.engine import spec as engine_spec
-from webapp.engine.bad.invalid import Invalid
 from webapp.engine.data.vocabulary import Vocabulary
 from webapp.engine.errors import SpecError
-from webapp.engine.kinship import Library
+from webapp.engine.invalid_data.settings import Invalid
 from webapp.engine.plan import Plan
+from webapp.engine.relations.related_plans import Library
+from webapp.engine.source_data import SourceSpec
 from webapp.engine.spec import TemplateSpec
 from webapp.errors import Fault, validation_error
 from webapp.row_templates.services import vocabularies
 
 
-def anchor_of(spec: dict[str, Any]) -> datetime | None:
-    """The anchor of a stored spec."""
+def anchor_of(spec: Mapping[str, Any]) -> datetime | None:
+    """Return the anchor of a stored spec."""
     return timestamps.parse(spec["anchor"]) if spec["anchor"] else None
 
 
@@ -33,11 +36,13 @@ def parsed_fields(
     source: Mapping[str, Any] | None = None,
     invalid: Mapping[str, Any] | None = None,
 ) -> TemplateSpec:
-    """Field definitions as the engine reads them, and the template's source and bad values as they are stored;
-    `validation_error` with every fault, those of values (`min` above `max`) included."""
+    """Parse field definitions and the template's source and invalid-data settings. Raises `validation_error`
+    with all faults, including those between values (`min` above `max`)."""
     bad = None if invalid is None else Invalid.model_validate(invalid)
     try:
-        return engine_spec.parse(fields, name=name, locale=locale, source=real.stored(source), invalid=bad)
+        return engine_spec.parse(
+            fields, name=name, locale=locale, source=source_data.stored(source), invalid=bad
+        )
     except SpecError as error:
         raise validation_error(engine_plan.all_faults(error, vocabulary())) from None
 
@@ -53,7 +58,7 @@ def field_faults(fields: Any) -> list[Fault]:
 def compiled(
     spec: TemplateSpec, words: Vocabulary, locale: str | None = None, library: Library | None = None
 ) -> Plan:
-    """The plan of a parsed template; `validation_error` with every fault."""
+    """Return the plan of a parsed template. Raises `validation_error` with all faults."""
     try:
         return engine_plan.compile_plan(spec, words, locale, library)
     except SpecError as error:
@@ -61,5 +66,23 @@ def compiled(
 
 
 def vocabulary(wanted: str | None = None) -> Vocabulary:
-    """The present vocabulary, or the one a version was saved under. Error: unavailable, as `vocabularies.opened`."""
+    """Return the present vocabulary, or the one of a version. Raises unavailable, as `vocabularies.opened`
+    does."""
     return vocabularies.opened(wanted)
+
+
+def more_faults(body: Mapping[str, Any]) -> list[Fault]:
+    """Return the faults of a template's fields, for a response that has other faults too."""
+    fields = body.get("fields")
+    if not isinstance(fields, list):
+        return []
+    try:
+        given = SourceSpec.model_validate(source) if isinstance(source := body.get("source"), dict) else None
+        wrong = Invalid.model_validate(invalid) if isinstance(invalid := body.get("invalid"), dict) else None
+        locale = body.get("locale") if isinstance(body.get("locale"), str) else None
+        parsed = engine_spec.parse(fields, locale=locale, source=given, invalid=wrong)
+        return engine_plan.value_faults(parsed, vocabulary())
+    except ValidationError:  # these have faults that are in the response already
+        return []
+    except SpecError as error:
+        return engine_plan.all_faults(error, vocabulary())

@@ -166,7 +166,7 @@ def of_draft(
     """
     words = compilation.vocabulary()
     raw = orjson.dumps(fields if source is None and invalid is None else [fields, source, invalid])
-    around = tuple((one, version[0]) for one, version in sorted(gathered.items()))
+    around = tuple((item, version[0]) for item, version in sorted(gathered.items()))
     kept = (own, quantity, around, tuple(sorted(stated.items()))) if b'"template_id"' in raw or stated else ()
     key = ("draft", blake2b(raw, digest_size=16).digest(), locale, words.id, kept)
     found = MEMORY.get(key)

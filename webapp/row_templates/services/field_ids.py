@@ -12,8 +12,8 @@ from typing import Any
 
 from webapp import ids
 from webapp.engine import groups
-from webapp.engine.fields import find
 from webapp.engine.spec import ELEMENT, FieldSpec, TemplateSpec, with_ids
+from webapp.engine.types.registry import find
 
 Stored = Mapping[str, Any]
 """A field as it is stored: `FieldSpec.to_json()`."""

@@ -1,4 +1,5 @@
-"""The templates that relations reach: found, pinned when a template is saved, read again when rows are made."""
+"""Templates that others reference: find them, pin them when a template is saved, load them when rows are
+generated."""
 
 from __future__ import annotations
 
@@ -9,11 +10,11 @@ import orjson
 from sqlalchemy import Select, Text, cast, func, select
 
 from webapp import limits
-from webapp.accounts.actors import Actor
+from webapp.access.actors import Actor
 from webapp.engine import groups
-from webapp.engine.fields.relations import key_of
-from webapp.engine.kinship import SELF, Known, Library
+from webapp.engine.relations.related_plans import SELF, Library, RelatedTemplate
 from webapp.engine.spec import ELEMENT, FieldSpec, TemplateSpec
+from webapp.engine.types.relations import key_of
 from webapp.errors import Fault, validation_error
 from webapp.extensions import db
 from webapp.row_templates.models import Template, TemplateVersion
@@ -98,10 +99,10 @@ def _refuse_over(size: int) -> None:
 def pinned(pins: Stored, instead: Mapping[str, int]) -> Callable[[Iterable[str]], dict[str, Version]]:
     """Reads the versions that a template's own version pins, as long as their templates are not deleted; `instead`
     are those that a dataset pins."""
-    versions = {**{one: found["version"] for one, found in pins.get("templates", {}).items()}, **instead}
+    versions = {**{item: found["version"] for item, found in pins.get("templates", {}).items()}, **instead}
 
     def read(ids: Iterable[str]) -> dict[str, Version]:
-        wanted = {one: versions[one] for one in ids if one in versions}
+        wanted = {item: versions[item] for item in ids if item in versions}
         if not wanted:
             return {}
         statement = (
@@ -112,9 +113,9 @@ def pinned(pins: Stored, instead: Mapping[str, int]) -> Callable[[Iterable[str]]
         )
         check_size(statement)
         return {
-            one.template_id: (one.number, one.spec, one.pins)
-            for one in db.session.scalars(statement)
-            if wanted[one.template_id] == one.number
+            item.template_id: (item.number, item.spec, item.pins)
+            for item in db.session.scalars(statement)
+            if wanted[item.template_id] == item.number
         }
 
     return read
@@ -128,7 +129,7 @@ def gather(fields: Any, own: str, read: Callable[[Iterable[str]], dict[str, Vers
     """
     found: dict[str, Version] = {}
     asked = list(reached(fields))
-    direct = {one for _, one in asked}
+    direct = {item for _, item in asked}
     waiting = direct - {own}
     size = 0
     while waiting:
@@ -138,13 +139,13 @@ def gather(fields: Any, own: str, read: Callable[[Iterable[str]], dict[str, Vers
         _refuse_over(size)
         if len(found) > limits.MAX_RELATED:
             text = f"Relations reach more than {limits.MAX_RELATED} templates."
-            raise validation_error([Fault("fields", "too_many", text, "Take some apart.")])
-        further = {one for _, spec, _ in got.values() for _, one in reached(spec["fields"])}
+            raise validation_error([Fault("fields", "too_many", text, "Remove some relations.")])
+        further = {item for _, spec, _ in got.values() for _, item in reached(spec["fields"])}
         waiting = further - set(found) - {own} - waiting
     missing = [
-        Fault(path, "unknown_template", f'There is no template "{one}" here.', _GONE)
-        for path, one in asked
-        if one != own and one not in found
+        Fault(path, "unknown_template", f'There is no template "{item}".', _GONE)
+        for path, item in asked
+        if item != own and item not in found
     ]
     refused = missing or _of_real_rows(asked, found, own)
     if refused:
@@ -153,47 +154,49 @@ def gather(fields: Any, own: str, read: Callable[[Iterable[str]], dict[str, Vers
 
 
 def _of_real_rows(asked: Iterable[tuple[str, str]], found: Mapping[str, Version], own: str) -> list[Fault]:
-    """Templates whose rows are taken from a source: nobody can reckon which row of theirs another one belongs to."""
-    real = {one: spec["name"] for one, (_, spec, _) in found.items() if spec.get("source")}
-    direct = [(path, one) for path, one in asked if one != own and one in real]
-    hint = "Refer to a template whose rows are made, or take the key from a source here too."
+    """Raise validation_error for references to templates with a source: the relation between their rows is
+    unknown."""
+    real = {item: spec["name"] for item, (_, spec, _) in found.items() if spec.get("source")}
+    direct = [(path, item) for path, item in asked if item != own and item in real]
+    hint = "Reference a template with generated rows, or read the key from a source here too."
     direct += [
-        ("fields", one) for one in sorted(set(real) - {one for _, one in direct})
+        ("fields", item) for item in sorted(set(real) - {item for _, item in direct})
     ]  # reached through others
     return [
         Fault(
             path,
             "has_source",
-            f'"{real[one]}" takes its rows from real data, and no field can refer to those.',
+            f'"{real[item]}" reads its rows from real data, which fields cannot reference.',
             hint,
         )
-        for path, one in direct
+        for path, item in direct
     ]
 
 
 def refuse_own_rows(fields: Any, own: str) -> None:
     """`validation_error` where fields of a template with a source refer to the template itself."""
-    found = [path for path, one in _reached(fields, "fields", selves=True) if one in (SELF, own)]
-    text = "A template with a source cannot refer to its own rows: they are taken, and not made."
+    found = [path for path, item in _reached(fields, "fields", selves=True) if item in (SELF, own)]
+    text = "A template with a source cannot reference its own rows, because they are not generated."
     if found:
-        hint = "Take the column from the source in place of the reference."
+        hint = "Read the column from the source instead of the reference."
         raise validation_error([Fault(path, "has_source", text, hint) for path in found])
 
 
 def library(found: Mapping[str, Version], own: str, rows: int, stated: Rows) -> Library:
-    """What the engine is told of those templates. ``rows`` is the quantity of the template ``own`` itself; ``stated``
-    wins over every quantity. Errors: validation_error for rows of a template that is not reached, unavailable."""
+    """Return the related templates for the engine. ``rows`` is the quantity of the template ``own``;
+    ``stated`` overrides every quantity. Raises validation_error for row counts of unrelated templates,
+    unavailable."""
     others = {}
-    for one, (_, spec, pins) in found.items():
+    for item, (_, spec, pins) in found.items():
         parsed = groups.assign(
             compilation.parsed_fields(spec["fields"], name=spec["name"], locale=spec["locale"])
         )
-        others[one] = Known(
+        others[item] = RelatedTemplate(
             spec["name"],
             parsed,
-            stated.get(one, spec["quantity"]),
+            stated.get(item, spec["quantity"]),
             compilation.vocabulary(pins.get("vocabulary")),
-            one in stated,
+            item in stated,
             compilation.anchor_of(spec),
         )
     return Library(others, own, stated.get(own, rows), own in stated)
@@ -202,7 +205,8 @@ def library(found: Mapping[str, Version], own: str, rows: int, stated: Rows) -> 
 def pins_of(found: Mapping[str, Version]) -> dict[str, dict[str, int]]:
     """How those versions are pinned."""
     return {
-        one: {"version": number, "rows": spec["quantity"]} for one, (number, spec, _) in sorted(found.items())
+        item: {"version": number, "rows": spec["quantity"]}
+        for item, (number, spec, _) in sorted(found.items())
     }
 
 
@@ -211,24 +215,24 @@ def check_stated(stated: Rows, found: Iterable[str], own: str) -> None:
     known = {*found, own}
     strange = [
         Fault(
-            f"rows.{one}",
+            f"rows.{item}",
             "unknown_template",
-            f'No field reaches a template "{one}".',
+            f'No field reaches a template "{item}".',
             "Name one that it does.",
         )
-        for one in stated
-        if one not in known
+        for item in stated
+        if item not in known
     ]
     if strange:
         raise validation_error(strange)
 
 
 def related_of(found: Mapping[str, Version], made: Library) -> dict[str, dict[str, int]]:
-    """Version and rows of each related template, for the pins of an output: the rows are those that were reckoned
-    with, stated or not."""
+    """Return version and row count of each related template for the pins: the row counts used in the
+    calculation."""
     return {
-        one: {"version": number, "rows": made.others[one].rows}
-        for one, (number, _, _) in sorted(found.items())
+        item: {"version": number, "rows": made.others[item].rows}
+        for item, (number, _, _) in sorted(found.items())
     }
 
 
@@ -241,7 +245,7 @@ def still_there(ids: Collection[str]) -> bool:
 def spelled(fields: list[dict[str, Any]], spec: TemplateSpec, made: Library) -> list[dict[str, Any]]:
     """Stored fields in which each reference says which field it shows, where its maker left that open."""
 
-    def visit(stored: dict[str, Any], parsed: FieldSpec) -> None:
+    def visit(stored: Mapping[str, Any], parsed: FieldSpec) -> None:
         options = stored["options"]
         if stored["type"] == "reference" and options.get("field") is None:
             asked = options["template_id"]

@@ -1,7 +1,7 @@
-"""How templates hang together: which field of which refers to which, and in what order their tables can be filled.
+"""Relations between templates: which field references which, and in what order their tables can be filled.
 
-Read from the stored fields alone, so that it can be told without compiling anything: for the order of an export,
-for the keys of an SQL file and for the diagram of a dataset.
+Read from the stored fields without compiling: for the order of an export, the keys of an SQL file and the
+diagram of a dataset.
 """
 
 from __future__ import annotations
@@ -13,24 +13,24 @@ from typing import Any, Final
 from sqlalchemy import select
 
 from webapp import limits
-from webapp.accounts.actors import Actor
-from webapp.accounts.services import tenancy
-from webapp.engine import groups, picks
+from webapp.access import tenancy
+from webapp.access.actors import Actor
+from webapp.engine import form_hints, groups
 from webapp.engine.errors import SpecError
-from webapp.engine.fields.structure import Count
-from webapp.engine.kinship import Kin, Unrelated
+from webapp.engine.relations.related_plans import RelatedPlans, RowCountError
 from webapp.engine.spec import FieldSpec, TemplateSpec
 from webapp.engine.spec import parse as parse_fields
+from webapp.engine.types.structure import Count
 from webapp.errors import ApiError
 from webapp.extensions import db
 from webapp.row_templates.models import Template, TemplateVersion
-from webapp.row_templates.services import compilation, related_templates
+from webapp.row_templates.services import compilation, field_ids, related_templates
 from webapp.row_templates.services.catalogue import options_schema
 from webapp.row_templates.services.field_ids import Stored, children
 
 REFERENCE: Final = "reference"  # the field type that refers
 SELF: Final = "self"  # as `template_id`: the field's own template
-# Types whose values never repeat, whatever their options.
+# Types whose values never repeat, regardless of their options.
 _NEVER_REPEAT: Final = frozenset({"row_number", "uuid", "ulid", "mongodb_objectid"})
 
 Templates = Mapping[str, Sequence[Stored]]
@@ -72,7 +72,7 @@ def edges(templates: Templates) -> list[Edge]:
                 continue
             parent = template_id if parent == SELF else parent
             wanted = str(options.get("field") or "")
-            names = {one["id"]: at for at, one in walk(templates.get(parent, ()))}
+            names = {item["id"]: at for at, item in walk(templates.get(parent, ()))}
             found.append(
                 Edge(
                     child_template_id=template_id,
@@ -124,21 +124,21 @@ class Order:
 def order(
     template_ids: Sequence[str], found: Sequence[Edge], may_wait: Callable[[Edge], bool] = lambda _: False
 ) -> Order:
-    """Parents first; as the templates stand where relations leave it open. A ring is opened before the table of it
-    that stands first, so the same dataset always has the same order; of its tables those go before all others whose
-    every reference into the ring may wait, where `may_wait` says so of any."""
+    """Sort tables: parents first, otherwise in the given order. A cycle is broken before its first table, so
+    the same dataset always has the same order; of its tables, those go first whose references into the cycle
+    may wait, if `may_wait` says so of any."""
     inside = [edge for edge in among(found, template_ids) if not edge.to_itself]
     parents = _parents(template_ids, inside)
     strict = _parents(template_ids, [edge for edge in inside if not may_wait(edge)])
     left, made = list(template_ids), []
     while left:
-        free = next((one for one in left if not parents[one] & set(left)), None)
+        free = next((item for item in left if not parents[item] & set(left)), None)
         if free is None:
             ring = _ring(left, parents)
-            free = next((one for one in ring if not strict[one] & set(left)), ring[0])
+            free = next((item for item in ring if not strict[item] & set(left)), ring[0])
         made.append(free)
         left.remove(free)
-    place = {one: at for at, one in enumerate(made)}
+    place = {item: at for at, item in enumerate(made)}
     broken = [
         edge
         for edge in among(found, template_ids)
@@ -149,13 +149,14 @@ def order(
 
 def _parents(template_ids: Sequence[str], found: Sequence[Edge]) -> dict[str, set[str]]:
     return {
-        one: {edge.parent_template_id for edge in found if edge.child_template_id == one}
-        for one in template_ids
+        template_id: {edge.parent_template_id for edge in found if edge.child_template_id == template_id}
+        for template_id in template_ids
     }
 
 
 def _ring(left: Sequence[str], parents: Mapping[str, set[str]]) -> list[str]:
-    """The templates of the first ring that waits for nothing but itself; what merely hangs on a ring is not one."""
+    """Return the templates of the first cycle that depends on nothing else. Templates that only depend on a
+    cycle are not part of it."""
 
     def above(one: str) -> set[str]:
         seen: set[str] = set()
@@ -166,23 +167,23 @@ def _ring(left: Sequence[str], parents: Mapping[str, set[str]]) -> list[str]:
             pending += new
         return seen
 
-    all_above = {one: above(one) for one in left}
-    first = next(one for one in left if all(one in all_above[other] for other in all_above[one]))
-    return [one for one in left if one in all_above[first]]
+    all_above = {item: above(item) for item in left}
+    first = next(item for item in left if all(item in all_above[other] for other in all_above[item]))
+    return [item for item in left if item in all_above[first]]
 
 
 def depths(template_ids: Sequence[str], found: Sequence[Edge]) -> dict[str, int]:
-    """How many parents stand above each template at most, over the edges that the order keeps: 0 for none."""
+    """Return the maximum number of ancestors of each template, along the edges that the order keeps."""
     kept = order(template_ids, found)
     broken = set(map(id, kept.broken))
     out: dict[str, int] = {}
-    for one in kept.template_ids:
+    for template_id in kept.template_ids:
         above = [
             out[edge.parent_template_id]
             for edge in among(found, template_ids)
-            if edge.child_template_id == one and id(edge) not in broken
+            if edge.child_template_id == template_id and id(edge) not in broken
         ]
-        out[one] = 1 + max(above, default=-1)
+        out[template_id] = 1 + max(above, default=-1)
     return out
 
 
@@ -196,8 +197,8 @@ def never_repeats(field: Stored) -> bool:
 
 
 def primary_key(fields: Sequence[Stored], referred_to: Sequence[str] = ()) -> str | None:
-    """The path of the field that identifies a table's rows: one that says so, else one that others refer to, else
-    the first whose values are made never to repeat. None where there is none."""
+    """Return the path of the field that identifies a table's rows: an explicit one, else one that others
+    reference, else the first whose values never repeat; None without any."""
     fit = {path: field for path, field in walk(fields) if never_repeats(field) and not field.get("hidden")}
     said = [path for path, field in fit.items() if field["options"].get("primaryKey")]
     known = [path for path in referred_to if path in fit]
@@ -205,9 +206,8 @@ def primary_key(fields: Sequence[Stored], referred_to: Sequence[str] = ()) -> st
     return next(iter([*said, *known, *made]), None)
 
 
-# What a template's relations and groups come to while it is edited, in words: for people who build it.
-#
-# A draft is told of as far as it can be read: fields with faults are left out, and what they break is told elsewhere.
+# Describes a template's relations and groups in words while it is edited. A draft is described as far as it
+# can be read: fields with faults are left out, and their faults are reported elsewhere.
 
 
 @dataclass(frozen=True, slots=True)
@@ -253,8 +253,8 @@ def names_of(actor: Actor, ids: Sequence[str]) -> dict[str, tuple[str, list[str]
     """Name and field names of those templates that the actor may read, by id."""
     found = related_templates.newest(actor, ids)
     return {
-        one: (spec["name"], [field["name"] for field in spec["fields"]])
-        for one, (_, spec, _) in found.items()
+        item: (spec["name"], [field["name"] for field in spec["fields"]])
+        for item, (_, spec, _) in found.items()
     }
 
 
@@ -269,31 +269,31 @@ def children_of(own: str, ids: Sequence[str]) -> set[str]:
         row.id
         for row in db.session.execute(statement)
         if any(
-            one["options"].get("cardinality") and one["options"].get("template_id") == own
-            for one in row.spec["fields"]
+            field["options"].get("cardinality") and field["options"].get("template_id") == own
+            for field in row.spec["fields"]
         )
     }
 
 
 def role_of(field: FieldSpec) -> str:
-    """What the rows of the other template are to a field's own (see ``engine/picks.py``); "" where there is none."""
+    """What the rows of the other template are to a field's own (see ``engine/form_hints.py``); "" where there is
+    none."""
     properties = options_schema(field.type).get("properties", {})
-    return properties.get("template_id", {}).get(picks.KEY, {}).get("role", "")
+    role: str = properties.get("template_id", {}).get(form_hints.KEY, {}).get("role", "")
+    return role
 
 
 def look(
     actor: Actor, given: Mapping[str, Any], own: str = "", before: Sequence[Mapping[str, Any]] = ()
 ) -> Look:
     """A draft's relations and groups. `own` is the id of the saved template it is a draft of, `before` its fields."""
-    from webapp.row_templates.services import field_ids
-
-    asked = {one for _, one in related_templates.reached(given["fields"])} - {own}
+    asked = {item for _, item in related_templates.reached(given["fields"])} - {own}
     there = related_templates.newest(actor, asked)
     strange = asked - there.keys()
     fields = [
-        one
-        for one in given["fields"]
-        if not strange & {found for _, found in related_templates.reached([one])}
+        field
+        for field in given["fields"]
+        if not strange & {found for _, found in related_templates.reached([field])}
     ]
     spec = _readable(fields)
     if spec is None:
@@ -305,11 +305,11 @@ def look(
         found = related_templates.gather(fields, own, lambda wanted: related_templates.newest(actor, wanted))
         quantity = given.get("quantity")
         rows = quantity if type(quantity) is int and quantity > 0 else limits.DEFAULT_QUANTITY
-        around = Kin(spec, compilation.vocabulary(), related_templates.library(found, own, rows, {}))
+        around = RelatedPlans(spec, compilation.vocabulary(), related_templates.library(found, own, rows, {}))
     except ApiError:
         return Look({}, shared(spec))
     return Look(
-        {one.id or one.path: told for one in spec.walk() if (told := _told(one, around))}, shared(spec)
+        {item.id or item.path: told for item in spec.walk() if (told := _told(item, around))}, shared(spec)
     )
 
 
@@ -320,7 +320,7 @@ def _readable(fields: list[Any]) -> TemplateSpec | None:
     except SpecError as error:
         broken = {fault.path.partition("]")[0].removeprefix("fields[") for fault in error.faults}
     try:
-        return parse_fields([one for place, one in enumerate(fields) if str(place) not in broken])
+        return parse_fields([field for place, field in enumerate(fields) if str(place) not in broken])
     except SpecError:
         return None
 
@@ -351,23 +351,28 @@ def _levels(fields: tuple[FieldSpec, ...]) -> Iterator[tuple[FieldSpec, ...]]:
 # --- Relations --------------------------------------------------------------------------------------------
 
 
-def _told(field: FieldSpec, around: Kin) -> Told | None:
+def _told(field: FieldSpec, around: RelatedPlans) -> Told | None:
     tell = _TELLERS.get(role_of(field))
     if tell is None:
         return None
-    asked = field.options.template_id
+    asked = _options(field).template_id
     address = around.address(asked, "")
     if address is None:
         return None
     other = "" if address == "" else asked
     try:
         text, bad = tell(field, around, address)
-    except Unrelated as error:
+    except RowCountError as error:
         text, bad = str(error), True
     return Told(text, other, around.known(address).name if other else "", bad)
 
 
-def _called(around: Kin, address: str) -> str:
+def _options(field: FieldSpec) -> Any:
+    """The options of a field that has a role: each type has its own model, which says the role in its schema."""
+    return field.options
+
+
+def _called(around: RelatedPlans, address: str) -> str:
     return around.known(address).name if address else "this template"
 
 
@@ -375,16 +380,16 @@ def _each(low: int, high: int) -> str:
     return f"{low:,} to {high:,} rows" if low != high else f"{low:,} {'row' if low == 1 else 'rows'}"
 
 
-def _parent(field: FieldSpec, around: Kin, address: str) -> tuple[str, bool]:
+def _parent(field: FieldSpec, around: RelatedPlans, address: str) -> tuple[str, bool]:
     name, rows = _called(around, address), around.rows(address)
     fields = around.known("").spec.fields
-    beside = [one for one in fields if one.type is field.type and one.group == field.group]
+    beside = [item for item in fields if item.type is field.type and item.group == field.group]
     if not any(
-        one is field for one in beside
+        item is field for item in beside
     ):  # inside another field, whose elements are dealt out to nobody
         beside = [field]
     owner = around.owner("")
-    if owner is not None and any(one is owner[0] for one in beside):
+    if owner is not None and any(item is owner[0] for item in beside):
         if owner[0].name != field.name:
             return f"of the same row as {owner[0].name}", False
         counts = around.counts("")
@@ -399,22 +404,22 @@ def _parent(field: FieldSpec, around: Kin, address: str) -> tuple[str, bool]:
     return f"one of {rows:,} rows of {name}", False
 
 
-def _child(field: FieldSpec, around: Kin, address: str) -> tuple[str, bool]:
+def _child(field: FieldSpec, around: RelatedPlans, address: str) -> tuple[str, bool]:
     owner = around.children(address, "")
     name = _called(around, address)
     if owner is None:
         return f"{name} has no reference with cardinality to this template", True
-    most = owner.options.cardinality
+    most = _options(owner).cardinality
     return f"over {_each(most.min, most.max)} of {name} for each of {around.rows(''):,} rows", False
 
 
-def _inside(field: FieldSpec, around: Kin, address: str) -> tuple[str, bool]:
+def _inside(field: FieldSpec, around: RelatedPlans, address: str) -> tuple[str, bool]:
     owner = around.children(address, "")
     name = _called(around, address)
     if owner is not None:
-        most = owner.options.cardinality
+        most = _options(owner).cardinality
         return f"the {_each(most.min, most.max)} of {name} that belong to each row", False
-    options = field.options
+    options = _options(field)
     if not options.array:
         return f"one row of {name} in each row", False
     count = options.count or Count()

@@ -14,19 +14,19 @@ from typing import Any, Final
 from sqlalchemy import select
 
 from webapp import clock, ids, limits
-from webapp.accounts.actors import Actor
-from webapp.accounts.services import tenancy
+from webapp.access import tenancy
+from webapp.access.actors import Actor
 from webapp.connections.models import Connection
-from webapp.engine.bad.invalid import Invalid
-from webapp.engine.block import Bound, Env
+from webapp.engine.blocks import BoundPlan, GenerationContext
 from webapp.engine.errors import SpecError
+from webapp.engine.invalid_data.settings import Invalid
 from webapp.engine.plan import ENGINE, Plan
 from webapp.errors import Fault, validation_error
 from webapp.extensions import db
-from webapp.objects.services import usages
-from webapp.objects.services import versions as objects_versions
 from webapp.row_templates.models import Template, TemplateVersion
 from webapp.row_templates.services import compilation, field_ids, related_templates, vocabularies
+from webapp.versioning import usages
+from webapp.versioning.services import versions as objects_versions
 
 CHANGEABLE: Final = ("name", "description", "quantity", "fields", "locale", "anchor", "source", "invalid")
 """The attributes that a caller sets; together they are a version's stored spec, with `warnings` beside them."""
@@ -54,7 +54,7 @@ def as_json(template: Template, version: TemplateVersion) -> dict[str, Any]:
         "deleted_at": clock.to_text(template.deleted_at),
         "warnings": spec["warnings"],
         "references": [
-            {"template_id": one, **pinned} for one, pinned in version.pins.get("templates", {}).items()
+            {"template_id": item, **pinned} for item, pinned in version.pins.get("templates", {}).items()
         ],
     }
 
@@ -186,7 +186,7 @@ def _check_connections(actor: Actor, spec: Mapping[str, Any], plan: Plan, before
     template had before may stay. Error: validation_error with every one."""
     said = [spec["fields"], spec["source"]]
     held = usages.named_in([before["fields"], before.get("source")])
-    wanted = [one for one in usages.named_in(said) - held if usages.kind_of(one) is Connection]
+    wanted = [item for item in usages.named_in(said) - held if item.startswith("con_")]
     if not wanted:
         return
     mine = (
@@ -196,14 +196,14 @@ def _check_connections(actor: Actor, spec: Mapping[str, Any], plan: Plan, before
     )
     there = db.session.execute(select(Connection.id, Connection.team_id).where(*mine))
     unseen = set(wanted) - {row.id for row in there if actor.role_in(row.team_id) is not None}
-    asked = [(f"{one.path}.options.connection_id", one.question.connection_id) for one in plan.asks]
+    asked = [(f"{ask.path}.options.connection_id", ask.question.connection_id) for ask in plan.asks]
     source = (spec["source"] or {}).get("connection_id")
-    found = [("source.connection_id", source), *(one for one in asked if one[1] != source)]
+    found = [("source.connection_id", source), *(item for item in asked if item[1] != source)]
     hint = "It may have been deleted: restore it, or choose another one."
     faults = [
-        Fault(path, "unknown_connection", f'There is no connection "{one}" here.', hint)
-        for path, one in dict.fromkeys(found)
-        if one in unseen
+        Fault(path, "unknown_connection", f'There is no connection "{item}" here.', hint)
+        for path, item in dict.fromkeys(found)
+        if item in unseen
     ]
     if faults:
         raise validation_error(faults)
@@ -214,7 +214,7 @@ def warnings_of(plan: Plan, quantity: int) -> list[dict[str, str]]:
     but have too few values. Rows are refused only when they are asked for."""
     found = list(plan.warnings)
     try:
-        Bound(plan, Env("", clock.now())).check(0, quantity)
+        BoundPlan(plan, GenerationContext("", clock.now())).check(0, quantity)
     except SpecError as error:
         found += error.faults
     return [fault.as_dict() for fault in found]

@@ -1,8 +1,8 @@
-"""Vocabularies in the storage: each that a template version pins is kept there, whatever release comes next.
+"""Store vocabularies: each one that a template version pins is kept in the storage, across releases.
 
-The present one is built from the installed libraries, opened from the local disk, and put into the storage before
-the first version that pins it is saved. Another one is fetched from there once and opened from the local disk from
-then on. One that is missing is refused by name; no other is ever put in its place.
+The present vocabulary is built from the installed libraries, opened from the local disk, and put into the
+storage before the first version that pins it is saved. Others are downloaded from the storage once and then
+opened from the local disk. A missing one is reported by name and never replaced by another.
 """
 
 from __future__ import annotations
@@ -21,8 +21,9 @@ from obstore.exceptions import BaseError
 from sqlalchemy import func, select
 
 from webapp import limits, storage
-from webapp.engine.data import archive, vocabulary
-from webapp.engine.data.vocabulary import Vocabulary, VocabularyError
+from webapp.engine.data import archive, vocab_lock, vocabulary
+from webapp.engine.data.vocab_lock import VocabularyError
+from webapp.engine.data.vocabulary import Vocabulary
 from webapp.errors import ApiError
 from webapp.extensions import reading
 from webapp.row_templates.models import TemplateVersion
@@ -58,9 +59,9 @@ def home() -> Path:
 
 @cache
 def _home(data_dir: Path | None) -> Path:
-    own = vocabulary.REPOSITORY / "var" / "vocab"
+    own = vocab_lock.REPOSITORY / "var" / "vocab"
     there = next(folder for folder in (own, *own.parents) if folder.exists())
-    if data_dir is None or os.access(there, os.W_OK) or (own / f"{vocabulary.locked().id}.arrow").exists():
+    if data_dir is None or os.access(there, os.W_OK) or (own / f"{vocab_lock.locked().id}.arrow").exists():
         return own
     return data_dir / FOLDER
 
@@ -160,10 +161,10 @@ def sound(wanted: str) -> bool:
 def stored() -> dict[str, int]:
     """The vocabularies in the storage: bytes by id."""
     found = {}
-    for one in storage.of(current_app).listing(FOLDER):
-        name = one.key.removeprefix(f"{FOLDER}/").removesuffix(".arrow")
+    for item in storage.of(current_app).listing(FOLDER):
+        name = item.key.removeprefix(f"{FOLDER}/").removesuffix(".arrow")
         if is_id(name):
-            found[name] = one.size
+            found[name] = item.size
     return found
 
 
@@ -179,7 +180,7 @@ def secure() -> list[str]:
     """Puts every pinned vocabulary that lies on the local disk alone into the storage, and answers those that are
     missing altogether. The present one is built if need be. Errors: unavailable."""
     missing = []
-    present = vocabulary.locked().id
+    present = vocab_lock.locked().id
     try:
         there = stored()
     except (BaseError, OSError) as error:
@@ -196,7 +197,7 @@ def secure() -> list[str]:
 
 def prune() -> list[str]:
     """Removes from the storage and the local disk what no version pins, the present one apart; answers their ids."""
-    needed = {*pinned(), vocabulary.locked().id}
+    needed = {*pinned(), vocab_lock.locked().id}
     here = {path.stem for path in home().glob("*.arrow") if is_id(path.stem)}
     gone = sorted(({*stored()} | here) - needed)
     for wanted in gone:

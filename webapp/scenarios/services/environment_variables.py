@@ -1,5 +1,4 @@
-"""Environment variables that a program gets: which names and values may be, for a scenario's `env`, for the secrets
-it is given and for the parameters of a run alike."""
+"""Validate environment variables of programs: a scenario's `env`, its secrets and the parameters of a run."""
 
 from __future__ import annotations
 
@@ -11,23 +10,23 @@ from typing import Any, Final
 from sqlalchemy import func, or_, select
 
 from webapp import limits
-from webapp.accounts.models import Workspace
+from webapp.access.models import Workspace
 from webapp.connections.models import Secret
 from webapp.connections.services import secrets
 from webapp.errors import ApiError, Fault
 from webapp.extensions import reading
 
 NAME: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
-# Contract: injected by the service, or read by the loader and by Python before the program begins.
+# Contract: set by the service, or read by the loader and by Python before the program starts.
 RESERVED_FRONTS: Final = ("SERVICE_", "DATAMAKER_", "PYTHON", "LD_")
-# Read by the C library before a program begins, or set by the sandbox to what alone is there and can be written.
+# Read by the C library before a program starts, or set by the sandbox to the only available or writable value.
 RESERVED: Final = frozenset(
     "PATH HOME PWD TMPDIR TMP TEMP VIRTUAL_ENV BASH_ENV IFS GLIBC_TUNABLES GCONV_PATH LOCPATH".split()
 )
 
 
 def name_fault(name: str, path: str) -> Fault | None:
-    """What keeps a text from being a variable's name; None when nothing does."""
+    """Return the reason why a text is not a valid variable name, or None."""
     if not NAME.fullmatch(name) or len(name) > limits.MAX_VARIABLE_NAME_CHARS:
         text = f'"{name[:60]}" cannot be the name of a variable.'
         hint = (
@@ -35,7 +34,7 @@ def name_fault(name: str, path: str) -> Fault | None:
             f"{limits.MAX_VARIABLE_NAME_CHARS} long."
         )
         return Fault(path, "wrong_form", text, hint)
-    front = next((one for one in RESERVED_FRONTS if name.startswith(one)), None)
+    front = next((item for item in RESERVED_FRONTS if name.startswith(item)), None)
     if front or name in RESERVED:
         what = f"Names that begin with {front}" if front else f"The name {name}"
         hint = "Choose another one."
@@ -44,9 +43,9 @@ def name_fault(name: str, path: str) -> Fault | None:
 
 
 def env_faults(values: Mapping[str, Any], path: str, taken: Collection[str] = ()) -> list[Fault]:
-    """Every fault of some variables, `{name: value}`, each at `path.<name>`.
+    """Return every fault of variables `{name: value}`, each at `path.<name>`.
 
-    `taken` are names that something else sets already: the secrets that the program is given.
+    `taken` contains names that are already set elsewhere: the secrets granted to the program.
     """
     faults = []
     if len(values) > limits.MAX_VARIABLES:
@@ -72,7 +71,7 @@ def env_faults(values: Mapping[str, Any], path: str, taken: Collection[str] = ()
 
 
 def _value_fault(value: Any, path: str) -> tuple[Fault | None, int]:
-    """The fault of one value, and its size in bytes."""
+    """Return the fault of one value, and its size in bytes."""
     if not isinstance(value, str):
         hint = 'Variables are texts: write "5", "true", or JSON as a text.'
         return Fault(path, "wrong_type", "A variable's value is a text.", hint), 0
@@ -85,11 +84,11 @@ def _value_fault(value: Any, path: str) -> tuple[Fault | None, int]:
     return None, size
 
 
-# Secrets that a run is given, and those that are cut out of what it prints where its workspace has turned that on.
+# Secrets granted to a run, and secrets redacted from its output if the workspace has enabled that.
 
 
 class Missing(Exception):
-    """A secret of this name is not there."""
+    """No secret has this name."""
 
     def __init__(self, name: str) -> None:
         self.name = name
@@ -97,8 +96,8 @@ class Missing(Exception):
 
 
 def granted(workspace_id: str, project_id: str, names: Iterable[str]) -> dict[str, str]:
-    """The secrets of these names as they are now, by name. `Missing` for one that is not there, or is of another
-    project; ApiError `unavailable` for one whose key is missing."""
+    """Return the current secrets with these names, by name. Raise `Missing` for a secret that does not exist or belongs
+    to another project, and ApiError `unavailable` if its encryption key is missing."""
     wanted = list(dict.fromkeys(names))
     statement = select(Secret).where(
         Secret.workspace_id == workspace_id,
@@ -114,14 +113,14 @@ def granted(workspace_id: str, project_id: str, names: Iterable[str]) -> dict[st
 
 
 def is_cut(workspace_id: str) -> bool:
-    """Whether secrets are to be cut out of what runs of a workspace print."""
+    """Return whether secrets are redacted from the output of a workspace's runs."""
     with reading() as session:
         settings = session.scalar(select(Workspace.settings).where(Workspace.id == workspace_id))
     return bool((settings or {}).get("redact_run_logs"))
 
 
 def mark(workspace_id: str) -> tuple[int, datetime | None]:
-    """What tells the present secrets of a workspace from those before."""
+    """Return a value that changes whenever the secrets of a workspace change."""
     statement = select(func.count(), func.max(Secret.updated_at)).where(Secret.workspace_id == workspace_id)
     with reading() as session:
         number, newest = session.execute(statement).one()
@@ -129,8 +128,8 @@ def mark(workspace_id: str) -> tuple[int, datetime | None]:
 
 
 def stored(workspace_id: str) -> list[str]:
-    """Every secret of a workspace, those of its connections too. One that cannot be opened is left out: nobody could
-    have given it to a program either."""
+    """Return every secret of a workspace, including those of its connections. Secrets that cannot be decrypted are left
+    out, because no program can have received them."""
     with reading() as session:
         rows = session.scalars(select(Secret).where(Secret.workspace_id == workspace_id)).all()
     found = []

@@ -1,7 +1,7 @@
-"""What a program says it requires: the comment `# requirements: a, b>=1`, and the block of PEP 723.
+"""Parse the requirements of a program: the comment `# requirements: a, b>=1`, and the PEP 723 block.
 
-Read by hand instead of given to the resolver as it stands, because only packages by name may be asked for: an
-address, a folder or an option in such a line would let a program choose where this machine fetches code from.
+The lines are parsed here instead of being passed to the resolver, because only package names are allowed: an address, a
+folder or an option in such a line would let a program choose where this machine fetches code from.
 """
 
 from __future__ import annotations
@@ -20,26 +20,28 @@ from webapp import limits
 from webapp.errors import Fault
 
 PROVIDED: Final = frozenset({"rowsmith"})
-"""Packages that every program has without asking, and that no index must be asked for."""
+"""Packages that every program has without declaring them, and that are never requested from an index."""
 
 _COMMENT: Final = re.compile(r"#\s*requirements[ \t]*:(.*)")
 _LATE: Final = re.compile(r"(?m)^#[ \t]*requirements[ \t]*:")
 _MORE: Final = re.compile(r"#(?:[ \t]*[-*][ \t]+| {2,}|\t+)(\S.*)")
-# The block of PEP 723, by the expression that its specification gives.
+# The PEP 723 block, matched with the regular expression from the specification.
 _BLOCK: Final = re.compile(r"(?m)^# /// (?P<type>[a-zA-Z0-9-]+)$\s(?P<content>(^#(| .*)$\s)+)^# ///$")
 
-# Parts and points of a dotted key of TOML, blanks, and any other sign.
+# Segments and dots of a dotted TOML key, whitespace, and any other character.
 _KEY_TOKEN: Final = re.compile(
     r"""[A-Za-z0-9_-]++|"(?:[^"\\\n]|\\.)*+"?|'[^'\n]*+'?|[ \t]++|(?P<point>\.)|(?P<other>.)""", re.S
 )
 
-_BETWEEN: Final = re.compile(r"[,\s]")  # \s: also line separators of Unicode, which end no line of Python
+_BETWEEN: Final = re.compile(
+    r"[,\s]"
+)  # \s also matches Unicode line separators, which do not end a line in Python
 _NAME: Final = r"[A-Za-z0-9](?:[A-Za-z0-9._-]*[A-Za-z0-9])?"
 _EXTRAS: Final = rf"\[[ \t]*(?:{_NAME}(?:[ \t]*,[ \t]*{_NAME})*)?[ \t]*\]"
 _VERSION: Final = r"(?:~=|===|==|!=|<=|>=|<|>)[ \t]*[A-Za-z0-9][A-Za-z0-9.*+!_-]*"
 _VERSIONS: Final = rf"{_VERSION}(?:[ \t]*,[ \t]*{_VERSION})*"
 _MARKER: Final = r"""(?:[A-Za-z0-9_.<>=!~() \t-]|'[^'\\]*'|"[^"\\]*")+"""
-# A requirement of PEP 508, by name alone.
+# A PEP 508 requirement with only a name.
 ONE: Final = re.compile(
     rf"(?P<name>{_NAME})(?:[ \t]*(?P<extras>{_EXTRAS}))?"
     rf"(?:[ \t]*\([ \t]*(?P<inner>{_VERSIONS})[ \t]*\)|[ \t]*(?P<versions>{_VERSIONS}))?"
@@ -49,7 +51,7 @@ ONE: Final = re.compile(
 
 @dataclass
 class Said:
-    """What a program says: `requirements` as the resolver takes them, and what is wrong with the rest."""
+    """The parsed requirements of a program: `requirements` in the resolver's format, and the faults of the others."""
 
     requirements: list[str] = field(default_factory=list)
     faults: list[Fault] = field(default_factory=list)
@@ -57,10 +59,10 @@ class Said:
 
 
 def read(code: str) -> Said:
-    """The requirements of a program, of its comments and of its block together, each once; nothing is looked up.
+    """Return the requirements in a program's comments and block, without duplicates. Nothing is looked up.
 
-    A comment counts at the left margin and above the first statement that is neither an import nor the text that
-    describes the program. Names are as PEP 508 has them; faults stand at `code` with their line.
+    A comment counts if it is at the left margin and above the first statement that is neither an import nor the module
+    docstring. Names follow PEP 508. Faults have the path `code` and include the line.
     """
     said = Said()
     code = code.replace("\r\n", "\n").replace("\r", "\n").removeprefix("\ufeff")
@@ -71,7 +73,7 @@ def read(code: str) -> Said:
     found += _block(code, said)
     _once(found, said)
     if late := next(
-        (one for one in _LATE.finditer(code) if code.count("\n", 0, one.start()) + 1 > end), None
+        (item for item in _LATE.finditer(code) if code.count("\n", 0, item.start()) + 1 > end), None
     ):
         line = code.count("\n", 0, late.start()) + 1
         text = f"Line {line} is not read: `# requirements:` counts only above the first statement."
@@ -82,12 +84,12 @@ def read(code: str) -> Said:
 
 
 def in_process(file: IO[bytes]) -> dict[str, Any]:
-    """What `read` says of a program, as JSON. Runs in a document process."""
+    """Return the result of `read` as JSON. Runs in a document process."""
     return asdict(read(file.read().decode("utf-8", "replace")))
 
 
 def _comments(code: str) -> tuple[list[tuple[int, str]], int]:
-    """What the comments of the head say, with their lines, and the last line of the head."""
+    """Return the requirement comments of the head with their lines, and the last line of the head."""
     found: list[tuple[int, str]] = []
     going_on = False
     end = 0
@@ -105,10 +107,10 @@ def _comments(code: str) -> tuple[list[tuple[int, str]], int]:
 
 
 def _head(code: str) -> list[tuple[int, str]]:
-    """Comments at the left margin above the first statement but imports and a first text; the last pair is where
-    that begins, with an empty text."""
+    """Return the comments at the left margin above the first statement that is neither an import nor the module
+    docstring. The last pair is the position of that statement, with an empty text."""
     found: list[tuple[int, str]] = []
-    passing = False  # within an import or a text
+    passing = False  # Within an import or a docstring
     number = 0
     try:
         for token in tokenize.generate_tokens(io.StringIO(code).readline):
@@ -124,12 +126,12 @@ def _head(code: str) -> list[tuple[int, str]]:
                     break
                 passing = True
     except (tokenize.TokenError, SyntaxError):
-        pass  # an unfinished program: what was read up to here counts
+        pass  # An unfinished program: what was parsed up to here counts
     return [*found, (number, "")]
 
 
 def _split(text: str, line: int, said: Said) -> list[str]:
-    """The requirements of one line, between commas or white space; what is none becomes a fault, up to MAX_FAULTS."""
+    """Split a line into requirements at commas and whitespace. Invalid ones become faults, up to MAX_FAULTS."""
     found: list[str] = []
     place = 0
     while place < len(text) and len(said.faults) < limits.MAX_FAULTS:
@@ -143,7 +145,7 @@ def _split(text: str, line: int, said: Said) -> list[str]:
             continue
         end = _BETWEEN.search(text, place)
         word = text[place : end.start() if end else len(text)]
-        if word.startswith("-"):  # an option goes with what follows it
+        if word.startswith("-"):  # An option and its argument are reported together
             word = text[place:].partition(",")[0].rstrip()
         said.faults.append(_refused(word, f"Line {line}: "))
         place += len(word)
@@ -157,7 +159,7 @@ def _plain(hit: re.Match[str]) -> str:
 
 
 def _refused(word: str, front: str) -> Fault:
-    """Why something is no requirement, by what it seems to be."""
+    """Return the reason why a text is not a valid requirement."""
     shown = f'"{word[:80]}"'
     hint = (
         "Write the names of packages, with versions where they matter: `# requirements: tenacity, pandas>=2`."
@@ -182,8 +184,8 @@ def _refused(word: str, front: str) -> Fault:
 
 
 def _block(code: str, said: Said) -> list[str]:
-    """The `dependencies` of the block of PEP 723; its `requires-python` is checked."""
-    blocks = [one for one in _BLOCK.finditer(code) if one["type"] == "script"]
+    """Return the `dependencies` of the PEP 723 block, after checking its `requires-python`."""
+    blocks = [item for item in _BLOCK.finditer(code) if item["type"] == "script"]
     if not blocks:
         return []
     if len(blocks) > 1:
@@ -194,7 +196,7 @@ def _block(code: str, said: Said) -> list[str]:
         most = limits.MAX_REQUIREMENTS_BLOCK_CHARS
         said.faults.append(_block_fault(f"the block `# /// script` is longer than {most:,} characters"))
         return []
-    text = "\n".join(one.removeprefix("#").removeprefix(" ") for one in content.splitlines())
+    text = "\n".join(line.removeprefix("#").removeprefix(" ") for line in content.splitlines())
     if _most_parts(text) > limits.MAX_REQUIREMENTS_KEY_PARTS:
         most = limits.MAX_REQUIREMENTS_KEY_PARTS
         said.faults.append(
@@ -211,7 +213,7 @@ def _block(code: str, said: Said) -> list[str]:
         return []
     _python(data.get("requires-python"), said)
     wanted = data.get("dependencies", [])
-    if not isinstance(wanted, list) or not all(isinstance(one, str) for one in wanted):
+    if not isinstance(wanted, list) or not all(isinstance(item, str) for item in wanted):
         said.faults.append(_block_fault("`dependencies` must be a list of texts"))
         return []
     if "tool" in data:
@@ -220,19 +222,19 @@ def _block(code: str, said: Said) -> list[str]:
         )
         said.warnings.append(Fault("code", "ignored", text))
     found = []
-    for one in wanted:
+    for item in wanted:
         if len(said.faults) >= limits.MAX_FAULTS:
             break
-        hit = ONE.fullmatch(one.strip())
+        hit = ONE.fullmatch(item.strip())
         if hit:
             found.append(_plain(hit))
         else:
-            said.faults.append(_refused(one.strip(), "dependencies: "))
+            said.faults.append(_refused(item.strip(), "dependencies: "))
     return found
 
 
 def _most_parts(text: str) -> int:
-    """How many parts the longest dotted key of a TOML document has."""
+    """Return the number of segments in the longest dotted key of a TOML document."""
     most = points = 0
     for token in _KEY_TOKEN.finditer(text):
         points += token["point"] is not None
@@ -263,18 +265,18 @@ def _python(wanted: Any, said: Said) -> None:
 
 
 def normal(name: str) -> str:
-    """A package's name as indexes compare it (PEP 503)."""
+    """Return a package name as indexes compare it (PEP 503)."""
     return re.sub(r"[-_.]+", "-", name).lower()
 
 
 def _once(found: list[str], said: Said) -> None:
-    """Keep each once and in order; check that there are not too many, and none is too long."""
-    for one in dict.fromkeys(found):
-        if len(one) > limits.MAX_REQUIREMENT_CHARS:
-            text = f'"{one[:60]}..." is longer than {limits.MAX_REQUIREMENT_CHARS} characters.'
+    """Remove duplicates, keeping the order, and check the number and lengths of requirements."""
+    for fromkey in dict.fromkeys(found):
+        if len(fromkey) > limits.MAX_REQUIREMENT_CHARS:
+            text = f'"{fromkey[:60]}..." is longer than {limits.MAX_REQUIREMENT_CHARS} characters.'
             said.faults.append(Fault("code", "invalid_requirement", text))
-        elif normal(re.split(r"[^A-Za-z0-9._-]", one, maxsplit=1)[0]) not in PROVIDED:
-            said.requirements.append(one)
+        elif normal(re.split(r"[^A-Za-z0-9._-]", fromkey, maxsplit=1)[0]) not in PROVIDED:
+            said.requirements.append(fromkey)
     if len(said.requirements) > limits.MAX_REQUIREMENTS:
         text = f"The program requires {len(said.requirements)} packages; at most {limits.MAX_REQUIREMENTS} are taken."
         said.faults.append(Fault("code", "invalid_requirement", text))

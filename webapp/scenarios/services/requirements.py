@@ -1,6 +1,6 @@
-"""What a program requires is resolved when it is saved: into a lock that goes with its version, so that every run of
-that version has the same packages. Wheels only: nothing is built, and no interpreter of an environment is started
-outside the sandbox (jobs/scenarios/environments.py), so no package's own code runs here."""
+"""Resolve the requirements of a program when it is saved. The lock is stored with the version, so that every run of
+that version has the same packages. Only wheels are allowed: nothing is built, and no interpreter of an environment is
+started outside the sandbox (jobs/scenarios/environments.py), so no code of packages runs here."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from webapp import document_process, limits
 from webapp.errors import ApiError, Fault, did_you_mean, validation_error
 from webapp.scenarios.services.requirement_text import Said, normal
 
-# What says where packages come from, how the way there is protected, and where files may be put.
+# Variables for package indexes, TLS and proxies, and temporary folders.
 HANDED_ON: Final = (
     "UV_CONFIG_FILE UV_DEFAULT_INDEX UV_INDEX UV_INDEX_URL UV_EXTRA_INDEX_URL UV_FIND_LINKS UV_NO_INDEX "
     "UV_INDEX_STRATEGY UV_KEYRING_PROVIDER UV_INSECURE_HOST UV_NATIVE_TLS UV_SYSTEM_CERTS "
@@ -35,7 +35,7 @@ HANDED_ON: Final = (
     "HOME XDG_CONFIG_HOME XDG_CONFIG_DIRS TMPDIR NETRC SSL_CERT_FILE SSL_CERT_DIR SSL_CLIENT_CERT "
     "HTTP_PROXY HTTPS_PROXY ALL_PROXY NO_PROXY http_proxy https_proxy all_proxy no_proxy"
 ).split()
-# What pip calls it: what uv calls it.
+# Maps names of pip settings to those of uv.
 AS_PIP: Final = {
     "PIP_INDEX_URL": "UV_DEFAULT_INDEX",
     "PIP_EXTRA_INDEX_URL": "UV_INDEX",
@@ -57,16 +57,16 @@ _STYLE: Final = re.compile(r"\x1b\[[0-9;]*[A-Za-z]")
 
 @dataclass(frozen=True)
 class Done:
-    """How a call of uv ended. `said` is its own words, cleaned of addresses and folders; "" where it went well."""
+    """The result of a uv command. `said` is its output without addresses and folders, or "" on success."""
 
     ok: bool
     said: str = ""
     away: bool = False
-    """Whether the index could not be reached, so that another try may go well."""
+    """Whether the index could not be reached, so that another attempt may succeed."""
 
 
 def program() -> str:
-    """Where uv is: the one that is installed with the service, else the machine's. Error: FileNotFoundError."""
+    """Return the path of uv: the one installed with the service, else the system's. Raise FileNotFoundError."""
     try:
         return uv.find_uv_bin()
     except FileNotFoundError:
@@ -77,7 +77,8 @@ def program() -> str:
 
 
 def environment(own: Mapping[str, str], cache: Path) -> dict[str, str]:
-    """The variables of a call of uv: of `own` (this process's) only what says where packages come from."""
+    """Return the environment variables for uv. From `own` (this process's variables), only those that configure package
+    sources are kept."""
     found = {name: own[name] for name in HANDED_ON if own.get(name)}
     with_index = any(name in found for name in _INDEXES)
     for theirs, name in AS_PIP.items():
@@ -88,7 +89,7 @@ def environment(own: Mapping[str, str], cache: Path) -> dict[str, str]:
         "LC_ALL": "C.UTF-8",
         "NO_COLOR": "1",
         "UV_NO_PROGRESS": "1",
-        "UV_PYTHON_DOWNLOADS": "never",  # the service's own Python is the programs'
+        "UV_PYTHON_DOWNLOADS": "never",  # Programs use the Python version of the service
     }
     return {"UV_CACHE_DIR": str(cache), **found, **fixed}
 
@@ -102,9 +103,10 @@ def call(
     front: Sequence[str] = (),
     alive: Callable[[], None] | None = None,
 ) -> Done:
-    """Run `uv <arguments>` in a folder, for at most so many seconds; files that it makes can be read by everybody.
+    """Run `uv <arguments>` in a folder with a time limit in seconds. Files that it creates are world-readable.
 
-    `front` is put before the command. `alive` is called several times a second; what it raises stops uv and goes on.
+    `front` is put before the command. `alive` is called several times a second; an exception from it stops uv and is
+    propagated.
     """
     # uv has an option for this and, unlike pip, no variable.
     alone = arguments[0] == "pip" and env.get(NO_INDEX, "").lower() in ("1", "true", "yes", "on")
@@ -146,21 +148,21 @@ def _wait(process: subprocess.Popen[bytes], seconds: float, alive: Callable[[], 
 
 
 def cleaned(text: str) -> str:
-    """What uv said, in one paragraph: no addresses, no folders of this machine, and not how it got there."""
+    """Return the output of uv as one paragraph, without addresses, local folders or the derivation steps."""
     lines = [" ".join(line.split()) for line in _STYLE.sub("", text).splitlines()]
     lines = [
         line for line in lines if line and not line.startswith(("warning:", "Using ", "Resolved ", "hint:"))
     ]
     told = [re.sub(r"^(?:error: |cause: |[×╰─▶├│ ]+)+", "", line) for line in lines]
     whole = ". ".join(
-        one.rstrip(".:") for one in _joined(told) if not one.startswith("No solution found when")
+        item.rstrip(".:") for item in _joined(told) if not item.startswith("No solution found when")
     )
     whole = _FOLDER.sub("a folder of the service", _ADDRESS.sub("the package index", whole))
     return f"{whole.strip()[:2000]}." if whole.strip() else "uv gave no reason."
 
 
 def _joined(lines: list[str]) -> list[str]:
-    """Lines as sentences: one that begins in lower case goes on from the one before."""
+    """Join lines into sentences: a line that begins in lower case continues the previous one."""
     found: list[str] = []
     for line in lines:
         if found and line[:1].islower():
@@ -171,7 +173,7 @@ def _joined(lines: list[str]) -> list[str]:
 
 
 COMMON: Final = ("requests", "httpx", "pandas", "faker", "pyyaml", "python-dateutil")
-"""The libraries that every program has; `requirements-scenarios.lock` says in which versions."""
+"""The libraries that every program has; `requirements-scenarios.lock` pins their versions."""
 
 COMMON_LOCK: Final = Path(__file__).resolve().parents[3] / "requirements-scenarios.lock"
 _RESOLVE: Final = (
@@ -179,7 +181,7 @@ _RESOLVE: Final = (
     "--no-python-downloads requirements.in --output-file requirements.lock"
 ).split()
 _PINNED: Final = re.compile(r"(?m)^([A-Za-z0-9][A-Za-z0-9._-]*)==([^\s;\\]+)")
-# What people write because they import it: what the index calls it.
+# Maps import names that are often used by mistake to package names in the index.
 IMPORTED_AS: Final[Mapping[str, str]] = {
     "bs4": "beautifulsoup4",
     "cv2": "opencv-python-headless",
@@ -195,26 +197,27 @@ IMPORTED_AS: Final[Mapping[str, str]] = {
 
 @dataclass(frozen=True)
 class Resolved:
-    """What a program's requirements come to. Without any, `lock` and `environment` are "" and the program runs with
-    the common libraries of this release; else the lock holds those too, and `environment` is its hash."""
+    """The resolved requirements of a program. Without requirements, `lock` and `environment` are "" and the program
+    runs with the common libraries of this release. Otherwise the lock includes those too, and `environment` is its
+    hash."""
 
     requirements: list[str] = field(default_factory=list)
     lock: str = ""
     environment: str = ""
 
     def as_pins(self) -> dict[str, Any]:
-        """As a version keeps it."""
+        """Return the pins that a version stores."""
         return {"requirements": self.requirements, "lock": self.lock, "environment": self.environment}
 
     @classmethod
     def of_pins(cls, pins: Mapping[str, Any]) -> Resolved:
-        """From what a version keeps."""
+        """Create an instance from the pins of a version."""
         return cls(list(pins.get("requirements", [])), pins.get("lock", ""), pins.get("environment", ""))
 
 
 def read(code: str) -> Said:
-    """What a program says that it requires; see `requirements_text.read`, which runs in a document process. Error:
-    unavailable."""
+    """Return the requirements declared in a program; see `requirements_text.read`, which runs in a document process.
+    Raise unavailable."""
     try:
         found = document_process.run(
             "webapp.scenarios.services.requirement_text:in_process",
@@ -226,18 +229,18 @@ def read(code: str) -> Said:
         return Said(faults=[Fault("code", "invalid_requirement", text, error.hint)])
     return Said(
         found["requirements"],
-        [Fault(**one) for one in found["faults"]],
-        [Fault(**one) for one in found["warnings"]],
+        [Fault(**fault) for fault in found["faults"]],
+        [Fault(**warning) for warning in found["warnings"]],
     )
 
 
 def resolved(code: str, before: Resolved | None = None, *, anew: bool = False) -> Resolved:
-    """What a program's requirements come to. Where they are those of `before`, its lock is kept and nobody is asked,
-    unless `anew`; packages that stay keep their versions, unless `anew` too.
+    """Resolve the requirements of a program. If they equal those of `before`, its lock is reused without querying the
+    index, unless `anew` is set. Packages that remain keep their versions, unless `anew` is set.
 
-    Asks the index, for up to RESOLVE_SECONDS: call it outside of any transaction. Errors: validation_error at `code`
-    (what is no requirement, a package that is not there or has no wheel, an index that cannot be reached),
-    unavailable (too many resolve now).
+    Queries the index for up to RESOLVE_SECONDS: call this outside of any transaction. Raise validation_error at `code`
+    (an invalid requirement, a package that does not exist or has no wheel, an unreachable index) or unavailable (too
+    many concurrent resolutions).
     """
     said = read(code)
     if said.faults:
@@ -252,27 +255,27 @@ def resolved(code: str, before: Resolved | None = None, *, anew: bool = False) -
 
 
 def digest(lock: str) -> str:
-    """The hash by which a lock is known."""
+    """Return the hash that identifies a lock."""
     return hashlib.sha256(lock.encode()).hexdigest()
 
 
 def common_lock() -> str:
-    """The lock of the common libraries."""
+    """Return the lock of the common libraries."""
     return COMMON_LOCK.read_text("utf-8")
 
 
 def packages(lock: str) -> dict[str, str]:
-    """Names and versions of a lock, in its order."""
+    """Return the names and versions in a lock, in its order."""
     return {normal(name): version for name, version in _PINNED.findall(lock)}
 
 
 def cache_folder(data_dir: Path) -> Path:
-    """Where uv keeps what it has fetched."""
+    """Return the cache folder of uv."""
     return data_dir / "environments" / "cache"
 
 
 def base_python() -> str:
-    """The interpreter under this process's virtual environment: the same Python runs the programs."""
+    """Return the base interpreter of this process's virtual environment, which also runs the programs."""
     return str(Path(getattr(sys, "_base_executable", "") or sys.executable).resolve())
 
 
@@ -293,13 +296,13 @@ def _turn() -> Iterator[None]:
 
 
 def _lock(wanted: list[str], preferred: str) -> str:
-    """The lock of some requirements beside the common libraries, with the versions of `preferred` where they fit."""
+    """Return the lock of some requirements and the common libraries, keeping `preferred` versions where possible."""
     cache = cache_folder(current_app.config["SETTINGS"].data_dir)
     env = environment(os.environ, cache)
     with _turn(), tempfile.TemporaryDirectory(prefix="rowsmith-resolve-") as name:
         folder = Path(name)
         (folder / "requirements.in").write_text("\n".join([*wanted, *COMMON]) + "\n", "utf-8")
-        # uv takes what stands in the output file for versions to keep.
+        # uv prefers the versions that are already in the output file.
         (folder / "requirements.lock").write_text(preferred, "utf-8")
         command = [*_RESOLVE, "--python", base_python()]
         try:
@@ -323,7 +326,7 @@ def _fault(done: Done, wanted: list[str]) -> Fault:
 
 
 def _hint(said: str, wanted: list[str]) -> str | None:
-    """What may help somebody who named a package that is not there, or has no wheel."""
+    """Return a hint for a package that does not exist or has no wheel."""
     missing = re.search(r"([A-Za-z0-9._-]+) was not found in", said)
     if missing:
         name = missing[1].lower()

@@ -7,42 +7,152 @@ codes of the API's errors; like those they are never renamed or reused.
 from __future__ import annotations
 
 import logging
-from collections.abc import Mapping
-from datetime import timedelta
+import os
+from collections.abc import Callable, Mapping
+from datetime import datetime, timedelta
 from types import MappingProxyType
 from typing import Any, Final
 
-from sqlalchemy import func, select
+import redis
+from sqlalchemy import Select, case, func, or_, select, update
 from sqlalchemy.orm import Session
 
 from webapp import clock, ids, limits
-from webapp.accounts.models import ApiKey
+from webapp.access.models import ApiKey, Workspace
 from webapp.audit.models import AuditEntry
 from webapp.extensions import reading, redis_client, writing
-from webapp.operations.models import END_STATES
 from webapp.scenarios.models import Run
-from webapp.scenarios.services import run_keys, run_logs, run_queue
+from webapp.scenarios.services import run_logs
+from webapp.security import keys
+from webapp.work import jobs_queue
+from webapp.work.models import END_STATES
+
+SCOPES: Final = ("read", "write", "generate", "push", "run")
+API_VERSION: Final = "2026-11-21"  # the newest; a test compares it with what the views know
+
+
+def issue(session: Session, run: Run, maker: str, now: datetime) -> str:
+    """A fresh key for a run, in the caller's transaction; its text. An older one of the same run, which was handed back
+    by its first worker, ends. `maker`: the user whose role it has."""
+    revoke(session, run.id, now)
+    text, handle, secret_hash = keys.new_key(os.urandom)
+    seconds = run.settings["timeout_seconds"] + limits.RUN_KEY_MARGIN_SECONDS
+    session.add(
+        ApiKey(
+            workspace_id=run.workspace_id,
+            project_id=run.project_id,
+            team_id=run.team_id,
+            name=run.id,
+            handle=handle,
+            secret_hash=secret_hash,
+            scopes=list(SCOPES),
+            created_by=maker,
+            api_version=API_VERSION,
+            expires_at=now + timedelta(seconds=seconds),
+            run_id=run.id,
+            writable_secrets=list(run.settings["writable_secrets"]),
+        )
+    )
+    return text
+
+
+def revoke(session: Session, run_id: str, now: datetime) -> None:
+    """End the key of a run, in the caller's transaction. Doing it twice changes nothing."""
+    session.execute(
+        update(ApiKey)
+        .where(ApiKey.run_id == run_id, ApiKey.revoked_at.is_(None))
+        .values(revoked_at=now)
+        .execution_options(synchronize_session=False)
+    )
+
+
+KIND: Final = "run"
+_MOST: Final = case(
+    *((Workspace.plan == plan, most) for plan, most in limits.RUNS_AT_ONCE.items()),
+    else_=1,
+)
+
+
+def may_start(run_id: str) -> Callable[[Session], bool]:
+    """What a worker asks in the transaction that takes a run: whether its workspace has a place for it."""
+
+    def ask(session: Session) -> bool:
+        run = session.execute(select(Run.workspace_id, Run.status).where(Run.id == run_id)).one_or_none()
+        if run is None or run.status != "queued":
+            return True  # one that was handed back has its place; of all others `take` decides
+        most = session.scalar(
+            select(_MOST).where(Workspace.id == run.workspace_id).with_for_update(key_share=True)
+        )
+        running = session.scalar(
+            select(func.count())
+            .select_from(Run)
+            .where(Run.workspace_id == run.workspace_id, Run.status == "running")
+        )
+        return (running or 0) < (most or 0)
+
+    return ask
+
+
+def startable(statement: Select[Any]) -> Select[Any]:
+    """A select of runs, less those that are queued and whose turn has not come: the sweeper rings for the others."""
+    place = func.row_number().over(partition_by=Run.workspace_id, order_by=(Run.created_at, Run.id))
+    queued = (
+        select(Run.id, Run.workspace_id, place.label("place"))
+        .where(Run.status == "queued", Run.cancel_requested_at.is_(None))
+        .subquery()
+    )
+    running = (
+        select(Run.workspace_id, func.count().label("runs"))
+        .where(Run.status == "running")
+        .group_by(Run.workspace_id)
+        .subquery()
+    )
+    first = (
+        select(queued.c.id)
+        .join(Workspace, Workspace.id == queued.c.workspace_id)
+        .outerjoin(running, running.c.workspace_id == queued.c.workspace_id)
+        .where(queued.c.place <= _MOST - func.coalesce(running.c.runs, 0))
+    )
+    return statement.where(or_(Run.status != "queued", Run.id.in_(first)))
+
+
+def ring_next(client: redis.Redis, workspace_id: str) -> None:
+    """Ring for the workspace's runs whose turn has come and that have no ring yet. Without Redis the sweeper will."""
+    queued = select(Run.id).where(Run.workspace_id == workspace_id, Run.status == "queued")
+    with reading() as session:
+        found = session.scalars(startable(queued).order_by(Run.created_at, Run.id)).all()
+    if not found:
+        return
+    try:
+        rings = jobs_queue.waiting(client, KIND)
+    except redis.RedisError as error:
+        log.warning("Redis is unavailable, %d run(s) are waiting: %s", len(found), error)
+        return
+    for run_id in found:
+        if run_id not in rings:
+            jobs_queue.ring(client, KIND, run_id)
+
 
 log = logging.getLogger(__name__)
 
 CODES: Final[Mapping[str, str]] = MappingProxyType(
     {
-        "program_failed": "The program ended with an error.",
-        "time_limit": "The time limit was reached.",
-        "memory_limit": "The program used more memory than a run may have.",
-        "process_limit": "The program started more processes than a run may have.",
-        "disk_limit": "The program wrote more than a run may write.",
-        "cpu_limit": "The program used more processor time than a run may have.",
-        "log_limit": "The program printed more than a run's log may hold.",
-        "environment_failed": "The environment of the program could not be made.",
-        "secret_missing": "A secret that the scenario is given is not there.",
-        "uploads_failed": "The workspace's files could not be fetched for the program.",
-        "maker_missing": "Nobody is there in whose name the program could act.",
-        "program_missing": "The version of the program is not there.",
-        "sandbox_missing": "Programs cannot be run in protection on this machine.",
-        "outputs_failed": "The files that the program left behind could not be stored.",
-        "worker_stopped": "The runner was stopped while the program ran; it is not repeated.",
-        "worker_lost": "The runner of this program was lost; it is not repeated.",
+        "program_failed": "The program failed.",
+        "time_limit": "The program exceeded its time limit.",
+        "memory_limit": "The program exceeded the memory limit of a run.",
+        "process_limit": "The program exceeded the process limit of a run.",
+        "disk_limit": "The program exceeded the disk limit of a run.",
+        "cpu_limit": "The program exceeded the CPU time limit of a run.",
+        "log_limit": "The program's output exceeded the log size limit of a run.",
+        "environment_failed": "The environment of the program could not be created.",
+        "secret_missing": "A secret of the scenario does not exist.",
+        "uploads_failed": "The workspace's files could not be loaded.",
+        "maker_missing": "The user who started this run no longer exists or has lost access.",
+        "program_missing": "The version of the scenario no longer exists.",
+        "sandbox_missing": "This machine has no working sandbox.",
+        "outputs_failed": "The output files could not be stored.",
+        "worker_stopped": "The runner was stopped during the run. Runs are not repeated.",
+        "worker_lost": "The runner was lost. Runs are not repeated.",
         "internal_error": "Something went wrong on our side.",
     }
 )
@@ -66,7 +176,7 @@ def settle(run_id: str) -> None:
         close(session, run_id)
         workspace_id = run.workspace_id
     run_logs.wake(run_id)
-    run_queue.ring_next(redis_client(), workspace_id)
+    ring_next(redis_client(), workspace_id)
 
 
 def untold() -> list[str]:
@@ -84,7 +194,7 @@ def close(session: Session, run_id: str) -> None:
         return
     now = clock.now()
     run.closed_at = now
-    run_keys.revoke(session, run_id, now)
+    revoke(session, run_id, now)
     run.rows_generated = rows_made(session, run)
     if run.status != "completed":
         run_logs.write(session, run, [_line(run)], now)

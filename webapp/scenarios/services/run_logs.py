@@ -1,15 +1,14 @@
-"""The log of a run: its lines as they lie in SQL, and the word that wakes those who follow it.
+"""The log of a run: lines in SQL, and notifications for followers.
 
-What was printed is true once it is in SQL; Redis only says that there is more, so emptying it loses no line.
+A line is part of the log once it is in SQL. Redis only announces new lines, so emptying it loses nothing.
+Followers resume (SSE) after the last line number they received.
 """
 
 from __future__ import annotations
 
 import logging
-import re
 from collections import deque
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from datetime import datetime
 from typing import Final
 
@@ -20,30 +19,16 @@ from sqlalchemy.orm import Session
 from webapp import limits
 from webapp.extensions import reading, redis_client
 from webapp.scenarios.models import Run, RunChunk
+from webapp.work.log_lines import Piece, visible
 
 log = logging.getLogger(__name__)
 
-# ECMA-48: control sequences, operating system commands, other escapes; and control characters that draw nothing.
-COMMANDS: Final = re.compile(
-    r"\x1b\[[0-?]*[ -/]*[@-~]|\x1b\][^\x07\x1b]*(?:\x07|\x1b\\)?|\x1b[@-_]|[\x00-\x08\x0b-\x1f\x7f-\x9f]"
-)
-_COLOUR: Final = r"\x1b\[[0-9;:]{0,64}m"  # ECMA-48, 8.3.117: select graphic rendition
-_UNSAFE: Final = re.compile(rf"({_COLOUR})|[\x00-\x08\x0b-\x1f\x7f-\x9f]")
-_CHUNKS: Final = 64  # read at once; a chunk has at most RUN_CHUNK_BYTES and a line
-
-
-@dataclass(frozen=True, slots=True)
-class Piece:
-    """Lines `first` to `last` of a log, counted from 1. A line holds neither line feed nor carriage return."""
-
-    first: int
-    last: int
-    lines: Sequence[str]
+_CHUNKS: Final = 64  # chunks per query; a chunk has at most RUN_CHUNK_BYTES and a line
 
 
 def pieces(run_id: str, after: int = 0) -> list[Piece]:
-    """The next lines of a run's log whose number is above `after`, in order, some at once; [] where there are none.
-    A short read of its own."""
+    """Return the next lines of a run's log with a number above `after`, in order; [] if there are none. Uses
+    a separate short read."""
     statement = (
         select(RunChunk.first, RunChunk.last, RunChunk.text)
         .where(RunChunk.run_id == run_id, RunChunk.last > after)
@@ -62,7 +47,7 @@ def pieces(run_id: str, after: int = 0) -> list[Piece]:
 
 
 def text(run_id: str) -> Iterator[str]:
-    """The whole log as it is now, some lines at a time, each with its line feed, for a terminal: see `visible`."""
+    """Yield the whole log in pieces, with line feeds, for a terminal: see `visible`."""
     after = 0
     while found := pieces(run_id, after):
         for piece in found:
@@ -70,14 +55,8 @@ def text(run_id: str) -> Iterator[str]:
         after = found[-1].last
 
 
-def visible(text: str) -> str:
-    """Lines with the colours of a terminal and without its other commands: what would move the cursor, set the title
-    or draw a link is written out (`\\x1b`). Line feeds and tabs stay."""
-    return _UNSAFE.sub(lambda found: found[1] or f"\\x{ord(found[0]):02x}", text)
-
-
 def last_lines(run_id: str, limit: int) -> list[tuple[int, str]]:
-    """The last lines with their numbers, in order. A short read of its own."""
+    """Return the last lines with their numbers, in order. Uses a separate short read."""
     statement = (
         select(RunChunk.first, RunChunk.text)
         .where(RunChunk.run_id == run_id)
@@ -95,7 +74,7 @@ def last_lines(run_id: str, limit: int) -> list[tuple[int, str]]:
 
 
 def write(session: Session, run: Run, lines: Sequence[str], at: datetime) -> None:
-    """Add lines at the end of a log, in the transaction of a caller who has the run's row locked."""
+    """Append lines to a log, in the caller's transaction, which has locked the run's row."""
     if not lines:
         return
     joined = "\n".join(lines)
@@ -105,19 +84,19 @@ def write(session: Session, run: Run, lines: Sequence[str], at: datetime) -> Non
     session.add(RunChunk(run_id=run.id, first=first, last=run.line_count, at=at, text=joined))
 
 
-# --- Waking followers ---------------------------------------------------------------------------------------
+# --- Notifying followers ---
 
 
 def channel(run_id: str) -> str:
-    """Where it is said that a run's log has grown, or its state changed."""
+    """The Redis channel for new lines and state changes of a run."""
     return f"rowsmith:log:{run_id}"
 
 
 def wake(run_id: str) -> bool:
-    """Say so. Returns False when Redis cannot be reached: followers look by themselves, a little later."""
+    """Notify followers. Return False if Redis is unavailable: followers then poll."""
     try:
         redis_client().publish(channel(run_id), b"")
     except redis.RedisError as error:
-        log.debug("followers of %s are not woken: %s", run_id, error)
+        log.debug("could not notify followers of %s: %s", run_id, error)
         return False
     return True

@@ -1,6 +1,6 @@
-"""Runs of scenarios: asked for, looked at, cancelled, repeated. A runner does them (`jobs.scenarios.run`).
+"""Runs of scenarios: create, list, cancel, repeat. A runner executes them (`jobs.scenarios.run`).
 
-A run keeps what it was asked for: the version, the parameters, and the scenario's settings as they were then.
+A run stores its version, its parameters, and the scenario's settings at that time.
 """
 
 from __future__ import annotations
@@ -13,16 +13,17 @@ from typing import Any, Final, Literal
 from sqlalchemy import func, select
 
 from webapp import clock, limits, pagination
-from webapp.accounts.actors import Actor, require
-from webapp.accounts.models import Workspace
-from webapp.accounts.services import tenancy
+from webapp.access import tenancy
+from webapp.access.actors import Actor, require
+from webapp.access.models import Workspace
 from webapp.audit.services import audit_log
 from webapp.errors import ApiError, validation_error
 from webapp.extensions import db, reading, redis_client
-from webapp.operations import jobs_queue
-from webapp.operations.models import END_STATES
+from webapp.metering import stored_json
 from webapp.scenarios.models import Run, Scenario
 from webapp.scenarios.services import environment_variables, run_completion, run_logs
+from webapp.work import jobs_queue
+from webapp.work.models import END_STATES
 
 KIND: Final = "run"
 Trigger = Literal["api", "browser", "schedule", "rerun", "scenario"]
@@ -31,7 +32,7 @@ _SNAPSHOT: Final = ("timeout_seconds", "network", "env", "secrets", "writable_se
 
 
 def as_json(run: Run) -> dict[str, Any]:
-    """A run as the API shows it. `usage` are points of the resource chart: seconds, bytes, milliseconds."""
+    """A run for the API. `usage` contains the points of the resource chart: seconds, bytes, milliseconds."""
     return {
         "id": run.id,
         "run_id": run.id,
@@ -64,13 +65,13 @@ def as_json(run: Run) -> dict[str, Any]:
 
 
 def _duration(started: datetime | None, finished: datetime | None) -> int | None:
-    """Milliseconds from the start to the end; None while there is none of them."""
+    """Milliseconds from start to end; None if either is missing."""
     if started is None or finished is None:
         return None
     return max(0, round((finished - started).total_seconds() * 1000))
 
 
-# --- Asking for one ---------------------------------------------------------------------------------------------
+# --- Creating runs ---
 
 
 def queue(
@@ -82,12 +83,12 @@ def queue(
     of: Run | None = None,
     version: int | None = None,
 ) -> Run:
-    """Save a run with its audit entry and ring for a runner; commits. `trigger` None: as the actor came; `version`
-    None: the newest.
+    """Create a run with its audit entry, commit and notify a runner. `trigger` None: how the actor
+    authenticated; `version` None: the newest.
 
-    Errors: forbidden (also for a program whose run is MAX_RUN_DEPTH runs deep), validation_error (parameters, each at
-    `params.<name>`), quota_exceeded with Retry-After when as many runs of the workspace, or of the program that asks,
-    are queued as may be.
+    Raises forbidden (also for runs nested deeper than MAX_RUN_DEPTH), validation_error (parameters, each at
+    `params.<name>`), quota_exceeded with Retry-After if too many runs of the workspace, or of the run that
+    requests it, are queued.
     """
     require(actor, "run", scenario.team_id)
     given = dict(params or {})
@@ -97,6 +98,8 @@ def queue(
     parent = db.session.get_one(Run, actor.run_id) if actor.run_id is not None else None
     if parent is not None:
         _may_start_another(parent)
+    settings = {name: getattr(scenario, name) for name in _SNAPSHOT}
+    stored_json.take(actor, given, settings)
     run = Run(
         workspace_id=scenario.workspace_id,
         project_id=scenario.project_id,
@@ -108,14 +111,19 @@ def queue(
         depth=parent.depth + 1 if parent else 0,
         params=given,
         trigger=trigger or _trigger(actor),
-        settings={name: getattr(scenario, name) for name in _SNAPSHOT},
+        settings=settings,
         created_by=actor.user_id or scenario.created_by,
         key_id=actor.key_id,
         created_at=clock.now(),
     )
     db.session.add(run)
     db.session.flush()
-    told = {"run": run.id, "version": run.scenario_version, "trigger": run.trigger, "params": sorted(given)}
+    told: dict[str, Any] = {
+        "run": run.id,
+        "version": run.scenario_version,
+        "trigger": run.trigger,
+        "params": sorted(given),
+    }
     if parent is not None:
         told["parent"] = parent.id
     audit_log.record(actor, "scenario.run", scenario, join=True, workspace_id=scenario.workspace_id, **told)
@@ -131,7 +139,8 @@ def _trigger(actor: Actor) -> Trigger:
 
 
 def _has_place(workspace_id: str) -> None:
-    """`quota_exceeded` when no further run of a workspace may be queued. Locks its row, so that the bound is exact."""
+    """Raise `quota_exceeded` if no more runs of a workspace may be queued. Locks its row, so that the limit
+    is exact."""
     workspace = db.session.get_one(
         Workspace, workspace_id, with_for_update={"key_share": True}, populate_existing=True
     )
@@ -143,15 +152,15 @@ def _has_place(workspace_id: str) -> None:
     wait = limits.RUN_QUEUE_RETRY_SECONDS
     raise ApiError(
         "quota_exceeded",
-        f"{queued:,} runs of this workspace wait already; no more can be queued.",
+        f"{queued:,} runs of this workspace are queued already, which is the maximum.",
         {"limit": most, "used": queued, "retry_after": wait},
         headers={"Retry-After": str(wait)},
     )
 
 
 def _may_start_another(parent: Run) -> None:
-    """Errors: forbidden for a run that is too deep, quota_exceeded where it has started too many that are not done.
-    Exact, since the row of its workspace is locked."""
+    """Raise forbidden for a run that is nested too deeply, quota_exceeded if its parent has started too many
+    unfinished ones. Exact, because the workspace's row is locked."""
     if parent.depth >= limits.MAX_RUN_DEPTH:
         raise ApiError(
             "forbidden",
@@ -180,19 +189,19 @@ def rerun(
     version: Literal["same", "newest"] = "same",
     params: Mapping[str, str] | None = None,
 ) -> Run:
-    """A run once more: of the same version or the newest, with its parameters or others, under the scenario's present
-    settings. Errors: as `queue`, not_found for a scenario that is deleted."""
+    """Run again: with the same version or the newest, the same parameters or others, and the scenario's
+    present settings. Raises the errors of `queue`, not_found for a deleted scenario."""
     scenario = tenancy.get(actor, Scenario, run.scenario_id, "run")
     number = run.scenario_version if version == "same" else None
     given = run.params if params is None else params
     return queue(actor, scenario, given, trigger="rerun", of=run, version=number)
 
 
-# --- Looking at them --------------------------------------------------------------------------------------------
+# --- Reading runs ---
 
 
 def get(actor: Actor, scenario_id: str, run_id: str, scope: str = "read", *, lock: bool = False) -> Run:
-    """One run of a scenario, which may be deleted. Errors: not_found, forbidden."""
+    """Return one run of a scenario, which may be deleted. Raises not_found, forbidden."""
     run = tenancy.get(actor, Run, run_id, scope, lock=lock)
     if run.scenario_id != scenario_id:
         raise tenancy.not_found("run", run_id)
@@ -211,8 +220,8 @@ def listing(
     q: str | None = None,
     sort: str | None = None,
 ) -> pagination.Page[Run]:
-    """A page of the project's runs, newest first; of one scenario where `scenario_id` says so. `q` searches the names
-    of scenarios; `sort`: `created`, `lines` or `rows`, backwards with `-`."""
+    """Return a page of the project's runs, newest first, optionally of one scenario. `q` searches scenario
+    names; `sort`: `created`, `lines` or `rows`, descending with `-`."""
     narrowed = {"scenario_id": scenario_id, "status": status, "trigger": trigger, "of_id": of_id}
     statement = tenancy.listing(actor, Run, project=scenario_id is None)
     statement = statement.join(Scenario, Scenario.id == Run.scenario_id)
@@ -234,8 +243,8 @@ def listing(
 
 
 def cancel(actor: Actor, run: Run) -> Run:
-    """Ask for the end of a locked run; commits. One that is queued ends at once, a running one when its runner looks,
-    which is twice a second. Error: run_finished for one that has ended."""
+    """Cancel a locked run and commit. A queued one ends immediately, a running one when its runner checks,
+    twice per second. Raises run_finished if it has ended."""
     if run.ended:
         raise ApiError("run_finished", "This run has ended.", {"status": run.status})
     if run.cancel_requested_at is None:
@@ -254,7 +263,7 @@ def cancel(actor: Actor, run: Run) -> Run:
 
 @dataclass(frozen=True, slots=True)
 class State:
-    """What a follower is told of a run."""
+    """The state of a run that followers receive."""
 
     status: str
     exit_code: int | None
@@ -268,7 +277,7 @@ class State:
 
     @property
     def ended(self) -> bool:
-        """Whether nothing will change any more: the last line of the log is written too, or nobody will write it."""
+        """Whether the state is final: the last line of the log is written, or never will be."""
         if self.status not in END_STATES:
             return False
         late = self.finished_at is not None and (
@@ -283,11 +292,11 @@ class State:
 
     @property
     def mark(self) -> str:
-        """What tells this state from the ones before it; the id of its event."""
+        """The event id, which identifies this state."""
         return f"{self.status}-{self.line_count}-{self.rows_generated}-{self.cpu_ms or 0}"
 
     def counts(self) -> dict[str, Any]:
-        """The data of a `progress` event."""
+        """Return the data of a `progress` event."""
         return {
             "status": self.status,
             "line_count": self.line_count,
@@ -297,7 +306,7 @@ class State:
         }
 
     def end(self) -> dict[str, Any]:
-        """The data of the `end` event."""
+        """Return the data of the `end` event."""
         return {"status": self.status, "exit_code": self.exit_code, "error": self.error}
 
 
@@ -315,7 +324,7 @@ _STATE: Final = (
 
 
 def state(run_id: str) -> State | None:
-    """The present state of a run; None when it is gone. A short read of its own."""
+    """Return the state of a run in a separate short read; None if it was deleted."""
     with reading() as session:
         row = session.execute(select(*_STATE).where(Run.id == run_id)).one_or_none()
     return State(*row) if row is not None else None

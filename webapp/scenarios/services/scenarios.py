@@ -16,17 +16,18 @@ from typing import IO, Any, Final
 from sqlalchemy import or_, select
 
 from webapp import clock, document_process, limits
-from webapp.accounts.actors import Actor, require
-from webapp.accounts.services import tenancy
+from webapp.access import tenancy
+from webapp.access.actors import Actor, require
 from webapp.audit.services import audit_log
 from webapp.connections.models import Secret
 from webapp.errors import ApiError, Fault, did_you_mean, validation_error
 from webapp.extensions import db
-from webapp.objects.services import versions as objects_versions
+from webapp.metering import stored_json
 from webapp.scenarios.models import Scenario, ScenarioVersion
 from webapp.scenarios.services import requirements, schedules
 from webapp.scenarios.services.environment_variables import env_faults, name_fault
 from webapp.scenarios.services.requirements import Resolved
+from webapp.versioning.services import versions as objects_versions
 
 _UNKNOWN: Final = {
     "message": "it is too large or nested too deeply to be read in time", "line": None, "column": None,
@@ -35,22 +36,22 @@ _LEVELS: Final = 3_000  # chosen: Python's own parser needs some frames for each
 
 
 def size_faults(code: str) -> list[Fault]:
-    """What keeps a text from being saved as a program."""
+    """Return the fault that prevents a text from being saved as a program."""
     try:
         size = len(code.encode("utf-8"))
     except UnicodeEncodeError:
-        return [Fault("code", "invalid", "The program holds half a character, which no file can have.")]
+        return [Fault("code", "invalid", "The code contains an unpaired surrogate.")]
     if size > limits.MAX_CODE_BYTES:
-        text = f"The program has {size:,} bytes; at most {limits.MAX_CODE_BYTES:,} are taken."
-        return [Fault("code", "too_long", text, "Put data into a workspace file.")]
+        text = f"The program has {size:,} bytes; the maximum is {limits.MAX_CODE_BYTES:,}."
+        return [Fault("code", "too_long", text, "Move data into a workspace file.")]
     if "\0" in code:
-        return [Fault("code", "invalid", "The program holds the character U+0000.")]
+        return [Fault("code", "invalid", "The code contains the character U+0000.")]
     return []
 
 
 def syntax_fault(code: str) -> Fault | None:
-    """What Python will say of a program before it begins; None where it can be read. It is no reason not to save."""
-    hint = "It is saved as it stands, and a run of it will end with this error."
+    """Return the warning for a syntax error. It does not prevent saving."""
+    hint = "You can save it, but it won't run."
     try:
         told = document_process.run(
             "webapp.scenarios.services.scenarios:in_process", code.encode(), seconds=limits.SYNTAX_SECONDS
@@ -66,7 +67,7 @@ def syntax_fault(code: str) -> Fault | None:
 
 
 def in_process(file: IO[bytes]) -> dict[str, Any] | None:
-    """What Python says of a program that it cannot read; None where it can. Runs in a document process."""
+    """Return Python's syntax error for a program, or None. Runs in a document process."""
     sys.setrecursionlimit(_LEVELS)
     warnings.simplefilter("ignore")  # of what will work, though not for ever
     try:
@@ -80,7 +81,7 @@ def in_process(file: IO[bytes]) -> dict[str, Any] | None:
 
 
 def _position(code: str, line: int, column: int | None) -> int:
-    """A place in characters from 1, from a line and a column."""
+    """Return a position in characters from 1, from a line and a column."""
     before = code.splitlines(keepends=True)[: line - 1]
     return sum(map(len, before)) + max(1, column or 1)
 
@@ -93,7 +94,7 @@ SETTINGS: Final = ("timeout_seconds", "env", "secrets", "writable_secrets", "net
 
 
 def as_json(scenario: Scenario, version: ScenarioVersion) -> dict[str, Any]:
-    """A scenario as of one version, as the API shows it; how it is run is always as it is now."""
+    """A scenario as of one version, for the API. Settings are always the present ones."""
     spec, pins = version.spec, Resolved.of_pins(version.pins)
     newest = version.number == scenario.version
     return {
@@ -122,7 +123,7 @@ class _Scenarios(objects_versions.Kind[Scenario, ScenarioVersion]):
     """Scenarios among the objects with versions."""
 
     def restore(self, actor: Actor, head: Scenario) -> dict[str, Any]:
-        """As its parent; what was due meanwhile is not run."""
+        """Like its parent; runs that were due in the meantime are skipped."""
         head.next_run_at = schedules.next_run(head.schedule, clock.now())
         return super().restore(actor, head)
 
@@ -164,6 +165,7 @@ def create(
     resolved = requirements.resolved(code)
     spec = {"name": name, "description": description, "code": code, "warnings": code_warnings(code)}
     _check(actor, settings, None)  # a secret may be gone since
+    stored_json.take(actor, settings["env"], settings["schedule"])
     moment = clock.now()
     scenario = Scenario(**place, created_by=actor.user_id, created_at=moment, **settings)
     scenario.next_run_at = schedules.next_run(scenario.schedule, moment)
@@ -203,6 +205,8 @@ def change(
     _check(actor, {key: value for key, value in changes.items() if key != "code"}, scenario)
     settings = {key: _plain(key, changes[key]) for key in SETTINGS if key in changes}
     told = _told({key: getattr(scenario, key) for key in SETTINGS}, settings)
+    if settings:
+        stored_json.take(actor, settings)
     for key, value in settings.items():
         setattr(scenario, key, value)
     if "schedule" in settings:
@@ -246,7 +250,7 @@ def check(code: str, *, resolve: bool = False) -> dict[str, Any]:
     """
     too_large = size_faults(code)
     if too_large:
-        return _checked([], None, [one.as_dict() for one in too_large], code)
+        return _checked([], None, [item.as_dict() for item in too_large], code)
     said = requirements.read(code)
     found = said.faults
     packages = None
@@ -257,7 +261,7 @@ def check(code: str, *, resolve: bool = False) -> dict[str, Any]:
             if error.code != "validation_error":
                 raise
             return _checked(said.requirements, None, error.details["fields"], code)
-    return _checked(said.requirements, packages, [one.as_dict() for one in found], code)
+    return _checked(said.requirements, packages, [item.as_dict() for item in found], code)
 
 
 def _checked(
@@ -271,7 +275,7 @@ def code_warnings(code: str) -> list[dict[str, Any]]:
     if size_faults(code):
         return []
     found = [syntax_fault(code), *requirements.read(code).warnings]
-    return [one.as_dict() for one in found if one]
+    return [item.as_dict() for item in found if item]
 
 
 # --- Checks -------------------------------------------------------------------------------------------------
@@ -288,7 +292,8 @@ def _plain(key: str, value: Any) -> Any:
 
 
 def _told(before: Mapping[str, Any], after: Mapping[str, Any]) -> dict[str, Any]:
-    """For the audit trail: which settings changed, and which secrets were given or taken; no values of variables."""
+    """Return for the audit log which settings changed, and which secrets were added or removed; no values of
+    variables."""
     changed = [key for key in after if key not in before or before[key] != after[key]] if before else []
     told: dict[str, Any] = {"settings": changed} if changed else {}
     if changed:
@@ -369,8 +374,16 @@ def between(scenario: Scenario, old: int, new: int) -> dict[str, Any]:
         "to": new,
         "scenario": _changes({key: before[key] for key in _HEAD}, {key: after[key] for key in _HEAD}),
         "requirements": {
-            "added": [one for one in after["requirements"] if one not in before["requirements"]],
-            "removed": [one for one in before["requirements"] if one not in after["requirements"]],
+            "added": [
+                requirement
+                for requirement in after["requirements"]
+                if requirement not in before["requirements"]
+            ],
+            "removed": [
+                requirement
+                for requirement in before["requirements"]
+                if requirement not in after["requirements"]
+            ],
         },
         "packages": _changes(_packages(before), _packages(after)),
         "code": unified(before["code"], after["code"], f"v{old}/main.py", f"v{new}/main.py"),

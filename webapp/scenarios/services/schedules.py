@@ -1,9 +1,9 @@
-"""Schedules: when a scenario runs by itself, and starting what is due.
+"""Calculate schedules of scenarios and start due runs.
 
-A schedule is a cron expression of five fields, read in a time zone. Times are those that a clock on the wall of that
-zone shows: one that is skipped in spring comes at the moment of the change, one that comes twice in autumn counts
-once, the first time. Only where the hour is `*` or `*/n` the hours go by as they are, so that such a schedule neither
-pauses nor hurries.
+A schedule is a cron expression with five fields and a time zone. Times are local times in that zone: a time
+that is skipped in spring is due at the moment of the change, and a time that occurs twice in autumn is due only
+the first time. If the hour is `*` or `*/n`, hours are counted in elapsed time instead, so that the interval
+stays constant across the change.
 """
 
 from __future__ import annotations
@@ -19,11 +19,11 @@ from sqlalchemy import select, update
 from sqlalchemy.exc import SQLAlchemyError
 
 from webapp import clock, limits
-from webapp.accounts.actors import Actor
-from webapp.accounts.models import Project
+from webapp.access.actors import Actor
+from webapp.access.models import Project
 from webapp.accounts.services import identity
 from webapp.errors import ApiError, Fault, did_you_mean
-from webapp.extensions import db, reading
+from webapp.extensions import changed_rows, db, reading
 from webapp.scenarios.models import Scenario, ScenarioVersion
 from webapp.scenarios.services import runs
 from webapp.scenarios.services.environment_variables import env_faults
@@ -44,11 +44,14 @@ _ALIASES: Final = {
     "@yearly": "0 0 1 1 *",
     "@annually": "0 0 1 1 *",
 }
-_SHIFT: Final = timedelta(hours=3)  # no zone's clock is put forward or back by more, but at the date line
+# Names for which the system's time zone folder may have a local copy. They mean a different zone, or none, on other
+# machines.
+_OF_THE_MACHINE: Final = frozenset({"localtime", "posixrules", "Factory"})
+_SHIFT: Final = timedelta(hours=3)  # No zone's clock changes by more, except at the date line
 
 
 def faults(schedule: dict[str, Any], taken: set[str]) -> list[Fault]:
-    """What is wrong with a schedule `{cron, timezone, enabled, params}`; `taken` as `env_faults` has it."""
+    """Return the faults of a schedule `{cron, timezone, enabled, params}`. `taken` is the same as for `env_faults`."""
     found = env_faults(schedule["params"], "schedule.params", taken)
     zone = zone_fault(schedule["timezone"])
     cron = cron_fault(schedule["cron"], UTC if zone else ZoneInfo(schedule["timezone"]))
@@ -56,8 +59,8 @@ def faults(schedule: dict[str, Any], taken: set[str]) -> list[Fault]:
 
 
 def zone_fault(name: str) -> Fault | None:
-    """What is wrong with a time zone."""
-    known = available_timezones()
+    """Return the fault of a time zone."""
+    known = available_timezones() - _OF_THE_MACHINE
     if name in known:
         return None
     hint = did_you_mean(name, known) or "Write a name such as Europe/Berlin, or UTC."
@@ -65,7 +68,7 @@ def zone_fault(name: str) -> Fault | None:
 
 
 def cron_fault(cron: str, zone: Any = UTC) -> Fault | None:
-    """What is wrong with a cron expression."""
+    """Return the fault of a cron expression."""
     path = "schedule.cron"
     fields = cron.split()
     if cron.strip().lower() in _ALIASES:
@@ -82,24 +85,24 @@ def cron_fault(cron: str, zone: Any = UTC) -> Fault | None:
     try:
         following(cron, zone, datetime(2000, 1, 1, tzinfo=UTC))
     except CroniterBadDateError:
-        return Fault(path, "never", "There is no day on which this is due.")
+        return Fault(path, "never", "This schedule never matches a date.")
     except (CroniterBadCronError, CroniterError, ValueError, KeyError) as error:
         return Fault(path, "invalid", f"This schedule cannot be read: {str(error)[:200].rstrip('.')}.")
     return None
 
 
 def next_run(schedule: dict[str, Any] | None, after: datetime) -> datetime | None:
-    """When a schedule is due next after a moment, aware UTC; None where it is off, or never."""
+    """Return the next due time after a moment, in aware UTC, or None if the schedule is disabled or never due."""
     if not schedule or not schedule["enabled"]:
         return None
     try:
         return following(schedule["cron"], ZoneInfo(schedule["timezone"]), after)
     except (CroniterError, ValueError, KeyError):
-        return None  # a zone or a form that this release no longer knows
+        return None  # A zone or a format that this release no longer supports
 
 
 def following(cron: str, zone: Any, after: datetime) -> datetime:
-    """The first moment after another (both aware) at which a cron expression is due. Errors: croniter's."""
+    """Return the first due time of a cron expression after a moment (both aware). Raises croniter's errors."""
     local = after.astimezone(zone).replace(tzinfo=None)
     hourly = cron.split()[1].startswith("*")
     shifting = _offset(zone, after - _SHIFT) != _offset(zone, after + _SHIFT)
@@ -114,7 +117,7 @@ def following(cron: str, zone: Any, after: datetime) -> datetime:
         wall = walls.get_next()
         later = [moment for moment in _moments(wall, zone, twice=hourly) if moment > after]
         found = min([*later, found]) if later and found else min(later) if later else found
-        # Near a change of the clock a later wall time may be an earlier moment.
+        # Near a clock change, a later local time may be an earlier moment.
         if found is not None and (not shifting or not hourly or wall > local + _SHIFT):
             return found
 
@@ -124,7 +127,8 @@ def _offset(zone: Any, moment: datetime) -> timedelta:
 
 
 def _moments(wall: datetime, zone: Any, *, twice: bool) -> list[datetime]:
-    """When a clock shows a time: once; at the moment of the change where it skips it; with `twice`, both times."""
+    """Return the moments of a local time: usually one; the moment of the change if the time is skipped; both if it
+    occurs twice and `twice` is set."""
     first = wall.replace(tzinfo=zone, fold=0).astimezone(UTC)
     second = wall.replace(tzinfo=zone, fold=1).astimezone(UTC)
     if first == second:
@@ -135,7 +139,7 @@ def _moments(wall: datetime, zone: Any, *, twice: bool) -> list[datetime]:
 
 
 def _change(zone: Any, before: datetime, after: datetime) -> datetime:
-    """The moment between two at which the clock of a zone is put forward, to the second."""
+    """Return the moment between two others at which the clock of a zone is set forward, to the second."""
     old = _offset(zone, before)
     while after - before > timedelta(seconds=1):
         middle = before + (after - before) / 2
@@ -147,7 +151,7 @@ def _change(zone: Any, before: datetime, after: datetime) -> datetime:
 
 
 def warnings(scenario: Scenario) -> list[dict[str, Any]]:
-    """What keeps a scenario's schedule from bringing runs, if anything does."""
+    """Return the reasons why a scenario's schedule cannot start runs."""
     problem = scenario.schedule_problem
     if not problem or not scenario.schedule:
         return []
@@ -156,8 +160,7 @@ def warnings(scenario: Scenario) -> list[dict[str, Any]]:
 
 
 def due(now: datetime) -> list[tuple[str, datetime]]:
-    """The scenarios whose time has come, longest due first, each with that time. However often it came since anybody
-    looked, it is one."""
+    """Return the scenarios that are due, longest due first, each with that time. Missed times count as one."""
     statement = (
         select(Scenario.id, Scenario.next_run_at)
         .join(Project, Project.id == Scenario.project_id)
@@ -166,12 +169,12 @@ def due(now: datetime) -> list[tuple[str, datetime]]:
         .limit(limits.SCHEDULE_BATCH)
     )
     with reading() as session:
-        return [(row[0], row[1]) for row in session.execute(statement)]
+        return [(row[0], row[1]) for row in session.execute(statement) if row[1] is not None]
 
 
 def run_due(now: datetime) -> int:
-    """Queue a run of each scenario whose time has come; returns how many. Any number of sweepers may do this at once:
-    each time is one run, and is gone once the run is there."""
+    """Queue a run of each due scenario and return their number. Safe to call in several sweepers: each due
+    time starts one run."""
     started = 0
     for scenario_id, was in due(now):
         try:
@@ -180,9 +183,9 @@ def run_due(now: datetime) -> int:
             db.session.rollback()
             _missed(scenario_id, was, now, error.code, error.message)
         except SQLAlchemyError:
-            raise  # the database is away: all of it is tried again
-        except Exception:  # one scenario must not keep the others from running
-            log.exception("scenario %s was due and could not be started", scenario_id)
+            raise  # The database is unavailable: retry everything
+        except Exception:  # One scenario must not prevent the others from running
+            log.exception("could not start scheduled scenario %s", scenario_id)
             db.session.rollback()
             _missed(scenario_id, was, now, "internal_error", "Something went wrong on our side.")
         finally:
@@ -191,13 +194,14 @@ def run_due(now: datetime) -> int:
 
 
 def _start(scenario_id: str, was: datetime, now: datetime) -> bool:
-    """Take one due time, and queue its run in the same transaction. False where somebody else was quicker."""
+    """Claim one due time and queue its run in the same transaction. Return False if another process was
+    faster."""
     scenario = db.session.get(Scenario, scenario_id, populate_existing=True)
     if scenario is None or not _taken(scenario, was, now, None):
         return False
     actor = _acting(scenario)
     if actor is None:
-        text = "whoever saved the program last may not run it any more. Somebody who may can save it again."
+        text = "the user who last saved the scenario may no longer run it. A user who may run it can save it again."
         raise ApiError("forbidden", text)
     runs.queue(actor, scenario, (scenario.schedule or {}).get("params"), trigger="schedule")
     return True
@@ -210,12 +214,12 @@ def _taken(scenario: Scenario, was: datetime, now: datetime, problem: dict[str, 
         .values(next_run_at=next_run(scenario.schedule, now), schedule_problem=problem)
         .execution_options(synchronize_session=False)
     )
-    return bool(db.session.execute(statement).rowcount)  # type: ignore[attr-defined]
+    return bool(changed_rows(db.session.execute(statement)))
 
 
 def _acting(scenario: Scenario) -> Actor | None:
-    """For whom a scheduled run acts: whoever saved the program as it is now. Their role of now counts, so that nobody
-    makes a program run with more rights than they have by writing into somebody else's."""
+    """Return the actor of a scheduled run: the user who last saved the program, with their present role, so
+    that no user can run code with another user's rights."""
     maker = db.session.scalar(
         select(ScenarioVersion.created_by).where(
             ScenarioVersion.scenario_id == scenario.id, ScenarioVersion.number == scenario.version
@@ -226,10 +230,10 @@ def _acting(scenario: Scenario) -> Actor | None:
 
 
 def _missed(scenario_id: str, was: datetime, now: datetime, code: str, message: str) -> None:
-    """Note on a scenario why its due time brought no run; the next one is another try."""
+    """Record why a due scenario was not started. The next due time tries again."""
     scenario = db.session.get(Scenario, scenario_id, populate_existing=True)
     if scenario is None:
         return
-    log.warning("scenario %s was due and did not start: %s", scenario_id, code)
+    log.warning("scheduled scenario %s did not start: %s", scenario_id, code)
     _taken(scenario, was, now, {"code": code, "message": message, "at": clock.to_text(now)})
     db.session.commit()

@@ -16,22 +16,23 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Annotated, Any, Final
 
-from flask import Blueprint, Response, current_app, flash, redirect, render_template, request, url_for
+from flask import Blueprint, Response, current_app, flash, render_template, request, url_for
 from pydantic import Field
 
-from webapp import ROOT, limits
-from webapp.accounts.actors import Actor
+from webapp import limits
+from webapp.access.actors import Actor
 from webapp.errors import ApiError, Fault, validation_error
 from webapp.extensions import db
-from webapp.operations.demo import scenarios
+from webapp.paths import ROOT
+from webapp.scenarios import examples
 from webapp.scenarios import forms as scenarios_forms
 from webapp.scenarios.models import Run, Scenario
 from webapp.scenarios.schemas import ScenarioInput, ScenarioPatch
 from webapp.scenarios.services import runs, schedules
 from webapp.scenarios.services import scenarios as scenarios_scenarios
-from webapp.scenarios.views import presentation
+from webapp.scenarios.views import presentation, run_pages
 from webapp.web.inputs import Query, form_values, parse
-from webapp.web.responses import json_reply, render_block, reply
+from webapp.web.responses import json_reply, render_block, reply, see_other
 from webapp.web.routing import route
 
 SOURCE: Final = ROOT / "sdk" / "python" / "src" / "rowsmith"
@@ -171,7 +172,7 @@ def page(
             "recent": runs.listing(actor, scenario_id=scenario.id, limit=_RECENT).items,
             "use": presentation.code(data),
         }
-    context["examples"] = scenarios.EXAMPLES if data is None else ()
+    context["examples"] = examples.EXAMPLES if data is None else ()
     context["names"] = url_for("scenario_pages.names", v=mark())
     context["variables"] = [*INJECTED, *((*data["env"], *data["secrets"]) if data else ())]
     return Response(render_template(PAGE, **context), status, mimetype="text/html")
@@ -207,8 +208,8 @@ def _last_params(scenario: Scenario | None) -> scenarios_forms.Rows:
 
 @route(bp, "/scenarios/new", scope="write", query=NewQuery, hidden=True, programs=False)
 def new(actor: Actor, query: NewQuery) -> Response:
-    """A program that is not saved, begun with a worked example where one is named."""
-    one = scenarios.example(query.example)
+    """An unsaved program, which starts with an example if one is named."""
+    one = examples.example(query.example)
     given = {"name": one.name if query.example else "", "code": one.code}
     return page(actor, None, given)
 
@@ -280,19 +281,14 @@ def _refused(actor: Actor, scenario_id: str | None, given: dict[str, str], error
 
 def _run(actor: Actor, scenario: Scenario) -> Response:
     """Queue a run with the parameters of the form, and go to its page."""
-    params, faults = scenarios_forms.variables(
-        scenarios_forms.rows(form_values(request.form), "params"), "params"
-    )
-    if faults:
-        raise validation_error(faults)
-    run = runs.queue(actor, scenario, params)
+    run = runs.queue(actor, scenario, run_pages.asked_params(scenario))
     return _see(url_for("runs.show", scenario_id=run.scenario_id, run_id=run.id))
 
 
 def _see(where: str) -> Response:
     if "HX-Request" in request.headers:
         return Response(status=204, headers={"HX-Redirect": where})
-    return redirect(where, 303)  # type: ignore[return-value]
+    return see_other(where)
 
 
 @route(bp, "/scenarios/said", ["POST"], scope="write", reads=True, hidden=True, programs=False)

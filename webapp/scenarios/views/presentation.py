@@ -13,13 +13,13 @@ from croniter import CroniterError
 from sqlalchemy import func, select
 
 from webapp import clock, limits
-from webapp.accounts.actors import Actor, require
+from webapp.access.actors import Actor, require
 from webapp.connections.models import Secret
 from webapp.extensions import db
-from webapp.operations.models import END_STATES
 from webapp.scenarios.models import Run, Scenario
 from webapp.scenarios.services import requirement_text, requirements, schedules
 from webapp.web import snippets
+from webapp.work.models import END_STATES
 
 SPARK_WIDTH, SPARK_HEIGHT = 96, 20
 _BAR: Final = 6  # units from one bar to the next

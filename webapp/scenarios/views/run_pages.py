@@ -8,45 +8,48 @@ from itertools import pairwise
 from types import MappingProxyType
 from typing import Annotated, Any, Final, Literal
 
-from flask import Blueprint, Response, redirect, render_template, request, url_for
+from flask import Blueprint, Response, render_template, request, url_for
 from pydantic import Field
 from sqlalchemy import select
 
 from webapp import limits
-from webapp.accounts.actors import Actor
-from webapp.accounts.models import User
-from webapp.accounts.services import tenancy
-from webapp.errors import validation_error
+from webapp.access import tenancy
+from webapp.access.actors import Actor
+from webapp.access.models import User
+from webapp.errors import ApiError, validation_error
 from webapp.extensions import db
 from webapp.scenarios import forms as scenarios_forms
 from webapp.scenarios.models import Run, Scenario
-from webapp.scenarios.services import run_logs, runs
+from webapp.scenarios.services import environment_variables, run_logs, runs
 from webapp.scenarios.views import presentation
-from webapp.web import log_events, snippets
-from webapp.web.inputs import Query, form_values
-from webapp.web.responses import render_block
+from webapp.web import events, log_events, snippets
+from webapp.web.forms.page_form import Control, FormSpec, PageForm
+from webapp.web.inputs import Input, Query, form_values
+from webapp.web.responses import render_block, see_other
 from webapp.web.routing import route
+from webapp.work import log_lines
+from webapp.work.log_lines import Piece
 
 WIDTH, HEIGHT = 300, 40
 ADVICE: Final[Mapping[str, str]] = MappingProxyType(
     {
-        "program_failed": "The last lines of the log say where: read them from the end.",
-        "time_limit": "Give it more time under Settings, or less to do: fewer rows, several runs.",
-        "memory_limit": "Work through rows in pieces instead of holding all of them at once.",
-        "process_limit": "Start fewer processes or threads at once.",
-        "disk_limit": "Write less at once, and remove temporary files.",
-        "cpu_limit": "Look for a loop that does not end, or split the work over several runs.",
-        "log_limit": "Print less: a line for a hundred rows, not for each. Data belongs into a file among the outputs.",
-        "uploads_failed": "The storage of files did not answer: run it again, and tell the operator if it stays so.",
-        "outputs_failed": "Write fewer and smaller files among the outputs, under plain names, then run it again.",
-        "environment_failed": "The log says which package could not be had. Save the program again to resolve it anew.",
-        "secret_missing": "Store it under Settings, Secrets, or take it from the scenario's settings.",
-        "maker_missing": "Somebody who may run it saves it again, or runs it.",
+        "program_failed": "See the last lines of the log for the error.",
+        "time_limit": "Raise the time limit under Settings, or generate fewer rows per run.",
+        "memory_limit": "Process rows in batches instead of loading all of them into memory.",
+        "process_limit": "Start fewer parallel processes or threads.",
+        "disk_limit": "Write smaller files, and remove temporary files.",
+        "cpu_limit": "Check for an infinite loop, or split the work into several runs.",
+        "log_limit": "Print less, for example one line for every hundred rows. Write data to an output file.",
+        "uploads_failed": "The file storage did not respond. Run again, and contact the operator if it happens again.",
+        "outputs_failed": "Write fewer and smaller output files with plain names, then run again.",
+        "environment_failed": "The log names the package that could not be installed. Save the program to try again.",
+        "secret_missing": "Create the secret under Settings, Secrets, or remove it from the scenario's settings.",
+        "maker_missing": "Someone with permission to run the scenario must save it again or start the run.",
         "program_missing": "Run the newest version instead.",
-        "sandbox_missing": "The operator of this service finds the reason under Status and in the service's log.",
-        "worker_stopped": "Look at what the program had done, then run it again.",
-        "worker_lost": "Look at what the program had done, then run it again.",
-        "internal_error": "Run it again. If it comes back, tell the operator the run's id.",
+        "sandbox_missing": "The operator can find the reason on the Status page and in the service's log.",
+        "worker_stopped": "Check what the program has already done, then run it again.",
+        "worker_lost": "Check what the program has already done, then run it again.",
+        "internal_error": "Run again. If it happens again, send the operator the ID of the run.",
     }
 )
 
@@ -58,7 +61,7 @@ Line = tuple[int, str]
 
 def plain(line: str) -> str:
     """A line without colours and other commands to a terminal."""
-    return run_logs.COMMANDS.sub("", line)
+    return log_lines.COMMANDS.sub("", line)
 
 
 def _shown(line: str) -> str:
@@ -255,6 +258,7 @@ def page(actor: Actor, run: Run) -> Response:
         "of": db.session.get(Run, run.of_id) if run.of_id else None,
         "repeats": repeats(actor, run),
         "params": scenarios_forms.padded(scenarios_forms.rows_of(run.params)),
+        "form": version_form(run, scenario) if scenario is not None else None,
         "lines": around(run.id, at) if at else tail(run.id),
         "at": at,
         "found": search(run.id, q) if q else None,
@@ -319,8 +323,6 @@ class AfterQuery(Query):
 )
 def follow(actor: Actor, scenario_id: str, run_id: str, query: AfterQuery) -> Response:
     """Follow a log from a line on, as server-sent events."""
-    from webapp.scenarios.views.runs import Followed  # which declares the routes around this page
-
     runs.get(actor, scenario_id, run_id)
     return log_events.follow(Followed(run_id), query.after)
 
@@ -328,29 +330,104 @@ def follow(actor: Actor, scenario_id: str, run_id: str, query: AfterQuery) -> Re
 # --- Asking for one ---------------------------------------------------------------------------------------------
 
 
-def _params() -> dict[str, str]:
-    params, faults = scenarios_forms.variables(
-        scenarios_forms.rows(form_values(request.form), "params"), "params"
-    )
+class RunForm(Input):
+    """What the form of a run asks for next to its parameters."""
+
+    version: Literal["same", "newest"] = "newest"
+
+
+RUN: Final = FormSpec(RunForm, {"version": Control("Version")})
+
+
+def version_form(run: Run, scenario: Scenario, error: ApiError | None = None) -> PageForm:
+    """The choice between a run's version and the newest one."""
+    choices = [("newest", f"{scenario.version}, the newest"), ("same", f"{run.scenario_version}, as here")]
+    sent = request.form if request.method == "POST" else None
+    return RUN.draw({"version": "newest"}, sent=sent, error=error, id="again-", choices={"version": choices})
+
+
+def _again(actor: Actor, error: ApiError, scenario_id: str, run_id: str = "") -> Response:
+    """The form of a run as it was sent, with what was wrong."""
+    if error.code in ("not_found", "forbidden"):
+        raise error
+    scenario = tenancy.get(actor, Scenario, scenario_id, "run")
+    run = runs.get(actor, scenario_id, run_id, "run") if run_id else None
+    faults = error.details.get("fields", ())
+    rows = scenarios_forms.rows(form_values(request.form), "params")
+    bad = {one["path"]: one["message"] for one in faults}
+    drawn = scenarios_forms.controls(rows, "params", "parameter", bad, "params")
+    places = [
+        (row["name"].id, row["name"].label.text, row["name"].errors[0]) for row in drawn if row["name"].errors
+    ]
+    told = {text for _, _, text in places}
+    context = {
+        "scenario": scenario,
+        "run": run,
+        "form": version_form(run, scenario, error)
+        if run and run.scenario_version < scenario.version
+        else None,
+        "action": url_for(request.endpoint or "", **(request.view_args or {})),
+        "params": scenarios_forms.padded(rows),
+        "bad": bad,
+        "places": places,
+        "texts": [text for text in bad.values() if text not in told] if faults else [error.message],
+    }
+    return Response(render_template("runs/start.html", **context), mimetype="text/html")
+
+
+def asked_params(scenario: Scenario) -> dict[str, str]:
+    """The parameters of a form. Error: validation_error with every fault of them."""
+    rows = scenarios_forms.rows(form_values(request.form), "params")
+    params, faults = scenarios_forms.variables(rows, "params")
+    faults += environment_variables.env_faults(params, "params", scenario.secrets)
     if faults:
         raise validation_error(faults)
     return params
 
 
-@route(bp, "/scenarios/<scenario_id>/start", ["POST"], scope="run", hidden=True, programs=False)
+@bp.app_context_processor
+def helpers() -> dict[str, Any]:
+    """What the pages of scenarios and runs call."""
+    return {"variable_controls": scenarios_forms.controls}
+
+
+@route(
+    bp, "/scenarios/<scenario_id>/start", ["POST"], scope="run", hidden=True, programs=False, on_fault=_again
+)  # fmt: skip
 def start(actor: Actor, scenario_id: str) -> Response:
     """Run a scenario's newest version with the parameters of a form."""
     scenario = tenancy.get(actor, Scenario, scenario_id, "run")
-    return _see(runs.queue(actor, scenario, _params()))
+    return _see(runs.queue(actor, scenario, asked_params(scenario)))
 
 
-@route(bp, f"{ONE}/again", ["POST"], scope="run", hidden=True, programs=False)
+@route(bp, f"{ONE}/again", ["POST"], scope="run", hidden=True, programs=False, on_fault=_again)
 def again(actor: Actor, scenario_id: str, run_id: str) -> Response:
     """Run it once more with other parameters, the same version or the newest."""
     run = runs.get(actor, scenario_id, run_id, "run")
     version: Literal["same", "newest"] = "same" if request.form.get("version") == "same" else "newest"
-    return _see(runs.rerun(actor, run, version=version, params=_params()))
+    scenario = tenancy.get(actor, Scenario, scenario_id, "run")
+    return _see(runs.rerun(actor, run, version=version, params=asked_params(scenario)))
 
 
 def _see(run: Run) -> Response:
-    return redirect(url_for("runs.show", scenario_id=run.scenario_id, run_id=run.id), 303)  # type: ignore[return-value]
+    return see_other(url_for("runs.show", scenario_id=run.scenario_id, run_id=run.id))
+
+
+class Followed:
+    """A run as `log_hub` reads it."""
+
+    def __init__(self, run_id: str) -> None:
+        self.key = run_id
+        self.channel = run_logs.channel(run_id)
+
+    def pieces(self, after: int) -> Sequence[Piece]:
+        """The next lines above a number."""
+        return run_logs.pieces(self.key, after)
+
+    def state(self) -> runs.State | None:
+        """Its state."""
+        return runs.state(self.key)
+
+    def last(self, state: events.State) -> int:
+        """All lines up to this one are written."""
+        return state.last if isinstance(state, runs.State) else 0

@@ -2,21 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from typing import Annotated, Any, Literal
 
-from flask import Blueprint, Flask, Response, current_app, g, url_for
+from flask import Blueprint, Response, g, url_for
 from pydantic import BeforeValidator, Field, WithJsonSchema
 
 from webapp import limits
-from webapp.accounts.actors import Actor
-from webapp.accounts.services import tenancy
-from webapp.extensions import db
+from webapp.access import tenancy
+from webapp.access.actors import Actor
+from webapp.extensions import application, db
 from webapp.scenarios.models import Run, Scenario
 from webapp.scenarios.services import run_logs, runs
-from webapp.scenarios.services.run_logs import Piece
 from webapp.scenarios.views import run_pages
-from webapp.web import events, log_events
+from webapp.scenarios.views.run_pages import Followed
+from webapp.web import log_events
 from webapp.web.inputs import Input, ListQuery, Query
 from webapp.web.responses import Listed, Output, matching, reply
 from webapp.web.routing import route
@@ -36,15 +36,18 @@ Params = dict[str, str]
 
 
 class RunIn(Input):
-    """How to run a scenario. `params` become environment variables of its program. `wait`: answer when it has ended, or
-    after 5 minutes as it is then."""
+    """How to run a scenario.
+
+    `params` become environment variables of its program. `wait`: respond when it has finished, or after 5 minutes with
+    its current state.
+    """
 
     params: Params = Field(default_factory=dict)
     wait: Switch = False
 
 
 class RerunIn(Input):
-    """How to run it again: which version, with which parameters (none: those of the run)."""
+    """How to run it again: the version, and the parameters (default: those of the run)."""
 
     version: Literal["same", "newest"] = "same"
     params: Params | None = None
@@ -52,7 +55,7 @@ class RerunIn(Input):
 
 
 class OutputFile(Output):
-    """A file that a run left behind."""
+    """A file that a run stored."""
 
     name: str
     size: int
@@ -60,8 +63,11 @@ class OutputFile(Output):
 
 
 class RunOut(Output):
-    """A run. `error` has a code of docs/reference/runs.md; `usage` are [seconds, bytes of memory, processor time in
-    ms]; times of what has not happened yet are null."""
+    """A run.
+
+    For codes of `error`, see docs/reference/runs.md. `usage` is a list of [seconds, bytes of memory, CPU time in ms].
+    Times of events that have not happened are null.
+    """
 
     id: str
     run_id: str
@@ -108,26 +114,6 @@ class LogQuery(Query):
     follow: bool = False
 
 
-class Followed:
-    """A run as `log_hub` reads it."""
-
-    def __init__(self, run_id: str) -> None:
-        self.key = run_id
-        self.channel = run_logs.channel(run_id)
-
-    def pieces(self, after: int) -> Sequence[Piece]:
-        """The next lines above a number."""
-        return run_logs.pieces(self.key, after)
-
-    def state(self) -> runs.State | None:
-        """Its state."""
-        return runs.state(self.key)
-
-    def last(self, state: events.State) -> int:
-        """All lines up to this one are written."""
-        return state.last if isinstance(state, runs.State) else 0
-
-
 @route(
     bp,
     "/scenarios/<scenario_id>/run",
@@ -141,10 +127,11 @@ class Followed:
     errors=("quota_exceeded",),
 )
 def create(actor: Actor, scenario_id: str, body: RunIn) -> Response:
-    """Run a scenario's newest version; with `wait` answer when it has ended.
+    """Run a scenario's newest version; with `wait` respond when it has finished.
 
-    201 with the queued run. With `wait`: 200 with the run as it ended, or in its present state after 5 minutes, or at
-    once where as many callers wait as can. A caller that leaves does not end the run.
+    201 with the queued run. With `wait`: 200 with the finished run, or with its current state after 5
+    minutes, or immediately if the maximum number of callers are waiting. If the caller disconnects, the run
+    continues.
     """
     scenario = tenancy.get(actor, Scenario, scenario_id, "run")
     return _begun(actor, runs.queue(actor, scenario, body.params), wait=body.wait)
@@ -173,7 +160,7 @@ def of_scenario(actor: Actor, scenario_id: str, query: RunQuery) -> Response:
     """List the runs of a scenario, newest first."""
     scenario = tenancy.get(actor, Scenario, scenario_id)
     page = runs.listing(actor, scenario_id=scenario.id, **query.model_dump())
-    shown = {"scenario": scenario, "query": query}
+    shown: dict[str, Any] = {"scenario": scenario, "query": query}
     if g.face == "person":
         shown |= {**run_pages.beside(page.items), "params": run_pages.params_rows(page.items)}
     return reply(page.as_dict(runs.as_json), template="runs/list.html", block="list", **shown)
@@ -197,7 +184,7 @@ def show(actor: Actor, scenario_id: str, run_id: str) -> Response:
     errors=("run_finished", "version_conflict"),
 )
 def cancel(actor: Actor, scenario_id: str, run_id: str) -> Response:
-    """Cancel a run that has not ended: its program gets SIGTERM, and 5 seconds later SIGKILL."""
+    """Cancel a run that has not finished: its program gets SIGTERM, and 5 seconds later SIGKILL."""
     run = runs.get(actor, scenario_id, run_id, "run", lock=True)
     matching(runs.as_json(run))
     where = url_for("runs.show", scenario_id=scenario_id, run_id=run_id)
@@ -217,7 +204,7 @@ def cancel(actor: Actor, scenario_id: str, run_id: str) -> Response:
     errors=("quota_exceeded",),
 )
 def rerun(actor: Actor, scenario_id: str, run_id: str, body: RerunIn) -> Response:
-    """Run the same version once more, or the newest, with the same parameters or others."""
+    """Run the same version again, or the newest, with the same or other parameters."""
     run = runs.get(actor, scenario_id, run_id, "run")
     made = runs.rerun(actor, run, version=body.version, params=body.params)
     return _begun(actor, made, wait=body.wait)
@@ -232,7 +219,7 @@ def rerun(actor: Actor, scenario_id: str, run_id: str, body: RerunIn) -> Respons
     errors=("unavailable",),
 )
 def logs(actor: Actor, scenario_id: str, run_id: str, query: LogQuery) -> Response:
-    """What the program printed, as text; with `follow` as server-sent events under the lines' numbers."""
+    """Get the output of the program as text, or with `follow` as server-sent events with the line numbers as IDs."""
     runs.get(actor, scenario_id, run_id)
     db.session.remove()
     if query.follow:
@@ -242,7 +229,7 @@ def logs(actor: Actor, scenario_id: str, run_id: str, query: LogQuery) -> Respon
 
 def _text(run_id: str) -> Iterator[bytes]:
     """The log piece by piece; each is read with an application at hand and no session is held between."""
-    app: Flask = current_app._get_current_object()  # type: ignore[attr-defined]
+    app = application()
 
     def made() -> Iterator[bytes]:
         pieces = run_logs.text(run_id)
@@ -264,6 +251,6 @@ def _text(run_id: str) -> Iterator[bytes]:
     errors=("unavailable",),
 )
 def follow(actor: Actor, scenario_id: str, run_id: str) -> Response:
-    """Follow a run's state, lines, rows and resources as server-sent events, until it ends."""
+    """Follow a run's status, lines, rows and resources as server-sent events, until it finishes."""
     runs.get(actor, scenario_id, run_id)
     return log_events.progress(Followed(run_id))

@@ -7,21 +7,21 @@ from typing import Annotated, Any
 from flask import Blueprint, Response, g, url_for
 from pydantic import Field
 
-from webapp.accounts.actors import Actor
+from webapp.access.actors import Actor
 from webapp.scenarios.schemas import CheckInput, CodeInput, Network, ScenarioInput, ScenarioPatch
 from webapp.scenarios.services import scenarios
-from webapp.scenarios.views import presentation
-from webapp.web import versioned_routes
+from webapp.scenarios.views import pages, presentation
+from webapp.versioning import views as versioned_routes
+from webapp.versioning.views import OtherQuery
 from webapp.web.responses import Output, matching, reply
 from webapp.web.routing import route
-from webapp.web.versioned_routes import OtherQuery
 
 bp = Blueprint("scenarios", __name__)
 ONE = "/scenarios/<scenario_id>"
 
 
 class ScheduleOut(Output):
-    """When a scenario runs by itself."""
+    """When a scenario runs automatically."""
 
     cron: str
     timezone: str
@@ -30,14 +30,14 @@ class ScheduleOut(Output):
 
 
 class LockOut(Output):
-    """What the requirements of a version came to when it was saved: the packages of every run of it."""
+    """The resolved requirements of a version: the packages of every run of it."""
 
     environment: str
     packages: dict[str, str]
 
 
 class WarningOut(Output):
-    """What will surprise, and is no reason to refuse."""
+    """A problem that does not prevent saving."""
 
     path: str
     code: str
@@ -47,7 +47,7 @@ class WarningOut(Output):
 
 
 class ScenarioOut(Output):
-    """A scenario as of one version; how it is run is always as it is now."""
+    """A version of a scenario. The run settings are always the current ones."""
 
     id: str
     name: str
@@ -73,7 +73,7 @@ class ScenarioOut(Output):
 
 
 class ScenarioDiffOut(Output):
-    """What changed from one version to another; `code` in unified form."""
+    """The changes from one version to another; `code` is a unified diff."""
 
     scenario_id: str
     from_: Annotated[int, Field(alias="from")]
@@ -85,7 +85,7 @@ class ScenarioDiffOut(Output):
 
 
 class CheckOut(Output):
-    """What saving a program would say. Faults would keep it from being saved, warnings would not."""
+    """The result of checking a program. Errors prevent saving, warnings do not."""
 
     requirements: list[str]
     packages: dict[str, str] | None
@@ -97,16 +97,20 @@ versioned_routes.declare_list(bp, scenarios.KIND, ScenarioOut, presentation.last
 versioned_routes.declare_deletion(bp, scenarios.KIND, ScenarioOut)
 versioned_routes.declare_versions(
     bp, scenarios.KIND, ScenarioOut,
-    restores="Make an earlier version the newest: a new version with its name, description, code and packages.",
+    restores=("Make an earlier version the newest: creates a version with its name, description, code "
+             "and packages."),
 )  # fmt: skip
 
 
 @route(
     bp, "/scenarios", ["POST"], scope="write", body=ScenarioInput, returns=ScenarioOut, status=201,
-    idempotent=True, errors=("unavailable",),
+    idempotent=True, errors=(*versioned_routes.SAVES, "unavailable"),
 )  # fmt: skip
 def create(actor: Actor, body: ScenarioInput) -> Response:
-    """Make a scenario. What its program requires is resolved now, and the same in every run of this version."""
+    """Create a scenario.
+
+    The program's requirements are resolved immediately and stay the same for every run of this version.
+    """
     made = scenarios.create(actor, **body.model_dump())
     where = url_for("scenarios.show", scenario_id=made["id"])
     return reply(made, status=201, see=where, tag=True, headers={"Location": where})
@@ -114,32 +118,30 @@ def create(actor: Actor, body: ScenarioInput) -> Response:
 
 @route(bp, ONE, scope="read", returns=ScenarioOut)
 def show(actor: Actor, scenario_id: str) -> Response:
-    """Read a scenario."""
+    """Get a scenario."""
     scenario = scenarios.get(actor, scenario_id)
     if g.face == "person":
-        from webapp.scenarios.views import pages  # which knows the addresses of this module
-
         return pages.page(actor, scenario)
     return reply(scenarios.show(scenario), tag=True)
 
 
 @route(
     bp, ONE, ["PUT"], scope="write", body=CodeInput, returns=ScenarioOut,
-    errors=(*versioned_routes.CONFLICTS, "unavailable"),
+    errors=(*versioned_routes.CHANGES, "unavailable"),
 )  # fmt: skip
 def replace(actor: Actor, scenario_id: str, body: CodeInput) -> Response:
-    """Replace the code, which makes the next version; with it anything else that is sent."""
+    """Replace the code and any other given keys, which creates a new version."""
     return _changed(actor, scenario_id, body.model_dump(include=body.model_fields_set))
 
 
 @route(
     bp, ONE, ["PATCH"], scope="write", body=ScenarioPatch, returns=ScenarioOut,
-    errors=(*versioned_routes.CONFLICTS, "unavailable"),
+    errors=(*versioned_routes.CHANGES, "unavailable"),
 )  # fmt: skip
 def change(actor: Actor, scenario_id: str, body: ScenarioPatch) -> Response:
-    """Change any part of a scenario.
+    """Change a scenario.
 
-    Another code, name or description makes the next version; how it is run does not.
+    A new code, name or description creates a new version; run settings do not.
     """
     return _changed(actor, scenario_id, body.model_dump(include=body.model_fields_set))
 
@@ -156,16 +158,16 @@ def _changed(actor: Actor, scenario_id: str, changes: dict[str, Any], *, anew: b
 
 @route(
     bp, f"{ONE}/refresh-requirements", ["POST"], scope="write", returns=ScenarioOut,
-    errors=(*versioned_routes.CONFLICTS, "validation_error", "unavailable"),
+    errors=(*versioned_routes.CHANGES, "validation_error", "unavailable"),
 )  # fmt: skip
 def refresh_requirements(actor: Actor, scenario_id: str) -> Response:
-    """Resolve the program's requirements anew, to the newest versions that fit, which makes the next version."""
+    """Resolve the program's requirements again, to the newest matching versions, which creates a new version."""
     return _changed(actor, scenario_id, {}, anew=True)
 
 
 @route(bp, f"{ONE}@v<int:number>", scope="read", returns=ScenarioOut)
 def show_version(actor: Actor, scenario_id: str, number: int) -> Response:
-    """Read one version of a scenario."""
+    """Get a version of a scenario."""
     scenario = scenarios.get(actor, scenario_id)
     found = scenarios.show(scenario, number)
     return reply(found, template="scenarios/version.html", tag=True, newest=scenario.version)
@@ -173,7 +175,7 @@ def show_version(actor: Actor, scenario_id: str, number: int) -> Response:
 
 @route(bp, f"{ONE}@v<int:number>/diff", scope="read", query=OtherQuery, returns=ScenarioDiffOut)
 def diff(actor: Actor, scenario_id: str, number: int, query: OtherQuery) -> Response:
-    """What changed from one version to another (default: the newest)."""
+    """Get the changes from one version to another (default: the newest)."""
     scenario = scenarios.get(actor, scenario_id)
     other = scenario.version if query.to is None else query.to
     found = scenarios.between(scenario, number, other)
@@ -186,5 +188,5 @@ def diff(actor: Actor, scenario_id: str, number: int, query: OtherQuery) -> Resp
     errors=("unavailable",),
 )  # fmt: skip
 def check(actor: Actor, body: CheckInput) -> Response:
-    """Look through a program without saving it: its requirements, its faults and its warnings."""
+    """Check a program without saving it: its requirements, errors and warnings."""
     return reply(scenarios.check(body.code, resolve=body.resolve))

@@ -1,40 +1,39 @@
-"""What was asked for: rows and requests by the hour and by the day, and the last generation of each template.
+"""Usage: rows and requests by the hour and by the day, and the last generation of each template.
 
 The hours that are written down (`usage_hours`) and what is not written down yet, added up: rows of entries that have
-no seal yet, requests that still stand in Redis. So rows agree with the trail to the last one.
+no seal yet, requests that are still counted in Redis. The rows match the audit log exactly.
 """
 
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Any, Final, Literal
 
 import redis
-from sqlalchemy import func, or_, select
+from sqlalchemy import or_, select
 from sqlalchemy.orm import Session
 
 from webapp import clock, limits
-from webapp.accounts.actors import Actor, require
-from webapp.accounts.models import ApiKey, Project, User
-from webapp.accounts.services import tenancy
+from webapp.access import tenancy
+from webapp.access.actors import Actor, require
+from webapp.access.models import ApiKey, Project, User
 from webapp.audit.models import AuditEntry, AuditPending
 from webapp.connections.services import sqlite_files
 from webapp.datasets.models import Dataset
 from webapp.errors import ApiError
+from webapp.exports.services import export_files
 from webapp.extensions import READS, db, reading, redis_client
 from webapp.files.services import file_store
-from webapp.generation.services import export_files
+from webapp.metering import hourly
+from webapp.metering.hourly import Part
+from webapp.metering.models import UsageFold, UsageHour
 from webapp.row_templates.models import Template
-from webapp.usage.models import UsageFold, UsageHour
-from webapp.usage.services import hourly
-from webapp.usage.services.hourly import Part
 
 By = Literal["project", "template", "key", "person"]
 Step = Literal["hour", "day"]
-_RUNS: Final = ("template.generate", "template.export", "dataset.export")
 _PLACES: Final[Mapping[str, int]] = {"project": 1, "template": 2, "key": 3, "person": 4}  # in a Part
 _COLUMNS: Final = (
     UsageHour.hour,
@@ -45,14 +44,6 @@ _COLUMNS: Final = (
 )
 _HOUR: Final = timedelta(hours=1)
 _DAY: Final = timedelta(days=1)
-
-
-@dataclass(frozen=True, slots=True)
-class Run:
-    """One generation of a template: when, and how many rows."""
-
-    at: datetime
-    rows: int | None
 
 
 @dataclass(slots=True)
@@ -70,7 +61,7 @@ class Sum:
 
 @dataclass(slots=True)
 class Share:
-    """What one project, template, key or person had of it, in all and by the step; id "" is nobody or none."""
+    """The share of one project, template, key or user, in total and by step; id "" is none."""
 
     id: str
     name: str
@@ -93,26 +84,6 @@ class History:
     others: int = 0
 
 
-def last_runs(actor: Actor, template_ids: Sequence[str]) -> dict[str, Run]:
-    """The last generation or export of each of some templates that had one, by template id."""
-    require(actor, "read")
-    if not template_ids:
-        return {}
-    newest = (
-        select(func.max(AuditEntry.id))
-        .where(
-            AuditEntry.workspace_id == actor.workspace_id,
-            AuditEntry.object_id.in_(template_ids),
-            AuditEntry.action.in_(_RUNS),
-        )
-        .group_by(AuditEntry.object_id)
-    )
-    found = db.session.execute(
-        select(AuditEntry.object_id, AuditEntry.at, AuditEntry.rows).where(AuditEntry.id.in_(newest))
-    )
-    return {row.object_id: Run(row.at, row.rows) for row in found}
-
-
 def history(
     actor: Actor,
     *,
@@ -124,7 +95,7 @@ def history(
     """Usage of the workspace, or of the projects that the actor reaches; the last 24 hours where nothing is said.
 
     `start` and `end` are rounded outwards to whole steps. By key and by person is for admins.
-    Errors: forbidden, invalid_request (a range that is none, or too long for its step).
+    Errors: forbidden, invalid_request (a range that is empty, or too long for its step).
     """
     require(actor, "member")
     if by in ("key", "person"):
@@ -169,11 +140,11 @@ def _begin(at: datetime, step: Step) -> datetime:
 
 
 def _parts(actor: Actor, found: History) -> dict[Part, Sum]:
-    """All that was counted in a range, by hour and all that it is told apart by."""
+    """Return all counts in a range, by hour and dimension."""
     parts: dict[Part, Sum] = defaultdict(Sum)
     reach = None if actor.workspace_role else {one.id for one in tenancy.projects_of(actor)}
     with Session(db.engine, autoflush=False) as session:
-        # As of one moment: what is sealed meanwhile is counted once.
+        # One snapshot: entries that are sealed in the meantime are counted once.
         options: dict[str, Any] = {READS: True}
         if db.engine.dialect.name != "sqlite":
             options["isolation_level"] = "REPEATABLE READ"
@@ -184,7 +155,8 @@ def _parts(actor: Actor, found: History) -> dict[Part, Sum]:
             UsageHour.hour < found.end,
         )
         for row in session.execute(statement):
-            parts[tuple(row[:5])].add(row.rows, row.requests)
+            hour, project, template, key, person, rows, asked = row
+            parts[hour, project, template, key, person].add(rows, asked)
         for part, rows in _unsealed(session, actor.workspace_id):
             parts[part].add(rows, 0)
         fold = session.scalar(select(UsageFold.fold).where(UsageFold.workspace_id == actor.workspace_id))
@@ -216,7 +188,7 @@ def _unsealed(session: Session, workspace_id: str) -> Iterable[tuple[Part, int]]
 
 
 def _asked(workspace_id: str, fold: str) -> list[tuple[Part, int]]:
-    """Requests that still stand in Redis; none where it does not answer."""
+    """Return the requests that are still counted in Redis; none if it is unavailable."""
     try:
         return hourly.waiting(redis_client(), workspace_id, fold)
     except redis.RedisError:
@@ -228,7 +200,8 @@ def _asked(workspace_id: str, fold: str) -> list[tuple[Part, int]]:
 
 def _share(actor: Actor, found: History, parts: Mapping[Part, Sum]) -> None:
     assert found.by is not None
-    place, shares = _PLACES[found.by], {}
+    place = _PLACES[found.by]
+    shares: dict[str, Share] = {}
     for part, amount in parts.items():
         name = str(part[place])
         share = shares.setdefault(name, Share(name, ""))

@@ -10,9 +10,9 @@ import json
 import re
 from collections.abc import Callable, Mapping, Sequence
 from decimal import Decimal
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
-from wtforms import (
+from wtforms import (  # type: ignore[attr-defined]  # SelectChoice is new in WTForms 3.3; the stubs are of 3.2
     BooleanField,
     Field,
     FormField,
@@ -24,20 +24,41 @@ from wtforms import (
 from wtforms.form import BaseForm
 from wtforms.widgets import NumberInput, TextArea
 
+if TYPE_CHECKING:
+
+    class DrawnField(Field):
+        """A control with what the forms of this package say of it to the templates."""
+
+        required: bool
+        sealed: bool
+        """It has a secret, which is never shown again."""
+        control: str
+        """`Control.type`."""
+        anchor: str
+        """The id that a summary of errors leads to."""
+        focused: bool
+        group: str | None
+        pick: Mapping[str, Any]
+        """Suggestions for the input; see `engine/form_hints.py`."""
+
+        def json_value(self) -> Any:
+            """The JSON value that was filled in, or `UNSET`."""
+
+
 UNSET: Final = object()
 _INTEGER = re.compile(r"[+-]?\d+")
 _DECIMAL = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?")
 
 
 def as_text(value: Any) -> str:
-    """A JSON value as it stands in an input: text as it is, anything else as JSON."""
+    """Return a JSON value as the text of an input: strings unchanged, anything else as JSON."""
     if value is None:
         return ""
     return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=str)
 
 
 def integer(text: str) -> int | str:
-    """A whole number; the text itself where it is none."""
+    """Return an integer; the text itself if it is not one."""
     return int(text) if _INTEGER.fullmatch(text) else text
 
 
@@ -119,7 +140,7 @@ class Text(Line):
 
 
 class Lines(Line):
-    """A list, one value a line. `alone`: a single line is its value, not a list of it."""
+    """A list with one value per line. `alone`: a single line is the value itself, not a list."""
 
     widget = TextArea()
 
@@ -169,7 +190,7 @@ _NAMES: Final = {"\t": "tab", ";": "; semicolon", ",": ", comma", "|": "| bar"} 
 
 
 class Choice(SelectField):
-    """One of a few values. The empty choice leaves the default, and bears its name where there is one."""
+    """One of a few values. The empty choice keeps the default, and shows its name if there is one."""
 
     def __init__(
         self,
@@ -187,12 +208,12 @@ class Choice(SelectField):
         super().__init__(label, choices=choices, coerce=str, validate_choice=False, **kwargs)
 
     def process_data(self, value: Any) -> None:
-        """From JSON. A value that is none of the choices becomes one, so that it is seen and kept."""
+        """Set the value from JSON. A value that is not a choice is added, so that it is shown and kept."""
         self.data = as_text(value)
         if self.data == self._normally:
             self.data = ""
         elif self.data and self.data not in self._values:
-            self.choices = [*self.choices, SelectChoice(self.data, self.data)]
+            self.choices = [*(self.choices or ()), SelectChoice(self.data, self.data)]
 
     def process_formdata(self, valuelist: list[str]) -> None:
         """From the browser."""
@@ -234,7 +255,7 @@ class Switch(BooleanField):
         return UNSET if self.data == self._normally else bool(self.data)
 
 
-class Part(FormField):
+class Part(FormField):  # type: ignore[type-arg]  # generic only in the stubs
     """An object inside an object."""
 
     def process(self, formdata: Any, data: Any = None, extra_filters: Any = None) -> None:
@@ -250,7 +271,7 @@ class Part(FormField):
 
 
 class Range(Part):
-    """An object with `min` and `max`, and rarer keys beside them. Both empty: no object at all; one alone: so many."""
+    """An object with `min` and `max`, and optional keys. Both empty: no object; only one: exactly that number."""
 
     def __init__(self, form_class: Any, label: str, shape: Mapping[str, Any], **kwargs: Any) -> None:
         super().__init__(form_class, label, **kwargs)

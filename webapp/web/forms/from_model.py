@@ -8,15 +8,15 @@ text for the rest. Labels come from the wire names, hints from the descriptions,
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from functools import lru_cache
-from typing import Any, ClassVar, Final
+from typing import TYPE_CHECKING, Any, ClassVar, Final
 
 from pydantic import BaseModel, ValidationError
 from wtforms.form import BaseForm
 
-from webapp.engine import picks
-from webapp.engine.fields import find
+from webapp.engine import form_hints as picks
+from webapp.engine.types.registry import find
 from webapp.web.forms import controls
 from webapp.web.forms import controls as forms_controls
 
@@ -31,7 +31,7 @@ Schema = Mapping[str, Any]
 class ModelForm(BaseForm):
     """A form made from a model. `payload()` is the JSON that the model then checks.
 
-    Controls are had by name (`form["min"]`), so a key may bear any name.
+    Controls are accessed by name (`form["min"]`), so keys can have any name.
     """
 
     controls: ClassVar[dict[str, Any]] = {}
@@ -39,7 +39,7 @@ class ModelForm(BaseForm):
     short: ClassVar[frozenset[str]] = frozenset()
     anything: ClassVar[frozenset[str]] = frozenset()
     picks: ClassVar[Mapping[str, Mapping[str, Any]]] = {}
-    """What is offered for an option beside a box to type in; see ``engine/picks.py``."""
+    """Suggestions for an option in addition to a text input; see ``engine/form_hints.py``."""
 
     def __init__(
         self, formdata: Any = None, obj: Any = None, prefix: str = "", data: Any = None, **more: Any
@@ -53,6 +53,11 @@ class ModelForm(BaseForm):
         self.process(formdata, data=known)
         for field in self:
             field.pick = self.picks.get(field.short_name, {})
+
+    if TYPE_CHECKING:
+
+        def __iter__(self) -> Iterator[forms_controls.DrawnField]: ...
+        def __getitem__(self, name: str) -> forms_controls.DrawnField: ...
 
     def payload(self) -> dict[str, Any]:
         """What was filled in."""
@@ -275,7 +280,7 @@ def filled(model: type[BaseModel], values: dict[str, Any]) -> dict[str, Any]:
 
 
 def _fill_options(fields: Any) -> None:
-    """Likewise the options of field definitions, each by the model of its field's type."""
+    """Return the options of field definitions, each by the model of its field's type."""
     for field in fields if isinstance(fields, list) else ():
         options = field.get("options") if isinstance(field, dict) else None
         kind = (
@@ -286,15 +291,16 @@ def _fill_options(fields: Any) -> None:
 
 
 def _mend(values: Any, path: Sequence[str | int], kind: str) -> bool:
-    """Whether what stands at `path`, or at the nearest place above it that the form sent, could be mended."""
-    held, key = None, None
+    """Whether the value at `path`, or its nearest submitted parent, can be corrected in the form."""
+    held: Any = None  # the object or list that holds what is looked at
+    key: str | int = ""
     here: Any = values
     for step in path:
         if not isinstance(here, dict | list) or (isinstance(here, dict) and step not in here):
             continue  # a step that pydantic put in: the branch of a union
         if isinstance(here, list) and not (isinstance(step, int) and step < len(here)):
             continue
-        held, key, here = here, step, here[step]  # type: ignore[index]
+        held, key, here = here, step, here[step]  # type: ignore[index]  # of a dict or a list, as was just seen
     if not isinstance(here, str) or held is None:
         return False
     if not here:

@@ -20,13 +20,20 @@ values are kept, each fault is at its field, and all others are in `form_errors`
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass, field
 from functools import cached_property
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from pydantic import BaseModel
-from wtforms import Field, HiddenField, RadioField, SelectChoice, SelectField, SelectMultipleField
+from wtforms import (  # type: ignore[attr-defined]  # SelectChoice is new in WTForms 3.3; the stubs are of 3.2
+    FileField,
+    HiddenField,
+    RadioField,
+    SelectChoice,
+    SelectField,
+    SelectMultipleField,
+)
 from wtforms.form import BaseForm
 from wtforms.widgets import EmailInput, NumberInput, PasswordInput, TextArea, TextInput
 
@@ -43,9 +50,9 @@ class Control:
     """One field of a form, as a page shows it.
 
     `type`: `text` (one line, however long), `email`, `password`, `code` (a text that is never shown again), `textarea`,
-    `radios`, `checkboxes` or `hidden`; without it, the model decides. `choices` are pairs of value and text, or
-    `SelectChoice` where they have groups; those that depend on the page are given to `FormSpec.draw`. `required`: where
-    a page needs what the model leaves open. `invalid`: the message for a value of the wrong form.
+    `radios`, `checkboxes`, `switch`, `file` or `hidden`; without it, the model decides. `choices` are pairs of value
+    and text, or `SelectChoice` where they have groups; those that depend on the page are given to `FormSpec.draw`.
+    `required`: where a page needs what the model leaves open. `invalid`: the message for a value of the wrong form.
     """
 
     label: str = ""
@@ -81,14 +88,27 @@ class Hidden(HiddenField):
 class PageForm(BaseForm):
     """A drawn form. `wrong` are its fields with an error, in the order of the page."""
 
+    if TYPE_CHECKING:
+
+        def __iter__(self) -> Iterator[controls.DrawnField]: ...
+        def __getitem__(self, name: str) -> controls.DrawnField: ...
+
     @property
-    def wrong(self) -> list[Field]:
+    def wrong(self) -> list[controls.DrawnField]:
         """The fields with an error."""
         return [one for one in self if one.errors]
 
+    def owner(self, path: str) -> controls.DrawnField | None:
+        """The shown field that a fault's path leads to or into."""
+        while path:
+            if path in self and self[path].control != "hidden":
+                return self[path]
+            path = re.sub(r"(^|\.)[^.\[]*$|\[\d+\]$", "", path)
+        return None
+
 
 class FormSpec:
-    """What a form is made of.
+    """The parts of a form.
 
     `codes` names the field that an error without a field belongs to, by the error's code. `focus` is the field that
     has the focus while there are no errors.
@@ -166,18 +186,22 @@ class FormSpec:
             render["placeholder"] = shown.placeholder
         if rules["required"] and shown.type not in ("checkboxes", "hidden"):
             render["required"] = True
-        if "most" in rules and shown.type not in (
-            "radios",
-            "password",
-        ):  # a browser cuts off what is pasted, unseen
+        # A browser cuts off what is pasted into a password, unseen.
+        if "most" in rules and shown.type not in ("radios", "password", "file"):
             render.setdefault("maxlength", rules["most"])
-        common = {"id": id + name.rpartition(".")[2], "render_kw": render, "description": shown.hint}
+        common: dict[str, Any] = {
+            "id": id + name.rpartition(".")[2],
+            "render_kw": render,
+            "description": shown.hint,
+        }
         offered = [
             one if isinstance(one, SelectChoice) else SelectChoice(*one)
             for one in (choices if choices is not None else shown.choices or rules["options"])
         ]
         if shown.type == "hidden":
             return Hidden(shown.label, **common)
+        if shown.type == "file":
+            return FileField(shown.label, **common)
         if shown.type == "checkboxes":
             return SelectMultipleField(shown.label, choices=offered, validate_choice=False, **common)
         if shown.type == "radios":
@@ -185,7 +209,7 @@ class FormSpec:
         if offered or choices is not None:
             render.pop("maxlength", None)
             return SelectField(shown.label, choices=offered, coerce=_text, validate_choice=False, **common)
-        if rules["kind"] == "boolean":
+        if shown.type == "switch" or rules["kind"] == "boolean":
             return controls.Switch(shown.label, **common)
         if rules["kind"] == "integer":
             render |= {key: rules[key] for key in ("min", "max") if key in rules}
@@ -209,7 +233,7 @@ class FormSpec:
                 }
             ]
         for fault in faults:
-            where = _owner(form, str(fault["path"]))
+            where = form.owner(str(fault["path"]))
             text = fault["message"] + (f" {fault['hint']}" if fault.get("hint") else "")
             if where is None:
                 form.form_errors.append(text)
@@ -221,19 +245,22 @@ class FormSpec:
     def _require(self, form: PageForm) -> None:
         """Put an error at every required field that was left empty, also where the model reads that as not sent."""
         for one in form:
-            if one.required and not one.errors and one.control != "hidden" and not _filled(one):
+            if one.required and not one.errors and one.control not in ("hidden", "file") and not _filled(one):
                 one.errors = [self._breach(one)]
 
-    def _breach(self, one: Field) -> str:
+    def _breach(self, one: controls.DrawnField) -> str:
         """Which rule of the model the value of a field breaks, in a sentence; "" for none."""
         rules, value = self.rules[one.name], one.data
         several = one.control == "checkboxes"
+        if one.type in ("Switch", "FileField"):
+            return ""
         if not _filled(one):
             if not one.required:
                 return ""
             return "Select at least one option." if several else REQUIRED
-        if several or one.type in ("RadioField", "SelectField"):
-            known = {choice.value for choice in one.iter_choices()}
+        if isinstance(one, SelectField):
+            offered: list[Any] = list(one.iter_choices())  # SelectChoice, which the stubs take for tuples
+            known = {choice.value for choice in offered}
             chosen = value if several else [value]
             return "" if known.issuperset(chosen) else "Select one of the listed options."
         text = str(value)
@@ -246,7 +273,7 @@ class FormSpec:
         return ""
 
 
-def _filled(one: Field) -> bool:
+def _filled(one: controls.DrawnField) -> bool:
     return bool(one.data.strip() if isinstance(one.data, str) else one.data)
 
 
@@ -260,17 +287,8 @@ def _number_breach(text: str, rules: Mapping[str, Any]) -> str:
     return ""
 
 
-def _owner(form: PageForm, path: str) -> Field | None:
-    """The shown field that a fault's path leads to or into."""
-    while path:
-        if path in form and form[path].control != "hidden":
-            return form[path]
-        path = re.sub(r"(^|\.)[^.\[]*$|\[\d+\]$", "", path)
-    return None
-
-
 def _at(data: Mapping[str, Any] | None, name: str) -> Any:
-    """What stands in `data` under a name such as `limits.rows_per_hour`."""
+    """Return the value in `data` at a dotted name such as `limits.rows_per_hour`."""
     here: Any = data or {}
     for step in name.split("."):
         here = here.get(step) if isinstance(here, Mapping) else None

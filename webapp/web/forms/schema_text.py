@@ -47,7 +47,7 @@ def kind(schema: Schema, defs: Schema) -> str:
         return " or ".join(
             json.dumps(one, ensure_ascii=False) for one in schema.get("enum", [schema.get("const")])
         )
-    name = schema.get("type", "any")
+    name: str = schema.get("type", "any")
     if name == "array":
         return f"list of {kind(schema.get('items', {}), defs)}" + _sizes(
             schema, "minItems", "maxItems", " values"

@@ -1,8 +1,8 @@
 """Forms of settings: objects inside objects, one of several kinds of object, names with values.
 
-The controls come from the JSON Schema of the model, as those of `from_model` do. An object is a `Group` of its own,
-whose names go on with a dot (`settings.retry.retries`); where it may be of several kinds (`auth`) a select chooses one,
-and its fields are those of that kind. Where faults belong is told by the same names.
+The controls come from the JSON Schema of the model, as those of `from_model` do. An object is a separate `Group`,
+whose names continue with a dot (`settings.retry.retries`); where several kinds are possible (`auth`), a select chooses
+one, and its fields are those of that kind. Errors use the same names.
 """
 
 from __future__ import annotations
@@ -12,19 +12,21 @@ import math
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from pydantic import BaseModel
-from wtforms import Field, SelectChoice
-from wtforms.form import BaseForm
+from wtforms import SelectChoice  # type: ignore[attr-defined]  # new in WTForms 3.3; the stubs are of 3.2
 
 from webapp.web.forms import controls as forms_controls
 from webapp.web.forms.controls import UNSET
-from webapp.web.forms.from_model import Schema, branches_of, control_of, label_of
+from webapp.web.forms.from_model import ModelForm, Schema, branches_of, control_of, label_of
 from webapp.web.forms.page_form import PageForm
 
+if TYPE_CHECKING:
+    from webapp.web.forms.controls import DrawnField
+
 ELSE: Final = "{}"
-"""The choice of an object where a word may stand in its place."""
+"""The choice of an object where a word is allowed instead."""
 _TITLES: Final = {
     "auth": "Authentication", "csrf": "CSRF token", "base_url": "Base URL", "service_url": "Service URL",
     "document_url": "Document URL", "token_url": "Token URL", "url": "URL", "odata_version": "OData version",
@@ -56,7 +58,7 @@ _HINTS: Final = {
     "backoff_seconds": "Seconds to wait before each of them; the last one is used for those beyond.",
     "retry_on": "Statuses that are tried again, as network errors are.",
     "request_template": "What is sent for one row. Without a body it is the row itself.",
-    "body": "JSON with {{field}}; a text that is one {{field}} alone becomes its value. Left out: the row itself.",
+    "body": 'JSON with {{field}}. A lone "{{field}}" keeps its type. Default: the row.',
     "query_params": "{{field}} is a value of the row.",
     "token_url": "Where the token is fetched.",
     "fetch_path": "Relative to the service root; from the host's root where it begins with a slash.",
@@ -73,7 +75,7 @@ def title_of(name: str) -> str:
 
 
 def _number(text: str) -> int | float | str:
-    """A number as JSON has it; the text itself where it is none."""
+    """Return a JSON number; the text itself if it is not one."""
     found = forms_controls.number(text)
     if isinstance(found, int):
         return found
@@ -92,13 +94,13 @@ class Numbers(forms_controls.Line):
         self.data = numbers(value) if isinstance(value, Sequence) and not isinstance(value, str) else ""
 
     def json_value(self) -> Any:
-        """The numbers; what is none of them as text."""
+        """Return the numbers; anything else as text."""
         found = re.split(r"[\s,;]+", (self.data or "").strip())
         return [_number(one) for one in found if one] or UNSET
 
 
 def numbers(values: Iterable[Any]) -> str:
-    """Numbers as they stand in their control."""
+    """Return numbers as the text of their control."""
     return ", ".join(f"{one:g}" if isinstance(one, float) else str(one) for one in values)
 
 
@@ -140,11 +142,11 @@ def _plain(name: str, value: Any) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class _Source:
-    """What a form is made from, at any depth."""
+    """The sources of a form, at any depth."""
 
     defs: Schema
     formdata: Any
-    """What a browser sent; None: the data alone."""
+    """The submitted values; None: use only the data."""
 
     def text(self, name: str) -> str | None:
         return None if self.formdata is None else self.formdata.get(name, "")
@@ -168,7 +170,7 @@ class Group:
         self._key: str | None = None
         self.focused = False
         shape = self._shape(source, schema, data)
-        self.parts: list[Field | Group] = []
+        self.parts: list[DrawnField | Group] = []
         if shape is not None:
             self._fill(source, shape, normal if isinstance(normal, Mapping) else {})
 
@@ -217,7 +219,7 @@ class Group:
             if name not in inner
         }
         self._defaults = {name: told.get("default") for name, told in wanted.items()}
-        form = BaseForm(made, prefix=f"{self.name}." if self.name else "")
+        form = PageForm(made, prefix=f"{self.name}." if self.name else "")
         form.process(source.formdata, data={name: self._said.get(name) for name in made})
         for name, told in wanted.items():
             if name in inner:
@@ -229,9 +231,8 @@ class Group:
             field.group = told.get("group")
             if isinstance(field, forms_controls.Choice):
                 words = {str(at): told for (of, at), told in _WORDS.items() if of == name}
-                field.choices = [
-                    SelectChoice(one.value, words.get(one.label, one.label)) for one in field.choices
-                ]
+                choices: list[Any] = list(field.choices or ())  # SelectChoice, which the stubs do not know
+                field.choices = [SelectChoice(one.value, words.get(one.label, one.label)) for one in choices]
             self.parts.append(field)
 
     @property
@@ -239,7 +240,7 @@ class Group:
         """Whether anything in it was said."""
         return self.payload() is not UNSET
 
-    def controls(self) -> Iterator[Field | Group]:
+    def controls(self) -> Iterator[DrawnField | Group]:
         """Itself and all below it."""
         yield self
         for part in self.parts:
@@ -323,9 +324,11 @@ class SettingsForm(Group):
         return found
 
 
-def places(forms: Iterable[PageForm | SettingsForm], faults: Mapping[str, str]) -> list[tuple[str, str, str]]:
+def places(
+    forms: Iterable[PageForm | SettingsForm | ModelForm], faults: Mapping[str, str]
+) -> list[tuple[str, str, str]]:
     """The controls with a fault in the order of a page, as (id, label, message); the first of them gets the focus."""
-    found: list[tuple[Field | Group, str, str, str]] = []
+    found: list[tuple[DrawnField | Group, str, str, str]] = []
     for form in forms:
         for part in form.controls() if isinstance(form, SettingsForm) else form:
             if part.name in faults:
@@ -347,7 +350,7 @@ def _made(model: type[BaseModel]) -> dict[str, Any]:
     return {name: one.model_dump(by_alias=True) for name, one in found.items() if isinstance(one, BaseModel)}
 
 
-def _worded(part: Field | Group, fault: Mapping[str, Any]) -> str:
+def _worded(part: DrawnField | Group, fault: Mapping[str, Any]) -> str:
     if isinstance(part, Pairs) and fault["code"] == "wrong_type":
         return "One on each line, as name: value."
     if isinstance(part, forms_controls.Number) and fault["code"] == "wrong_type":
@@ -365,7 +368,7 @@ def _worded(part: Field | Group, fault: Mapping[str, Any]) -> str:
     return text[:1].upper() + text[1:] + more
 
 
-def _is_json(part: Field) -> bool:
+def _is_json(part: forms_controls.Json) -> bool:
     try:
         json.loads(part.data or "null")
     except ValueError:
@@ -373,7 +376,7 @@ def _is_json(part: Field) -> bool:
     return True
 
 
-def _value(field: Field) -> Any:
+def _value(field: DrawnField) -> Any:
     found = field.json_value()
     return UNSET if found is None or found == "" else found
 

@@ -1,4 +1,4 @@
-"""MCP server over the Python SDK: what an agent does with templates, rows, pushes, scenarios and files."""
+"""MCP server based on the Python SDK, with tools for templates, rows, pushes, scenarios and files."""
 
 from rowsmith_mcp._version import __version__
 

@@ -1,4 +1,4 @@
-"""`rowsmith-mcp`, and `python -m rowsmith_mcp`."""
+"""Entry point of `rowsmith-mcp` and `python -m rowsmith_mcp`."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from rowsmith_mcp import settings
 
 
 def main() -> int:
-    """Serve. 2: settings that do not go together, with the reason on standard error."""
+    """Run the server. Returns 2 for invalid settings, with the reason on standard error."""
     try:
         given = settings.read(sys.argv[1:])
         address = parse(given.url)

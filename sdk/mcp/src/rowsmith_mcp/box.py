@@ -1,7 +1,8 @@
-"""The box of tools: what a tool is, and how its plain function becomes one of the protocol.
+"""The tool registry: what a tool is, and how its plain function becomes a tool of the protocol.
 
-A tool's function takes a `Work` first and then what a model gives, and returns a dictionary of the shape it declares.
-Around it: the caller's way into the service, failures as text, keys cut out, and a result of bounded size.
+A tool's function takes a `Work` first and then the model's arguments, and returns a dictionary of the
+declared shape. The registry adds the API client of the caller, converts errors to text, removes keys, and
+limits the size of results.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ from rowsmith_mcp.told import told
 
 @dataclass(frozen=True)
 class Work:
-    """What a tool works with: the service as its caller, and the door it came through."""
+    """The context of a tool: the API client of the caller, and the connection it came through."""
 
     api: Api
     door: Door
@@ -36,7 +37,7 @@ Function = Callable[..., Mapping[str, Any]]
 
 @dataclass(frozen=True)
 class Tool:
-    """A function, and what it does to the world. `writes`: not even listed in read-only mode."""
+    """A function with its effects. Tools with `writes` are not listed in read-only mode."""
 
     function: Function
     title: str
@@ -45,7 +46,7 @@ class Tool:
 
 
 class Box:
-    """Tools of one family, in the order they are offered."""
+    """Tools of one family, in their listed order."""
 
     def __init__(self) -> None:
         self.tools: list[Tool] = []
@@ -53,14 +54,15 @@ class Box:
     def reads(
         self, title: str, *, outside: bool = False, writing: bool = False
     ) -> Callable[[Function], Function]:
-        """A tool that changes nothing. `outside`: it speaks to a target; `writing`: of use only to who may write."""
+        """Register a tool that changes nothing. `outside`: it accesses a target; `writing`: only useful for
+        callers who may write."""
         hints = ToolAnnotations(
             title=title, read_only_hint=True, destructive_hint=False, open_world_hint=outside
         )
         return self._add(title, writing, hints)
 
     def makes(self, title: str) -> Callable[[Function], Function]:
-        """A tool that adds something and takes nothing away."""
+        """Register a tool that adds something and deletes nothing."""
         hints = ToolAnnotations(
             title=title,
             read_only_hint=False,
@@ -73,7 +75,8 @@ class Box:
     def changes(
         self, title: str, *, outside: bool = False, again: bool = False
     ) -> Callable[[Function], Function]:
-        """A tool that changes or ends what is there. `again`: a second call with the same arguments does no more."""
+        """Register a tool that changes or ends existing objects. `again`: repeating the call with the same
+        arguments has no further effect."""
         hints = ToolAnnotations(
             title=title,
             read_only_hint=False,
@@ -92,7 +95,7 @@ class Box:
 
 
 def offer(server: MCPServer[Any], tool: Tool, door: Door) -> None:
-    """Put a tool on the server."""
+    """Register a tool with the server."""
     signature = inspect.signature(tool.function, eval_str=True)
     _, *given = signature.parameters.values()
 
@@ -106,7 +109,7 @@ def offer(server: MCPServer[Any], tool: Tool, door: Door) -> None:
 
     shape = Annotated[CallToolResult, signature.return_annotation]
     call.__signature__ = signature.replace(parameters=given, return_annotation=shape)  # type: ignore[attr-defined]
-    del call.__wrapped__  # type: ignore[attr-defined]  # or its signature would be taken
+    del call.__wrapped__  # type: ignore[attr-defined]  # otherwise its signature would be used
     call.__annotations__ = {**{one.name: one.annotation for one in given}, "return": shape}
     server.add_tool(
         call,
@@ -119,7 +122,7 @@ def offer(server: MCPServer[Any], tool: Tool, door: Door) -> None:
 
 
 def guarded(work: Callable[[], Any], door: Door) -> Callable[[], Any]:
-    """The same, with failures of the service as ToolError; no text of one holds the key."""
+    """Wrap a function: errors of the service become ToolError, and no text contains the key."""
 
     def guard() -> Any:
         try:
@@ -127,18 +130,19 @@ def guarded(work: Callable[[], Any], door: Door) -> Callable[[], Any]:
         except ServiceError as error:
             raise ToolError(scrubbed(told(error), door.caller.key)) from None
         except TooLarge:
-            raise ToolError("The answer is too large to be shown. Ask for less of it.") from None
+            raise ToolError("The result is too large. Request less data.") from None
 
     return guard
 
 
 def result_of(answer: Mapping[str, Any], key: str) -> dict[str, Any]:
-    """The answer as it may leave: without keys, and cut to size."""
+    """Return the result without keys and within the size limit."""
     return fitted(scrubbed(answer, key))
 
 
 def answered(result: dict[str, Any]) -> CallToolResult:
-    """The same thing twice, as the protocol wants it: structured, and as text for clients that read only that."""
+    """Return the result twice, as the protocol requires: structured, and as text for clients that only read
+    text."""
     return CallToolResult(
         content=[TextContent(type="text", text=compact(result))], structured_content=result, is_error=False
     )

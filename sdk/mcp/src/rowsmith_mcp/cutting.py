@@ -1,4 +1,5 @@
-"""Results that a model can hold: large values, long lists and long texts are cut, and it is said what was cut."""
+"""Limiting results to a size that a model can handle: large values, long lists and long texts are cut, and
+notes say what was cut."""
 
 from __future__ import annotations
 
@@ -10,24 +11,24 @@ from typing import Any, Final
 from rowsmith_mcp.bounds import MAX_RESULT_BYTES, MAX_TEXT_BYTES
 
 ENVELOPE: Final = 400
-"""Bytes of a result that are not the answer: the protocol's own keys, and room for a note."""
+"""Bytes of a result that are not content: the protocol's own keys, and space for a note."""
 STRINGS: Final = (4000, 1000, 300)
-"""Characters that are left of each text, step after step, before lists lose their ends."""
+"""Characters to keep of each text, in steps, before lists are shortened."""
 HARDER: Final = (100, 40)
-"""What is left of texts where lists are empty and the answer is still too large."""
+"""Characters to keep of texts if lists are empty and the result is still too large."""
 KEY: Final = re.compile(r"rws_[0-9A-Za-z]{4,}_[0-9A-Za-z]{16,}")
-"""What an API key looks like."""
+"""The pattern of an API key."""
 HIDDEN: Final = "********"
 
 Path = tuple[Any, ...]
 
 
 class TooLarge(Exception):
-    """An answer that is too large however it is cut."""
+    """A result that is too large even after cutting."""
 
 
 def weight(value: Any) -> int:
-    """Bytes of a result with this answer on the wire, where it stands as structured content and again as text."""
+    """Return the size in bytes of a result on the wire, which contains it as structured content and as text."""
     once = compact(value)
     return len(once.encode()) + len(json.dumps(once, ensure_ascii=False).encode()) + ENVELOPE
 
@@ -38,9 +39,11 @@ def compact(value: Any) -> str:
 
 
 def fitted(answer: Mapping[str, Any], limit: int = MAX_RESULT_BYTES) -> dict[str, Any]:
-    """The answer, not heavier than `limit` bytes. What is cut stands in its `notes`. TooLarge where that is in vain.
+    """Return a result of at most `limit` bytes. Its `notes` say what was cut. Raises TooLarge if that is not
+    possible.
 
-    First texts are shortened, then lists lose their ends: a model sees few whole objects rather than many stumps.
+    Texts are shortened first, then lists: a model can use a few complete objects better than many incomplete
+    ones.
     """
     whole = json.loads(compact(answer))
     if weight(whole) <= limit:
@@ -61,7 +64,7 @@ def fitted(answer: Mapping[str, Any], limit: int = MAX_RESULT_BYTES) -> dict[str
 
 
 def head(text: str, room: int = MAX_TEXT_BYTES) -> str:
-    """As much of the beginning as weighs at most `room` bytes in JSON."""
+    """Return the longest prefix of at most `room` bytes in JSON."""
     if len(text) * 12 <= room or _heavy(text) <= room:
         return text
     low, high = 0, min(len(text), room)
@@ -72,7 +75,8 @@ def head(text: str, room: int = MAX_TEXT_BYTES) -> str:
 
 
 def tail(lines: list[str], count: int, room: int = MAX_TEXT_BYTES) -> list[str]:
-    """The last `count` lines, fewer where they weigh more than `room` bytes. One alone that does is cut."""
+    """Return the last `count` lines, or fewer if they exceed `room` bytes. A single line that is too long is
+    cut."""
     kept: list[str] = []
     left = room
     for line in reversed(lines[-count:] if count else []):
@@ -87,7 +91,7 @@ def tail(lines: list[str], count: int, room: int = MAX_TEXT_BYTES) -> list[str]:
 
 
 def scrubbed(value: Any, *known: str) -> Any:
-    """The same without API keys: those given, and whatever looks like one, in every text of it."""
+    """Remove API keys from every text: the given ones, and anything with the pattern of a key."""
     if isinstance(value, str):
         for one in known:
             if one:
@@ -105,9 +109,9 @@ def _heavy(text: str) -> int:
 
 
 def _shortened(value: Any, chars: int) -> tuple[Any, int]:
-    """The value with texts of at most `chars` characters and a remark, and how many were longer."""
+    """Shorten texts to at most `chars` characters with a note, and return how many were longer."""
     if isinstance(value, str):
-        if len(value) <= chars + 40:  # the remark would be as long as what it replaces
+        if len(value) <= chars + 40:  # the note would be as long as the removed text
             return value, 0
         return f"{value[:chars]}… (cut, {len(value)} characters)", 1
     if isinstance(value, dict):
@@ -122,11 +126,11 @@ def _shortened(value: Any, chars: int) -> tuple[Any, int]:
 def _noted(before: dict[str, Any], made: dict[str, Any], cut: int) -> dict[str, Any]:
     if not cut:
         return made
-    return {**made, "notes": [*before.get("notes", []), f"{cut} long texts are cut."]}
+    return {**made, "notes": [*before.get("notes", []), f"{cut} long texts were shortened."]}
 
 
 def _without_ends(answer: dict[str, Any], limit: int) -> dict[str, Any]:
-    """The answer with its heaviest lists shortened from the end until it fits, or until there is nothing in them."""
+    """Shorten the largest lists of a result from their end until it fits, or until they are empty."""
     made = json.loads(compact(answer))
     lengths: dict[Path, int] = {}
     while (now := weight(made)) > limit:
@@ -134,7 +138,7 @@ def _without_ends(answer: dict[str, Any], limit: int) -> dict[str, Any]:
         if not found:
             break
         lengths.setdefault(path, len(found))
-        # A little less than the proportion says, since the rest of the answer has its weight too.
+        # A little less than the proportion, since the rest of the result also has a size.
         keep = min(len(found) - 1, int(len(found) * limit / now * 0.97))
         del found[max(keep, 0) :]
         told = [_told(made, where, was) for where, was in lengths.items()]
@@ -143,7 +147,7 @@ def _without_ends(answer: dict[str, Any], limit: int) -> dict[str, Any]:
 
 
 def _heaviest(value: Any, path: Path) -> tuple[Path, list[Any]]:
-    """The outermost list with most bytes, and where it is; of lists within lists the outer one counts."""
+    """Return the outermost list with the most bytes, and its path. For nested lists the outer one counts."""
     best: tuple[Path, list[Any]] = (path, [])
     if isinstance(value, list):
         return path, value
@@ -161,4 +165,4 @@ def _told(answer: Any, path: Path, was: int) -> str:
     found = answer
     for name in path:
         found = found[name]
-    return f"{'.'.join(map(str, path))}: the first {len(found)} of {was} are shown."
+    return f"{'.'.join(map(str, path))}: showing the first {len(found)} of {was}."

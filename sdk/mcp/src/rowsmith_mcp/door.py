@@ -1,4 +1,4 @@
-"""Who is calling, and their way into the service."""
+"""The caller and their API client."""
 
 from __future__ import annotations
 
@@ -16,20 +16,20 @@ from rowsmith_mcp.settings import Settings
 
 @dataclass(frozen=True)
 class Caller:
-    """A key, and the project it works in where that is not its own."""
+    """A key, and its project if it is not the default one."""
 
     key: str
     project: str = ""
 
     def __repr__(self) -> str:
-        return f"Caller(project={self.project!r})"  # a key is in no log
+        return f"Caller(project={self.project!r})"  # the key never appears in a log
 
 
 _present: contextvars.ContextVar[Caller] = contextvars.ContextVar("caller")
 
 
 def caller_of(headers: Mapping[str, str]) -> Caller | None:
-    """The caller of a request by its Authorization or X-API-Key; None where it has neither."""
+    """Return the caller of a request from its Authorization or X-API-Key header, or None without either."""
     scheme, _, token = headers.get("authorization", "").strip().partition(" ")
     key = token.strip() if scheme.lower() == "bearer" else ""
     key = key or headers.get("x-api-key", "").strip()
@@ -38,33 +38,34 @@ def caller_of(headers: Mapping[str, str]) -> Caller | None:
 
 @dataclass(frozen=True)
 class Door:
-    """What tools act through: the service as the present caller, and the plans of all callers."""
+    """The context of tools: the API client of the current caller, and the plans of all callers."""
 
     settings: Settings
     plans: Plans
 
     def enter(self, caller: Caller) -> contextvars.Token[Caller]:
-        """From here on, in this context, `caller` is the one who acts."""
+        """Set the caller for this context."""
         return _present.set(caller)
 
     @property
     def caller(self) -> Caller:
-        """Who acts. LookupError outside of a request."""
+        """Return the current caller. Raises LookupError outside of a request."""
         return _present.get()
 
     @property
     def owner(self) -> str:
-        """Whose plans count."""
+        """Return the owner of the plans."""
         return owner_of(self.caller.key, self.caller.project)
 
     @property
     def url(self) -> str:
-        """The address of the service, as people write it."""
+        """The address of the service for display."""
         return str(parse(self.settings.url))
 
     @contextmanager
     def api(self) -> Iterator[Api]:
-        """The service as the present caller; its connections end with it, since another call has another key."""
+        """Return an API client for the current caller. Its connections are closed after the call, since
+        another call has another key."""
         made = Api(
             self.caller.key,
             self.settings.url,

@@ -1,7 +1,7 @@
-"""Pushes that were planned: kept in memory for some minutes, so that exactly what was looked at is sent, once.
+"""Planned pushes: kept in memory for some minutes, so that exactly the reviewed rows are sent, once.
 
-A plan belongs to the key it was made with. Its id is also the Idempotency-Key of the push: carried out twice it is
-one push, answered twice.
+A plan belongs to the key that created it. Its ID is also the Idempotency-Key of the push: executing it twice
+results in one push with the same response.
 """
 
 from __future__ import annotations
@@ -20,12 +20,12 @@ Kind = Literal["template", "dataset"]
 
 
 class Unknown(Exception):
-    """There is no such plan for this key: it never was, it is another's, or its time is over."""
+    """This key has no such plan: it never existed, belongs to another key, or has expired."""
 
 
 @dataclass(frozen=True)
 class Plan:
-    """One push as it will be sent. `confirm` is the name that a production connection asks for, or empty."""
+    """A push as it will be sent. `confirm` is the name that a production connection requires, or empty."""
 
     id: str
     owner: str
@@ -38,23 +38,23 @@ class Plan:
 
 
 def owner_of(key: str, project: str = "") -> str:
-    """Whose plans they are, without keeping the key."""
+    """Return an identifier of the key that does not reveal it."""
     return hashlib.sha256(f"{key}\n{project}".encode()).hexdigest()
 
 
 class Plans:
-    """All plans of this process. Threads may share it. `clock` gives seconds that only go forward."""
+    """All plans of this process. Threads may share it. `clock` returns monotonic seconds."""
 
     def __init__(self, clock: Callable[[], float], seconds: float = PLAN_SECONDS) -> None:
         self.seconds = seconds
         self._clock = clock
-        self._plans: dict[str, Plan] = {}  # in the order they were made
+        self._plans: dict[str, Plan] = {}  # in order of creation
         self._lock = threading.Lock()
 
     def keep(
         self, owner: str, kind: Kind, of_id: str, version: int, request: Mapping[str, Any], confirm: str = ""
     ) -> Plan:
-        """Remember a push; the oldest of the same owner, then of all, give way."""
+        """Store a push. The oldest plans of the same owner are dropped first, then the oldest of all."""
         now = self._clock()
         made = Plan(
             f"plan_{secrets.token_hex(12)}", owner, kind, of_id, version, deepcopy(dict(request)), confirm,
@@ -71,7 +71,7 @@ class Plans:
         return made
 
     def find(self, owner: str, plan_id: str) -> Plan:
-        """The plan. Unknown where this owner has none of that id."""
+        """Return the plan. Raises Unknown if this owner has no plan with that ID."""
         with self._lock:
             found = self._plans.get(plan_id)
             if found is None or found.owner != owner or found.until <= self._clock():

@@ -1,4 +1,4 @@
-"""Prompts for the common jobs."""
+"""Prompts for common tasks."""
 
 from __future__ import annotations
 
@@ -7,28 +7,28 @@ from typing import Annotated, Any
 from mcp.server.mcpserver import MCPServer
 from pydantic import Field
 
-LOOK = "Show me the three rows and ask whether they are as I want them before you go on."
+LOOK = "Show me the three rows and ask whether they are what I want before you continue."
 
 
 def add(server: MCPServer[Any], read_only: bool) -> None:
-    """Put the prompts on the server; in read-only mode those alone that need no writing."""
+    """Register the prompts. In read-only mode, only those that do not write."""
     server.prompt(title="Explain a template")(explain_template)
     if not read_only:
         server.prompt(title="Build a template from a description")(build_template)
         server.prompt(title="Load a table")(load_table)
-        server.prompt(title="Make a scenario")(make_scenario)
+        server.prompt(title="Create a scenario")(make_scenario)
 
 
 def explain_template(template_id: Annotated[str, Field(description="tpl_...")]) -> str:
-    """What a template makes, field by field, with example rows."""
+    """Explain a template field by field, with sample rows."""
     return f"""Read the Rowsmith template {template_id} (get_template) and preview its rows (preview_rows).
 Tell me in plain words what it makes, which fields depend on which, and what in the rows looks unrealistic."""
 
 
 def build_template(
-    description: Annotated[str, Field(description="What the rows are to be, in your words.")],
+    description: Annotated[str, Field(description="Describe the rows in your own words.")],
 ) -> str:
-    """A template from a description: types chosen, previewed, then saved."""
+    """Create a template from a description: choose types, preview, then save."""
     return f"""Build a Rowsmith template for this:
 
 {description}
@@ -41,11 +41,12 @@ def build_template(
 
 
 def load_table(
-    connection: Annotated[str, Field(description="The connection's name or id.")],
+    connection: Annotated[str, Field(description="The connection's name or ID.")],
     table: Annotated[str, Field(description="The table or entity set.")],
-    rows: Annotated[str, Field(description="How many rows.")] = "100",
+    rows: Annotated[str, Field(description="Number of rows.")] = "100",
 ) -> str:
-    """Rows into a table: a template that fits it, a plan that I agree to, the push, and what failed."""
+    """Load rows into a table: find or create a matching template, plan the push, get approval, push, and
+    report failures."""
     return f"""Load {rows} rows into {table} of the Rowsmith connection {connection}.
 
 1. Find the connection (list_connections) and the table (get_connection_metadata with `entity`).
@@ -56,8 +57,8 @@ def load_table(
    without asking."""
 
 
-def make_scenario(goal: Annotated[str, Field(description="What it is to do.")]) -> str:
-    """A scenario: a program written, checked, saved, and run once after I agreed."""
+def make_scenario(goal: Annotated[str, Field(description="What the program should do.")]) -> str:
+    """Create a scenario: write, check and save a program, and run it once after approval."""
     return f"""Write a Rowsmith scenario that does this:
 
 {goal}

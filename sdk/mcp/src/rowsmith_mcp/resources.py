@@ -1,4 +1,4 @@
-"""Resources: templates and the catalogue, for clients that let people attach them to a conversation."""
+"""Resources: templates and the catalogue, for clients that let users attach them to a conversation."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ JSON = "application/json"
 
 
 def add(server: MCPServer[Any], door: Door) -> None:
-    """Put the resources on the server."""
+    """Register the resources."""
 
     @server.resource(
         "rowsmith://field-types",
@@ -76,11 +76,11 @@ async def listed(door: Door) -> list[Resource]:
 
 
 def _catalogue(work: Work) -> dict[str, Any]:
-    """Names of all types by category: the whole catalogue would be larger than a result may be."""
+    """Return the names of all types by category. The whole catalogue would exceed the size of a result."""
     by_category: dict[str, list[str]] = {}
     for one in work.api.fields.list():
         by_category.setdefault(one["category"], []).append(one["name"])
-    return {"categories": by_category, "one": "rowsmith://field-types/{name} has its options"}
+    return {"categories": by_category, "one": "See rowsmith://field-types/{name} for its options"}
 
 
 async def _read(door: Door, read: Callable[[Work], Any]) -> str:

@@ -1,4 +1,4 @@
-"""How to have all rows of what a model has seen the first of: a command without the key in it."""
+"""The command that generates all rows when a model has only seen the first ones. It does not contain the key."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 VARIABLE: Final = "SERVICE_API_KEY"
-"""The variable of the shell that the command takes the key from."""
+"""The shell variable with the key."""
 
 
 def command(url: str, template_id: str, request: Mapping[str, Any], project: str = "") -> str:
-    """A curl line that writes the rows of `request` (count, seed, format ...) into a file."""
+    """Return a curl command that writes the rows of `request` (count, seed, format ...) to a file."""
     given = {name: value for name, value in request.items() if value not in (None, {}, "")}
     suffix = str(given.get("format", "json"))
     words = ["curl", "-fsS", f"{url}/templates/{template_id}/generate"]

@@ -1,4 +1,4 @@
-"""What the server is told when it starts. The key comes from the environment alone: others read command lines."""
+"""Settings at startup. The key is only read from the environment, because other users can see command lines."""
 
 from __future__ import annotations
 
@@ -12,19 +12,19 @@ from rowsmith_mcp.bounds import PORT
 LOOPBACK = ("127.0.0.1", "localhost", "::1")
 EPILOG = """environment:
   SERVICE_API_URL            the address of Rowsmith (or --url)
-  SERVICE_API_KEY            the key, over standard input and output; over HTTP each request carries its caller's
+  SERVICE_API_KEY            the API key, for standard input and output; over HTTP each request carries its caller's key
   SERVICE_PROJECT_ID         a project other than the key's (or --project)
-  ROWSMITH_MCP_READ_ONLY     1: as --read-only
+  ROWSMITH_MCP_READ_ONLY     1: same as --read-only
 """
 
 
 class Wrong(Exception):
-    """Settings that do not go together; the text is for the person who set them."""
+    """Invalid or contradictory settings. The message is for the person who configures the server."""
 
 
 @dataclass(frozen=True)
 class Settings:
-    """How to serve. `key` and `project` count over standard input and output alone."""
+    """Server settings. `key` and `project` are only used with standard input and output."""
 
     url: str
     key: str = ""
@@ -42,7 +42,8 @@ class Settings:
 
 
 def read(arguments: Sequence[str], env: Mapping[str, str] | None = None) -> Settings:
-    """Settings of the command line and the environment. Wrong where something is missing or unsafe."""
+    """Read settings from the command line and the environment. Raises Wrong if a setting is missing or
+    unsafe."""
     env = os.environ if env is None else env
     given = _parser().parse_args(list(arguments))
     made = Settings(
@@ -86,18 +87,19 @@ def _check(made: Settings) -> None:
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="rowsmith-mcp",
-        description="MCP server for Rowsmith, over standard input and output or (--http) over streamable HTTP.",
+        description=("MCP server for Rowsmith, over standard input and output or (--http) over "
+                    "streamable HTTP."),
         epilog=EPILOG,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     add = parser.add_argument
     add("--url", default="", help="the address of Rowsmith")
     add("--project", default="", help="a project other than the key's")
-    add("--read-only", action="store_true", help="offer no tool that writes")
+    add("--read-only", action="store_true", help="offer no tools that write")
     add(
         "--ca-file",
         default="",
-        help="authorities to trust in place of the system's, for Rowsmith's certificate",
+        help="certificate authorities to trust for Rowsmith's certificate, instead of the system's",
     )
     add("--http", action="store_true", help="serve streamable HTTP at /mcp")
     add("--host", default="127.0.0.1", help="the address to listen on (127.0.0.1)")
@@ -106,10 +108,10 @@ def _parser() -> argparse.ArgumentParser:
         "--allowed-host",
         action="append",
         default=[],
-        help="a Host that requests may name, as name or name:port",
+        help="an allowed Host header, as name or name:port",
     )
-    add("--allowed-origin", action="append", default=[], help="an Origin that requests may come from")
+    add("--allowed-origin", action="append", default=[], help="an allowed Origin header")
     add("--tls-cert", default="", help="a certificate, to serve https")
-    add("--tls-key", default="", help="its key")
-    add("--behind-tls-proxy", action="store_true", help="another program in front of this one speaks https")
+    add("--tls-key", default="", help="the private key of the certificate")
+    add("--behind-tls-proxy", action="store_true", help="a proxy in front of this server terminates TLS")
     return parser

@@ -1,4 +1,5 @@
-"""What tools answer: shapes from which the output schemas are made. `notes` says what was cut or is worth knowing."""
+"""Results of tools: the types from which the output schemas are generated. `notes` says what was cut and
+other facts."""
 
 from __future__ import annotations
 
@@ -16,7 +17,7 @@ class Answer(TypedDict):
 
 
 class Listing(Answer):
-    """A page of a list. `next_cursor`: give it as `cursor` for the next page; null at the end."""
+    """A page of a list. Pass `next_cursor` as `cursor` to get the next page; it is null on the last page."""
 
     items: list[Row]
     next_cursor: str | None
@@ -24,7 +25,7 @@ class Listing(Answer):
 
 
 class Account(Answer):
-    """Who the key belongs to, what it may do, and what of the limits is used."""
+    """The key's owner and permissions, and the current use of the limits."""
 
     user: str
     role: str | None
@@ -50,14 +51,14 @@ class FieldType(Answer):
 
 
 class Suggestions(Answer):
-    """Field types that fit, the likeliest first."""
+    """Matching field types, best match first."""
 
     suggestions: list[Row]
 
 
 class Imported(Answer):
-    """What an import came to: templates, their dataset, and the columns of the report that need a look; `green` counts
-    the others."""
+    """The result of an import: templates, their dataset, and the columns of the report that need a check;
+    `green` counts the others."""
 
     templates: list[Row]
     dataset_id: str | None
@@ -66,7 +67,7 @@ class Imported(Answer):
 
 
 class Template(Answer):
-    """A template. `warnings` are no faults: the template is saved, and something in it may surprise."""
+    """A template. `warnings` are not errors: the template was saved, but something in it may be unexpected."""
 
     id: str
     name: str
@@ -80,7 +81,7 @@ class Template(Answer):
 
 
 class Preview(Answer):
-    """The first rows, and the seed that makes them again."""
+    """The first rows, and the seed that reproduces them."""
 
     rows: list[Row]
     seed: str
@@ -88,7 +89,7 @@ class Preview(Answer):
 
 
 class Generated(Answer):
-    """First rows of a generation. The seed makes the same rows again; `rest` is how to have all of them."""
+    """The first rows of a generation. The seed reproduces the same rows; `rest` says how to get all of them."""
 
     schema: list[Row]
     rows: list[Row]
@@ -101,7 +102,7 @@ class Generated(Answer):
 
 
 class DatasetPreview(Answer):
-    """The first rows of every table, as they fit together."""
+    """The first rows of every table, with matching references."""
 
     tables: list[Row]
     seed: str
@@ -109,7 +110,7 @@ class DatasetPreview(Answer):
 
 
 class Dataset(Answer):
-    """A dataset: templates that belong together."""
+    """A dataset: related templates."""
 
     id: str
     name: str
@@ -121,7 +122,7 @@ class Dataset(Answer):
 
 
 class Verified(Answer):
-    """How a connection answered, stage by stage."""
+    """The result of testing a connection, stage by stage."""
 
     status: str
     stages: list[Row]
@@ -137,7 +138,7 @@ class Metadata(Answer):
 
 
 class MadeTemplates(Answer):
-    """Templates made of tables, and what each column came to."""
+    """Templates created from tables, and the result for each column."""
 
     templates: list[Row]
     report: list[Row]
@@ -156,6 +157,7 @@ class Planned(Answer):
     tables: list[Row]
     statements: list[str]
     misfits: list[Row]
+    skipped: list[Row]
 
 
 class Push(Answer):
@@ -178,7 +180,7 @@ class Push(Answer):
 
 
 class Scenario(Answer):
-    """A scenario; `code` is the piece asked for. Of `env` there are the names alone."""
+    """A scenario; `code` is the requested part. Of `env`, only the names are included."""
 
     id: str
     name: str
@@ -197,7 +199,7 @@ class Scenario(Answer):
 
 
 class Checked(Answer):
-    """What saving a program would say. Faults would keep it from being saved."""
+    """The result of checking a program. Errors would prevent saving it."""
 
     ok: bool
     faults: list[Row]
@@ -206,7 +208,7 @@ class Checked(Answer):
 
 
 class Run(Answer):
-    """A run. It has ended when `status` is completed, failed, cancelled or timed_out."""
+    """A run. It has finished when `status` is completed, failed, cancelled or timed_out."""
 
     id: str
     scenario_id: str

@@ -1,4 +1,4 @@
-"""Failures of the service as text for a model: every fault with its place and its hint, and what to do next."""
+"""Errors of the service as text for a model: every error with its path and hint, and what to do next."""
 
 from __future__ import annotations
 
@@ -6,18 +6,20 @@ from rowsmith.error import ServiceError, ValidationError
 from rowsmith_mcp.bounds import MAX_FAULTS
 
 _NEXT = {
-    "unauthenticated": "The key of this server's user was refused; only that person can set another one.",
-    "forbidden": "This key may not do that. Do not look for a way around it; tell the user what it lacks.",
-    "not_found": "List the objects to see which ids there are.",
-    "version_conflict": "It was changed meanwhile: read it again, and change what is there now.",
-    "quota_exceeded": "The rows of this hour are used up.",
-    "connection_failed": "Rowsmith did not answer.",
-    "timeout": "Rowsmith did not answer in time. What was asked for may have been done; look before repeating it.",
+    "unauthenticated": "The API key was rejected; only the user can set another one.",
+    "forbidden": (
+        "This key lacks a permission. Do not look for a workaround; tell the user what is missing."),
+    "not_found": "List the objects to see which IDs exist.",
+    "version_conflict": "It was changed in the meantime: read it again, and change the current version.",
+    "quota_exceeded": "The hourly row quota is used up.",
+    "connection_failed": "Rowsmith did not respond.",
+    "timeout": ("Rowsmith did not respond in time. The request may have been processed; check before "
+               "you repeat it."),
 }
 
 
 def told(error: ServiceError) -> str:
-    """One line of what happened, a line a fault, what to do next, and the request's id."""
+    """Return one line about what happened, one line per error, what to do next, and the request ID."""
     lines = [f"{error.code}: {error.message or 'The call failed.'}"]
     faults = error.fields if isinstance(error, ValidationError) else []
     for fault in faults[:MAX_FAULTS]:
@@ -25,7 +27,7 @@ def told(error: ServiceError) -> str:
         code = f" ({fault['code']})" if fault.get("code") else ""
         lines.append(f"- {fault.get('path') or 'the whole'}{code}: {fault.get('message', '')}{hint}")
     if len(faults) > MAX_FAULTS:
-        lines.append(f"- and {len(faults) - MAX_FAULTS} more faults")
+        lines.append(f"- and {len(faults) - MAX_FAULTS} more errors")
     named = ("reason", "needs", "used_by")
     lines += [f"{name}: {error.details[name]}" for name in named if error.details.get(name)]
     if error.retry_after is not None:

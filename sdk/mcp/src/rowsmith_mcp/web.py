@@ -1,4 +1,4 @@
-"""Streamable HTTP: who brings no key stays outside, and so does a page of another site that found the way here."""
+"""Streamable HTTP. Requests without a key, and requests from web pages of other sites, are rejected."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ PATH = "/mcp"
 
 
 class KeyWanted:
-    """Answers 401 to requests without a key. Whether a key is good is for the service to say, at each call."""
+    """Respond with 401 to requests without a key. The service checks the key at each call."""
 
     def __init__(self, app: ASGIApp) -> None:
         self._app = app
@@ -34,7 +34,7 @@ class KeyWanted:
 
 
 def guard(settings: Settings) -> TransportSecuritySettings:
-    """Which Host and Origin a request may name (against DNS rebinding): loopback, and what was allowed."""
+    """Return the allowed Host and Origin headers (against DNS rebinding): loopback and the configured ones."""
     names = [f"[{name}]" if ":" in name else name for name in LOOPBACK] if settings.host in LOOPBACK else []
     hosts = [*names, *(f"{name}:*" for name in names)]
     for name in settings.hosts:
@@ -47,7 +47,7 @@ def guard(settings: Settings) -> TransportSecuritySettings:
 
 
 def application(settings: Settings) -> ASGIApp:
-    """The application. No sessions: each request stands by itself, with the key it brings."""
+    """Return the application. There are no sessions: each request is independent and carries its own key."""
     inner: Any = build(settings).streamable_http_app(
         streamable_http_path=PATH,
         stateless_http=True,

@@ -1,7 +1,7 @@
 """Client for Rowsmith: test data from one template.
 
-`Client` is what a scenario uses, `Api` the whole REST API for programs outside. `Template` and the classes of
-`rowsmith.fields` write templates; `rowsmith.error` has what can go wrong.
+Scenarios use `Client`. Other programs use `Api`, which covers the whole REST API. `Template` and the classes
+of `rowsmith.fields` define templates. `rowsmith.error` contains the exceptions.
 """
 
 from __future__ import annotations

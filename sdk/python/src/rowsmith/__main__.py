@@ -1,4 +1,4 @@
-"""`python -m rowsmith`: the command, where it is not on the PATH."""
+"""Run the command with `python -m rowsmith` if it is not on the PATH."""
 
 import sys
 

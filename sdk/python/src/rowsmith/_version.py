@@ -1,3 +1,3 @@
-"""The version of the package, as the User-Agent tells it."""
+"""The version of the package, which is also part of the User-Agent."""
 
 __version__ = "0.1.0"

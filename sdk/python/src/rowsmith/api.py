@@ -1,4 +1,4 @@
-"""The whole REST API, for programs outside: tests, pipelines, tools."""
+"""The whole REST API, for programs outside of scenarios: tests, pipelines, tools."""
 
 from __future__ import annotations
 
@@ -21,13 +21,14 @@ from rowsmith.wire.retry import Retries
 
 
 class Api:
-    """A way into one project of the service. Threads may share it; `with` closes its connections.
+    """Client for one project of the service. Threads may share it; use `with` to close its connections.
 
-    `key` and `url` are SERVICE_API_KEY and SERVICE_API_URL of the environment if not given, `project` is that of the
-    key. Calls are repeated at most `retries` times after 429, 5xx and failed connections, where that can do no harm,
-    and never later than `longest_wait` seconds after the failure. `timeout` bounds each wait for the service in
-    seconds, `connect_timeout` the making of a connection, `total_timeout` a call with all its attempts.
-    `ca_file`: a PEM file of the authorities to trust, in place of the system's.
+    `key` and `url` default to the environment variables SERVICE_API_KEY and SERVICE_API_URL, and `project` to
+    the project of the key. Calls that are safe to repeat are retried up to `retries` times after 429, 5xx and
+    failed connections, but never later than `longest_wait` seconds after the failure. `timeout` limits each
+    wait for the service in seconds, `connect_timeout` opening a connection, and `total_timeout` a call with
+    all its attempts. `ca_file` is a PEM file of the certificate authorities to trust instead of those of the
+    system.
     """
 
     def __init__(
@@ -88,16 +89,17 @@ class Api:
         headers: Optional[Mapping[str, str]] = None,
         idempotency_key: Optional[str] = None,
     ) -> Any:
-        """Any route, with the credential, the retries and the errors of all others: the JSON of its answer.
+        """Call any route, with the same credential, retries and errors as all other methods, and return the
+        JSON of the response.
 
-        `path` is taken as it is, percent-encoded where that is needed.
+        `path` is used unchanged and must be percent-encoded where necessary.
         """
         return self._caller.json(
             method, path, json=json, query=query, headers=headers, idempotency_key=idempotency_key
         )
 
     def close(self) -> None:
-        """Close the connections that are kept."""
+        """Close idle connections."""
         self._caller.connections.close()
 
     def __enter__(self) -> Api:
@@ -111,7 +113,8 @@ class Api:
 
 
 def wanted(name: str, given: Optional[str], variable: str) -> str:
-    """What was given, or the variable of the environment. ServiceError `not_configured` where there is neither."""
+    """Return the argument or the environment variable. Raise ServiceError `not_configured` if both are
+    missing."""
     found = (given or os.environ.get(variable, "")).strip()
     if not found:
         raise not_configured(f"There is no {name}: give it, or set {variable}.")

@@ -1,4 +1,4 @@
-"""The client of a scenario: constructed with no arguments, it reads what the run was given."""
+"""The client for scenarios. Without arguments it reads the run's environment variables."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _UNSUCCESSFUL = frozenset({"failed", "cancelled", "timed_out"})
 
 
 class ConnectionType(str, Enum):
-    """The databases that `Client.create_connection` connects to."""
+    """The databases that `Client.create_connection` supports."""
 
     DB2 = "db2"
     POSTGRESQL = "postgresql"
@@ -35,12 +35,12 @@ class ConnectionType(str, Enum):
 
 
 class Client:
-    """The operations of a scenario. Every call is made once; a failure raises `rowsmith.error.ServiceError`.
+    """The operations of a scenario. No call is retried; a failure raises `rowsmith.error.ServiceError`.
 
-    What is not given is read from SERVICE_API_KEY, SERVICE_API_URL, SERVICE_PROJECT_ID, SERVICE_TEAM_ID and
-    SERVICE_SCENARIO_ID. `run_id` is the run (SERVICE_RUN_ID), `uploads` and `outputs` are its folders
-    (SERVICE_WORKSPACE_UPLOADS and SERVICE_WORKSPACE_OUTPUTS); all three are None outside of one. For all else there is
-    `rowsmith.Api`.
+    Arguments default to SERVICE_API_KEY, SERVICE_API_URL, SERVICE_PROJECT_ID, SERVICE_TEAM_ID and
+    SERVICE_SCENARIO_ID. `run_id` is the current run (SERVICE_RUN_ID). `uploads` and `outputs` are its folders
+    (SERVICE_WORKSPACE_UPLOADS and SERVICE_WORKSPACE_OUTPUTS). All three are None outside of a run. For all
+    other operations use `rowsmith.Api`.
     """
 
     def __init__(
@@ -69,32 +69,34 @@ class Client:
     # --- Templates and rows ---------------------------------------------------------------------------------
 
     def generate(self, template: AnyTemplate) -> list[dict[str, Any]]:
-        """Rows of a template that is not saved: `quantity` of them (10). Never fewer than were asked for."""
+        """Generate `quantity` rows (default: 10) of an unsaved template. Returns either all requested rows or
+        an error."""
         return _rows(self._caller.json("POST", "/generate", json=as_dict(template)))
 
     def generate_from_template_id(
         self, template_id: str, quantity: Optional[int] = None
     ) -> list[dict[str, Any]]:
-        """Rows of a saved template: `quantity` of them, or as many as it says itself."""
+        """Generate `quantity` rows of a saved template, or its default number of rows."""
         body = {} if quantity is None else {"count": quantity}
         path = "/templates/{template_id}/generate"
         return _rows(self._caller.json("POST", path, parts={"template_id": template_id}, json=body))
 
     def get_templates(self) -> list[dict[str, Any]]:
-        """All templates of the project."""
+        """Return all templates of the project."""
         return self._all("/templates")
 
     def create_template(
         self, template_data: AnyTemplate, project_id: Optional[str] = None, team_id: Optional[str] = None
     ) -> dict[str, Any]:
-        """Save a template in a project (that of the run); `team_id` must be the project's team."""
+        """Save a template in a project (default: the project of the run). `team_id` must be the project's
+        team."""
         self._check_team(project_id, team_id)
         return self._post("/templates", as_dict(template_data), project_id)
 
     # --- Connections and endpoints --------------------------------------------------------------------------
 
     def get_connections(self) -> list[dict[str, Any]]:
-        """All connections of the project."""
+        """Return all connections of the project."""
         return self._all("/connections")
 
     def create_connection(
@@ -108,8 +110,9 @@ class Client:
     ) -> dict[str, Any]:
         """Create a connection to a database.
 
-        `connection_type` is a `rowsmith.ConnectionType` (DB2, POSTGRESQL, MYSQL, MSSQL, MONGODB or ORACLE) or its
-        value, such as "postgresql". `created_by` is accepted and has no effect: a connection belongs to the caller.
+        `connection_type` is a `rowsmith.ConnectionType` (DB2, POSTGRESQL, MYSQL, MSSQL, MONGODB or ORACLE) or
+        its value, such as "postgresql". `created_by` is accepted and has no effect: a connection belongs to
+        the caller.
         """
         body = {
             "name": name,
@@ -123,11 +126,11 @@ class Client:
         return self._post("/connections", given, project_id)
 
     def get_endpoints(self) -> list[dict[str, Any]]:
-        """All endpoints of the project."""
+        """Return all endpoints of the project."""
         return self._all("/endpoints")
 
     def create_endpoint(self, endpoint_data: Mapping[str, Any]) -> dict[str, Any]:
-        """Make an endpoint: `name`, `method`, `url` and more."""
+        """Create an endpoint: `name`, `method`, `url` and more."""
         return self._post("/endpoints", endpoint_data)
 
     # --- Exports --------------------------------------------------------------------------------------------
@@ -135,13 +138,15 @@ class Client:
     def export_to_database(self, export_data: Mapping[str, Any]) -> dict[str, Any]:
         """Send `rows`, or `count` rows of `template_id`, to the `table` of `connection_id`.
 
-        The answer is the push, with `counts` of rows delivered and failed: up to 1,000 rows when it has ended, for
-        more at once, while it goes on. A push that ended without success raises ServiceError with `details["push"]`.
+        Returns the push, with `counts` of delivered and failed rows: for up to 1,000 rows when it has
+        finished, for more rows immediately, while it is running. A push that finishes without success raises
+        ServiceError with `details["push"]`.
         """
         return _done(self._post("/export/db", export_data))
 
     def export_to_rest(self, export_data: Mapping[str, Any]) -> dict[str, Any]:
-        """Send `rows`, or `count` rows of `template_id`, to `endpoint_id`. The answer as of `export_to_database`."""
+        """Send `rows`, or `count` rows of `template_id`, to `endpoint_id`. Returns the same as
+        `export_to_database`."""
         return _done(self._post("/export/rest", export_data))
 
     # --- Files ----------------------------------------------------------------------------------------------
@@ -149,19 +154,20 @@ class Client:
     def get_scenario_files(self) -> list[dict[str, Any]]:
         """List the files of the run, newest first: the uploads it was started with, and its own outputs.
 
-        Outside of a run, all files of the workspace. A file in the run's folder of outputs is stored, and so listed,
-        when the run ends; `save_file` and `create_scenario_file` store a file immediately.
+        Outside of a run, lists all files of the workspace. A file in the run's outputs folder is stored and
+        listed when the run ends; `save_file` and `create_scenario_file` store a file immediately.
         """
         return self._all("/workspace/files", {"run_id": self.run_id} if self.run_id else {})
 
     def read_file_by_path(self, key: str) -> bytes:
-        """The bytes of a file by its name with folders, as it is now."""
+        """Return the current content of a file as bytes, by name including folders."""
         return self._read(key)
 
     def save_file(self, local_path: Union[str, os.PathLike[str]], folder: str = "outputs") -> dict[str, Any]:
-        """Upload a file from the disk under its own name into a folder of the workspace, now and not at the run's end.
+        """Upload a local file under its own name to a folder of the workspace, immediately and not at the end
+        of the run.
 
-        A relative path that is not there is looked for in the run's folder of outputs.
+        A relative path that does not exist is looked up in the run's outputs folder.
         """
         path = Path(local_path)
         if not path.exists() and not path.is_absolute() and self.outputs and (self.outputs / path).exists():
@@ -170,11 +176,11 @@ class Client:
         return self._upload(name, path)
 
     def create_scenario_file(self, name: str, content: Union[str, bytes]) -> dict[str, Any]:
-        """Make a file of a text (as UTF-8) or of bytes, in place of one that has its name."""
+        """Create a file from a text (as UTF-8) or from bytes, replacing a file with the same name."""
         return self._upload(name, content)
 
     def download_scenario_file(self, file_id: str) -> bytes:
-        """The bytes of a file by its id."""
+        """Return the content of a file as bytes, by ID."""
         return self._read(file_id)
 
     # ----------------------------------------------------------------------------------------------------------
@@ -199,7 +205,7 @@ class Client:
         return self._caller.open("GET", "/workspace/files/{name:path}", parts={"name": name}).read()
 
     def _check_team(self, project_id: Optional[str], team_id: Optional[str]) -> None:
-        """A template belongs to a project and so to its team; another team would be ignored silently."""
+        """Raise an error for a team other than the project's, which would otherwise be ignored silently."""
         project = project_id or self.project_id
         if not team_id or not project or (project == self.project_id and team_id == self.team_id):
             return

@@ -1,4 +1,4 @@
-"""What goes wrong, as exceptions. Match on the class or on `code`, never on the message.
+"""Exceptions of the package. Match on the class or on `code`, never on the message.
 
     try:
         client.generate_from_template_id("tpl_...", 10)
@@ -7,8 +7,8 @@
     except rowsmith.error.ServiceError as error:
         print(error.code, error.status, error.request_id)
 
-Codes of the service stand in its reference. Codes that are made here, where the service did not answer:
-`connection_failed`, `timeout`, `bad_answer`, `not_configured`.
+For the codes of the service, see its reference. The package itself uses these codes if there is no response from the
+service: `connection_failed`, `timeout`, `bad_answer`, `not_configured`.
 """
 
 from __future__ import annotations
@@ -18,10 +18,11 @@ from typing import Any, Optional
 
 
 class ServiceError(Exception):
-    """Every failure of a call.
+    """Base class of all failed calls.
 
-    `code` is stable, `status` the HTTP status (0 where there was no answer), `details` what the service tells
-    beside it, `request_id` what to quote when asking for help, `retry_after` seconds that the server asks to wait.
+    `code` is stable. `status` is the HTTP status (0 without a response). `details` contains further
+    information from the service. Quote `request_id` when you ask for help. `retry_after` is the number of
+    seconds that the server asks you to wait.
     """
 
     def __init__(
@@ -51,23 +52,23 @@ class ServiceError(Exception):
 
 
 class InvalidRequest(ServiceError):
-    """400: the request cannot be read."""
+    """400: the request cannot be parsed."""
 
 
 class Unauthenticated(ServiceError):
-    """401: no key, or one that is unknown, expired or revoked; `details["reason"]` says which."""
+    """401: the key is missing, unknown, expired or revoked; see `details["reason"]`."""
 
 
 class Forbidden(ServiceError):
-    """403: the key may not do that; `details["needs"]` says what it lacks."""
+    """403: the key lacks a permission; see `details["needs"]`."""
 
 
 class NotFound(ServiceError):
-    """404: there is no such object for this key."""
+    """404: the object does not exist for this key."""
 
 
 class Conflict(ServiceError):
-    """409: a name is taken, an object is in use, a run has ended."""
+    """409: a name is taken, an object is in use, or a run has finished."""
 
 
 class VersionConflict(ServiceError):
@@ -75,15 +76,16 @@ class VersionConflict(ServiceError):
 
 
 class TooLarge(ServiceError):
-    """413: the body is larger than the service takes."""
+    """413: the body is larger than the service accepts."""
 
 
 class ValidationError(ServiceError):
-    """422: the request has faults. `fields` has all of them, each with `path`, `code`, `message`, perhaps `hint`."""
+    """422: the request is invalid. `fields` contains all errors, each with `path`, `code`, `message` and an
+    optional `hint`."""
 
     @property
     def fields(self) -> list[dict[str, Any]]:
-        """The faults; empty where the refusal is not about single fields."""
+        """The errors of single fields; empty if the error does not concern single fields."""
         found = self.details.get("fields")
         return [one for one in found if isinstance(one, dict)] if isinstance(found, list) else []
 
@@ -96,29 +98,29 @@ class ValidationError(ServiceError):
 
 
 class RateLimited(ServiceError):
-    """429: too many requests, or the rows of the hour are used up (`quota_exceeded`). See `retry_after`."""
+    """429: too many requests, or the hourly row quota is used up (`quota_exceeded`). See `retry_after`."""
 
 
 class TargetError(ServiceError):
-    """502 and 504 of a database or an API behind a connection, as the service met it."""
+    """502 or 504: a database or an API behind a connection failed."""
 
 
 class ServerError(ServiceError):
-    """Any other 5xx. Quote `request_id`."""
+    """Any other 5xx error. Quote `request_id`."""
 
 
 class BadAnswer(ServiceError):
-    """The answer is not one of the service: HTML of a proxy, half a document, a redirect."""
+    """The response did not come from the service: a proxy's HTML page, an incomplete document, or a redirect."""
 
 
 class ConnectionFailed(ServiceError):
-    """No answer. `sent` says whether the request may have reached the service and have been carried out."""
+    """There was no response. `sent` says whether the request may have reached the service and been processed."""
 
     sent: bool = False
 
 
 class Timeout(ConnectionFailed):
-    """No answer, or no end of it, in the time given."""
+    """There was no complete response within the time limit."""
 
 
 _BY_STATUS: dict[int, type[ServiceError]] = {
@@ -138,7 +140,8 @@ TARGET_CODES = frozenset({"target_failed", "token_request_failed", "csrf_failed"
 def refusal(
     status: int, body: Any, request_id: Optional[str] = None, retry_after: Optional[float] = None
 ) -> ServiceError:
-    """The exception for an answer of 4xx or 5xx; `body` is its JSON, anything else makes `bad_answer`."""
+    """Return the exception for a 4xx or 5xx response. `body` is its JSON; anything else results in
+    `bad_answer`."""
     told = body.get("error") if isinstance(body, Mapping) else None
     if not isinstance(told, Mapping) or not isinstance(told.get("code"), str):
         text = f"The answer has status {status} and is not the service's: {_glimpse(body)}"

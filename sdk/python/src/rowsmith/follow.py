@@ -1,9 +1,9 @@
-"""Following long work by server-sent events, across breaks of the connection, to its end."""
+"""Following long work through server-sent events to its end, reconnecting when a connection breaks."""
 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator, Iterator
 from dataclasses import dataclass
 from typing import Any, Final, Generic, Optional, TypeVar
 
@@ -13,9 +13,10 @@ from rowsmith.wire.events import Event, parse
 
 T = TypeVar("T")
 SILENT_SECONDS: Final = 45.0
-"""Three of the comments that the service sends into a silent stream: more silence is a dead connection."""
+"""Three intervals of the comments that the service sends into an idle stream. After a longer silence the
+connection counts as broken."""
 PATIENCE_SECONDS: Final = 120.0
-"""How long a follower tries to come back before it gives up."""
+"""How long a follower tries to reconnect before it gives up."""
 LONGEST_WAIT: Final = 10.0
 
 
@@ -28,15 +29,16 @@ class LogLine:
 
 
 Open = Callable[[str, float], Answer]
-"""Opens the stream after an event's id ("" for all), with a limit of silence in seconds."""
+"""Opens the stream after an event's ID ("" for all), with a timeout for silence in seconds."""
 
 
 class Follower(Generic[T]):
-    """What is told of a piece of work while it goes on. Iterate it once; it ends when the work has ended.
+    """The events of running work. Iterate it once; it ends when the work has finished.
 
-    Afterwards `end` is what the service told of the end: `status`, and for runs `exit_code`. A connection that breaks
-    is made again and goes on after the last event that came, so that nothing is missed and nothing comes twice. After
-    `patience` seconds without a connection the failure is raised; `timeout` seconds after the start, Timeout.
+    Afterwards `end` contains the final event: `status`, and for runs `exit_code`. After a broken connection
+    the follower reconnects and continues after the last received event, so no event is missed or repeated. If
+    it cannot reconnect within `patience` seconds, the error is raised; `timeout` seconds after the start it
+    raises Timeout.
     """
 
     def __init__(
@@ -73,17 +75,17 @@ class Follower(Generic[T]):
 
     def close(self) -> None:
         """Stop following."""
-        self._events.close()  # type: ignore[attr-defined]
+        self._events.close()
         if self._answer is not None:
             self._answer.close()
 
     def wait(self) -> dict[str, Any]:
-        """Read on to the end, and return what was told of it."""
+        """Read to the end and return the final event."""
         for _ in self:
             pass
         return self.end or {}
 
-    def _all(self) -> Iterator[T]:
+    def _all(self) -> Generator[T, None, None]:
         connected, wait = self._clock(), 0.5
         while True:
             try:
@@ -98,7 +100,7 @@ class Follower(Generic[T]):
                     yield self._made_of(event)
                 connected = (
                     self._clock()
-                )  # a stream that is closed in good order: the service asks to come again
+                )  # the service closed the stream in an orderly way and expects the client to reconnect
             except ServiceError as error:
                 if not _worth_another(error) or self._clock() - connected > self._patience:
                     raise
@@ -121,12 +123,12 @@ class Follower(Generic[T]):
 
 
 def log_line(event: Event) -> LogLine:
-    """A line from its event."""
+    """Return the log line of an event."""
     return LogLine(int(event.id) if event.id.isdigit() else 0, event.data)
 
 
 def progress(event: Event) -> dict[str, Any]:
-    """The counts from an event of progress."""
+    """Return the counts of a progress event."""
     found: dict[str, Any] = event.json()
     return found
 

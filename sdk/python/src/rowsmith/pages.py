@@ -1,4 +1,4 @@
-"""Lists that fetch their own pages."""
+"""Lists that load their own pages."""
 
 from __future__ import annotations
 
@@ -7,15 +7,15 @@ from typing import Any, Final, Generic, Optional, TypeVar
 
 T = TypeVar("T")
 PAGE: Final = 100
-"""Objects of one page: as many as the service gives."""
+"""Objects per page: the maximum of the service."""
 
 Fetch = Callable[[Mapping[str, object]], Mapping[str, Any]]
 
 
 class Pages(Generic[T]):
-    """All objects of a list, page after page, while they are iterated; each iteration begins anew.
+    """All objects of a list. Pages are loaded during iteration; each iteration starts again.
 
-    `total` asks for the first page if none was read yet; `all()` is a plain list.
+    `total` loads the first page if none was loaded yet; `all()` returns a plain list.
     """
 
     def __init__(self, fetch: Fetch, query: Mapping[str, object]) -> None:
@@ -36,7 +36,7 @@ class Pages(Generic[T]):
             cursor = following
 
     def page(self, cursor: Optional[str] = None) -> Mapping[str, Any]:
-        """One page as the service answers it: `items`, `next_cursor`, `total`."""
+        """Return one page as the service returns it: `items`, `next_cursor`, `total`."""
         asked = {"limit": PAGE, **{k: v for k, v in self._query.items() if v is not None}, "cursor": cursor}
         page = self._fetch(asked)
         self._total = page.get("total")
@@ -44,15 +44,15 @@ class Pages(Generic[T]):
 
     @property
     def total(self) -> int:
-        """How many there are."""
+        """The number of objects."""
         if self._total is None:
             self.page()
         return self._total or 0
 
     def all(self) -> list[T]:
-        """All of them."""
+        """Return all objects."""
         return list(self)
 
     def first(self) -> Optional[T]:
-        """The first, or None."""
+        """Return the first object, or None."""
         return next(iter(self), None)

@@ -1,4 +1,4 @@
-"""Objects as the service answers them: dictionaries that remember the head of their answer."""
+"""Objects as the service returns them: dictionaries that keep the headers of their response."""
 
 from __future__ import annotations
 
@@ -7,7 +7,8 @@ from typing import Any, Optional, Union
 
 
 class Record(dict[str, Any]):
-    """A dictionary. `etag` is what `if_match` takes, `replayed` says that the answer is an earlier one's."""
+    """A dictionary. Pass it to `if_match` to use its `etag`. `replayed` says that the response repeats an
+    earlier one."""
 
     def __init__(
         self, data: Mapping[str, Any], headers: Optional[Mapping[str, str]] = None, status: int = 200
@@ -18,26 +19,26 @@ class Record(dict[str, Any]):
 
     @property
     def etag(self) -> Optional[str]:
-        """The state's name, where the answer had one."""
+        """The ETag of the object, if the response had one."""
         return self.headers.get("etag")
 
     @property
     def request_id(self) -> Optional[str]:
-        """The id of the request."""
+        """The ID of the request."""
         return self.headers.get("x-request-id")
 
     @property
     def replayed(self) -> bool:
-        """Whether the request had been carried out before, under the same Idempotency-Key."""
+        """Whether the request had already been processed with the same Idempotency-Key."""
         return self.headers.get("idempotent-replayed") == "true"
 
 
 IfMatch = Union[str, Mapping[str, Any], None]
-"""An ETag, or an object as it was read: act only if it is still so."""
+"""An ETag, or an object as it was read: act only if the object has not changed."""
 
 
 def if_match(given: IfMatch) -> dict[str, str]:
-    """The header; ValueError for an object that came without an ETag."""
+    """Return the If-Match header. Raise ValueError for an object without an ETag."""
     if given is None:
         return {}
     tag = given if isinstance(given, str) else getattr(given, "etag", None)

@@ -1,11 +1,11 @@
-"""Rows and files as they come: read in pieces, gone on with after a break, saved whole or not at all."""
+"""Streams of rows and files: read in pieces, resumed after a broken connection, saved atomically."""
 
 from __future__ import annotations
 
 import json
 import os
 import tempfile
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
 from contextlib import suppress
 from pathlib import Path
 from typing import Any, Optional, Union
@@ -24,13 +24,13 @@ FORMATS = {
     ".jsonl": "ndjson",
     ".parquet": "parquet",
 }
-"""The format that the end of a file's name stands for."""
+"""The format of each file name extension."""
 
 
 class ByteStream:
-    """A file as it is made, in pieces. Read it to the end or close it; `with` closes it.
+    """A file that is streamed in pieces. Read it to the end or close it, for example with `with`.
 
-    `seed`, `now` and `version` are what makes the same bytes again, where rows were generated.
+    If rows were generated, `seed`, `now` and `version` reproduce the same bytes.
     """
 
     def __init__(self, answer: Answer) -> None:
@@ -50,23 +50,23 @@ class ByteStream:
         return self._answer.pieces()
 
     def read(self) -> bytes:
-        """All of it."""
+        """Return the whole content."""
         return self._answer.read()
 
     def close(self) -> None:
-        """Stop, whatever has not come."""
+        """Stop reading and discard the rest."""
         self._answer.close()
 
 
 Again = Callable[[Mapping[str, Any]], Answer]
-"""Asks for rows, with these keys of the request changed."""
+"""Requests rows again, with these keys of the request changed."""
 
 
 class RowStream:
-    """Rows as dictionaries, one after the other, in constant memory. Iterate it once.
+    """An iterator over rows as dictionaries, in constant memory. Iterate it once.
 
-    Where the connection breaks, the rows that are missing are asked for under the same seed and moment: a row's
-    values depend on nothing else. `seed`, `now` and `version` are known with the first row.
+    After a broken connection the missing rows are requested with the same seed and time, since a row's values
+    depend on nothing else. `seed`, `now` and `version` are known with the first row.
     """
 
     def __init__(
@@ -87,10 +87,10 @@ class RowStream:
         return next(self._rows)
 
     def close(self) -> None:
-        """Stop, whatever has not come."""
-        self._rows.close()  # type: ignore[attr-defined]
+        """Stop reading and discard the rest."""
+        self._rows.close()
 
-    def _all(self) -> Iterator[dict[str, Any]]:
+    def _all(self) -> Generator[dict[str, Any], None, None]:
         changes: dict[str, Any] = {}
         attempt = 0
         while True:
@@ -109,7 +109,7 @@ class RowStream:
                 if wait is None or total is None:
                     raise
             if self._seen >= total:
-                return  # all but the end of the answer had come
+                return  # everything except the end of the response had arrived
             changes = {"seed": self.seed, "now": self.now, "offset": self._offset + self._seen}
             changes = {key: value for key, value in changes.items() if value is not None}
             changes["count"] = total - self._seen
@@ -127,10 +127,10 @@ class RowStream:
 
 
 def saved(open: Callable[[Mapping[str, str]], Answer], path: PathLike, retries: Retries) -> Path:
-    """Writes an answer into a file, which appears when it is whole. What was there before is replaced.
+    """Write a response to a file atomically, replacing an existing file.
 
-    `open` is called with headers: after a break with a Range for the rest where the answer can be had in parts
-    (RFC 9110, 14), else without, from the start.
+    `open` is called with headers: after a broken connection with a Range for the rest if the response
+    supports ranges (RFC 9110, 14), otherwise without, from the start.
     """
     target = Path(path)
     handle, name = tempfile.mkstemp(prefix=f".{target.name}.", suffix=".part", dir=target.parent)
@@ -174,7 +174,7 @@ def _fill(file: Any, open: Callable[[Mapping[str, str]], Answer], retries: Retri
 
 
 def format_of(path: PathLike) -> str:
-    """`customers.csv` -> `csv`. ValueError for an end that stands for none."""
+    """Return the format of a file name: `customers.csv` -> `csv`. Raise ValueError for an unknown extension."""
     suffix = Path(path).suffix.lower()
     if suffix not in FORMATS:
         raise ValueError(f"{suffix or 'no suffix'!r} stands for no format; give one: {', '.join(FORMATS)}")
@@ -182,7 +182,7 @@ def format_of(path: PathLike) -> str:
 
 
 def arrow_table(parquet: bytes) -> Any:
-    """A pyarrow.Table of a Parquet file. ImportError where pyarrow is not installed."""
+    """Return a Parquet file as pyarrow.Table. Raise ImportError if pyarrow is not installed."""
     import io
 
     import pyarrow.parquet
@@ -191,7 +191,7 @@ def arrow_table(parquet: bytes) -> Any:
 
 
 def split_lines(pieces: Iterable[bytes]) -> Iterator[bytes]:
-    """Whole lines; the last one, without its end, only where the stream ended in good order."""
+    """Yield complete lines. The last line without a line end is only yielded if the stream ended properly."""
     rest: list[bytes] = []
     for piece in pieces:
         first, *lines = piece.split(b"\n")

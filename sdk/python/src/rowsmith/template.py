@@ -1,4 +1,4 @@
-"""Templates and their fields, as a program writes them."""
+"""Templates and their fields as Python objects."""
 
 from __future__ import annotations
 
@@ -6,42 +6,42 @@ from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any, Optional, TypedDict, Union
 
 if TYPE_CHECKING:
-    from typing_extensions import Unpack  # part of every type checker; nothing of it is needed at run time
+    from typing_extensions import Unpack  # included in type checkers; not needed at run time
 
 
 class Common(TypedDict, total=False):
-    """The keys that every field takes, whatever its type."""
+    """The keys of every field, whatever its type."""
 
     percent_blank: float
-    """How many values of a hundred are null."""
+    """Percentage of null values."""
     unique: Union[bool, str]
-    """No two rows alike; a word instead: no two alike in all fields with that word."""
+    """All values are different. With a label: fields with the same label are unique in combination."""
     locale: Optional[str]
-    """Language and country of the values, such as de_DE; the template's, if not said."""
+    """Language and country of the values, such as de_DE. Default: that of the template."""
     group: Optional[str]
-    """Fields of one group agree: a person's name and e-mail, a city and its country."""
+    """Fields of one group are consistent: a person's name and e-mail address, a city and its country."""
     sensitive: bool
-    """A value from outside is masked before it leaves the service."""
+    """Mask source values before they are output."""
     masking: Optional[Mapping[str, Any]]
-    """How it is masked."""
+    """Masking strategy."""
     hidden: bool
-    """The field is made and may be referred to, but does not come out."""
+    """Usable in formulas and by other fields, but not part of the output."""
     formula: Optional[str]
-    """A formula over the row, in place of the type's own value."""
+    """A formula over the row that replaces the generated value."""
     prefix: str
-    """Put before every value."""
+    """Text before every value."""
     suffix: str
-    """Put after every value."""
+    """Text after every value."""
     text_case: Optional[str]
     """upper, lower, title or sentence."""
     description: str
     """For people."""
     id: Optional[str]
-    """Kept through every edit; it seeds the column."""
+    """ID that seeds the column; it stays the same when the field is edited."""
 
 
 class _Unset:
-    """Stands for an option that was not given, so that null can be."""
+    """Marks an option that was not given, as opposed to null."""
 
     def __repr__(self) -> str:
         return "UNSET"
@@ -51,10 +51,12 @@ UNSET: Any = _Unset()
 
 
 class Field:
-    """A field: `type` is a name of the catalogue, `name` the key in the rows. `rowsmith.fields` has a class for each.
+    """A field: `type` is a name in the catalogue, `name` the key in the rows. `rowsmith.fields` has a class
+    for each type.
 
-    `options` are the type's options as the catalogue names them. The classes of `rowsmith.fields` also take each option
-    as a keyword, which overrides the same key of `options`. The keys of `Common` are keywords of every class.
+    `options` are the type's options as in the catalogue. The classes of `rowsmith.fields` also accept each
+    option as a keyword, which overrides the same key in `options`. The keys of `Common` are keywords of every
+    class.
     """
 
     type_name: str = ""
@@ -96,7 +98,7 @@ class Field:
         return self.type_name
 
     def to_dict(self) -> dict[str, Any]:
-        """The field as the service takes it."""
+        """Return the field as input for the service."""
         made: dict[str, Any] = {"name": self.name, "type": self.type_name, **self.common}
         if self.options:
             made["options"] = plain(self.options)
@@ -116,7 +118,7 @@ AnyField = Union[Field, Mapping[str, Any]]
 
 
 class Template:
-    """A template: a name, fields, and how many rows it gives when nobody says another number.
+    """A template: a name, fields, and a default number of rows.
 
     `more` are further keys of a template: description, locale, anchor; for `generate` also seed, now, offset,
     overrides.
@@ -135,7 +137,7 @@ class Template:
         self.more = more
 
     def to_dict(self) -> dict[str, Any]:
-        """The template as the service takes it; keys that were not given are left out."""
+        """Return the template as input for the service, without keys that were not given."""
         made: dict[str, Any] = {"fields": [plain(field) for field in self.fields], **plain(self.more)}
         if self.name:
             made["name"] = self.name
@@ -151,7 +153,7 @@ AnyTemplate = Union[Template, Mapping[str, Any]]
 
 
 def as_dict(template: AnyTemplate) -> dict[str, Any]:
-    """A template in either form as the service takes it."""
+    """Return a template in either form as input for the service."""
     if isinstance(template, Template):
         return template.to_dict()
     if not isinstance(template, Mapping):
@@ -161,7 +163,7 @@ def as_dict(template: AnyTemplate) -> dict[str, Any]:
 
 
 def plain(value: Any) -> Any:
-    """The same with fields and templates inside turned into dictionaries."""
+    """Return the value with fields and templates converted to dictionaries."""
     if isinstance(value, (Field, Template)):
         return value.to_dict()
     if isinstance(value, Mapping):

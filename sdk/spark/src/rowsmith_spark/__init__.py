@@ -1,4 +1,5 @@
-"""Rows of a template as a Spark DataFrame: `spark.read.format("rowsmith").option("template", "tpl_...").load()`."""
+"""Rows of a template as a Spark DataFrame: `spark.read.format("rowsmith").option("template",
+"tpl_...").load()`."""
 
 from rowsmith_spark._version import __version__
 from rowsmith_spark.source import RowsmithSource

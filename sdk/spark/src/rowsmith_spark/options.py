@@ -1,4 +1,4 @@
-"""What `option(...)` may say, read once and refused in words."""
+"""The options of the data source, parsed and validated."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from typing import Any, Final
 from rowsmith.error import ServiceError
 
 ROWS_PER_CALL: Final = 100_000
-"""What every plan of the service lets one call ask for."""
+"""The maximum number of rows per call in every plan of the service."""
 MAX_PARTITIONS: Final = 100_000
-"""Tasks of one stage that Spark's driver still keeps account of with ease."""
+"""The number of tasks of a stage that Spark's driver handles well."""
 NAMES: Final = (
     "template",
     "file",
@@ -34,7 +34,7 @@ NAMES: Final = (
 
 @dataclass(frozen=True)
 class Options:
-    """The options of one read. `rows` None: as many as the template says."""
+    """The options of a read. If `rows` is None, the template's quantity is used."""
 
     template: str | None = None
     file: str | None = None
@@ -47,11 +47,11 @@ class Options:
     rows_per_partition: int = ROWS_PER_CALL
     rows_per_call: int = ROWS_PER_CALL
     request: Mapping[str, Any] = field(default_factory=dict)
-    """`seed`, `now`, `locale` and `rows` of related templates as generate takes them, where they were given."""
+    """Return `seed`, `now`, `locale` and `rows` of related templates in the format of generate, if given."""
 
 
 def parse(given: Mapping[str, str]) -> Options:
-    """Options out of texts. ServiceError `bad_option` for the first that cannot be used."""
+    """Parse options. Raises ServiceError `bad_option` for the first invalid one."""
     known = {name.lower(): text for name, text in given.items()}
     for name in known:
         if name not in NAMES:

@@ -1,4 +1,4 @@
-"""The data source: planned once on the driver, read by the executors in ranges of rows."""
+"""The data source: planned once on the driver, and read by the executors in ranges of rows."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ from rowsmith_spark.origin import Made, Origin, origin
 from rowsmith_spark.times import spelled
 
 BATCH_ROWS: Final = 16_384
-"""Rows that Spark takes over at a time."""
+"""Number of rows that Spark receives at a time."""
 
 
 @dataclass(frozen=True)
 class RowRange(InputPartition):
-    """The rows from `start` to before `stop` of a table."""
+    """The rows of a table from `start` up to, but not including, `stop`."""
 
     start: int
     stop: int
@@ -32,7 +32,7 @@ class RowRange(InputPartition):
 
 @dataclass(frozen=True)
 class Table:
-    """Rows that are determined to the last one: whoever makes a range of them, and however often, makes the same."""
+    """A fully determined table: generating a range of it always returns the same rows, on any machine."""
 
     origin: Origin
     request: Mapping[str, Any]
@@ -42,7 +42,8 @@ class Table:
     stop: int
 
     def window(self, start: int, count: int) -> pa.Table:
-        """Some of the rows. ServiceError `version_conflict` where they would be another table's."""
+        """Return some of the rows. Raises ServiceError `version_conflict` if they would belong to another
+        table."""
         made = self.origin.made({**self.request, "offset": start, "count": count})
         if made.pins != self.pins:
             changed = sorted(
@@ -54,7 +55,8 @@ class Table:
 
 
 def planned(options: Options) -> Table:
-    """The table that options name. Its first row is made: it tells the types, and the pins that all others share."""
+    """Return the table that options select. Its first row is generated to get the types and the pinned
+    values."""
     source = origin(options.template, options.file, options.url, options.key, options.project)
     count = source.quantity() if options.rows is None else options.rows
     first = source.made({**options.request, "offset": options.offset, "count": 1})
@@ -67,14 +69,14 @@ def _rows(made: Made) -> pa.Table:
 
 
 class RowsmithSource(DataSource):
-    """`spark.read.format("rowsmith")`. Seed, moment and versions are pinned by `load()`, so that every action on the
-    DataFrame, and every task of it that is carried out again, sees one table."""
+    """`spark.read.format("rowsmith")`. `load()` pins seed, time and versions, so that every action on the
+    DataFrame, and every repeated task, reads the same table."""
 
     def __init__(self, options: Mapping[str, str]) -> None:
         super().__init__(dict(options))
         self._asked = parse(options)
         self._table = planned(self._asked)
-        self.options.pop("key", None)  # what Spark shows of a source need not show it
+        self.options.pop("key", None)  # Spark may display the options, so it must not contain the key
 
     @classmethod
     def name(cls) -> str:
@@ -88,7 +90,7 @@ class RowsmithSource(DataSource):
 
 
 class Reader(DataSourceReader):
-    """Reads a table. `schema` may name some of its columns, in any order: the others are left out."""
+    """Reads a table. `schema` can name some of its columns in any order; the others are left out."""
 
     def __init__(self, table: Table, options: Options, schema: StructType) -> None:
         unknown = [name for name in schema.fieldNames() if name not in table.schema.names]
@@ -100,12 +102,12 @@ class Reader(DataSourceReader):
         self._size = _partition_rows(options, table.stop - table.start)
 
     def partitions(self) -> list[RowRange]:
-        """Ranges of rows, in their order."""
+        """Return the ranges of rows, in order."""
         last = self._table.stop
         return [RowRange(at, min(at + self._size, last)) for at in range(self._table.start, last, self._size)]
 
     def read(self, partition: RowRange) -> Iterator[pa.RecordBatch]:
-        """The rows of a range, in windows of what one call may ask for."""
+        """Yield the rows of a range, in windows of the maximum call size."""
         target = to_arrow_schema(self._schema, timezone="UTC")
         for at in range(partition.start, partition.stop, self._per_call):
             rows = self._table.window(at, min(self._per_call, partition.stop - at))
@@ -113,7 +115,8 @@ class Reader(DataSourceReader):
 
 
 def _partition_rows(options: Options, rows: int) -> int:
-    """How many rows a partition has. ServiceError `bad_option` where there would be too many partitions."""
+    """Return the number of rows per partition. Raises ServiceError `bad_option` if there would be too many
+    partitions."""
     size = options.rows_per_partition if options.partitions is None else -(-rows // options.partitions)
     if rows > size * MAX_PARTITIONS:
         least = -(-rows // MAX_PARTITIONS)

@@ -1,4 +1,4 @@
-"""Times of day: Spark has no type for them that is switched on by itself, so they come as text, as in JSON."""
+"""Times of day: by default Spark has no type for them, so they are returned as text, as in JSON."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ import pyarrow.compute as pc
 
 
 def spelled(rows: pa.Table) -> pa.Table:
-    """`rows` with every time, in objects and arrays too, as `HH:MM:SS`, with six digits of a second where they are
-    not all zero."""
+    """Return `rows` with every time, including those in objects and arrays, as `HH:MM:SS`, plus six digits of
+    a second if they are not all zero."""
     for at, kind in enumerate(rows.schema.types):
         if _has_times(kind):
             rows = rows.set_column(at, rows.schema.names[at], _spelled(rows.column(at).combine_chunks()))

@@ -1,11 +1,11 @@
-/** The workspace, who is in it, what they may do and what they did. */
+/** The workspace: members, permissions and the audit log. */
 
 import type { Pages } from "../pages.js";
 import type * as types from "../types.js";
 import { rowsOf } from "../wire/events.js";
 import { type Calling, type Changing, type Creating, Resource, calling } from "./base.js";
 
-/** What of the audit is wanted. */
+/** Filters of the audit log. */
 export interface AuditQuery {
   q?: string;
   action?: string;
@@ -22,7 +22,7 @@ export interface AuditQuery {
   text?: string;
 }
 
-/** Of which time the usage is wanted, and how it is told apart. */
+/** Period and grouping of the usage. */
 export interface UsageQuery {
   by?: "project" | "template" | "key" | "person";
   step?: "hour" | "day";
@@ -31,7 +31,7 @@ export interface UsageQuery {
   to?: string;
 }
 
-/** Which members are wanted, in which order. */
+/** Filters and order of members. */
 export interface MemberQuery {
   q?: string;
   sort?: "email" | "-email" | "name" | "-name" | "since" | "-since";
@@ -39,20 +39,20 @@ export interface MemberQuery {
   user_id?: string;
 }
 
-/** What else goes when somebody is taken out: their teams, their keys. */
+/** What to remove together with a member: team memberships, keys. */
 export interface Removing extends Changing {
   everywhere?: boolean;
   revokeKeys?: boolean;
 }
 
-/** Which keys are wanted. */
+/** Filters of API keys. */
 export interface KeyQuery {
   q?: string;
   created_by?: string;
   unused?: boolean;
 }
 
-/** What of the trash is wanted. */
+/** Filters of deleted objects. */
 export interface TrashQuery {
   q?: string;
   type?: "template" | "dataset" | "scenario" | "connection" | "endpoint" | "file" | "project" | "team";
@@ -70,52 +70,52 @@ export class Workspace extends Resource {
     return this.change_("PATCH", "/workspace", {}, changes, how);
   }
 
-  /** Delete it with all that is in it: at once. `confirm` is its name. For owners. */
+  /** Delete the workspace with all its contents immediately. `confirm` is its name. For owners only. */
   delete(confirm: string, how?: Changing): Promise<types.WorkspaceOut> {
     return this.change_("DELETE", "/workspace", {}, { confirm }, how);
   }
 
-  /** What was deleted and can be restored, of one `type` or of all. */
+  /** List deleted objects that can be restored, of one `type` or of all types. */
   trash(query?: TrashQuery, how?: Calling): Pages<types.TrashedOut> {
     return this.list_("/trash", {}, query, how);
   }
 
-  /** What uses a template, dataset, scenario, connection, endpoint, file, secret, project or team. */
+  /** List what uses a template, dataset, scenario, connection, endpoint, file, secret, project or team. */
   usedBy(id: string, how?: Calling): Promise<types.UsesOut> {
     return this.get_("/used-by/{object_id}", { object_id: id }, how);
   }
 
-  /** The limits, what is used of them, and the usage of a time. */
+  /** Return the limits, their current use, and the usage over time. */
   usage(query?: UsageQuery, how?: Calling): Promise<types.UsageOut> {
     return this.get_("/usage", {}, how, query);
   }
 
-  /** Whose key this is, where, and what it may do. */
+  /** Return the owner, project and permissions of this key. */
   me(how?: Calling): Promise<types.MeOut> {
     return this.get_("/me", {}, how);
   }
 
-  /** The browsers that this key's maker is signed in with. For keys without scopes. */
+  /** List the browser sessions of this key's owner. Only for keys without scopes. */
   sessions(query?: { q?: string }, how?: Calling): Pages<types.SessionOut> {
     return this.list_("/me/sessions", {}, query, how);
   }
 
-  /** Sign this key's maker out of every browser. For keys without scopes. */
+  /** Sign this key's owner out of all browsers. Only for keys without scopes. */
   endSessions(how?: Changing): Promise<types.EndedOut> {
     return this.delete_("/me/sessions", {}, how);
   }
 
-  /** Sign one browser out. For keys without scopes. */
+  /** End one browser session. Only for keys without scopes. */
   endSession(id: string, how?: Changing): Promise<types.SessionOut> {
     return this.delete_("/me/sessions/{session_id}", { session_id: id }, how);
   }
 
-  /** What was done, newest first. */
+  /** List audit entries, newest first. */
   audit(query?: AuditQuery, how?: Calling): Pages<types.AuditOut> {
     return this.list_("/audit", {}, query, how);
   }
 
-  /** The same as one stream of all entries, for archives. */
+  /** Stream all entries with the same filters, for archives. */
   async *auditStream(query: AuditQuery = {}, how: Calling = {}): AsyncGenerator<types.AuditOut, void, undefined> {
     const asked = { ...query, format: "jsonl" };
     const answer = await this.caller.open("GET", "/audit", { query: asked, ...calling(how) });
@@ -126,20 +126,20 @@ export class Workspace extends Resource {
     }
   }
 
-  /** The seals that hold the audit trail together, newest first. */
+  /** List the seals of the audit log, newest first. */
   auditSeals(how?: Calling): Pages<types.SealOut> {
     return this.list_("/audit/seals", {}, undefined, how);
   }
 }
 
-/** `client.members`: people, and those who are invited. */
+/** `client.members`: members and invited users. */
 export class Members extends Resource {
-  /** The members: everybody's role in the workspace and in its teams. */
+  /** List the members with their roles in the workspace and its teams. */
   list(query?: MemberQuery, how?: Calling): Pages<types.MemberOut> {
     return this.list_("/members", {}, query, how);
   }
 
-  /** Give somebody of the workspace (`user_id`) a role in a team (`team_id`). */
+  /** Give a member of the workspace (`user_id`) a role in a team (`team_id`). */
   add(member: types.MemberIn, how?: Creating): Promise<types.MemberOut> {
     return this.make_("/members", {}, member, how);
   }
@@ -149,28 +149,28 @@ export class Members extends Resource {
     return this.get_("/members/{member_id}", { member_id: id }, how);
   }
 
-  /** Give a member another role. */
+  /** Change a member's role. */
   update(id: string, changes: types.MemberPatch, how?: Changing): Promise<types.MemberOut> {
     return this.change_("PATCH", "/members/{member_id}", { member_id: id }, changes, how);
   }
 
-  /** Take somebody out; `everywhere`: of all teams too; `revokeKeys`: with all keys of theirs. */
+  /** Remove a member. `everywhere` also removes them from all teams; `revokeKeys` revokes all their keys. */
   remove(id: string, how: Removing = {}): Promise<types.MemberOut> {
     const query = { everywhere: how.everywhere, revoke_keys: how.revokeKeys };
     return this.delete_("/members/{member_id}", { member_id: id }, how, query);
   }
 
-  /** The invitations that are open. */
+  /** List open invitations. */
   invitations(query?: { q?: string }, how?: Calling): Pages<types.InvitationOut> {
     return this.list_("/invitations", {}, query, how);
   }
 
-  /** Invite somebody by `email`; the answer has the address to give them. */
+  /** Invite someone by `email`. The response contains the link to send to them. */
   invite(invitation: types.InvitationIn, how?: Creating): Promise<types.NewInvitationOut> {
     return this.make_("/invitations", {}, invitation, how);
   }
 
-  /** Another link for an invitation; the one before ends. */
+  /** Create a new link for an invitation. The previous link becomes invalid. */
   resend(id: string, how?: Calling): Promise<types.NewInvitationOut> {
     return this.ask_("/invitations/{invitation_id}/resend", { invitation_id: id }, undefined, how, false);
   }
@@ -193,7 +193,7 @@ export class Teams extends Resource {
     return this.get_("/teams/{team_id}", { team_id: id }, how);
   }
 
-  /** Make a team. */
+  /** Create a team. */
   create(team: types.TeamIn, how?: Creating): Promise<types.TeamOut> {
     return this.make_("/teams", {}, team, how);
   }
@@ -203,12 +203,12 @@ export class Teams extends Resource {
     return this.change_("PATCH", "/teams/{team_id}", { team_id: id }, changes, how);
   }
 
-  /** Delete a team that has no projects; it can be restored for 30 days. */
+  /** Delete a team without projects. It can be restored for 30 days. */
   delete(id: string, how?: Changing): Promise<types.TeamOut> {
     return this.delete_("/teams/{team_id}", { team_id: id }, how);
   }
 
-  /** Take the deletion back. */
+  /** Restore a deleted object. */
   restore(id: string, how?: Calling): Promise<types.TeamOut> {
     return this.ask_("/teams/{team_id}/restore", { team_id: id }, undefined, how);
   }
@@ -216,7 +216,7 @@ export class Teams extends Resource {
 
 /** `client.projects`. */
 export class Projects extends Resource {
-  /** The projects that this key's maker sees. */
+  /** List the projects that this key's owner can access. */
   list(query?: { q?: string }, how?: Calling): Pages<types.ProjectOut> {
     return this.list_("/projects", {}, query, how);
   }
@@ -226,7 +226,7 @@ export class Projects extends Resource {
     return this.get_("/projects/{project_id}", { project_id: id }, how);
   }
 
-  /** Make a project: `name`, perhaps `description` and `team_id`. */
+  /** Create a project: `name`, optionally `description` and `team_id`. */
   create(project: types.ProjectIn, how?: Creating): Promise<types.ProjectOut> {
     return this.make_("/projects", {}, project, how);
   }
@@ -236,17 +236,17 @@ export class Projects extends Resource {
     return this.change_("PATCH", "/projects/{project_id}", { project_id: id }, changes, how);
   }
 
-  /** Delete a project; it can be restored for 30 days. */
+  /** Delete a project. It can be restored for 30 days. */
   delete(id: string, how?: Changing): Promise<types.ProjectOut> {
     return this.delete_("/projects/{project_id}", { project_id: id }, how);
   }
 
-  /** Take the deletion back. */
+  /** Restore a deleted object. */
   restore(id: string, how?: Calling): Promise<types.ProjectOut> {
     return this.ask_("/projects/{project_id}/restore", { project_id: id }, undefined, how);
   }
 
-  /** Put objects into this project, by their ids; `related` says what becomes of what hangs together with them. */
+  /** Move objects into this project, by ID. `related` says what happens to related objects. */
   move(id: string, moving: types.MoveIn, how?: Calling): Promise<types.MovesOut> {
     return this.ask_("/projects/{project_id}/move", { project_id: id }, moving, how);
   }
@@ -254,17 +254,17 @@ export class Projects extends Resource {
 
 /** `client.apiKeys`. */
 export class ApiKeys extends Resource {
-  /** The keys, without their secrets. */
+  /** List the keys, without their secrets. */
   list(query?: KeyQuery, how?: Calling): Pages<types.ApiKeyOut> {
     return this.list_("/api-keys", {}, query, how);
   }
 
-  /** A key, without its secret. */
+  /** Return a key, without its secret. */
   get(id: string, how?: Calling): Promise<types.ApiKeyOut> {
     return this.get_("/api-keys/{key_id}", { key_id: id }, how);
   }
 
-  /** Make a key; `key` of the answer is shown this once. */
+  /** Create a key. The response contains it in `key`; it is not shown again. */
   create(key: types.ApiKeyIn, how?: Creating): Promise<types.NewApiKeyOut> {
     return this.make_("/api-keys", {}, key, how);
   }
@@ -274,20 +274,20 @@ export class ApiKeys extends Resource {
     return this.delete_("/api-keys/{key_id}", { key_id: id }, how);
   }
 
-  /** Revoke every key of one person, for good. */
+  /** Revoke all keys of a user permanently. */
   revokeAll(createdBy: string, how?: Calling): Promise<types.RevokedOut> {
     return this.delete_("/api-keys", {}, how, { created_by: createdBy });
   }
 }
 
-/** `client.secrets`. Values never come back. */
+/** `client.secrets`. Values are never returned. */
 export class Secrets extends Resource {
-  /** The names of the secrets. */
+  /** List the names of the secrets. */
   list(query?: { q?: string }, how?: Calling): Pages<types.SecretOut> {
     return this.list_("/secrets", {}, query, how);
   }
 
-  /** Set a secret, new or not: its value, or also where connections may send it. What is left out stays as it is. */
+  /** Create or change a secret: its value, and optionally its allowed hosts. Omitted values stay unchanged. */
   put(name: string, value: string | types.SecretIn, how?: Calling): Promise<types.SecretOut> {
     return this.change_("PUT", "/secrets/{name}", { name }, typeof value === "string" ? { value } : value, how);
   }

@@ -1,4 +1,4 @@
-/** How a resource speaks: what all of them share. */
+/** Base classes of all resources. */
 
 import {
   Follower,
@@ -17,30 +17,33 @@ import type { Parts } from "../wire/address.js";
 import type { Call, Caller } from "../wire/caller.js";
 import { Retries } from "../wire/retry.js";
 
-/** How any call is made. */
+/** Options of every call. */
 export interface Calling {
-  /** Stops the call, its waits included: it throws the signal's reason. */
+  /** Aborts the call including its waits: it throws the signal's reason. */
   signal?: AbortSignal;
-  /** Milliseconds of each wait for the service, in place of the client's. */
+  /** Timeout in milliseconds for each wait for the service, instead of the client's. */
   timeout?: number;
 }
 
-/** How something is made or started. */
+/** Options of calls that create or start something. */
 export interface Creating extends Calling {
-  /** A key of your own: within 24 hours the call acts once under it. One is made where none is given. */
+  /**
+   * An Idempotency-Key: calls with the same key within 24 hours take effect once. If none is given, a new one is
+   * created.
+   */
   idempotencyKey?: string;
 }
 
-/** How something is changed. */
+/** Options of calls that change something. */
 export interface Changing extends Calling {
-  /** An ETag, or the object as it was read: act only if it is still so, else throw VersionConflict. */
+  /** An ETag, or the object as it was read. If the object has changed, the call throws VersionConflict. */
   ifMatch?: IfMatch;
 }
 
-/** The follower itself comes again after a break. */
+/** The follower reconnects on its own. */
 const ONCE = new Retries(0);
 
-/** One kind of object, spoken to by one `Caller`. */
+/** One kind of object, accessed through a `Caller`. */
 export class Resource {
   /** @internal */
   protected readonly caller: Caller;
@@ -61,13 +64,13 @@ export class Resource {
     return new Pages<T>(fetch, query);
   }
 
-  /** A POST that makes or starts something: done once, however often it is sent. @internal */
+  /** Send a POST that creates or starts something. It takes effect once, however often it is sent. @internal */
   protected make_(path: string, parts: Parts, json: unknown, how: Creating = {}): Promise<any> {
     const idempotencyKey = how.idempotencyKey ?? true;
     return this.caller.json("POST", path, { parts, json, idempotencyKey, ...calling(how) });
   }
 
-  /** A POST that takes no Idempotency-Key, mostly because to send it twice does no harm. @internal */
+  /** Send a POST without Idempotency-Key, usually because repeating it is harmless. @internal */
   protected ask_(path: string, parts: Parts, json: unknown, how: Changing = {}, repeatable = true): Promise<any> {
     return this.caller.json("POST", path, { parts, json, repeatable, headers: tag(how), ...calling(how) });
   }
@@ -110,12 +113,12 @@ export class Resource {
   }
 }
 
-/** What of the options is for the call itself. */
+/** Return the options that concern the call itself. */
 export function calling(how: Calling): Pick<Call, "signal" | "timeout"> {
   return { signal: how.signal, timeout: how.timeout };
 }
 
-/** The header for `ifMatch`. */
+/** Return the header for `ifMatch`. */
 export function tag(how: Changing): Record<string, string> {
   return ifMatchHeader(how.ifMatch);
 }

@@ -4,40 +4,40 @@ import { type Calling, type Changing, type Creating, Resource } from "./base.js"
 
 const ONE = "/datasets/{dataset_id}";
 
-/** `client.datasets`: several templates that belong together. */
+/** `client.datasets`: several related templates. */
 export class Datasets extends Resource {
-  /** The datasets of the project; `q` searches names. */
+  /** List the datasets of the project; `q` searches names. */
   list(query?: { q?: string; sort?: string }, how?: Calling): Pages<types.DatasetOut> {
     return this.list_("/datasets", {}, query, how);
   }
 
-  /** A dataset as it is now, or as of a version. */
+  /** Return the current dataset, or a version of it. */
   get(id: string, how: Calling & { version?: number } = {}): Promise<types.DatasetOut> {
     if (how.version === undefined) return this.get_(ONE, { dataset_id: id }, how);
     return this.get_(`${ONE}@v{number}`, { dataset_id: id, number: how.version }, how);
   }
 
-  /** Save a dataset: `name`, and `templates` with a `template_id` and perhaps a `count` each. */
+  /** Save a dataset: `name`, and `templates` with a `template_id` and an optional `count` each. */
   create(dataset: types.DatasetIn, how?: Creating): Promise<types.DatasetOut> {
     return this.make_("/datasets", {}, dataset, how);
   }
 
-  /** Make the next version with these parts changed. */
+  /** Create a new version with these changes. */
   update(id: string, changes: types.DatasetPatch, how?: Changing): Promise<types.DatasetOut> {
     return this.change_("PATCH", ONE, { dataset_id: id }, changes, how);
   }
 
-  /** Delete a dataset; it can be restored for 30 days. */
+  /** Delete a dataset. It can be restored for 30 days. */
   delete(id: string, how?: Changing): Promise<types.DatasetOut> {
     return this.delete_(ONE, { dataset_id: id }, how);
   }
 
-  /** Take the deletion back. */
+  /** Restore a deleted object. */
   restore(id: string, how?: Calling): Promise<types.DatasetOut> {
     return this.ask_(`${ONE}/restore`, { dataset_id: id }, undefined, how);
   }
 
-  /** All versions, the newest first. */
+  /** List all versions, newest first. */
   versions(id: string, how?: Calling): Pages<types.DatasetOut> {
     return this.list_(`${ONE}/versions`, { dataset_id: id }, {}, how);
   }
@@ -47,22 +47,22 @@ export class Datasets extends Resource {
     return this.make_(`${ONE}/versions/{number}/restore`, { dataset_id: id, number: version }, undefined, how);
   }
 
-  /** What changed from a version to another (the newest). */
+  /** Return the changes from a version to another one (default: the newest). */
   diff(id: string, version: number, query?: { to?: number }, how?: Calling): Promise<types.DatasetDiffOut> {
     return this.get_(`${ONE}@v{number}/diff`, { dataset_id: id, number: version }, how, query);
   }
 
-  /** Make a version with the newest versions of its templates. */
+  /** Create a version with the newest versions of its templates. */
   refreshReferences(id: string, how?: Calling): Promise<types.DatasetOut> {
     return this.ask_(`${ONE}/refresh-references`, { dataset_id: id }, undefined, how, false);
   }
 
-  /** The first rows of every table, as they fit together; none are spent. */
+  /** Return the first rows of every table, with matching references. They do not count toward the quota. */
   preview(id: string, request: types.DatasetPreviewInput = {}, how?: Calling): Promise<types.DatasetPreviewOut> {
     return this.ask_(`${ONE}/preview`, { dataset_id: id }, request, how);
   }
 
-  /** Have a file of all tables made by a worker; see `client.exports`. */
+  /** Create a file with all tables in the background; see `client.exports`. */
   export(id: string, request: types.DatasetExportInput = {}, how?: Creating): Promise<types.ExportOut> {
     return this.make_(`${ONE}/exports`, { dataset_id: id }, request, how);
   }
@@ -72,12 +72,12 @@ export class Datasets extends Resource {
     return this.make_(`${ONE}/push`, { dataset_id: id }, request, how);
   }
 
-  /** What a push would send for the first three rows of each table; nothing is sent. */
+  /** Return what a push would send for the first three rows of each table. Nothing is sent. */
   dryRun(id: string, request: types.DatasetPushInput, how?: Creating): Promise<types.DryRunOut> {
     return this.make_(`${ONE}/push`, { dataset_id: id }, { ...request, dry_run: true }, how);
   }
 
-  /** Which field goes into which column of each table. */
+  /** Return the mapping of fields to columns for each table. */
   pushPlan(id: string, request: types.DatasetPushInput, how?: Calling): Promise<types.PlanOut> {
     return this.ask_(`${ONE}/push/plan`, { dataset_id: id }, request, how);
   }

@@ -6,23 +6,23 @@ import { type Calling, type Changing, type Creating, Resource, calling, tag } fr
 
 const ONE = "/workspace/files/{name:path}";
 
-/** What a file is made of: a text (as UTF-8), bytes, or a Blob, as which files of the disk are read in pieces. */
+/** The content of a file: a text (as UTF-8), bytes, or a Blob, which is read in pieces if it is a local file. */
 export type Content = string | Uint8Array | ArrayBuffer | Blob;
 
-/** How a file is uploaded. */
+/** Options of an upload. */
 export interface Uploading extends Creating, Changing {
   contentType?: string;
-  /** VersionConflict where the name is there already. */
+  /** Throws VersionConflict if the name exists. */
   onlyNew?: boolean;
-  /** For the whole workspace, and not for the project alone. */
+  /** Share the file with the whole workspace. */
   shared?: boolean;
 }
 
-/** `client.files`. A file goes by its name, which may hold folders, or by its id. */
+/** `client.files`. A file is addressed by its name, which may include folders, or by its ID. */
 export class Files extends Resource {
   /**
-   * List the files of the project, and those shared with the workspace. `folder`: those under it, at any depth.
-   * `run_id`: those of a run, its uploads and its own outputs.
+   * List the files of the project, and those shared with the workspace. `folder`: the files below it, at any depth.
+   * `run_id`: the files of a run, its uploads and its own outputs.
    */
   list(
     query?: { q?: string; folder?: string; sort?: string; run_id?: string },
@@ -31,7 +31,7 @@ export class Files extends Resource {
     return this.list_("/workspace/files", {}, query, how);
   }
 
-  /** Upload a file, in place of one of that name. */
+  /** Upload a file, replacing a file with the same name. */
   upload(name: string, content: Content, how: Uploading = {}): Promise<types.UploadedOut> {
     if (!name) throw notConfigured("A file needs a name.");
     const form = new FormData();
@@ -43,28 +43,28 @@ export class Files extends Resource {
     return this.caller.json("POST", "/workspace/files", { body: form, headers, idempotencyKey, ...calling(how) });
   }
 
-  /** The file's bytes. */
+  /** Return the file's bytes. */
   async read(name: string, how?: Calling): Promise<Uint8Array> {
     return (await this.stream(name, how)).bytes();
   }
 
-  /** The file, as it comes; after a break the rest is asked for. */
+  /** Stream the file. After a broken connection the download is resumed. */
   stream(name: string, how?: Calling): Promise<ByteStream> {
     return this.file_(ONE, { name }, how);
   }
 
-  /** Delete a file; it can be restored for 30 days. */
+  /** Delete a file. It can be restored for 30 days. */
   delete(name: string, how?: Changing): Promise<types.FileOut> {
     return this.delete_(ONE, { name }, how);
   }
 
-  /** Take the deletion back. */
+  /** Restore a deleted object. */
   restore(id: string, how?: Calling): Promise<types.FileOut> {
     return this.ask_("/workspace/files/{file_id}/restore", { file_id: id }, undefined, how);
   }
 }
 
-/** Content as a body that can be sent again. */
+/** Return content as a body that can be sent again. */
 export function blobOf(content: Content, type?: string): Blob {
   if (content instanceof Blob && !type) return content;
   return new Blob([content as BlobPart], { type: type ?? "application/octet-stream" });

@@ -6,56 +6,56 @@ import type { Answer } from "../wire/answer.js";
 import { type Calling, type Changing, type Creating, Resource, calling } from "./base.js";
 
 const ONE = "/templates/{template_id}";
-/** What a template gives that says no quantity. */
+/** Number of rows of a template without a quantity. */
 const DEFAULT_ROWS = 10;
 
-/** The id of a saved template, or a template itself. */
+/** The ID of a saved template, or a template itself. */
 export type Which = string | (Partial<types.DraftIn> & Pick<types.DraftIn, "fields">);
 
 /** `client.templates`. */
 export class Templates extends Resource {
-  /** The templates of the project; `q` searches names. */
+  /** List the templates of the project; `q` searches names. */
   list(query?: { q?: string; sort?: string }, how?: Calling): Pages<types.TemplateOut> {
     return this.list_("/templates", {}, query, how);
   }
 
-  /** A template as it is now, or as of a version. */
+  /** Return the current template, or a version of it. */
   get(id: string, how: Calling & { version?: number } = {}): Promise<types.TemplateOut> {
     if (how.version === undefined) return this.get_(ONE, { template_id: id }, how);
     return this.get_(`${ONE}@v{number}`, { template_id: id, number: how.version }, how);
   }
 
-  /** Save a template. ValidationError with every fault. */
+  /** Save a template. Throws ValidationError with all errors. */
   create(template: types.TemplateIn, how?: Creating): Promise<types.TemplateOut> {
     return this.make_("/templates", {}, template, how);
   }
 
-  /** Make the next version with these parts changed. */
+  /** Create a new version with these changes. */
   update(id: string, changes: types.TemplatePatch, how?: Changing): Promise<types.TemplateOut> {
     return this.change_("PATCH", ONE, { template_id: id }, changes, how);
   }
 
-  /** Make templates from a text, rows or a schema (`content`), or from a workspace file (`file`). */
+  /** Create templates from a text, rows or a schema (`content`), or from a workspace file (`file`). */
   importSchema(request: types.ImportIn, how?: Creating): Promise<types.ImportOut> {
     return this.make_("/import", {}, request, how);
   }
 
-  /** How a changed schema differs from a template; with `accept`, take these columns over. */
+  /** Compare a changed schema with a template. `accept` applies the changes of these columns. */
   compareSchema(id: string, request: types.AgainIn, how?: Calling): Promise<types.AgainOut> {
     return this.ask_(`${ONE}/import`, { template_id: id }, request, how);
   }
 
-  /** Delete a template; it can be restored for 30 days. */
+  /** Delete a template. It can be restored for 30 days. */
   delete(id: string, how?: Changing): Promise<types.TemplateOut> {
     return this.delete_(ONE, { template_id: id }, how);
   }
 
-  /** Take the deletion back. */
+  /** Restore a deleted object. */
   restore(id: string, how?: Calling): Promise<types.TemplateOut> {
     return this.ask_(`${ONE}/restore`, { template_id: id }, undefined, how);
   }
 
-  /** All versions, the newest first, each a whole template. */
+  /** List all versions, newest first, each as a complete template. */
   versions(id: string, how?: Calling): Pages<types.TemplateOut> {
     return this.list_(`${ONE}/versions`, { template_id: id }, {}, how);
   }
@@ -65,23 +65,23 @@ export class Templates extends Resource {
     return this.make_(`${ONE}/versions/{number}/restore`, { template_id: id, number: version }, undefined, how);
   }
 
-  /** What changed from a version to another (the newest). */
+  /** Return the changes from a version to another one (default: the newest). */
   diff(id: string, version: number, query?: { to?: number; seed?: string }, how?: Calling): Promise<types.DiffOut> {
     return this.get_(`${ONE}@v{number}/diff`, { template_id: id, number: version }, how, query);
   }
 
-  /** Make a version that refers to the newest versions of other templates. */
+  /** Create a version that refers to the newest versions of other templates. */
   refreshReferences(id: string, how?: Calling): Promise<types.TemplateOut> {
     return this.ask_(`${ONE}/refresh-references`, { template_id: id }, undefined, how, false);
   }
 
-  /** The first three rows; none are spent. */
+  /** Return the first three rows. They do not count toward the quota. */
   preview(template: Which, request: types.PreviewIn = {}, how?: Calling): Promise<types.PreviewOut> {
     const [path, parts, body] = asked("preview", template, request);
     return this.ask_(path, parts, body, how);
   }
 
-  /** Rows as an array; `count` of them. For very many use `rows`. */
+  /** Return `count` rows as an array. For many rows use `rows`. */
   generate<T extends object = Row>(
     template: Which,
     request: Omit<types.GenerateInput, "format"> = {},
@@ -91,7 +91,7 @@ export class Templates extends Resource {
     return this.ask_(path, parts, body, how);
   }
 
-  /** Which cells are bad on purpose in the rows of a saved template, of which kind, and the good values. */
+  /** Return the injected invalid cells in the rows of a saved template: their kinds and the original values. */
   answers<T extends object = Row>(
     id: string,
     request: Omit<types.GenerateInput, "format"> = {},
@@ -101,7 +101,7 @@ export class Templates extends Resource {
     return this.ask_(path, parts, body, how);
   }
 
-  /** Rows one after the other, in constant memory; goes on by itself where the connection breaks. */
+  /** Iterate over rows in constant memory. Continues automatically after a broken connection. */
   rows<T extends object = Row>(
     template: Which,
     request: Omit<types.GenerateInput, "format"> = {},
@@ -121,13 +121,13 @@ export class Templates extends Resource {
     });
   }
 
-  /** The bytes of a file in any `format`, as they are made. */
+  /** Stream the bytes of a file in any `format` as they are generated. */
   stream(template: Which, request: types.GenerateInput = {}, how: Calling = {}): Promise<ByteStream> {
     const [path, parts, body] = asked("generate", template, request);
     return ByteStream.of(() => this.#open(path, parts, body, how), this.caller.retries, how.signal);
   }
 
-  /** Have a file made by a worker; see `client.exports` for waiting and downloading. */
+  /** Create a file in the background; see `client.exports` for waiting and downloading. */
   export(id: string, request: types.TemplateExportInput = {}, how?: Creating): Promise<types.ExportOut> {
     return this.make_(`${ONE}/exports`, { template_id: id }, request, how);
   }
@@ -137,12 +137,12 @@ export class Templates extends Resource {
     return this.make_(`${ONE}/push`, { template_id: id }, request, how);
   }
 
-  /** What a push would send for the first three rows, and what may not fit; nothing is sent. */
+  /** Return what a push would send for the first three rows, and possible problems. Nothing is sent. */
   dryRun(id: string, request: types.PushInput, how?: Creating): Promise<types.DryRunOut> {
     return this.make_(`${ONE}/push`, { template_id: id }, { ...request, dry_run: true }, how);
   }
 
-  /** Which field goes into which column, and how that was found. */
+  /** Return the mapping of fields to columns, and how it was found. */
   pushPlan(id: string, request: types.PushInput, how?: Calling): Promise<types.PlanOut> {
     return this.ask_(`${ONE}/push/plan`, { template_id: id }, request, how);
   }
@@ -152,7 +152,7 @@ export class Templates extends Resource {
   }
 }
 
-/** Path, its parts, and body. */
+/** Return the path, its parts, and the body of a request. */
 function asked(what: string, template: Which, request: object): [string, Parts, Record<string, unknown>] {
   if (typeof template === "string") return [`${ONE}/${what}`, { template_id: template }, { ...request }];
   return [`/${what}`, {}, { ...template, ...request }];

@@ -7,9 +7,9 @@ import { type Calling, type Changing, type Creating, Resource, calling } from ".
 const EXPORT = "/exports/{export_id}";
 const PUSH = "/pushes/{push_id}";
 
-/** `client.exports`. An export is made by `client.templates.export` and `client.datasets.export`. */
+/** `client.exports`. Create an export with `client.templates.export` or `client.datasets.export`. */
 export class Exports extends Resource {
-  /** The exports of the project, newest first. */
+  /** List the exports of the project, newest first. */
   list(
     query?: { q?: string; template_id?: string; dataset_id?: string; status?: string },
     how?: Calling,
@@ -17,54 +17,54 @@ export class Exports extends Resource {
     return this.list_("/exports", {}, query, how);
   }
 
-  /** An export as it is now. */
+  /** Return the current state of an export. */
   get(id: string, how?: Calling): Promise<types.ExportOut> {
     return this.get_(EXPORT, { export_id: id }, how);
   }
 
-  /** Cancel an export. Conflict where it has ended. */
+  /** Cancel an export. Throws Conflict if it has finished. */
   cancel(id: string, how?: Changing): Promise<types.ExportOut> {
     return this.delete_(EXPORT, { export_id: id }, how);
   }
 
-  /** Its counts whenever they change, until it ends. */
+  /** Follow its counts whenever they change, until it finishes. */
   follow(id: string, how?: Following): Follower<Progress> {
     return this.progress_(`${EXPORT}/events`, { export_id: id }, how);
   }
 
-  /** The export once it has ended, however it did: look at `status`. */
+  /** Wait until the export has finished and return it: check `status`. */
   async wait(id: string, how: Following = {}): Promise<types.ExportOut> {
     await this.follow(id, how).wait();
     return this.get(id, only(how));
   }
 
-  /** What it is made of: its rows, and the size, checksum and address of each part; of one file, one part. */
+  /** Return its rows, and the size, checksum and URL of each part. An export without parts has one part. */
   manifest(id: string, how?: Calling): Promise<types.ManifestOut> {
     return this.get_(`${EXPORT}/manifest`, { export_id: id }, how);
   }
 
-  /** The file of one part, from number 1 on, as it comes. */
+  /** Stream the file of one part; the first is 1. */
   part(id: string, number: number, how?: Calling): Promise<ByteStream> {
     return this.file_(`${EXPORT}/parts/{number}`, { export_id: id, number }, how);
   }
 
-  /** Which of its cells are bad on purpose, of which kind, and the good values; an object a line, if not said. */
+  /** Return its injected invalid cells, their kinds and the original values. Default: one object per line. */
   answers(id: string, how: Calling & { format?: "ndjson" | "csv" | "json" } = {}): Promise<ByteStream> {
     return this.file_(`${EXPORT}/answers`, { export_id: id }, how, { format: how.format ?? "ndjson" });
   }
 
-  /** Have the missing parts of one that failed or was cancelled made: a new export, which keeps the others. */
+  /** Create the missing parts of a failed or cancelled export: a new export that keeps the finished parts. */
   retry(id: string, how?: Creating): Promise<types.ExportOut> {
     return this.make_(`${EXPORT}/retry`, { export_id: id }, undefined, how);
   }
 
-  /** The file, as it comes; after a break the rest is asked for. */
+  /** Stream the file. After a broken connection the download is resumed. */
   stream(id: string, how?: Calling): Promise<ByteStream> {
     return this.file_(`${EXPORT}/download`, { export_id: id }, how);
   }
 }
 
-/** What became of rows that were bad on purpose. */
+/** Return what happened to injected invalid rows. */
 export interface BadRows {
   bad: number;
   refused: number;
@@ -73,19 +73,21 @@ export interface BadRows {
   good_refused: number;
 }
 
-/** `client.pushes`. A push is made by `client.templates.push`, `client.datasets.push` and the first two here. */
+/**
+ * `client.pushes`. Create a push with `client.templates.push`, `client.datasets.push` or the first two methods here.
+ */
 export class Pushes extends Resource {
-  /** Send `rows`, or rows of `template_id`, into a table. Up to 1,000 rows it answers when they are there. */
+  /** Send `rows`, or rows of `template_id`, to a table. With up to 1,000 rows, waits until they are delivered. */
   toDatabase(request: types.ExportDbInput, how?: Creating): Promise<types.PushOut> {
     return this.make_("/export/db", {}, request, how);
   }
 
-  /** Send `rows`, or rows of `template_id`, to an endpoint. Up to 1,000 rows it answers when they are there. */
+  /** Send `rows`, or rows of `template_id`, to an endpoint. With up to 1,000 rows, waits until they are delivered. */
   toEndpoint(request: types.ExportRestInput, how?: Creating): Promise<types.PushOut> {
     return this.make_("/export/rest", {}, request, how);
   }
 
-  /** The pushes of the project, newest first; `of_id`: the retries and undos of one. */
+  /** List the pushes of the project, newest first; `of_id` lists the retries and undos of a push. */
   list(
     query?: {
       q?: string;
@@ -100,33 +102,33 @@ export class Pushes extends Resource {
     return this.list_("/pushes", {}, query, how);
   }
 
-  /** A push as it is now. */
+  /** Return the current state of a push. */
   get(id: string, how?: Calling): Promise<types.PushOut> {
     return this.get_(PUSH, { push_id: id }, how);
   }
 
-  /** What became of its rows that were bad on purpose. */
+  /** Return what happened to its injected invalid rows. */
   bad(id: string, how?: Calling): Promise<BadRows> {
     return this.get_(`${PUSH}/bad`, { push_id: id }, how);
   }
 
-  /** Cancel a push; what was committed stays. Conflict where it has ended. */
+  /** Cancel a push. Committed rows stay. Throws Conflict if it has finished. */
   cancel(id: string, how?: Changing): Promise<types.PushOut> {
     return this.delete_(PUSH, { push_id: id }, how);
   }
 
-  /** Its counts whenever they change, until it ends. */
+  /** Follow its counts whenever they change, until it finishes. */
   follow(id: string, how?: Following): Follower<Progress> {
     return this.progress_(`${PUSH}/events`, { push_id: id }, how);
   }
 
-  /** The push once it has ended, however it did: look at `status` and `counts`. */
+  /** Wait until the push has finished and return it: check `status` and `counts`. */
   async wait(id: string, how: Following = {}): Promise<types.PushOut> {
     await this.follow(id, how).wait();
     return this.get(id, only(how));
   }
 
-  /** What became of each row; `values` makes the rows again. */
+  /** List the outcome of each row; `values` includes the generated values. */
   rows(
     id: string,
     query?: { state?: string; table?: string; values?: boolean },
@@ -135,28 +137,28 @@ export class Pushes extends Resource {
     return this.list_(`${PUSH}/rows`, { push_id: id }, query, how);
   }
 
-  /** The log so far. */
+  /** Return the log so far. */
   log(id: string, how: Calling = {}): Promise<string> {
     return this.caller.text("GET", `${PUSH}/logs`, { parts: { push_id: id }, ...calling(how) });
   }
 
-  /** The lines of the log as they are written, until the push ends. */
+  /** Follow the log as it is written, until the push finishes. */
   followLog(id: string, how?: FollowingLog): Follower<LogLine> {
     return this.log_(`${PUSH}/logs`, { push_id: id }, how);
   }
 
-  /** Send the rows that did not arrive once more: a push of its own. */
+  /** Send the rows that did not arrive again, as a new push. */
   retry(id: string, request: types.RetryInput = {}, how?: Creating): Promise<types.PushOut> {
     return this.make_(`${PUSH}/retry`, { push_id: id }, request, how);
   }
 
-  /** Delete the rows that arrived, by their keys: a push of its own. */
+  /** Delete the delivered rows by their keys, as a new push. */
   undo(id: string, request: types.UndoInput = {}, how?: Creating): Promise<types.PushOut> {
     return this.make_(`${PUSH}/undo`, { push_id: id }, request, how);
   }
 }
 
-/** Of how to follow, what is for a call after it: not the time, which is used up. */
+/** Return the follow options for a later call, without the timeout, which is used up. */
 export function only(how: Following): Calling {
   return how.signal ? { signal: how.signal } : {};
 }

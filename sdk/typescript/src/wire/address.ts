@@ -1,11 +1,11 @@
-/** Where the service is, and how paths and queries are written. */
+/** The address of the service, and how paths and queries are built. */
 
 import { NotFound, notConfigured } from "../errors.js";
 
 /** Values for the `{parts}` of a path. */
 export type Parts = Record<string, string | number>;
 
-/** An address as the base of all others, without a slash at its end. Throws `not_configured` where it is none. */
+/** Return a URL as base for all others, without a trailing slash. Throws `not_configured` if it is invalid. */
 export function baseOf(url: string): string {
   let parsed: URL;
   try {
@@ -34,8 +34,8 @@ function isLoopback(host: string): boolean {
 }
 
 /**
- * A path with its parts put in, percent-encoded: `/things/{id}`. A part written `{name:path}` keeps its slashes.
- * Parts must not be empty, `.` or `..`: another path than the one that is meant would be called.
+ * Insert percent-encoded parts into a path: `/things/{id}`. A part written `{name:path}` keeps its slashes. Parts must
+ * not be empty, `.` or `..`, because a different path would be called.
  */
 export function pathOf(template: string, parts: Parts = {}): string {
   return template.replace(/\{(\w+)(:path)?\}/g, (_, name: string, slashes?: string) => {
@@ -51,7 +51,7 @@ function encoded(name: string, text: string): string {
   return encodeURIComponent(text);
 }
 
-/** `?a=b`, without what is undefined or null. */
+/** Return a query string such as `?a=b`, without undefined and null values. */
 export function queryOf(query: object = {}): string {
   const told = new URLSearchParams();
   for (const [name, value] of Object.entries(query)) {

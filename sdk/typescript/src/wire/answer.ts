@@ -1,8 +1,8 @@
-/** An answer as it comes: its head, and a body that is read in pieces and known to be whole. */
+/** A response: its headers, and a body that is read in pieces and checked for completeness. */
 
 import { BadAnswer, ConnectionFailed, Timeout } from "../errors.js";
 
-/** What ends an attempt before its time: silence of the other side, or the caller's signal. */
+/** Conditions that end an attempt early: silence of the server, or the caller's signal. */
 export class Watch {
   readonly #controller = new AbortController();
   readonly #silence: number;
@@ -11,7 +11,7 @@ export class Watch {
   #timer: ReturnType<typeof setTimeout> | undefined;
   #late = false;
 
-  /** `silence`: milliseconds of each wait for the other side. */
+  /** `silence`: milliseconds of each wait for the server. */
   constructor(silence: number, given: AbortSignal | undefined) {
     this.#silence = silence;
     this.#given = given;
@@ -23,10 +23,10 @@ export class Watch {
     return this.#controller.signal;
   }
 
-  /** Waits for something of the other side. Throws what `failed` makes of a failure. */
+  /** Wait for the server. Throws the error that `failed` returns for a failure. */
   async over<T>(waited: () => Promise<T>, told: string, requestId?: string): Promise<T> {
     const seconds = this.#silence / 1000;
-    // Timers take at most 2**31 - 1 ms; a longer one would ring at once.
+    // Timers accept at most 2**31 - 1 ms; a longer one would fire immediately.
     this.#timer = setTimeout(() => this.#ring(), Math.min(this.#silence, 2 ** 31 - 1));
     try {
       return await waited();
@@ -42,7 +42,7 @@ export class Watch {
     }
   }
 
-  /** Lets go of the connection, where the answer is not read to its end, and of the caller's signal. */
+  /** Release the connection, if the response was not read to its end, and the caller's signal. */
   end(whole: boolean): void {
     clearTimeout(this.#timer);
     this.#given?.removeEventListener("abort", this.#stop);
@@ -55,7 +55,7 @@ export class Watch {
   }
 }
 
-/** The answer to one request. Read it to the end or close it. */
+/** The response to a request. Read it to the end or close it. */
 export class Answer {
   readonly status: number;
   readonly headers: Headers;
@@ -72,7 +72,7 @@ export class Answer {
     this.requestId = response.headers.get("x-request-id") ?? undefined;
   }
 
-  /** The body as it arrives. Throws ConnectionFailed where it ends before its end, Timeout where nothing comes. */
+  /** The body as it arrives. Throws ConnectionFailed if it ends early, Timeout if nothing arrives. */
   async *pieces(): AsyncGenerator<Uint8Array, void, undefined> {
     if (this.#done) return;
     const reader = this.#response.body?.getReader();
@@ -91,19 +91,19 @@ export class Answer {
     }
   }
 
-  /** All of the body. */
+  /** Return the whole body. */
   async bytes(): Promise<Uint8Array> {
     const pieces: Uint8Array[] = [];
     for await (const piece of this.pieces()) pieces.push(piece);
     return joined(pieces);
   }
 
-  /** All of the body, as text. */
+  /** Return the whole body as text. */
   async text(): Promise<string> {
     return new TextDecoder().decode(await this.bytes());
   }
 
-  /** The body as JSON. Throws BadAnswer where it is something else. */
+  /** Parse the body as JSON. Throws BadAnswer if it is not JSON. */
   async json(): Promise<unknown> {
     const kind = this.kind;
     const text = await this.text();
@@ -117,12 +117,12 @@ export class Answer {
     }
   }
 
-  /** The type of the body, without its parameters. */
+  /** The media type of the body, without parameters. */
   get kind(): string {
     return (this.headers.get("content-type") ?? "").split(";")[0]!.trim().toLowerCase();
   }
 
-  /** Lets go of the connection, whatever of the body is not read. */
+  /** Release the connection, even if the body was not read completely. */
   close(): void {
     this.#end(false);
   }
@@ -134,7 +134,7 @@ export class Answer {
 
   #checkLength(seen: number): void {
     const told = this.headers.get("content-length");
-    // A packed body is unpacked by fetch, and its length is that of the packed one.
+    // fetch decompresses a compressed body, but its length is that of the compressed one.
     if (told === null || this.headers.has("content-encoding") || !this.#response.body) return;
     if (seen < Number(told)) {
       const message = `The answer broke off: ${seen} of ${told} bytes.`;
@@ -148,7 +148,7 @@ export class Answer {
   }
 }
 
-/** Pieces as one. */
+/** Concatenate pieces. */
 export function joined(pieces: Uint8Array[]): Uint8Array {
   if (pieces.length === 1) return pieces[0]!;
   const whole = new Uint8Array(pieces.reduce((size, piece) => size + piece.byteLength, 0));
@@ -160,7 +160,7 @@ export function joined(pieces: Uint8Array[]): Uint8Array {
   return whole;
 }
 
-/** Failures of a connection that was never made, as Node and Bun name them. */
+/** Errors of connections that could not be opened, as Node and Bun name them. */
 const NEVER_MADE = [
   "ECONNREFUSED", "ENOTFOUND", "EAI_AGAIN", "EHOSTUNREACH", "ENETUNREACH", "UND_ERR_CONNECT_TIMEOUT",
   "ConnectionRefused", "DEPTH_ZERO_SELF_SIGNED_CERT", "SELF_SIGNED_CERT_IN_CHAIN",
@@ -179,7 +179,7 @@ function reasonOf(error: unknown): string {
   return [...new Set(told)].join(": ") || String(error);
 }
 
-/** An error, what caused it, and so on; of several attempts (of addresses) the first. */
+/** Yield an error and its causes. For several attempts (of addresses), only the first. */
 function chain(error: any): any[] {
   const found = [];
   for (let one = error; one && typeof one === "object" && found.length < 6; one = one.cause ?? one.errors?.[0]) {

@@ -1,4 +1,4 @@
-/** One call: a request, its attempts, and its answer or the error. */
+/** A single call: a request with its attempts, and the response or the error. */
 
 import { BadAnswer, ConnectionFailed, RowsmithError, notConfigured, refusal } from "../errors.js";
 import { remember } from "../head.js";
@@ -10,26 +10,26 @@ import { Retries, retryAfterOf } from "./retry.js";
 /** RFC 9110, 9.2.2. */
 const SAFE_TWICE = ["GET", "HEAD", "PUT", "DELETE"];
 
-/** What is asked, and how. */
+/** The request and its options. */
 export interface Call {
   parts?: Parts;
   query?: object | undefined;
-  /** A body of JSON. */
+  /** A JSON body. */
   json?: unknown;
   /** Any other body that can be sent again. */
   body?: Blob | FormData;
   headers?: Record<string, string>;
-  /** true: make an Idempotency-Key that is kept over the attempts. */
+  /** true: create an Idempotency-Key that is used for all attempts. */
   idempotencyKey?: string | boolean | undefined;
-  /** Carried out twice it does no harm, where the method does not say so already. */
+  /** The request is safe to repeat, if its method does not imply that. */
   repeatable?: boolean | undefined;
-  /** Milliseconds of each wait for the other side. */
+  /** Milliseconds of each wait for the server. */
   timeout?: number | undefined;
   signal?: AbortSignal | undefined;
   retries?: Retries;
 }
 
-/** How a caller is set up. */
+/** Options of a caller. */
 export interface Setup {
   base: string;
   headers: Record<string, string>;
@@ -62,7 +62,7 @@ export class Caller {
     }
   }
 
-  /** The JSON of the answer; undefined for 204. */
+  /** Return the JSON of the response; undefined for 204. */
   json(method: string, path: string, call: Call = {}): Promise<any> {
     return this.#attempts(method, path, call, async (answer) => {
       if (answer.status === 204) return void (await answer.bytes());
@@ -70,17 +70,17 @@ export class Caller {
     });
   }
 
-  /** The text of the answer. */
+  /** Return the text of the response. */
   text(method: string, path: string, call: Call = {}): Promise<string> {
     return this.#attempts(method, path, call, (answer) => answer.text());
   }
 
-  /** The bytes of the answer. */
+  /** Return the bytes of the response. */
   bytes(method: string, path: string, call: Call = {}): Promise<Uint8Array> {
     return this.#attempts(method, path, call, (answer) => answer.bytes());
   }
 
-  /** The answer, its body still to come. Throws RowsmithError for every answer of 4xx and 5xx. */
+  /** Return the response before its body is read. Throws RowsmithError for every 4xx and 5xx response. */
   open(method: string, path: string, call: Call = {}): Promise<Answer> {
     return this.#attempts(method, path, call, async (answer) => answer);
   }
@@ -112,7 +112,7 @@ export class Caller {
     if (call.idempotencyKey) {
       headers["Idempotency-Key"] = call.idempotencyKey === true ? newKey() : call.idempotencyKey;
     }
-    // A browser's cookies are somebody's session; the key alone counts. A key is not sent along where a redirect leads.
+    // A browser's cookies belong to a user's session, so only the key is sent. It is not sent to a redirect target.
     const request: RequestInit = { method, headers, redirect: "manual", credentials: "omit" };
     if (call.body !== undefined) request.body = call.body;
     else if (call.json !== undefined) {
@@ -134,7 +134,7 @@ export class Caller {
 async function refused(answer: Answer): Promise<RowsmithError> {
   const { status, requestId } = answer;
   if (status < 400) {
-    // A browser tells of a redirect only that it is one, with the status 0.
+    // Browsers report a redirect only as status 0.
     answer.close();
     const where = JSON.stringify(answer.headers.get("location") ?? "elsewhere");
     const message = `The answer leads to ${where}, and a key is not sent along. Use that address from the start.`;
@@ -151,7 +151,10 @@ async function refused(answer: Answer): Promise<RowsmithError> {
   return refusal(status, body, requestId, retryAfter);
 }
 
-/** 128 bits of chance. Without `randomUUID`, which browsers have only over https, and Node 18 not by this name. */
+/**
+ * Return 128 random bits. Does not use `randomUUID`, which browsers only have over https and Node 18 not under this
+ * name.
+ */
 function newKey(): string {
   const bytes = new Uint8Array(16);
   if (globalThis.crypto?.getRandomValues) globalThis.crypto.getRandomValues(bytes);
@@ -159,7 +162,7 @@ function newKey(): string {
   return Array.from(bytes, (byte) => byte.toString(16).padStart(2, "0")).join("");
 }
 
-/** Browsers name themselves, and would ask the service for leave to send another name. */
+/** Browsers set their own User-Agent, and a custom one would need a CORS preflight. */
 function agent(): Record<string, string> {
   const world = globalThis as Record<string, any>;
   if (typeof world.document !== "undefined" || typeof world.WorkerGlobalScope !== "undefined" && !world.Deno) {

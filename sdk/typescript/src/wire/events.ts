@@ -1,13 +1,13 @@
-/** Server-sent events, as the HTML standard (section 9.2.6) has them read. */
+/** Server-sent events, parsed according to the HTML standard (section 9.2.6). */
 
-/** One event: its id (of the latest that had one), its name, its data. */
+/** One event: its ID (the latest one that was sent), its name, its data. */
 export interface Event {
   id: string;
   name: string;
   data: string;
 }
 
-/** The events of a stream. What stands after the last blank line is no whole event and is dropped. */
+/** Yield the events of a stream. An incomplete event after the last blank line is dropped. */
 export async function* eventsOf(
   pieces: AsyncIterable<Uint8Array>,
   lastId = "",
@@ -30,7 +30,7 @@ export async function* eventsOf(
   }
 }
 
-/** Lines ended by CR, LF or both; a character cut in two by the network is put together again. */
+/** Yield lines ended by CR, LF or both. Characters that are split between network packets are reassembled. */
 async function* linesOf(pieces: AsyncIterable<Uint8Array>): AsyncGenerator<string, void, undefined> {
   const decoder = new TextDecoder();
   let rest = "";
@@ -47,8 +47,8 @@ async function* linesOf(pieces: AsyncIterable<Uint8Array>): AsyncGenerator<strin
 }
 
 /**
- * Whole lines between LFs, as many at once as have come: a step of an iterator for each costs more than the line.
- * Blank ones are left out; the last one, without its end, counts where the stream ended in good order.
+ * Yield complete lines, in groups as they arrive, because one iterator step per line costs more than the line. Blank
+ * lines are dropped. The last line without a line end is only yielded if the stream ended properly.
  */
 export async function* rowsOf(pieces: AsyncIterable<Uint8Array>): AsyncGenerator<string[], void, undefined> {
   const decoder = new TextDecoder();

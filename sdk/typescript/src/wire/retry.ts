@@ -1,24 +1,25 @@
-/** When a call is made once more, and after how long. All times in milliseconds. */
+/** When a call is retried, and after how long. All times are in milliseconds. */
 
 import { ConnectionFailed, type RowsmithError } from "../errors.js";
 
 const FIRST_WAIT = 500;
 const MOST_WAIT = 8_000;
-/** It will not be understood the next time either. */
+/** It would not be understood the next time either. */
 const NEVER = [501];
-/** The service refuses so before it acts. */
+/** The service rejects these requests before it acts. */
 const UNTOUCHED = [429, 503];
-/** Our own first attempt is still at work. */
+/** The first attempt is still in progress. */
 const IN_PROGRESS = "idempotency_in_progress";
 
-/** Waits, unless the signal is aborted: then it throws the signal's reason. */
+/** Wait, unless the signal is aborted: then it throws the signal's reason. */
 export type Sleep = (milliseconds: number, signal?: AbortSignal) => Promise<void>;
 
 /**
- * At most `times` more attempts after 429, 5xx and failed connections.
+ * Up to `times` retries after 429, 5xx and failed connections.
  *
- * The waits double from 0.5 s to 8 s, a quarter more or less by chance. A longer Retry-After of the server wins; if
- * it asks for more than `longestWait`, the failure is thrown at once, with its `retryAfter`, and the program decides.
+ * The delay doubles from 0.5 s to 8 s, with a random variation of up to a quarter. A longer Retry-After of the server
+ * takes precedence. If it exceeds `longestWait`, the error is thrown immediately with its `retryAfter`, and the caller
+ * decides.
  */
 export class Retries {
   constructor(
@@ -29,8 +30,8 @@ export class Retries {
   ) {}
 
   /**
-   * Milliseconds until the next attempt after attempt number `attempt` (from 0) failed so; undefined: no more.
-   * `repeatable`: carrying the request out twice does no harm.
+   * Return the milliseconds until the next attempt after attempt number `attempt` (from 0) failed, or undefined for no
+   * retry. `repeatable`: the request is safe to repeat.
    */
   wait(attempt: number, error: RowsmithError, repeatable: boolean): number | undefined {
     if (attempt >= this.times || !worthAnother(error, repeatable)) return undefined;
@@ -47,7 +48,7 @@ function worthAnother(error: RowsmithError, repeatable: boolean): boolean {
   return repeatable || UNTOUCHED.includes(error.status);
 }
 
-/** What a Retry-After header asks for (RFC 9110, 10.2.3); undefined where it says nothing. */
+/** Return the milliseconds of a Retry-After header (RFC 9110, 10.2.3), or undefined if it is missing or invalid. */
 export function retryAfterOf(text: string | null, now = Date.now()): number | undefined {
   const told = text?.trim();
   if (!told) return undefined;

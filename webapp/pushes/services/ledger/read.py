@@ -1,6 +1,6 @@
-"""What the ledger of a push says: its counts, its rows, its log, its rate. Written by `ledger_book`.
+"""Read the ledger of a push: its counts, rows, log and rate. `ledger_book` writes it.
 
-Delivered rows are ranges, all others a `PushRow` each, so a page of rows is put together from both.
+Delivered rows are stored as ranges, and all other rows as one `PushRow` each, so a page of rows combines both.
 """
 
 from __future__ import annotations
@@ -16,33 +16,33 @@ from sqlalchemy.orm import Session
 
 from webapp import clock, limits
 from webapp.extensions import reading
-from webapp.operations.models import END_STATES
 from webapp.pushes.models import Push, PushLine, PushRange, PushRow
+from webapp.work.models import END_STATES
 
 Numbers = np.ndarray
 Span = tuple[int, int]
-"""Row numbers from one to another, both included."""
-_THERE: Final = ("delivered", "undone")  # of a PushRow: the target had it
+"""Row numbers from first to last, both included."""
+_THERE: Final = ("delivered", "undone")  # States of a `PushRow` whose row was in the target
 
 
 def first_of(session: Session, push: Push) -> Push:
-    """The push whose rows a retry or an undo has: itself for one that is neither."""
+    """Return the push that a retry or an undo belongs to, or the push itself if it is neither."""
     while push.of_id is not None:
         push = session.get_one(Push, push.of_id)
     return push
 
 
 def count_of(push: Push, table: int) -> int:
-    """The highest number that a row of a table can have."""
+    """Return the highest possible row number of a table."""
     return int(push.tables[table]["count"])
 
 
 def belonging(session: Session, push: Push, table: int, first: int, last: int) -> Numbers:
-    """The numbers between two (both included) that a push has of a table, ascending."""
+    """Return the row numbers of a table that belong to a push, between two numbers (both included), ascending."""
     if push.kind == "push":
         return np.arange(first, min(last, count_of(push, table)) + 1, dtype=np.int64)
     if push.of_id is None:
-        return _numbers([])  # of a push that was removed since
+        return _numbers([])  # The push was removed in the meantime
     if push.kind == "retry":
         home = first_of(session, push)
         taken = select(PushRow.row).where(
@@ -55,18 +55,18 @@ def belonging(session: Session, push: Push, table: int, first: int, last: int) -
     for earlier in _undos(session, undone, push.id):
         found = np.setdiff1d(found, delivered(session, earlier, table, first, last), assume_unique=True)
     for later in retries(session, undone):
-        if later.id > push.id:  # it brought its rows when this undo was over
+        if later.id > push.id:  # The retry delivered its rows after this undo
             found = np.setdiff1d(found, belonging(session, later, table, first, last), assume_unique=True)
     return found
 
 
 def pending_of(push: Push, table: int) -> list[Span]:
-    """The rows of a retry that had never been sent when it was asked for."""
+    """Return the rows of a retry that had never been sent when the retry was requested."""
     return [(first, last) for first, last in push.tables[table].get("pending") or ()]
 
 
 def unsent(push: Push, table: int, first: int, last: int) -> Numbers:
-    """The numbers between two that `pending_of` holds, ascending."""
+    """Return the row numbers between two numbers that `pending_of` contains, ascending."""
     parts = [
         np.arange(max(first, low), min(last, high) + 1, dtype=np.int64)
         for low, high in pending_of(push, table)
@@ -76,8 +76,8 @@ def unsent(push: Push, table: int, first: int, last: int) -> Numbers:
 
 
 def sent_as(session: Session, push: Push, table: int, numbers: Sequence[int]) -> dict[int, str]:
-    """By which key a target tells some rows of a push apart. A row that is sent again because nobody knows of it keeps
-    the key that it had: who honours keys has it once."""
+    """Return the idempotency keys of some rows of a push. A row that is sent again because its outcome is unknown keeps
+    its key, so that a target that supports idempotency keys creates it only once."""
     place = f"{table}." if table else ""
     keys = {number: f"{push.id}-{place}{number}" for number in numbers}
     if push.kind == "retry" and keys:
@@ -98,7 +98,7 @@ def _unknown_as(session: Session, retry: Push, table: int, first: int, last: int
 def spans_of(
     session: Session, push_id: str, table: int, first: int = 1, last: int | None = None
 ) -> list[Span]:
-    """The ranges of a table's rows that have their end, those that touch the numbers between two, ascending."""
+    """Return the ranges of processed rows of a table that overlap the numbers between two, ascending."""
     found = select(PushRange.first, PushRange.last).where(
         PushRange.push_id == push_id, PushRange.table == table, PushRange.last >= first
     )
@@ -108,7 +108,7 @@ def spans_of(
 
 
 def ended(session: Session, push: Push, table: int, first: int, last: int) -> Numbers:
-    """The numbers between two that a push has and that have their end, ascending."""
+    """Return the processed row numbers of a push between two numbers, ascending."""
     parts = [
         belonging(session, push, table, max(first, low), min(last, high))
         for low, high in spans_of(session, push.id, table, first, last)
@@ -117,21 +117,35 @@ def ended(session: Session, push: Push, table: int, first: int, last: int) -> Nu
 
 
 def delivered(session: Session, push: Push, table: int, first: int, last: int) -> Numbers:
-    """The numbers between two that a push brought to the target (an undo: took out of it), ascending."""
+    """Return the row numbers between two numbers that a push delivered to the target (an undo: deleted from it),
+    ascending."""
     found = ended(session, push, table, first, last)
     bad = select(PushRow.row).where(PushRow.push_id == push.id, *_within(PushRow, table, first, last))
     bad = bad.where(PushRow.state.not_in(_THERE))
     return np.setdiff1d(found, _numbers(session.scalars(bad).all()), assume_unique=True)
 
 
+def any_failed(session: Session, push: Push, table: int) -> bool:
+    """Return whether a row of a table was processed without being delivered."""
+    bad = select(PushRow.row).where(PushRow.push_id == push.id, PushRow.table == table)
+    return session.scalar(bad.where(PushRow.state.not_in(_THERE)).limit(1)) is not None
+
+
+def all_delivered(session: Session, push: Push, table: int, count: int) -> Numbers | None:
+    """Return the delivered row numbers of a table, ascending, or None until all `count` rows are processed."""
+    if len(ended(session, push, table, 1, count)) < count:
+        return None
+    return delivered(session, push, table, 1, count)
+
+
 def undone(session: Session, push: Push, table: int, first: int, last: int) -> Numbers:
-    """The numbers between two that undos have taken out of the target again."""
+    """Return the row numbers between two numbers that undos deleted from the target, ascending."""
     parts = [delivered(session, one, table, first, last) for one in _undos(session, push)]
     return np.unique(np.concatenate(parts)) if parts else _numbers([])
 
 
 def retries(session: Session, push: Push) -> list[Push]:
-    """The retries of a push's rows, in the order they were asked for."""
+    """Return the retries of a push, in the order in which they were requested."""
     home = first_of(session, push)
     return list(
         session.scalars(select(Push).where(Push.of_id == home.id, Push.kind == "retry").order_by(Push.id))
@@ -139,19 +153,19 @@ def retries(session: Session, push: Push) -> list[Push]:
 
 
 def unsettled(session: Session, push: Push) -> list[Push]:
-    """The first push and its retries that ended with a chunk whose commit is in doubt, apart from `push` itself."""
+    """Return the first push and its retries that ended with a chunk whose commit is in doubt, except `push` itself."""
     home = first_of(session, push)
     family = (home, *retries(session, home))
     return [one for one in family if one.unsettled is not None and one.id != push.id]
 
 
 def upwards(session: Session, push: Push, table: int, after: int, most: int) -> Numbers:
-    """The next numbers of a push above one, at most so many, ascending. Empty at the end of the table."""
+    """Return the next `most` row numbers of a push above a number, ascending. Empty at the end of the table."""
     return _gathered(_windows_up(after + 1, count_of(push, table)), session, push, table, most)
 
 
 def downwards(session: Session, push: Push, table: int, before: int, most: int) -> Numbers:
-    """The next numbers of a push below one, at most so many, descending."""
+    """Return the next `most` row numbers of a push below a number, descending."""
     return _gathered(_windows_down(before - 1), session, push, table, most, down=True)
 
 
@@ -185,7 +199,8 @@ def _windows_down(last: int) -> Iterator[tuple[int, int]]:
 
 
 def _undos(session: Session, push: Push, before: str | None = None) -> list[Push]:
-    """The undos that took rows of a push, or of its retries, out of the target: those made before another one."""
+    """Return the undos that deleted rows of a push, or of its retries, from the target; with `before`, only those
+    created before it."""
     home = first_of(session, push)
     family = select(Push.id).where(or_(Push.id == home.id, and_(Push.of_id == home.id, Push.kind == "retry")))
     found = select(Push).where(Push.kind == "undo", Push.of_id.in_(family)).order_by(Push.id)
@@ -196,7 +211,7 @@ def _undos(session: Session, push: Push, before: str | None = None) -> list[Push
 
 
 def spans(numbers: Numbers) -> list[Span]:
-    """Ascending numbers as spans."""
+    """Convert ascending numbers to spans."""
     if not len(numbers):
         return []
     breaks = np.flatnonzero(np.diff(numbers) > 1)
@@ -205,12 +220,12 @@ def spans(numbers: Numbers) -> list[Span]:
 
 
 def size(parts: Iterable[Span]) -> int:
-    """How many numbers spans hold, which do not overlap."""
+    """Return how many numbers the spans contain. The spans must not overlap."""
     return sum(last - first + 1 for first, last in parts)
 
 
 def joined(parts: Iterable[Span]) -> list[Span]:
-    """Spans put together where they touch, ascending."""
+    """Merge adjacent spans, ascending."""
     found: list[Span] = []
     for first, last in sorted(parts):
         if found and first <= found[-1][1] + 1:
@@ -221,7 +236,7 @@ def joined(parts: Iterable[Span]) -> list[Span]:
 
 
 def without(parts: Iterable[Span], others: Iterable[Span]) -> list[Span]:
-    """What spans hold that others do not, ascending."""
+    """Return the numbers in the first spans that are not in the others, ascending."""
     left = iter(joined(others))
     found: list[Span] = []
     other = next(left, None)
@@ -251,8 +266,9 @@ ROW_STATES: Final = ("delivered", "failed", "unknown", "undone")
 
 
 def counts(push: Push) -> dict[str, int]:
-    """`{total, delivered, failed, unknown, pending, undone}` of a push: the total is the sum of the others. `undone`
-    were delivered and taken out again by an undo; `delivered` of an undo itself are the rows it took out."""
+    """Return `{total, delivered, failed, unknown, pending, undone}` of a push: the total is the sum of the others.
+    `undone` rows were delivered and later deleted by an undo; `delivered` of an undo itself are the rows that it
+    deleted."""
     return _counts(push.total, push.delivered, push.failed, push.unknown, push.undone)
 
 
@@ -278,8 +294,8 @@ def waiting(status: str, retry_at: datetime | None, held: dict[str, Any] | None)
 
 
 def progress(push: Push) -> list[list[float]]:
-    """Points of the rate chart: `[seconds since the start, rows that have their end]`, at most
-    PUSH_PROGRESS_POINTS of them."""
+    """Return the points of the rate chart, `[seconds since the start, rows processed]`, at most PUSH_PROGRESS_POINTS of
+    them."""
     return list(push.progress or ())
 
 
@@ -288,7 +304,7 @@ def progress(push: Push) -> list[list[float]]:
 
 @dataclass(frozen=True, slots=True)
 class State:
-    """What a follower is told of a push."""
+    """The state of a push that is streamed to its followers."""
 
     status: str
     attempt: int
@@ -303,12 +319,12 @@ class State:
 
     @property
     def ended(self) -> bool:
-        """Whether nothing will change any more."""
+        """Whether the state is final."""
         return self.status in END_STATES
 
     @property
     def mark(self) -> str:
-        """What tells this state from the ones before it; the id of its event."""
+        """The id of this state's event, which differs from those of earlier states."""
         wait = f"-{self.retry_at.timestamp():.0f}" if self.retry_at else ""
         return (
             f"{self.attempt}-{self.status}-{self.delivered}-{self.failed}-{self.unknown}-{self.undone}{wait}"
@@ -329,7 +345,7 @@ class State:
 
 
 def state(push_id: str) -> State | None:
-    """The present state of a push; None when it is gone. A short read of its own."""
+    """Return the current state of a push, or None if it no longer exists. Uses a separate short transaction."""
     columns = (
         Push.status,
         Push.attempt,
@@ -357,7 +373,8 @@ class Line:
 
 
 def lines(push_id: str, after: int = 0, limit: int = limits.PAGE_LIMIT_MAX) -> list[Line]:
-    """The lines of a push's log whose number is above `after`, in order, at most `limit`. A short read of its own."""
+    """Return the log lines of a push whose number is above `after`, in order, at most `limit`. Uses a separate short
+    transaction."""
     found = select(PushLine.number, PushLine.at, PushLine.text).where(
         PushLine.push_id == push_id, PushLine.number > after
     )
@@ -366,7 +383,7 @@ def lines(push_id: str, after: int = 0, limit: int = limits.PAGE_LIMIT_MAX) -> l
 
 
 def last_lines(push_id: str, limit: int) -> list[Line]:
-    """The last lines of a push's log, in order. A short read of its own."""
+    """Return the last log lines of a push, in order. Uses a separate short transaction."""
     found = select(PushLine.number, PushLine.at, PushLine.text).where(PushLine.push_id == push_id)
     with reading() as session:
         rows = session.execute(found.order_by(PushLine.number.desc()).limit(limit)).all()
@@ -378,7 +395,7 @@ def last_lines(push_id: str, limit: int) -> list[Line]:
 
 @dataclass(frozen=True, slots=True)
 class RowEnd:
-    """What became of one row. `row` is counted from 1; what is not known of a row is None or empty."""
+    """The outcome of one row. `row` is counted from 1; unknown attributes are None or empty."""
 
     table: int
     row: int
@@ -393,7 +410,7 @@ class RowEnd:
     ms: int | None = None
 
     def as_json(self, tables: list[Any]) -> dict[str, Any]:
-        """As the API shows it; `tables` are the push's."""
+        """Return the outcome as the API shows it. `tables` are the push's."""
         return {
             "table": tables[self.table]["name"],
             "row": self.row,
@@ -417,9 +434,9 @@ def rows(
     after: tuple[int, int] = (0, 0),
     limit: int = limits.PAGE_LIMIT_DEFAULT,
 ) -> list[RowEnd]:
-    """Rows of a push that have their end, in the order of (table, row), above `after`, at most `limit`.
+    """Return the processed rows of a push above `after`, ordered by (table, row), at most `limit`.
 
-    `state` is one of ROW_STATES; None: all. `failed`, `unknown` and `undone` are quick however large the push.
+    `state` is one of ROW_STATES, or None for all. `failed`, `unknown` and `undone` are fast for pushes of any size.
     """
     with reading() as session:
         push = session.get_one(Push, push_id)
@@ -440,7 +457,7 @@ def rows(
 
 
 def count_rows(push: Push, state: str | None = None) -> int:
-    """How many rows `rows` has in all."""
+    """Return the total number of rows that `rows` can return."""
     held = counts(push)
     return held["total"] - held["pending"] if state is None else held.get(state, 0)
 
@@ -475,7 +492,7 @@ def _row_end(row: PushRow) -> RowEnd:
 def _ended(
     session: Session, push: Push, table: int, after: int, limit: int, state: str | None
 ) -> list[RowEnd]:
-    """Rows of every state but failed and unknown alone, a window of numbers at a time."""
+    """Return the rows of all states except failed and unknown, one window of numbers at a time."""
     spans = spans_of(session, push.id, table)
     found: list[RowEnd] = []
     if not spans:

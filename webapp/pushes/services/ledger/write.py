@@ -1,12 +1,12 @@
-"""The runner's hand in the ledger: one fenced transaction for each chunk, right before its commit at the target.
+"""Write the ledger of a push: one fenced transaction for each chunk, right before its commit at the target.
 
-    book.load()                          # what the ledger says; after a crash `book.doubt` is the chunk to settle
-    book.intend(chunk, bad)              # outcome of the chunk before this one, intent of this one
+    book.load()                 # read the ledger; after a crash, `book.doubt` is the chunk to resolve
+    book.intend(chunk, bad)     # write the outcome of the previous chunk and the intent of this one
     target.commit()
-    book.landed()                        # known here, with what became of its rows; written with the next chunk, or by
+    book.landed()               # keep the outcome in memory; the next chunk or `close` writes it
     book.close()
 
-`Push.intent` holds what a next attempt must know: `{"chunk": the chunk in hand, "steps": {name: state}}`.
+`Push.intent` contains what the next attempt must know: `{"chunk": the current chunk, "steps": {name: state}}`.
 """
 
 from __future__ import annotations
@@ -20,21 +20,21 @@ from datetime import datetime
 from typing import Any, Final
 
 import numpy as np
-from sqlalchemy import CursorResult, delete, func, insert, select, update
+from sqlalchemy import delete, func, insert, select, update
 from sqlalchemy.orm import Session
 
 from webapp import clock, limits
-from webapp.extensions import reading
+from webapp.extensions import changed_rows, reading
 from webapp.pushes.models import Push, PushLine, PushRange, PushRow
 from webapp.pushes.services.ledger import read
 
 
 @dataclass(frozen=True, slots=True)
 class Chunk:
-    """Rows sent in one transaction of the target. `first` and `last` are the lowest and highest number, `rows` how
-    many the push has between them; of those `failed` were refused, of `unknown` nobody knows. `proof` is what a target
-    is asked with afterwards; over HTTP `keyed` says that rows went under keys of their own, `repeatable` that they may
-    go again."""
+    """Rows sent in one transaction of the target. `first` and `last` are the lowest and highest row number, and `rows`
+    is the number of rows of the push between them. Of those, `failed` were rejected and the outcome of `unknown` is
+    unknown. `proof` is the token that identifies the transaction when the target is queried later. Over HTTP, `keyed`
+    means that the rows had idempotency keys, and `repeatable` that they may be sent again."""
 
     table: int
     first: int
@@ -45,14 +45,14 @@ class Chunk:
     unknown: int = 0
 
     def as_json(self) -> dict[str, Any]:
-        """As it stands in `Push.intent`."""
+        """Return the chunk as it is stored in `Push.intent`."""
         return asdict(self)
 
 
 @dataclass(frozen=True, slots=True)
 class Bad:
-    """A row that was not simply delivered, and why. Texts are cut and hold no sensitive value. `state` is one of
-    failed, unknown, delivered; `attempts` are those of this push."""
+    """The outcome and reason of a row that was not simply delivered. Texts are truncated and contain no sensitive
+    values. `state` is failed, unknown or delivered; `attempts` counts the attempts of this push."""
 
     row: int
     code: str
@@ -67,15 +67,15 @@ class Bad:
 
 
 def write_bad(session: Session, push: Push, table: int, bad: Sequence[Bad]) -> None:
-    """A `PushRow` for each of some rows, in its own state."""
+    """Insert a `PushRow` for each of some rows, each with its own state."""
     if bad:
         rows = [{"push_id": push.id, "table": table, **asdict(one)} for one in bad]
         session.execute(insert(PushRow), rows)
 
 
 def amend(session: Session, push: Push, table: int, bad: Sequence[Bad]) -> None:
-    """A `PushRow` for delivered rows that something is to be said of; what was said of them before is replaced. Those
-    of a retry are the first push's too, which may have brought some of them itself."""
+    """Insert or replace the `PushRow` of delivered rows that need a note. Notes on the rows of a retry are also added
+    to the first push, which may have delivered some of the rows itself."""
     if not bad:
         return
     if push.of_id is None:
@@ -100,18 +100,18 @@ def _amend(session: Session, push: Push, table: int, bad: Sequence[Bad]) -> None
 
 
 def line(text: str) -> str:
-    """A text as one line of the log."""
+    """Return a text as one line of the log."""
     return " ".join(text.split())[: limits.PUSH_LINE_CHARS]
 
 
 def drop(session: Session, push: Push, chunk: Chunk) -> None:
-    """Forget a chunk that did not take place: its rows have no end yet."""
+    """Discard a chunk that was not committed: its rows are not processed yet."""
     session.execute(delete(PushRow).where(*_of(push.id, chunk)), execution_options=_QUIET)
 
 
 def close(session: Session, push: Push, chunk: Chunk) -> None:
-    """Write the end of a chunk's rows: those without a `PushRow` were delivered. Moves the counts of `push`, which must
-    be a row of this session, and of the push that a retry or an undo is of."""
+    """Write the outcome of a chunk's rows: those without a `PushRow` were delivered. Update the counts of `push`, which
+    must be loaded in this session, and of the push that a retry or an undo belongs to."""
     if not chunk.rows:
         return
     _stretch(session, push.id, chunk)
@@ -121,14 +121,14 @@ def close(session: Session, push: Push, chunk: Chunk) -> None:
     if push.of_id is not None:
         home = read.first_of(session, push)
         session.flush()
-        session.refresh(home, with_for_update=True)  # two retries may move its counts at once
+        session.refresh(home, with_for_update=True)  # Two retries may update its counts concurrently
         (_close_retried if push.kind == "retry" else _close_undone)(session, push, home, chunk)
 
 
 def close_unknown(
     session: Session, push: Push, chunk: Chunk, message: str, keys: Mapping[int, Any] | None = None
 ) -> int:
-    """Write that nobody knows whether a chunk was committed. Returns how many rows are in doubt."""
+    """Record that it is unknown whether a chunk was committed. Return the number of rows in doubt."""
     numbers = read.belonging(session, push, chunk.table, chunk.first, chunk.last).tolist()
     refused = set(session.scalars(select(PushRow.row).where(*_of(push.id, chunk))).all())
     sent_as = read.sent_as(session, push, chunk.table, numbers) if chunk.proof.get("keyed") else {}
@@ -143,13 +143,14 @@ def close_unknown(
 
 
 def can_settle(push: Push, chunk: Chunk) -> bool:
-    """Whether the target can be asked later what became of a chunk. Over HTTP it cannot, and an undo is repeated."""
+    """Return whether the target can be queried later for the outcome of a chunk. This is impossible over HTTP, and an
+    undo is repeated instead."""
     return push.kind != "undo" and bool(chunk.proof) and "keyed" not in chunk.proof
 
 
 def settle(session: Session, push: Push, chunk: Chunk, arrived: bool, retry: Push) -> int:
-    """Write what became of the chunk of `push` whose commit was in doubt: its unknown rows were delivered, or failed.
-    Delivered ones are taken from `retry`, which has them in hand. Returns how many rows that were."""
+    """Write the outcome of the chunk of `push` whose commit was in doubt: its unknown rows were delivered or failed.
+    Delivered rows are removed from `retry`, which was about to send them. Return the number of those rows."""
     home = read.first_of(session, push)
     values: dict[str, str | None] = dict(_NOT_ARRIVED)
     if arrived:
@@ -162,8 +163,7 @@ def settle(session: Session, push: Push, chunk: Chunk, arrived: bool, retry: Pus
             retry.total -= _held(session, theirs, retry)
             values["retried_by"] = None if push is home else push.id
         done = session.execute(update(PushRow).where(*theirs).values(**values), execution_options=_QUIET)
-        assert isinstance(done, CursorResult)  # what an update gives
-        count = done.rowcount
+        count = changed_rows(done)
         owner.unknown -= count
         if arrived:
             owner.delivered += count
@@ -174,7 +174,7 @@ def settle(session: Session, push: Push, chunk: Chunk, arrived: bool, retry: Pus
 
 
 def leave_unknown(session: Session, push: Push, chunk: Chunk, retry: Push) -> None:
-    """The rows of a chunk in doubt stay unknown, and `retry` does not send them."""
+    """Leave the rows of a chunk in doubt unknown, and exclude them from `retry`."""
     theirs = _in_doubt(read.first_of(session, push).id, chunk)
     retry.total -= _held(session, theirs, retry)
     session.execute(
@@ -202,6 +202,8 @@ _NOT_ARRIVED: Final = {
     "code": "interrupted",
     "message": "The connection was lost during the commit. The target confirmed later that the row had not arrived.",
 }
+NO_TOKEN: Final = "no_token"  # noqa: S105 - the name of a reason
+"""The code of a row that was not sent because no OAuth token could be fetched for it."""
 _QUIET = {"synchronize_session": False}
 _RETOLD = ("state", "status_code", "code", "native", "column", "message", "ms")
 
@@ -216,14 +218,14 @@ def _of(push_id: str, chunk: Chunk) -> tuple[Any, ...]:
 
 
 def _stretch(session: Session, push_id: str, chunk: Chunk) -> None:
-    """The table's range reaches over the chunk: upwards in a push, downwards in an undo."""
+    """Extend the table's range over the chunk: upwards in a push, downwards in an undo."""
     held = read.spans_of(session, push_id, chunk.table)
     ends = [*(end for span in held for end in span), chunk.first, chunk.last]
     _cover(session, push_id, chunk.table, [(min(ends), max(ends))])
 
 
 def _cover(session: Session, push_id: str, table: int, spans: Sequence[read.Span]) -> None:
-    """The rows of some spans have their end: they become one with the ranges they touch."""
+    """Mark the rows of some spans as processed, merging them with adjacent ranges."""
     first, last = spans[0][0] - 1, spans[-1][1] + 1
     held = read.spans_of(session, push_id, table, first, last)
     mine = (
@@ -241,7 +243,7 @@ def _cover(session: Session, push_id: str, table: int, spans: Sequence[read.Span
 
 
 def _close_retried(session: Session, push: Push, home: Push, chunk: Chunk) -> None:
-    """The rows that a retry had in hand, in the ledger of the push they belong to."""
+    """Write the outcome of a retry's rows to the ledger of the push that they belong to."""
     theirs = (*_of(home.id, chunk), PushRow.retried_by == push.id)
     before = _by_state(session, theirs)
     again = session.scalars(select(PushRow).where(*_of(push.id, chunk))).all()
@@ -276,8 +278,8 @@ def _close_retried(session: Session, push: Push, home: Push, chunk: Chunk) -> No
 
 
 def _close_undone(session: Session, push: Push, home: Push, chunk: Chunk) -> None:
-    """Rows that an undo took out are delivered no more: neither by the first push, nor by the retry that brought
-    them. Those that have a `PushRow` there are told one by one."""
+    """Mark rows that an undo deleted as no longer delivered, both in the first push and in the retry that delivered
+    them. Rows that have a `PushRow` there are updated individually."""
     gone = chunk.rows - chunk.failed - chunk.unknown
     home.delivered, home.undone = home.delivered - gone, home.undone + gone
     taken = read.delivered(session, push, chunk.table, chunk.first, chunk.last)
@@ -301,7 +303,7 @@ IN_DOUBT: Final = (
 
 
 class Book:
-    """The ledger of one push, written by whoever holds its lease. `transaction` is the lease's, which fences."""
+    """The ledger of one push, written by the holder of its lease. `transaction` is the lease's and is fenced."""
 
     def __init__(self, push_id: str, transaction: Callable[[], AbstractContextManager[Session]]) -> None:
         self.push_id = push_id
@@ -315,7 +317,7 @@ class Book:
         self._answered: int | None = None
 
     def load(self) -> None:
-        """Read what the ledger says now; what was not written is forgotten, but for lines."""
+        """Load the current ledger. Unwritten changes are discarded, except log lines."""
         with reading() as session:
             self.push = session.get_one(Push, self.push_id)
             last = select(func.max(PushLine.number)).where(PushLine.push_id == self.push_id)
@@ -329,17 +331,17 @@ class Book:
 
     @property
     def in_doubt(self) -> bool:
-        """Whether a commit is under way of which nobody knows the end."""
+        """Whether a commit was started and its outcome is unknown."""
         return self.doubt is not None and not self._landed
 
     @property
     def ended_rows(self) -> int:
-        """Rows that have their end, as far as it is written."""
+        """The number of processed rows that are already written to the ledger."""
         return self.push.delivered + self.push.failed + self.push.unknown
 
     def reach(self, table: int) -> tuple[int, int] | None:
-        """The lowest and highest number of a table's rows that have their end or are in hand; None before the
-        first."""
+        """Return the lowest and highest row number of a table that is processed or in the current chunk, or None before
+        the first."""
         held = self._ranges.get(table)
         if self.doubt is None or self.doubt.table != table or not self.doubt.rows:
             return held
@@ -349,7 +351,7 @@ class Book:
     # --- Chunks -----------------------------------------------------------------------------------------------
 
     def intend(self, chunk: Chunk, bad: Sequence[Bad]) -> None:
-        """The chunk before is delivered; this one is about to be committed, apart from its bad rows."""
+        """Write that the previous chunk was delivered and that this one, except its bad rows, is about to commit."""
         with self._transaction() as session:
             push = self._outcome(session)
             write_bad(session, push, chunk.table, bad)
@@ -357,14 +359,14 @@ class Book:
         self._written(push)
 
     def landed(self, chunk: Chunk | None = None, bad: Sequence[Bad] = ()) -> None:
-        """The chunk in hand is committed. `chunk` is what took place of it, where that is known only now, with those
-        of its rows that were not simply delivered."""
+        """Record that the current chunk was committed. If the outcome is known only after the commit, `chunk` is
+        the part that was committed, and `bad` contains those of its rows that were not simply delivered."""
         if chunk is not None:
             self.doubt = chunk
         self._landed, self._late = True, bad
 
     def refused(self, chunk: Chunk, bad: Sequence[Bad]) -> None:
-        """All rows of a chunk failed: nothing is to be committed, and their end is known now."""
+        """Record that all rows of a chunk failed, so there is nothing to commit."""
         with self._transaction() as session:
             push = self._outcome(session)
             write_bad(session, push, chunk.table, bad)
@@ -374,7 +376,7 @@ class Book:
         self._written(push)
 
     def close(self) -> None:
-        """Write the outcome of the chunk in hand, if it landed, and the lines that wait."""
+        """Write the outcome of the current chunk, if it was committed, and the pending log lines."""
         if self._landed or self._lines:
             with self._transaction() as session:
                 push = self._outcome(session)
@@ -382,7 +384,7 @@ class Book:
             self._written(push)
 
     def retract(self) -> None:
-        """The chunk in hand did not take place: its rows have no end yet."""
+        """Discard the current chunk, which was not committed: its rows are not processed yet."""
         assert self.doubt is not None
         with self._transaction() as session:
             push = session.get_one(Push, self.push_id)
@@ -393,7 +395,7 @@ class Book:
         self._written(push)
 
     def unknown(self, keys: Mapping[int, Any] | None = None) -> int:
-        """Nobody knows whether the chunk in hand took place. Returns how many rows are in doubt."""
+        """Record that it is unknown whether the current chunk was committed. Return the number of rows in doubt."""
         assert self.doubt is not None
         chunk = self.doubt
         with self._transaction() as session:
@@ -406,8 +408,35 @@ class Book:
         self._written(push)
         return count
 
+    def without_token(self, table: int, most: int) -> list[int]:
+        """Return the numbers of up to `most` rows that were not sent because there was no token for them."""
+        mine = (PushRow.push_id == self.push_id, PushRow.table == table, PushRow.state == "failed")
+        with reading() as session:
+            found = select(PushRow.row).where(*mine, PushRow.code == NO_TOKEN, PushRow.attempts == 0)
+            return list(session.scalars(found.order_by(PushRow.row).limit(most)))
+
+    def replace_outcomes(self, table: int, outcomes: Sequence[Bad]) -> None:
+        """Replace the outcomes of rows that have a `PushRow`, in this push and in the one that a retry belongs to.
+        Attempts are added."""
+        with self._transaction() as session:
+            push = self._outcome(session)
+            session.flush()
+            for owner in {push.id: push, (home := read.first_of(session, push)).id: home}.values():
+                session.refresh(owner, with_for_update=True)
+                for one in outcomes:
+                    mine = (PushRow.push_id == owner.id, PushRow.table == table, PushRow.row == one.row)
+                    before = session.scalars(select(PushRow.state).where(*mine)).one()
+                    values = {name: getattr(one, name) for name in _RETOLD}
+                    values["attempts"] = PushRow.attempts + one.attempts
+                    session.execute(update(PushRow).where(*mine).values(**values), execution_options=_QUIET)
+                    setattr(owner, before, getattr(owner, before) - 1)
+                    setattr(owner, one.state, getattr(owner, one.state) + 1)
+            self._point(push)
+            self._note(push, None if self._landed else self.doubt)
+        self._written(push)
+
     def amend(self, table: int, bad: Sequence[Bad], name: str, state: Any) -> None:
-        """Say of delivered rows what went wrong with them afterwards, and how far the step that found it got."""
+        """Record a later failure on delivered rows, and the progress of the step that found it."""
         self._steps[name] = state
         with self._transaction() as session:
             push = self._outcome(session)
@@ -418,11 +447,11 @@ class Book:
     # --- Steps and lines --------------------------------------------------------------------------------------
 
     def step(self, name: str) -> Any:
-        """How far a step got, None before it began."""
+        """Return the progress of a step, or None before it began."""
         return self._steps.get(name)
 
     def mark(self, name: str, state: Any) -> None:
-        """Write how far a step got."""
+        """Write the progress of a step."""
         self._steps[name] = state
         with self._transaction() as session:
             push = self._outcome(session)
@@ -430,24 +459,24 @@ class Book:
         self._written(push)
 
     def say(self, text: str) -> None:
-        """A line of the log; written with the next chunk, or by `close`."""
+        """Add a log line, which the next chunk or `close` writes."""
         number = self._number + len(self._lines)
         if number < limits.PUSH_LINES:
             self._lines.append({"at": clock.now(), "text": line(text)})
         self._said = time.monotonic()
 
     def say_sometimes(self, text: Callable[[], str]) -> None:
-        """A line that may be left out: of those, one every PUSH_LINE_SECONDS."""
+        """Add an optional log line. At most one every PUSH_LINE_SECONDS is kept."""
         if time.monotonic() - self._said >= limits.PUSH_LINE_SECONDS:
             self.say(text())
 
     @property
     def status_code(self) -> int | None:
-        """What delivered rows are answered with; others are told one by one."""
+        """The HTTP status of delivered rows; deviating rows have a `PushRow`."""
         return self.push.status_code or self._answered
 
     def usual_status(self, codes: Iterable[int | None]) -> int | None:
-        """The same, learnt from the first answers; written with the next chunk."""
+        """Set the HTTP status of delivered rows, based on the first responses. The next chunk writes it."""
         if self.status_code is None:
             self._answered = next((code for code in codes if code is not None), None)
         return self.status_code
@@ -455,7 +484,8 @@ class Book:
     # --- Inside a transaction ---------------------------------------------------------------------------------
 
     def _outcome(self, session: Session) -> Push:
-        """The row of this session, with the outcome of a chunk that landed and the lines that wait."""
+        """Return the push, loaded in this session, after adding the outcome of a committed chunk and the pending log
+        lines."""
         push = session.get_one(Push, self.push_id)
         push.status_code = push.status_code or self._answered
         if self._landed and self.doubt is not None:
@@ -470,7 +500,7 @@ class Book:
         self._noted = chunk
 
     def _written(self, push: Push) -> None:
-        """After the transaction: what was written is what we know."""
+        """Update the state in memory after a transaction."""
         if self._landed and self.doubt is not None:
             self._stretch(self.doubt)
         self.push = push
@@ -508,7 +538,8 @@ def _seconds(since: datetime | None) -> float:
 
 
 def next_numbers(push: Push, table: int, beyond: tuple[int, int] | None, most: int) -> read.Numbers:
-    """The next rows of a push to be sent: upwards, in an undo downwards. `beyond` is what `Book.reach` says."""
+    """Return the next rows of a push to be sent: ascending, or descending in an undo. `beyond` is the result of
+    `Book.reach`."""
     with reading() as session:
         if push.kind == "undo":
             top = read.count_of(push, table) + 1

@@ -1,4 +1,4 @@
-"""The tools, a family a file; `ALL` is every one of them in the order they are offered."""
+"""The tools, one file per family. `ALL` contains all of them in their listed order."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Field types, and who is asking."""
+"""Field types, and the caller's permissions."""
 
 from __future__ import annotations
 
@@ -17,13 +17,14 @@ box = Box()
 BRIEF = ("name", "label", "category", "description", "example")
 WHOLE = (*BRIEF, "aliases", "options_schema", "capacity")
 Words = Annotated[
-    str, Field(description="Words such as `e-mail`, `price` or `postal code`; empty for all types.")
+    str, Field(description="Search terms such as `e-mail`, `price` or `postal code`; empty for all types.")
 ]
 
 
 @box.reads("Who am I")
 def get_account(work: Work) -> Account:
-    """Whose key this is, what it may do (role and scopes; null scopes: all of the role's), and the limits."""
+    """Return the key's owner, its permissions (role and scopes; null scopes mean full access), and the
+    limits."""
     me, usage = work.api.workspace.me(), work.api.workspace.usage()
     return {
         "user": me["user_name"],
@@ -39,7 +40,8 @@ def get_account(work: Work) -> Account:
 
 @box.reads("Search field types")
 def list_field_types(work: Work, q: Words = "", cursor: Cursor = "", limit: Limit = PAGE) -> Listing:
-    """Field types of the catalogue, best first: name, what it makes, an example. Options: get_field_type."""
+    """Search the field types of the catalogue, best match first: name, description, example. For options, use
+    get_field_type."""
     return listing(work, "/field-types", BRIEF, q=q, cursor=cursor, limit=limit)
 
 
@@ -47,7 +49,7 @@ def list_field_types(work: Work, q: Words = "", cursor: Cursor = "", limit: Limi
 def get_field_type(
     work: Work, name: Annotated[str, Field(description="A type's name or alias, such as `email`.")]
 ) -> FieldType:
-    """One field type with the JSON Schema of its options."""
+    """Return one field type with the JSON Schema of its options."""
     found: list[Any] = work.api.fields.list(q=name).page()["items"] if name.strip() else []
     same = [one for one in found if _plain(name) in {_plain(word) for word in (one["name"], *one["aliases"])}]
     exact = [one for one in same if _plain(one["name"]) == _plain(name)]
@@ -59,10 +61,10 @@ def get_field_type(
 @box.reads("Suggest field types")
 def suggest_field_types(
     work: Work,
-    name: Annotated[str, Field(description="The field's or column's name.")],
-    sample: Annotated[list[Any] | None, Field(description="Some values it has.")] = None,
+    name: Annotated[str, Field(description="Name of the field or column.")],
+    sample: Annotated[list[Any] | None, Field(description="Some of its values.")] = None,
 ) -> Suggestions:
-    """Types with options for a field of that name and with such values."""
+    """Suggest types with options for a field with that name and such values."""
     found = work.api.fields.suggest(**given(name=name, sample=sample))
     return {"suggestions": list(found["suggestions"])}  # type: ignore[typeddict-item]
 

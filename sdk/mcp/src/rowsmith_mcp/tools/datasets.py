@@ -1,4 +1,4 @@
-"""Datasets: templates that belong together."""
+"""Datasets: related templates."""
 
 from __future__ import annotations
 
@@ -18,19 +18,20 @@ WHOLE = ("id", "name", "description", "templates", "seed", "version", "warnings"
 
 @box.reads("List datasets")
 def list_datasets(work: Work, q: Query = "", cursor: Cursor = "", limit: Limit = PAGE) -> Listing:
-    """The datasets of the project: several templates with one seed, whose keys fit together."""
+    """List the datasets of the project: several templates with one seed and matching keys."""
     return listing(work, "/datasets", BRIEF, q=q, cursor=cursor, limit=limit)
 
 
 @box.reads("Read a dataset")
 def get_dataset(work: Work, dataset_id: DatasetId) -> Dataset:
-    """A dataset: which templates, how many rows of each."""
+    """Return a dataset: its templates and their row counts."""
     return some(work.api.datasets.get(dataset_id), WHOLE)  # type: ignore[return-value]
 
 
 @box.reads("Preview a dataset")
 def preview_dataset(work: Work, dataset_id: DatasetId, seed: Seed = "") -> DatasetPreview:
-    """The first three rows of each table, as they fit together. Spends no rows."""
+    """Return the first three rows of each table, with matching references. They do not count toward the
+    quota."""
     found: Any = work.api.datasets.preview(dataset_id, **given(seed=seed))
     return {"tables": found["tables"], "seed": found["seed"], "warnings": found["warnings"]}
 
@@ -38,15 +39,15 @@ def preview_dataset(work: Work, dataset_id: DatasetId, seed: Seed = "") -> Datas
 @box.makes("Create a dataset")
 def create_dataset(
     work: Work,
-    name: Annotated[str, Field(description="What it is called.")],
+    name: Annotated[str, Field(description="Name of the dataset.")],
     templates: Annotated[
         list[dict[str, Any]],
-        Field(description="Each {template_id, count?, name?}; parents need not come first."),
+        Field(description="List of {template_id, count?, name?}, in any order."),
     ],
     description: str = "",
     seed: Seed = "",
 ) -> Dataset:
-    """Save templates that belong together; fields of type foreign key find rows of the others."""
+    """Save related templates as a dataset. Foreign key fields use rows of the other templates."""
     made = work.api.datasets.create(
         name=name,
         templates=templates,  # type: ignore[typeddict-item]

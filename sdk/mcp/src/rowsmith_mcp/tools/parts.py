@@ -1,4 +1,4 @@
-"""What the families of tools share: arguments with their words, lists, and choosing keys of an object."""
+"""Shared parts of the tools: common arguments with descriptions, lists, and selecting keys of an object."""
 
 from __future__ import annotations
 
@@ -14,14 +14,15 @@ from rowsmith_mcp.box import Work
 from rowsmith_mcp.shapes import Listing
 
 Query = Annotated[str, Field(description="Part of a name; empty for all.")]
-Cursor = Annotated[str, Field(description="`next_cursor` of the page before; empty for the first.")]
-Limit = Annotated[int, Field(ge=1, le=MAX_PAGE, description="How many.")]
+Cursor = Annotated[str, Field(description="`next_cursor` of the previous page; empty for the first page.")]
+Limit = Annotated[int, Field(ge=1, le=MAX_PAGE, description="Number of objects.")]
 Seed = Annotated[
-    str, Field(description="The same seed makes the same rows. Empty: a new one, told in the answer.")
+    str, Field(
+        description="The same seed produces the same rows. Empty: a new seed, which the result contains.")
 ]
-Locale = Annotated[str, Field(description="Such as de_DE; empty for the template's own.")]
+Locale = Annotated[str, Field(description="Locale such as de_DE; empty for the template's locale.")]
 Overrides = Annotated[
-    dict[str, Any] | None, Field(description="Values that fields are to have in every row, by field name.")
+    dict[str, Any] | None, Field(description="Fixed values for all rows, by field name.")
 ]
 TemplateId = Annotated[str, Field(description="tpl_...")]
 DatasetId = Annotated[str, Field(description="dst_...")]
@@ -32,9 +33,11 @@ PushId = Annotated[str, Field(description="psh_...")]
 FieldList = Annotated[
     list[dict[str, Any]],
     Field(
-        description="Each {name, type, options?, percent_blank? (0-100), unique?, hidden?, group?, formula?, prefix?, "
-        "suffix?, text_case?, locale?, sensitive?, description?}. `type` is a name of list_field_types, `options` fit "
-        "the schema of get_field_type. Fields of one `group` fit together (first name, last name, e-mail)."
+        description="List of {name, type, options?, percent_blank? (0-100), unique?, hidden?, group?, "
+                    "formula?, prefix?, suffix?, text_case?, locale?, sensitive?, description?}. "
+                    "`type` is a name from list_field_types, `options` must match the schema from "
+                    "get_field_type. Fields in the same `group` are consistent (first name, last name, "
+                    "e-mail)."
     ),
 ]
 
@@ -42,22 +45,22 @@ _ID = re.compile(r"[a-z]{2,5}_[0-9A-Za-z]{26}")
 
 
 def given(**values: Any) -> dict[str, Any]:
-    """What was said: without None and empty texts, lists and objects."""
+    """Return the given arguments without None and empty texts, lists and objects."""
     return {name: value for name, value in values.items() if value is not None and value not in ("", {}, [])}
 
 
 def some(item: Mapping[str, Any], names: Iterable[str]) -> dict[str, Any]:
-    """These keys of an object, those that it has."""
+    """Return these keys of an object, if it has them."""
     return {name: item[name] for name in names if name in item}
 
 
 def lean(item: Mapping[str, Any]) -> dict[str, Any]:
-    """An object without keys that say nothing: null, an empty text or list."""
+    """Return an object without null values, empty texts and empty lists."""
     return {name: value for name, value in item.items() if value is not None and value not in ("", [], {})}
 
 
 def known(value: str, prefix: str) -> str:
-    """An id that goes into a path. ToolError where it is none."""
+    """Return an ID for a path. Raises ToolError if it is invalid."""
     if not _ID.fullmatch(value) or not value.startswith(f"{prefix}_"):
         raise ToolError(f"{value!r} is no id of that kind; it looks like {prefix}_ and 26 characters.")
     return value
@@ -66,7 +69,7 @@ def known(value: str, prefix: str) -> str:
 def listing(
     work: Work, path: str, names: Iterable[str], *, cursor: str = "", limit: int = PAGE, **query: object
 ) -> Listing:
-    """A page of a list, of each object these keys."""
+    """Return a page of a list with these keys of each object."""
     asked = {**given(**query), "limit": limit, **given(cursor=cursor)}
     page = work.api.request("GET", path, query=asked)
     chosen = list(names)

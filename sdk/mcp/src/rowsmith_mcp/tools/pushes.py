@@ -1,4 +1,4 @@
-"""Pushes: planned by a dry run, kept as a plan, and sent exactly so after the user agreed."""
+"""Pushes: planned with a dry run, stored as a plan, and sent unchanged after the user has agreed."""
 
 from __future__ import annotations
 
@@ -43,38 +43,42 @@ NO_PLAN = (
 @box.reads("Plan a push", outside=True, writing=True)
 def plan_push(
     work: Work,
-    template_id: Annotated[str, Field(description="tpl_... of which rows are sent; or dataset_id.")] = "",
-    dataset_id: Annotated[str, Field(description="dst_...: all its tables, parents first.")] = "",
-    connection_id: Annotated[str, Field(description="con_... that they go to; or endpoint_id.")] = "",
-    endpoint_id: Annotated[str, Field(description="end_...: a request for each row.")] = "",
+    template_id: Annotated[str, Field(
+        description="ID of the template (tpl_...) whose rows are sent; or use dataset_id.")] = "",
+    dataset_id: Annotated[str, Field(
+        description="ID of the dataset (dst_...): all its tables, parents first.")] = "",
+    connection_id: Annotated[str, Field(
+        description="ID of the target connection (con_...); or use endpoint_id.")] = "",
+    endpoint_id: Annotated[str, Field(description="ID of the endpoint (end_...): one request per row.")] = "",
     target: Annotated[
-        str, Field(description="Table, entity set or path. Not of a dataset or endpoint.")
+        str, Field(description="Table, entity set or path. Not for a dataset or endpoint.")
     ] = "",
     count: Annotated[
-        int | None, Field(ge=1, description="Rows; left out, as many as the template says.")
+        int | None, Field(ge=1, description="Number of rows. Default: the template's quantity.")
     ] = None,
     seed: Seed = "",
     mapping: Annotated[
-        Name | None, Field(description="{field: column, or null to leave it out}; by name if not.")
+        Name | None, Field(description="{field: column, or null to leave it out}. Default: by name.")
     ] = None,
     mode: Literal["insert", "upsert", "update"] = "insert",
     key_columns: Annotated[list[str] | None, Field(description="For upsert and update.")] = None,
-    create_table: Annotated[bool, Field(description="Make the table where it is missing.")] = False,
+    create_table: Annotated[bool, Field(description="Create the table if it does not exist.")] = False,
     on_error: Literal["continue", "stop", "stop_when_all_fail"] = "continue",
     overrides: Overrides = None,
-    target_by_table: Annotated[Name | None, Field(description="Of a dataset: {table: target}.")] = None,
+    target_by_table: Annotated[Name | None, Field(description="For a dataset: {table: target}.")] = None,
 ) -> Planned:
-    """Dry run: what a push would send for the first rows, what may not fit, and a plan id. Nothing is sent.
+    """Dry run: return what a push would send for the first rows, possible problems, and a plan ID. Nothing is
+    sent.
 
-    Show the user the target, the number of rows and the misfits. When they agree, call `push` with the plan id; the
-    plan lives ten minutes and is sent exactly as it was looked at.
+    Show the user the target, the number of rows and the problems. When they agree, call `push` with the plan
+    ID. The plan is valid for ten minutes and is sent exactly as reviewed.
     """
     if bool(template_id) == bool(dataset_id):
         raise ToolError("Give template_id or dataset_id, and not both.")
     kind: Kind = "template" if template_id else "dataset"
     common = {
         **given(connection_id=connection_id, endpoint_id=endpoint_id),
-        "seed": seed or secrets.token_hex(8),  # the rows that are looked at are those that will be sent
+        "seed": seed or secrets.token_hex(8),  # the reviewed rows are the ones that will be sent
         "mode": mode,
         "on_error": on_error,
         **given(create_table=create_table or None),
@@ -92,18 +96,50 @@ def plan_push(
     return _planned(work, kind, template_id or dataset_id, request)
 
 
-@box.changes("Carry out a planned push", outside=True, again=True)
+@box.makes("Plan to fill a database")
+def plan_fill(
+    work: Work,
+    connection_id: Annotated[str, Field(description="ID of a connection (con_...) to a database.")],
+    rows: Annotated[int, Field(ge=1, description="Rows for each table.")] = 1_000,
+    tables: Annotated[
+        list[str] | None, Field(description="Names from get_connection_metadata. Default: all tables.")
+    ] = None,
+    seed: Seed = "",
+) -> Planned:
+    """Create templates for all tables of a database and a dataset of them, and return the plan of a push that fills
+    the tables. No row is sent.
+
+    Show the user the tables, the numbers of rows and the skipped tables. When they agree, call `push` with the plan
+    ID.
+    """
+    made: Any = work.api.connections.fill(
+        connection_id, dry_run=True, rows=rows, seed=seed or secrets.token_hex(8), **given(tables=tables)
+    )
+    request = {
+        "connection_id": connection_id,
+        "seed": made["seed"],
+        "mode": "insert",
+        "on_error": "continue",
+        "targets": {table["table"]: table["table"] for table in made["tables"]},
+        "skip_faulty_tables": True,
+    }
+    planned = _planned(work, "dataset", made["dataset_id"], request)
+    return {**planned, "skipped": [lean(table) for table in made["skipped"]]}
+
+
+@box.changes("Execute a planned push", outside=True, again=True)
 def push(
     work: Work,
-    plan_id: Annotated[str, Field(description="Of plan_push.")],
+    plan_id: Annotated[str, Field(description="From plan_push or plan_fill.")],
     confirm: Annotated[bool, Field(description="true: the user saw the plan and agreed.")],
     connection_name: Annotated[
-        str, Field(description="For a production connection its name, as the user typed it.")
+        str, Field(description="For a production connection: its name, as typed by the user.")
     ] = "",
 ) -> Push:
     """Send the rows of a plan, exactly as planned. Ask the user first; nothing else counts as agreement.
 
-    Answers at once; follow with get_push. The same plan called twice is one push.
+    Returns immediately; follow the push with get_push. Calling it twice with the same plan results in one
+    push.
     """
     try:
         plan = work.door.plans.find(work.door.owner, plan_id)
@@ -126,14 +162,15 @@ def list_pushes(
     cursor: Cursor = "",
     limit: Limit = PAGE,
 ) -> Listing:
-    """The pushes of the project, newest first, with their counts."""
+    """List the pushes of the project, newest first, with their counts."""
     query = given(template_id=template_id, connection_id=connection_id, status=status)
     return listing(work, "/pushes", BRIEF, cursor=cursor, limit=limit, **query)
 
 
-@box.reads("State of a push")
+@box.reads("Status of a push")
 def get_push(work: Work, push_id: PushId) -> Push:
-    """A push with its counts: total, delivered, failed, unknown, pending. Failed rows: list_push_rows."""
+    """Return a push with its counts: total, delivered, failed, unknown, pending. For failed rows, use
+    list_push_rows."""
     return some(work.api.pushes.get(push_id), WHOLE)  # type: ignore[return-value]
 
 
@@ -142,19 +179,20 @@ def list_push_rows(
     work: Work,
     push_id: PushId,
     state: Annotated[
-        Literal["failed", "unknown", "delivered", "pending", "undone"], Field(description="Which rows.")
+        Literal["failed", "unknown", "delivered", "pending", "undone"], Field(
+            description="Status of the rows.")
     ] = "failed",
     cursor: Cursor = "",
     limit: Limit = PAGE,
 ) -> Listing:
-    """Rows of a push in a state, with the target's reason: row number, code, column, message."""
+    """List rows of a push with a status, with the target's reason: row number, code, column, message."""
     path = f"/pushes/{known(push_id, 'psh')}/rows"
     return listing(work, path, ROW, cursor=cursor, limit=limit, state=state)
 
 
 @box.changes("Cancel a push", outside=True, again=True)
 def cancel_push(work: Work, push_id: PushId) -> Push:
-    """Stop a push that is queued or running. What was delivered stays."""
+    """Stop a queued or running push. Delivered rows stay."""
     return some(work.api.pushes.cancel(push_id), WHOLE)  # type: ignore[return-value]
 
 
@@ -194,11 +232,12 @@ def _planned(work: Work, kind: Kind, of_id: str, request: dict[str, Any]) -> Pla
             line for one in dry["tables"] for line in one.get("statements") or one.get("requests") or []
         ],
         "misfits": [lean(one) for one in dry["misfits"]],
+        "skipped": [lean(one) for one in mapped["skipped"]],
     }
 
 
 def _sent(work: Work, plan: Plan) -> Any:
-    """The push. The plan's id is its Idempotency-Key, so that a second call is answered with the first one's push."""
+    """Start the push. The plan's ID is its Idempotency-Key, so a second call returns the first push."""
     source: Any = work.api.templates if plan.kind == "template" else work.api.datasets
     now = source.get(plan.of_id)["version"]
     if now != plan.version:
@@ -208,7 +247,7 @@ def _sent(work: Work, plan: Plan) -> Any:
     try:
         return source.push(plan.of_id, idempotency_key=plan.id, **request)
     except error.ConnectionFailed as failure:
-        told = "Call push once more with the same plan id: it is sent once, however often it is asked for."
+        told = "Call push again with the same plan ID. It is sent only once, however often you call it."
         raise ToolError(
             f"Rowsmith did not answer ({failure.code}), and the push may have begun. {told}"
         ) from None

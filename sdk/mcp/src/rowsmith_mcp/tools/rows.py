@@ -1,4 +1,4 @@
-"""Rows: three to look at, or the first of many."""
+"""Rows: a preview of three, or the first of many."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ from rowsmith_mcp.shapes import Generated, Preview
 from rowsmith_mcp.tools.parts import Locale, Overrides, Seed, given
 
 box = Box()
-Which = Annotated[str, Field(description="tpl_...; empty for `fields` alone.")]
+Which = Annotated[str, Field(description="tpl_...; leave empty if `fields` is given.")]
 Draft = Annotated[
     list[dict[str, Any]] | None,
-    Field(description="Fields of a draft that is not saved, as create_template takes them."),
+    Field(description="Fields of an unsaved draft, in the format of create_template."),
 ]
 ROOM = 64
-"""Bytes that the counts may grow by after the rows were fitted."""
+"""Bytes by which counts can grow after the rows were fitted."""
 
 
 @box.reads("Preview rows")
@@ -34,9 +34,10 @@ def preview_rows(
     overrides: Overrides = None,
     locale: Locale = "",
 ) -> Preview:
-    """The first three rows of a template or of a draft: the usual way to look. Spends no rows.
+    """Return the first three rows of a template or a draft. Use this to check a template. The rows do not
+    count toward the quota.
 
-    With `template_id` and `fields`: the template as it would be with these fields.
+    With both `template_id` and `fields`: the template with these fields instead of its own.
     """
     asked = given(seed=seed, overrides=overrides, locale=locale)
     if template_id:
@@ -54,19 +55,20 @@ def generate_rows(
     template_id: Which = "",
     fields: Draft = None,
     count: Annotated[
-        int, Field(ge=1, description="How many rows are wanted; at most the first 50 are shown.")
+        int, Field(ge=1, description="Number of rows; the result contains at most the first 50.")
     ] = 10,
     seed: Seed = "",
     overrides: Overrides = None,
     locale: Locale = "",
     format: Annotated[
         Literal["csv", "json", "ndjson", "sql", "xlsx", "parquet"],
-        Field(description="Of the whole, in `rest`."),
+        Field(description="File format for `rest`."),
     ] = "csv",
 ) -> Generated:
-    """The first rows of a generation, its schema and seed, and in `rest` how the user gets all of them as a file.
+    """Return the first rows of a generation, its schema and seed, and in `rest` how the user gets all rows as
+    a file.
 
-    Only the rows that are shown are made and spent here. To load rows into a database or API, use plan_push.
+    Only the rows in the result are generated and counted. To load rows into a database or API, use plan_push.
     """
     wanted = min(count, MAX_ROWS)
     asked = {**given(seed=seed, overrides=overrides, locale=locale), "count": wanted, "format": "json"}
@@ -88,7 +90,7 @@ def generate_rows(
         )
     else:
         rest = (
-            "Save the draft with create_template; then generate_rows with its id tells how to have all rows."
+            "Save the draft with create_template; then generate_rows with its ID says how to get all rows."
         )
     answer = {
         "schema": schema, "rows": rows, "shown": len(rows), "count": count, "truncated": False, "seed": made.seed,
@@ -101,5 +103,5 @@ def generate_rows(
 
 
 def some_field(field: dict[str, Any]) -> dict[str, Any]:
-    """Name and type of a draft's field."""
+    """Return name and type of a draft's field."""
     return {"name": field.get("name"), "type": field.get("type")}

@@ -22,26 +22,28 @@ WHOLE = (
 Code = Annotated[
     str,
     Field(
-        description="A Python program, run as `python3 main.py`. `from rowsmith import Client; client = Client()` has "
-        "generate, generate_from_template_id, get_templates, export_to_database ... Parameters are environment "
-        "variables; files written into SERVICE_WORKSPACE_OUTPUTS are kept. A comment `# requirements: name` installs.",
+        description="A Python program, run as `python3 main.py`. `from rowsmith import Client; client "
+                    "= Client()` has generate, generate_from_template_id, get_templates, "
+                    "export_to_database ... Parameters are environment variables; files written to "
+                    "SERVICE_WORKSPACE_OUTPUTS are stored. A comment `# requirements: name` installs "
+                    "packages.",
     ),
 ]
-Seconds = Annotated[int | None, Field(ge=60, le=3600, description="How long a run may take.")]
+Seconds = Annotated[int | None, Field(ge=60, le=3600, description="Time limit of a run in seconds.")]
 Network = Annotated[
     Literal["", "full", "api", "none"],
-    Field(description="What a run reaches: the outside, Rowsmith alone, nothing."),
+    Field(description="Network access of a run: the internet and Rowsmith, only Rowsmith, or none."),
 ]
 Env = Annotated[
     dict[str, str] | None,
-    Field(description="Variables of every run. No passwords: secrets are named, not written."),
+    Field(description="Variables of every run. No passwords: use secrets."),
 ]
 Secrets = Annotated[list[str] | None, Field(description="Names of secrets that runs get as variables.")]
 
 
 @box.reads("List scenarios")
 def list_scenarios(work: Work, q: Query = "", cursor: Cursor = "", limit: Limit = PAGE) -> Listing:
-    """The scenarios of the project."""
+    """List the scenarios of the project."""
     return listing(work, "/scenarios", BRIEF, q=q, cursor=cursor, limit=limit)
 
 
@@ -49,16 +51,16 @@ def list_scenarios(work: Work, q: Query = "", cursor: Cursor = "", limit: Limit 
 def get_scenario(
     work: Work,
     scenario_id: ScenarioId,
-    offset: Annotated[int, Field(ge=0, description="Of long code: the character to begin at.")] = 0,
+    offset: Annotated[int, Field(ge=0, description="For long code: the first character to return.")] = 0,
     version: Annotated[int | None, Field(ge=1, description="An earlier version.")] = None,
 ) -> Scenario:
-    """A scenario with its code, or a piece of it. Values of its variables are not shown."""
+    """Return a scenario with its code, or a part of it. The values of its variables are not included."""
     return shown(work.api.scenarios.get(scenario_id, version), offset)
 
 
 @box.reads("Check a program", writing=True)
 def check_scenario(work: Work, code: Code) -> Checked:
-    """Look through a program without saving it: syntax, requirements, what will surprise."""
+    """Check a program without saving it: syntax, requirements, likely problems."""
     found: Any = work.api.scenarios.check(code)
     return {
         "ok": not found["faults"],
@@ -71,7 +73,7 @@ def check_scenario(work: Work, code: Code) -> Checked:
 @box.makes("Create a scenario")
 def create_scenario(
     work: Work,
-    name: Annotated[str, Field(description="What it is called.")],
+    name: Annotated[str, Field(description="Name of the dataset.")],
     code: Code,
     description: str = "",
     timeout_seconds: Seconds = None,
@@ -79,7 +81,7 @@ def create_scenario(
     env: Env = None,
     secrets: Secrets = None,
 ) -> Scenario:
-    """Save a new scenario; it is not run, and has no schedule. All faults come back at once with hints."""
+    """Save a new scenario. It is not run and has no schedule. Returns all errors together, with hints."""
     more = given(
         description=description, timeout_seconds=timeout_seconds, network=network, env=env, secrets=secrets
     )
@@ -90,17 +92,17 @@ def create_scenario(
 def update_scenario(
     work: Work,
     scenario_id: ScenarioId,
-    code: Annotated[str, Field(description="The whole new program; empty: it stays.")] = "",
+    code: Annotated[str, Field(description="The complete new program; leave empty to keep the current one.")] = "",
     name: str = "",
     description: str = "",
     timeout_seconds: Seconds = None,
     network: Network = "",
     env: Annotated[
-        dict[str, str] | None, Field(description="All variables, in place of those it has.")
+        dict[str, str] | None, Field(description="All variables; they replace the current ones.")
     ] = None,
     secrets: Secrets = None,
 ) -> Scenario:
-    """Change parts of a scenario; new code makes its next version, and earlier ones stay."""
+    """Change a scenario. New code creates a new version; earlier versions are kept."""
     more = given(
         name=name,
         description=description,
@@ -115,7 +117,7 @@ def update_scenario(
 
 
 def shown(scenario: Mapping[str, Any], offset: int = 0) -> Scenario:
-    """A scenario without the values of its variables, and as much of its code as a result holds."""
+    """Return a scenario without the values of its variables, and as much of its code as a result can contain."""
     code = scenario["code"]
     piece = head(code[offset:])
     end = offset + len(piece)

@@ -1,4 +1,4 @@
-"""Connections and endpoints: where rows go. Their settings are not shown: secrets stand among them."""
+"""Connections and endpoints: targets of rows. Their settings are not shown, because they contain secrets."""
 
 from __future__ import annotations
 
@@ -19,10 +19,11 @@ ENDPOINT = ("id", "name", "method", "connection_id", "environment", "push_mode")
 
 @box.reads("List connections")
 def list_connections(work: Work, q: Query = "", cursor: Cursor = "", limit: Limit = PAGE) -> Listing:
-    """Databases and APIs that rows can be pushed to, and whether they answered when last tried. No settings."""
+    """List databases and APIs that rows can be pushed to, and the result of their last test. Settings are not
+    included."""
     page = work.api.request("GET", "/connections", query={**given(q=q, cursor=cursor), "limit": limit})
     items = [
-        {**some(one, CONNECTION), "verified": (one["verification"] or {}).get("status", "never tried")}
+        {**some(one, CONNECTION), "verified": (one["verification"] or {}).get("status", "never tested")}
         for one in page["items"]
     ]
     return {"items": items, "next_cursor": page["next_cursor"], "total": page["total"]}
@@ -30,13 +31,13 @@ def list_connections(work: Work, q: Query = "", cursor: Cursor = "", limit: Limi
 
 @box.reads("List endpoints")
 def list_endpoints(work: Work, q: Query = "", cursor: Cursor = "", limit: Limit = PAGE) -> Listing:
-    """Requests of APIs that a row each can be sent with. No address, headers or bodies."""
+    """List API requests that can send one row each. URLs, headers and bodies are not included."""
     return listing(work, "/endpoints", ENDPOINT, q=q, cursor=cursor, limit=limit)
 
 
-@box.reads("Try a connection", outside=True)
+@box.reads("Test a connection", outside=True)
 def verify_connection(work: Work, connection_id: ConnectionId) -> Verified:
-    """Try whether a connection answers, stage by stage, with a hint where it does not."""
+    """Test a connection stage by stage, with a hint for failures."""
     found: Any = work.api.connections.verify(connection_id)
     return {"status": found["status"], "stages": found["stages"], "checked_at": found["checked_at"]}
 
@@ -47,9 +48,10 @@ def get_connection_metadata(
     connection_id: ConnectionId,
     q: Annotated[str, Field(description="Part of a table's name.")] = "",
     entity: Annotated[str, Field(description="One table or entity set, with its columns.")] = "",
-    refresh: Annotated[bool, Field(description="Ask the target again.")] = False,
+    refresh: Annotated[bool, Field(description="Read the metadata from the target again.")] = False,
 ) -> Metadata:
-    """Names of tables or entity sets; with `entity` one of them with columns, keys and relations."""
+    """List names of tables or entity sets; with `entity`, return one of them with columns, keys and
+    relations."""
     found = work.api.connections.metadata(
         connection_id,
         refresh=refresh or None,
@@ -72,12 +74,12 @@ def create_templates_from_tables(
     work: Work,
     connection_id: ConnectionId,
     entities: Annotated[
-        list[str], Field(description="Names as get_connection_metadata has them.", min_length=1)
+        list[str], Field(description="Names from get_connection_metadata.", min_length=1)
     ],
-    quantity: Annotated[int | None, Field(description="Rows each makes if nothing is said.", ge=1)] = None,
+    quantity: Annotated[int | None, Field(description="Default number of rows per template.", ge=1)] = None,
 ) -> MadeTemplates:
-    """Make a linked template for each table. The report says of each column whether every value will fit (green),
-    one should look at it (yellow), or it needs a value (red)."""
+    """Create related templates from tables. The report says for each column whether every value will fit
+    (green), needs a check (yellow), or needs a value (red)."""
     made: Any = work.api.connections.make_templates(
         connection_id, entities=entities, **given(quantity=quantity)
     )

@@ -1,4 +1,4 @@
-"""The command `rowsmith`: templates, rows, pushes, runs and files from a shell or a pipeline."""
+"""The `rowsmith` command: templates, rows, pushes, runs and files from a shell or a pipeline."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`whoami` and `connections`: what the key sees."""
+"""`whoami` and `connections`: what the key can access."""
 
 from __future__ import annotations
 
@@ -9,18 +9,20 @@ from rowsmith.cli.work import Work
 
 
 def add(root: Branch) -> None:
-    """Hang them under the root."""
-    root.leaf("whoami", whoami, "Show whose key is used, where, and what it may do.")
-    under = root.branch("connections", "Show and try the connections of the project.")
+    """Add the commands to the parser."""
+    root.leaf("whoami", whoami, "Show the key's owner, project and permissions.")
+    under = root.branch("connections", "List and test the connections of the project.")
     made = under.leaf("list", listed, "List the connections.")
-    made.add_argument("--type", metavar="TYPE", help="Only those of a type, such as postgresql or odata.")
-    made.add_argument("-s", "--search", metavar="TEXT", help="Only those with this in their name.")
-    made = under.leaf("verify", verify, "Try a connection, stage by stage; status 1 where one fails.")
-    made.add_argument("connection", metavar="CONNECTION", help="Id or name.")
+    made.add_argument("--type", metavar="TYPE",
+        help="Only connections of this type, such as postgresql or odata.")
+    made.add_argument("-s", "--search", metavar="TEXT", help="Only names that contain this text.")
+    made = under.leaf("verify", verify,
+        "Test a connection stage by stage. The exit status is 1 if a stage fails.")
+    made.add_argument("connection", metavar="CONNECTION", help="ID or name.")
 
 
 def whoami(work: Work) -> int:
-    """Whose key it is."""
+    """Show the key's owner and permissions."""
     me = work.api.workspace.me()
     if work.console.as_json:
         work.console.result(me)
@@ -33,7 +35,7 @@ def whoami(work: Work) -> int:
         "workspace": me["workspace_id"],
         "project": me["project_id"],
         "key": me["key_id"],
-        "scopes": ", ".join(scopes) if scopes else "all of the role",
+        "scopes": ", ".join(scopes) if scopes else "full access",
         "plan": me["plan"],
     }
     work.console.out(pairs(told))

@@ -1,4 +1,4 @@
-"""The options that say which rows, and the requests that they make."""
+"""The options that select rows, and the requests that they produce."""
 
 from __future__ import annotations
 
@@ -12,73 +12,79 @@ from rowsmith.cli.problems import usage
 from rowsmith.cli.work import Work, assigned, is_id
 
 FORMATS: Final = ("json", "csv", "sql", "xlsx", "ndjson", "parquet")
-TEMPLATE: Final = "Id or name of a template, or a file of one (NAME.json, as `templates pull` writes them)."
+TEMPLATE: Final = (
+    "ID or name of a template, or a file from `templates pull`.")
 
 
 def add_rows(made: argparse.ArgumentParser) -> None:
-    """Which rows: for `generate` and `push`."""
+    """Add the options that select rows, for `generate` and `push`."""
     group = made.add_argument_group("rows")
     group.add_argument(
-        "-n", "--count", type=positive, metavar="N", help="Number of rows; without, the template's quantity."
+        "-n", "--count", type=positive, metavar="N", help="Number of rows. Default: the template's quantity."
     )
-    group.add_argument("--offset", type=natural, metavar="N", help="Rows to skip.")
+    group.add_argument("--offset", type=natural, metavar="N", help="Number of rows to skip.")
     add_values(made, group)
     group.add_argument(
         "--rows",
         action="append",
         metavar="TEMPLATE=N",
-        help="Rows of a related template, by its id; once for each.",
+        help="Rows of a related template, by ID. Can be repeated.",
     )
 
 
 def add_values(made: argparse.ArgumentParser, group: Any = None) -> None:
-    """What the values hang on: for `preview` too."""
+    """Add the options that values depend on, which `preview` has too."""
     group = group or made.add_argument_group("rows")
-    group.add_argument("--seed", help="Same seed, same rows.")
+    group.add_argument("--seed", help="Seed. The same seed produces the same rows.")
     group.add_argument(
-        "--now", metavar="TIME", help="What relative dates hang on, such as 2026-11-21T12:00:00Z."
+        "--now", metavar="TIME", help="Time for relative dates, such as 2026-11-21T12:00:00Z."
     )
-    group.add_argument("--locale", metavar="LOCALE", help="Stands in for the template's own, such as de_DE.")
+    group.add_argument("--locale", metavar="LOCALE",
+        help="Locale, such as de_DE. Default: the template's.")
     group.add_argument(
         "--set",
         action="append",
         metavar="FIELD=VALUE",
-        help="A fixed value of a field; a number, true, false or null is one, all else is text, and text in double "
-        "quotes is text. Once for each.",
+        help=("Fixed value of a field: number, true, false, null or text (in quotes if ambiguous). Can "
+              "be repeated."),
     )
 
 
 def add_format(made: argparse.ArgumentParser) -> None:
-    """How rows are written."""
+    """Add the options for the output format."""
     group = made.add_argument_group("format")
     group.add_argument(
-        "-f", "--format", choices=FORMATS, help="Without: by the end of the file's name, else json."
+        "-f", "--format", choices=FORMATS,
+        help="Output format. Default: from the file name extension, otherwise json."
     )
     group.add_argument(
-        "--csv-delimiter", metavar="CHAR", help="What stands between columns: , ; | ^ ~ or tab."
+        "--csv-delimiter", metavar="CHAR", help="Column separator: , ; | ^ ~ or tab."
     )
-    group.add_argument("--csv-quote", choices=("minimal", "all"), help="Quote what must be, or every value.")
+    group.add_argument("--csv-quote", choices=("minimal", "all"),
+        help="Quote only values that need it, or all values.")
     group.add_argument(
         "--csv-escape-formulas",
         action="store_true",
-        help="Put a ' before texts that a spreadsheet would run as a formula.",
+        help="Prefix texts that a spreadsheet would run as a formula with a '.",
     )
-    group.add_argument("--no-header", action="store_true", help="CSV without a line of names.")
-    group.add_argument("--sql-table", metavar="TABLE", help="Its name; without, made of the template's.")
+    group.add_argument("--no-header", action="store_true", help="CSV without a header line.")
+    group.add_argument("--sql-table", metavar="TABLE",
+        help="Table name. Default: derived from the template's name.")
     group.add_argument(
         "--sql-dialect",
         choices=("ansi", "postgresql", "mysql", "mssql", "oracle", "db2"),
-        help="Whose SQL is written.",
+        help="SQL dialect.",
     )
-    group.add_argument("--create-table", action="store_true", help="SQL begins with CREATE TABLE.")
-    group.add_argument("--rows-per-statement", type=positive, metavar="N", help="Rows of one INSERT.")
+    group.add_argument("--create-table", action="store_true", help="Start the SQL with CREATE TABLE.")
+    group.add_argument("--rows-per-statement", type=positive, metavar="N", help="Rows per INSERT statement.")
     group.add_argument(
-        "--arrays", choices=("json", "columns"), help="Arrays in CSV and XLSX: text in a cell, or columns."
+        "--arrays", choices=("json", "columns"),
+        help="Arrays in CSV and XLSX: as text in one cell, or as columns."
     )
 
 
 def rows_of(args: argparse.Namespace) -> dict[str, Any]:
-    """The part of a request that says which rows."""
+    """Return the part of a request that selects rows."""
     asked = {"count": args.count, "offset": args.offset, **values_of(args)}
     if args.rows:
         asked["rows"] = {}
@@ -90,7 +96,7 @@ def rows_of(args: argparse.Namespace) -> dict[str, Any]:
 
 
 def values_of(args: argparse.Namespace) -> dict[str, Any]:
-    """The part of a request that says what values hang on."""
+    """Return the part of a request that values depend on."""
     asked = {"seed": args.seed, "now": args.now, "locale": args.locale}
     if args.set:
         asked["overrides"] = {name: value_of(text) for name, text in assigned(args.set, "--set").items()}
@@ -98,7 +104,7 @@ def values_of(args: argparse.Namespace) -> dict[str, Any]:
 
 
 def format_of(args: argparse.Namespace) -> dict[str, Any]:
-    """The part of a request that says how rows are written."""
+    """Return the part of a request that sets the output format."""
     tab = {"tab": "\t", "\\t": "\t"}
     csv = {
         "delimiter": tab.get(args.csv_delimiter, args.csv_delimiter),
@@ -121,7 +127,7 @@ def format_of(args: argparse.Namespace) -> dict[str, Any]:
 
 
 def value_of(text: str) -> Any:
-    """A value from the command line: JSON where it is some, else the text as it is."""
+    """Parse a value from the command line: as JSON if it is valid JSON, otherwise as text."""
     try:
         return json.loads(text)
     except ValueError:
@@ -129,17 +135,17 @@ def value_of(text: str) -> Any:
 
 
 def names_a_file(text: str) -> bool:
-    """Whether a TEMPLATE is meant as a file."""
+    """Return whether a TEMPLATE argument is a file."""
     return not is_id(text) and text.lower().endswith(".json")
 
 
 def template_id(work: Work, which: str) -> str:
-    """The id of a saved template, by id or name: by id nothing is asked."""
+    """Return the ID of a saved template by ID or name. An ID needs no request."""
     return which if is_id(which, "tpl") else str(work.template(which)["id"])
 
 
 def document(args: argparse.Namespace, name: str, read: Callable[[str], Any]) -> Optional[Any]:
-    """An option that takes JSON, or `@FILE` with JSON in it."""
+    """Parse an option that takes JSON, or `@FILE` with a file that contains JSON."""
     given = getattr(args, name)
     if given is None:
         return None

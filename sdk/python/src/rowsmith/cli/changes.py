@@ -1,4 +1,4 @@
-"""What a file would change of a template, field by field, in the shape of the service's own diffs."""
+"""The changes that a file would make to a template, field by field, in the format of the service's diffs."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from rowsmith.cli.template_files import BODY, COMMON
 
 Field = Mapping[str, Any]
 Same = Callable[[str, str], bool]
-"""Whether two words name the same type of field."""
+"""Return whether two names refer to the same field type."""
 _KEPT: Final = frozenset({"group"})
-"""Keys that the service keeps where a file names none."""
+"""Keys that keep their current value if a file does not contain them."""
 
 
 def compare(old: Mapping[str, Any], new: Mapping[str, Any], same: Same) -> dict[str, Any]:
-    """From a template as it is to the body of a file: `{template: {key: {from, to}}, fields: {added, removed,
-    changed, moved}}`. What the file does not say of the template stays, and is no change."""
+    """Return the changes from a template to the body of a file: `{template: {key: {from, to}}, fields:
+    {added, removed, changed, moved}}`. Template keys that the file does not contain stay unchanged."""
     head = {}
     for key in BODY:
         if key != "fields" and key in new and not _equal(key, old.get(key), new[key]):
@@ -31,7 +31,7 @@ def compare(old: Mapping[str, Any], new: Mapping[str, Any], same: Same) -> dict[
 
 
 def any_of(changes: Mapping[str, Any]) -> bool:
-    """Whether there are some."""
+    """Return whether there are any changes."""
     return bool(changes["template"]) or any(changes["fields"].values())
 
 
@@ -95,14 +95,14 @@ def _changes(old: Field, new: Field, same: Same) -> dict[str, dict[str, Any]]:
 
 
 def _plain(field: Field) -> dict[str, Any]:
-    """A field with every common key said, those that stand among its options too."""
+    """Return a field with every common key filled in, including keys given among its options."""
     options = dict(field.get("options") or {})
     up = {key: options.pop(key) for key in [*options] if key in COMMON and key not in field}
     return {**COMMON, **field, **up, "options": options}
 
 
 def folded(name: str) -> str:
-    """A type's name by its letters and digits alone, as the service reads it."""
+    """Reduce a type name to letters and digits, as the service does."""
     return re.sub(r"[\W_]+", "", name).casefold()
 
 
@@ -120,7 +120,7 @@ def _moment(text: str) -> datetime:
 
 
 def lines(changes: Mapping[str, Any]) -> list[str]:
-    """Changes for people, a line each: + added, - removed, ~ changed, > moved."""
+    """Format changes as text, one per line: + added, - removed, ~ changed, > moved."""
     told = [
         f"~ {key}: {_shown(one['from'])} -> {_shown(one['to'])}" for key, one in changes["template"].items()
     ]

@@ -1,4 +1,4 @@
-"""From the words of a command line to an exit status."""
+"""From command line arguments to an exit status."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ from rowsmith.error import ServiceError
 
 
 def main(argv: Optional[Sequence[str]] = None) -> int:
-    """Run a command; its exit status, as docs/reference/rowsmith-command.md has them."""
+    """Run a command and return its exit status. docs/reference/rowsmith-command.md lists them."""
     try:
         args = build().parse_args(argv)
-    except SystemExit as end:  # help, version, or words that are not understood
+    except SystemExit as end:  # help, version, or invalid arguments
         return end.code if isinstance(end.code, int) else problems.USAGE
     if args.act is None:
         args.parser.print_help(sys.stderr)
@@ -58,10 +58,10 @@ def _failed(error: Exception, lines: Sequence[str], exit: int, work: Work) -> in
 
 
 def _forget_output() -> None:
-    """What is still to be written goes nowhere: Python would complain about it while it ends."""
+    """Discard the remaining output, because Python would report an error about it at exit."""
     try:
         nowhere = os.open(os.devnull, os.O_WRONLY)
         os.dup2(nowhere, sys.stdout.fileno())
         os.close(nowhere)
-    except (OSError, ValueError):  # standard output was replaced by something that is no file
+    except (OSError, ValueError):  # standard output was replaced by an object that is not a file
         pass

@@ -1,4 +1,4 @@
-"""Every command, in the order that help tells them."""
+"""Every command, in the order of the help."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from rowsmith.cli.parser import Branch
 
 
 def add(root: Branch) -> None:
-    """Hang them under the root."""
+    """Add the commands to the parser."""
     signing_in.add(root)
     accounts.add(root)
     template_commands.add(root)

@@ -1,4 +1,4 @@
-"""`completion`: scripts for bash, zsh and fish, made from the tree of commands."""
+"""`completion`: scripts for bash, zsh and fish, generated from the command tree."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ SHELLS: Final = ("bash", "zsh", "fish")
 
 
 def add(root: Branch) -> None:
-    """Hang it under the root."""
+    """Add the command to the parser."""
     made = root.leaf(
         "completion",
         completion,
-        "Print what makes a shell complete this command.",
-        "See the guide for where it goes.",
+        "Print the script that enables shell completion for this command.",
+        "The guide says where to install it.",
     )
     made.add_argument("shell", choices=SHELLS, help="The shell.")
 
@@ -33,12 +33,12 @@ def completion(work: Work) -> int:
 
 
 def script(shell: str, root: argparse.ArgumentParser) -> str:
-    """The script of a shell."""
+    """Return the completion script of a shell."""
     return {"bash": _bash, "zsh": _zsh, "fish": _fish}[shell](root)
 
 
 def _words(parser: argparse.ArgumentParser) -> list[str]:
-    """What may stand after a command: names of commands, choices of an operand, options."""
+    """Return what can follow a command: subcommands, choices of a positional argument, options."""
     made = list(tree.subcommands(parser))
     for action in tree.operands(parser):
         made += [str(one) for one in action.choices or ()]
@@ -48,7 +48,7 @@ def _words(parser: argparse.ArgumentParser) -> list[str]:
 
 
 def _values(parser: argparse.ArgumentParser) -> dict[str, list[str]]:
-    """The choices of each option that has some; none for an option whose value is free."""
+    """Return the choices of each option, without options that accept any value."""
     return {
         name: [str(one) for one in action.choices or ()]
         for action in tree.options(parser)

@@ -1,4 +1,4 @@
-"""What is printed, and where: results on standard output, everything else on standard error."""
+"""Output of the command: results on standard output, everything else on standard error."""
 
 from __future__ import annotations
 
@@ -10,34 +10,35 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final, Optional
 
 BAR: Final = 24
-"""Characters of a progress bar."""
+"""Width of a progress bar in characters."""
 BETWEEN_SECONDS: Final = 0.1
-"""A bar is drawn no more often."""
+"""Minimum interval between redraws of a progress bar in seconds."""
 
 
 class Console:
-    """Standard output and standard error of one command. `as_json`: results are JSON."""
+    """Standard output and standard error of a command. With `as_json`, results are printed as JSON."""
 
     def __init__(self, *, as_json: bool = False, quiet: bool = False) -> None:
         self.as_json, self.quiet = as_json, quiet
 
     @property
     def lively(self) -> bool:
-        """Whether somebody looks on: standard error is a terminal, and nothing asks for silence."""
+        """Return whether output is interactive: standard error is a terminal and `--quiet` is not set."""
         return not self.quiet and sys.stderr.isatty()
 
     def out(self, text: str) -> None:
-        """A line of the result."""
+        """Print a line of the result."""
         write(text + "\n")
 
     def note(self, text: str) -> None:
-        """A line beside the result: for people, so only where the result is not for a program."""
+        """Print an informational line that is not part of the result. It is omitted if the result is for a
+        program."""
         if not self.quiet:
             sys.stderr.write(clean(text) + "\n")
             sys.stderr.flush()
 
     def result(self, found: Any, text: Optional[str] = None) -> None:
-        """An object: as JSON where that is asked for, else as `text`, else as a list of its keys."""
+        """Print an object: as JSON if requested, otherwise as `text`, otherwise as a list of its keys."""
         if self.as_json:
             self.out(json.dumps(found, indent=2, ensure_ascii=False, default=str))
         elif text is not None:
@@ -46,7 +47,7 @@ class Console:
             self.out(pairs(found))
 
     def rows(self, found: Iterable[Mapping[str, Any]], columns: Sequence[str]) -> None:
-        """A list: as a JSON array of whole objects, else as a table of these keys."""
+        """Print a list: as a JSON array of complete objects, or as a table with these keys."""
         items = list(found)
         if self.as_json:
             self.out(json.dumps(items, indent=2, ensure_ascii=False, default=str))
@@ -54,12 +55,12 @@ class Console:
             self.out(table([[cell(_at(one, name)) for name in columns] for one in items], columns))
 
     def bar(self, label: str, total: Optional[int] = None, unit: str = "rows") -> Bar:
-        """A progress bar, which shows itself on a terminal alone."""
+        """Return a progress bar, which is only visible on a terminal."""
         return Bar(label, total, unit, shown=self.lively)
 
 
 class Bar:
-    """Progress on one line of standard error, drawn over itself and wiped at its end."""
+    """Progress on one line of standard error, which is redrawn and finally cleared."""
 
     def __init__(self, label: str, total: Optional[int], unit: str, *, shown: bool) -> None:
         self.label, self.total, self.unit, self.shown = label, total, unit, shown
@@ -74,11 +75,11 @@ class Bar:
         self.wipe()
 
     def add(self, more: int) -> None:
-        """So much more is done."""
+        """Add to the completed amount."""
         self.at(self.done + more)
 
     def at(self, done: int, total: Optional[int] = None, told: str = "") -> None:
-        """So much is done."""
+        """Set the completed amount."""
         self.done, self._told = done, told
         self.total = self.total if total is None else total
         now = time.monotonic()
@@ -88,7 +89,7 @@ class Bar:
             sys.stderr.flush()
 
     def line(self, seconds: float) -> str:
-        """What is drawn after so many seconds."""
+        """Return the text after this many seconds."""
         rate = amount(self.done / seconds, self.unit) + "/s" if seconds > 0 else ""
         parts = [clean(self.label)]
         if self.total:
@@ -100,22 +101,22 @@ class Bar:
         return "  ".join(part for part in (*parts, rate, clean(self._told)) if part)
 
     def wipe(self) -> None:
-        """Take it off the screen."""
+        """Clear the line."""
         if self.shown:
             sys.stderr.write("\r\x1b[2K")
             sys.stderr.flush()
 
 
 def write(text: str) -> None:
-    """Text to standard output, as UTF-8 whatever the locale says."""
+    """Write text to standard output as UTF-8, whatever the locale."""
     raw(text.encode("utf-8", "surrogateescape"))
 
 
 def raw(data: bytes) -> None:
-    """Bytes to standard output."""
+    """Write bytes to standard output."""
     sys.stdout.flush()
     buffer = getattr(sys.stdout, "buffer", None)
-    if buffer is None:  # replaced by something that takes text alone
+    if buffer is None:  # replaced by an object that only accepts text
         sys.stdout.write(data.decode("utf-8", "replace"))
         sys.stdout.flush()
         return
@@ -124,7 +125,7 @@ def raw(data: bytes) -> None:
 
 
 def amount(number: float, unit: str) -> str:
-    """`12,000 rows`, `3.4 MB`."""
+    """Format a count or a size: `12,000 rows`, `3.4 MB`."""
     if unit != "B":
         return f"{number:,.0f} {unit}".rstrip()
     for name in ("B", "kB", "MB", "GB"):
@@ -135,7 +136,7 @@ def amount(number: float, unit: str) -> str:
 
 
 def table(rows: Sequence[Sequence[str]], columns: Sequence[str]) -> str:
-    """Rows under their names, each column as wide as its widest cell."""
+    """Format rows as a table, with columns as wide as their widest cell."""
     heads = [name.rpartition(".")[2].upper() for name in columns]
     widths = [max(len(row[at]) for row in [heads, *rows]) for at in range(len(columns))]
     lines = [
@@ -145,13 +146,13 @@ def table(rows: Sequence[Sequence[str]], columns: Sequence[str]) -> str:
 
 
 def pairs(found: Mapping[str, Any]) -> str:
-    """An object, a key a line."""
+    """Format an object with one key per line."""
     width = max((len(name) for name in found), default=0)
     return "\n".join(f"{name.ljust(width)}  {cell(value)}".rstrip() for name, value in found.items())
 
 
 def cell(value: Any) -> str:
-    """A value as a table shows it, on one line and without anything that a terminal would act on."""
+    """Format a value for a table: on one line and without terminal control characters."""
     if value is None:
         return "-"
     if isinstance(value, bool):
@@ -161,7 +162,7 @@ def cell(value: Any) -> str:
 
 
 def clean(text: str) -> str:
-    """The text with what a terminal would act on made visible: names come from others."""
+    """Escape terminal control characters, because names come from other users."""
     return "".join(one if one.isprintable() else one.encode("unicode_escape").decode() for one in text)
 
 
@@ -169,8 +170,8 @@ _UNSAFE: Final = re.compile(r"(\x1b\[[0-9;:]{0,64}m)|[\x00-\x08\x0b-\x1f\x7f-\x9
 
 
 def visible(text: str) -> str:
-    """Lines of a log with the colours of a terminal and without its other commands, which are written out: a program
-    printed them. Line feeds and tabs stay."""
+    """Return log lines with the terminal's color sequences, but with other control sequences escaped, because
+    a program printed them. Line feeds and tabs are kept."""
     return _UNSAFE.sub(lambda found: found[1] or f"\\x{ord(found[0]):02x}", text)
 
 

@@ -18,29 +18,32 @@ STANDARD = "-"
 
 
 def add(root: Branch) -> None:
-    """Hang it under the root."""
-    under = root.branch("files", "List, fetch, upload and delete files of the workspace.")
+    """Add the command to the parser."""
+    under = root.branch("files", "List, download, upload and delete files of the workspace.")
     made = under.leaf("list", listed, "List the files.")
-    made.add_argument("folder", metavar="FOLDER", nargs="?", help="Only those under it, at any depth.")
-    made.add_argument("-s", "--search", metavar="TEXT", help="Only those with this in their name.")
-    made = under.leaf("get", get, "Fetch a file; it appears when it is whole.")
-    made.add_argument("name", metavar="NAME", help="Its name in the workspace, or its id.")
+    made.add_argument("folder", metavar="FOLDER", nargs="?", help="Only files in this folder, at any depth.")
+    made.add_argument("-s", "--search", metavar="TEXT", help="Only names that contain this text.")
+    made = under.leaf("get", get, "Download a file.")
+    made.add_argument("name", metavar="NAME", help="Its name in the workspace, or its ID.")
     a_file(
         made.add_argument(
-            "-o", "--output", metavar="FILE", help="Where to; - is standard output. Its own name."
+            "-o", "--output", metavar="FILE",
+            help="Local file to write; - is standard output. Default: its own name."
         )
     )
-    made = under.leaf("put", put, "Upload files, in place of those of the same names.")
+    made = under.leaf("put", put, "Upload files. Files with the same names are replaced.")
     a_file(
-        made.add_argument("file", metavar="FILE", nargs="+", help="A file; - is standard input, with --as.")
+        made.add_argument("file", metavar="FILE", nargs="+",
+            help="A local file; - is standard input and requires --as.")
     )
-    made.add_argument("--as", dest="called", metavar="NAME", help="Its name in the workspace, for one file.")
-    made.add_argument("--to", metavar="FOLDER", help="A folder of the workspace to put them into.")
+    made.add_argument("--as", dest="called", metavar="NAME",
+        help="Its name in the workspace, for a single file.")
+    made.add_argument("--to", metavar="FOLDER", help="Workspace folder for the files.")
     made.add_argument(
-        "--only-new", action="store_true", help="Refuse where a file of that name is there already."
+        "--only-new", action="store_true", help="Fail if a file with that name exists."
     )
-    made = under.leaf("rm", remove, "Delete files; they can be restored for 30 days.")
-    made.add_argument("name", metavar="NAME", nargs="+", help="A file's name in the workspace, or its id.")
+    made = under.leaf("rm", remove, "Delete files. They can be restored for 30 days.")
+    made.add_argument("name", metavar="NAME", nargs="+", help="A file's name in the workspace, or its ID.")
 
 
 def listed(work: Work) -> int:

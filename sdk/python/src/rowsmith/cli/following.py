@@ -1,4 +1,4 @@
-"""Work of the service that is watched from here, and what Ctrl-C does to it: nothing, unless told."""
+"""Following work of the service. Ctrl-C does not affect the work unless requested."""
 
 from __future__ import annotations
 
@@ -12,18 +12,18 @@ from rowsmith.error import ServiceError
 
 
 def add_options(made: Any) -> None:
-    """What every watching command takes."""
+    """Add the options of all commands that follow work."""
     made.add_argument(
-        "--cancel-on-interrupt", action="store_true", help="Ctrl-C also cancels it on the service."
+        "--cancel-on-interrupt", action="store_true", help="Ctrl-C also cancels the work on the service."
     )
     made.add_argument(
-        "--timeout", type=float, metavar="SECONDS", help="Stop waiting after so long, with status 8."
+        "--timeout", type=float, metavar="SECONDS", help="Stop waiting after this time (exit status 8)."
     )
 
 
 @contextmanager
 def interruptible(work: Work, id: str, cancel: Callable[[], object]) -> Iterator[None]:
-    """Around watching: Ctrl-C says what becomes of the work, and cancels it only where that was asked for."""
+    """Handle Ctrl-C while following: say what happens to the work, and cancel it only if requested."""
     try:
         yield
     except KeyboardInterrupt:
@@ -39,11 +39,11 @@ def interruptible(work: Work, id: str, cancel: Callable[[], object]) -> Iterator
 
 
 def outcome(status: str, *, harmed: bool = False) -> int:
-    """The exit status of work that has ended so."""
+    """Return the exit status for a final status."""
     return OK if status == "completed" and not harmed else FAILED
 
 
 def why(found: Any) -> str:
-    """What the service says of a failure, in brackets."""
+    """Return the service's error message in brackets."""
     told = found.get("error") or {}
     return f" ({told.get('code')}: {told.get('message')})" if told else ""

@@ -1,4 +1,4 @@
-"""`generate` and `preview`: rows to standard output or into a file."""
+"""`generate` and `preview`: write rows to standard output or to a file."""
 
 from __future__ import annotations
 
@@ -16,29 +16,30 @@ from rowsmith.streams import format_of
 
 BINARY: Final = frozenset({"xlsx", "parquet"})
 PINS: Final = ("X-Seed", "X-Now", "X-Template-Version", "X-Vocabulary", "X-Engine")
-"""Heads of an answer that say how to have the same bytes again."""
+"""Response headers with the values that reproduce the same bytes."""
 
 
 def add(root: Branch) -> None:
-    """Hang them under the root."""
+    """Add the commands to the parser."""
     made = root.leaf(
         "generate",
         generate,
-        "Make rows, on standard output or in a file.",
-        "Rows are passed on as they come, however many they are.",
+        "Generate rows to standard output or to a file.",
+        "Rows are written as they arrive.",
     )
     a_file(made.add_argument("template", metavar="TEMPLATE", help=asking.TEMPLATE))
-    output = "The file to write; it appears when it is whole, in place of one of that name."
+    output = "Output file. An existing file is replaced."
     a_file(made.add_argument("-o", "--output", metavar="FILE", help=output))
     made.add_argument(
-        "--offline", action="store_true", help="From a template's file, by the engine of this machine."
+        "--offline", action="store_true",
+        help="Generate from a template file with the engine on this machine."
     )
     made.add_argument(
-        "--vocabulary", metavar="ID", help="With --offline: the vocabulary of an earlier answer."
+        "--vocabulary", metavar="ID", help="With --offline: the vocabulary of an earlier response."
     )
     asking.add_rows(made)
     asking.add_format(made)
-    made = root.leaf("preview", preview, "Show the first three rows; none are spent.")
+    made = root.leaf("preview", preview, "Show the first three rows. They do not count toward the quota.")
     a_file(made.add_argument("template", metavar="TEMPLATE", help=asking.TEMPLATE))
     asking.add_values(made)
 
@@ -71,7 +72,7 @@ def generate(work: Work) -> int:
 def _to_output(work: Work, which: Any, asked: Mapping[str, Any]) -> int:
     stream = work.api.templates.stream(which, **asked)
     with stream, work.console.bar(work.args.template, unit="B") as bar:
-        bar.shown = bar.shown and not sys.stdout.isatty()  # rows on a terminal show themselves
+        bar.shown = bar.shown and not sys.stdout.isatty()  # rows on a terminal need no progress bar
         for piece in stream:
             console.raw(piece)
             bar.add(len(piece))
@@ -101,7 +102,7 @@ def _counted(pieces: Iterable[bytes], bar: console.Bar) -> Iterable[bytes]:
 
 
 def _source(work: Work, which: str) -> Any:
-    """A saved template's id, or the template that a file holds."""
+    """Return a saved template's ID, or the template in a file."""
     if asking.names_a_file(which):
         return template_files.read(Path(which)).body
     return asking.template_id(work, which)
@@ -133,7 +134,7 @@ def _pins(work: Work, headers: Mapping[str, str]) -> None:
 
 
 def preview(work: Work) -> int:
-    """Show three rows."""
+    """Show the first three rows."""
     which = _source(work, work.args.template)
     found = work.api.templates.preview(which, **asking.values_of(work.args))
     if work.console.as_json:

@@ -1,4 +1,4 @@
-"""`keys`: API keys are made, listed and revoked."""
+"""`keys`: create, list and revoke API keys."""
 
 from __future__ import annotations
 
@@ -12,20 +12,20 @@ SCOPES = ("read", "write", "generate", "push", "run", "secrets", "admin")
 
 
 def add(root: Branch) -> None:
-    """Hang it under the root."""
-    under = root.branch("keys", "Make, list and revoke API keys.")
+    """Add the command to the parser."""
+    under = root.branch("keys", "Create, list and revoke API keys.")
     under.leaf("list", listed, "List the keys, without their secrets.")
-    made = under.leaf("new", new, "Make a key; it is printed this once.")
-    made.add_argument("name", metavar="NAME", help="What it is for.")
+    made = under.leaf("new", new, "Create a key. It is printed only once.")
+    made.add_argument("name", metavar="NAME", help="Name of the key.")
     made.add_argument(
         "--scope",
         action="append",
         choices=SCOPES,
-        help="What it may do; once for each. Without: all of your role.",
+        help="Scope. Can be repeated. Default: all permissions of your role.",
     )
-    made.add_argument("--expires", metavar="TIME", help="When it ends, such as 2027-01-01T00:00:00Z.")
-    made = under.leaf("revoke", revoke, "Revoke keys at once and for good.")
-    made.add_argument("key", metavar="KEY", nargs="+", help="Id of a key.")
+    made.add_argument("--expires", metavar="TIME", help="Expiry time, such as 2027-01-01T00:00:00Z.")
+    made = under.leaf("revoke", revoke, "Revoke keys immediately and permanently.")
+    made.add_argument("key", metavar="KEY", nargs="+", help="ID of a key.")
 
 
 def listed(work: Work) -> int:

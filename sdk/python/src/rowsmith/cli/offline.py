@@ -1,7 +1,7 @@
-"""`generate --offline`: rows by the engine of this machine, the same bytes as the service's.
+"""`generate --offline`: generate rows with the engine on this machine, byte for byte the same as the service.
 
-The engine is part of the server. This package knows nothing of it: it is looked for when it is asked for, by name,
-and all that is used of it is what turns a request into bytes, which is the one way that the service itself takes.
+The engine is part of the server. This package does not depend on it: it imports the engine by name when it is
+needed, and uses only the function that turns a request into bytes, which the service uses too.
 """
 
 from __future__ import annotations
@@ -25,14 +25,14 @@ CLONE = "RWS_SERVER"
 
 @dataclass(frozen=True)
 class Rows:
-    """Rows that are being made, and what makes the same again."""
+    """Rows that are being generated, and the values that reproduce them."""
 
     pieces: Iterable[bytes]
     headers: Mapping[str, str]
 
 
 class Server:
-    """The modules of the server that rows are made with."""
+    """The server modules that generate rows."""
 
     def __init__(self) -> None:
         clone = os.environ.get(CLONE, "").strip()
@@ -61,9 +61,10 @@ def _module(name: str) -> Any:
 
 
 def rows(path: Path, asked: Mapping[str, Any], vocabulary: Optional[str] = None) -> Rows:
-    """The rows of a template's file. Errors: those of the service, and `offline_missing` without the engine.
+    """Generate the rows of a template file. Raises the service's errors, and `offline_missing` if the engine
+    is not installed.
 
-    Templates that it refers to are those of the files in the same folder, by their ids.
+    Related templates are read from the files in the same folder, by ID.
     """
     file = template_files.read(path)
     server = Server()
@@ -95,7 +96,7 @@ def _closed(output: Any) -> Iterator[bytes]:
 def _request(server: Server, asked: Mapping[str, Any]) -> Any:
     try:
         return server.schemas.GenerateInput.model_validate(asked)
-    except ValueError as error:  # pydantic's own, which has every fault
+    except ValueError as error:  # pydantic's own exception, which contains all errors
         found = error.errors() if hasattr(error, "errors") else []
         faults = [
             {"path": ".".join(str(part) for part in one["loc"]), "code": "invalid", "message": one["msg"]}
@@ -103,15 +104,15 @@ def _request(server: Server, asked: Mapping[str, Any]) -> Any:
         ]
         told = {
             "code": "validation_error",
-            "message": "The request has faults.",
+            "message": "The request is invalid.",
             "details": {"fields": faults},
         }
         raise refusal(422, {"error": told}) from None
 
 
 def _source(server: Server, file: template_files.File, ask: Any, words: Optional[str]) -> Any:
-    """The template compiled as the service compiles a saved one. Fields that have no ids yet get their groups, as
-    they would by being saved."""
+    """Compile the template as the service compiles a saved one. Fields without IDs get the groups that saving
+    would assign."""
     body, own = file.body, file.id or ""
     versions = server.related_templates.gather(body["fields"], own, _beside(file.path))
     quantity = body.get("quantity") or server.compiled_plans.limits.DEFAULT_QUANTITY
@@ -128,7 +129,7 @@ def _source(server: Server, file: template_files.File, ask: Any, words: Optional
 
 
 def _beside(path: Path) -> Any:
-    """Reads related templates from the files of a folder, in the form of stored versions."""
+    """Read related templates from the files of a folder, as stored versions."""
     files: dict[str, template_files.File] = {}
 
     def read(ids: Iterable[str]) -> dict[str, Any]:

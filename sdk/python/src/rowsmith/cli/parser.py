@@ -1,4 +1,4 @@
-"""The tree of commands, as argparse has it. Help, the reference and the completions of shells are made from it."""
+"""The command tree for argparse. Help, the reference and shell completions are generated from it."""
 
 from __future__ import annotations
 
@@ -15,16 +15,16 @@ SERVERS: Final = frozenset(
     "up test sign-in key plan vocab vault release assets migrate web worker sweeper lock backup restore doctor upgrade"
     " audit setup soak workspace".split()
 )
-"""Commands of the server's launcher `./rowsmith`, which is another program."""
+"""Commands of the server's launcher `./rowsmith`, which is a different program."""
 FILE: Final = "file"
-"""An argument that names a file of this machine, for completions."""
+"""A positional argument that is a local file, for completions."""
 
 
 class Parser(argparse.ArgumentParser):
-    """A parser whose complaints are one line, as all others are."""
+    """A parser that prints errors on one line, like all other errors."""
 
     def error(self, message: str) -> Any:
-        """End with status 2."""
+        """Exit with status 2."""
         word = re.search(r"invalid choice: '([\w-]+)'", message)
         if word and word[1] in SERVERS and self.prog == "rowsmith":
             message = f"`{word[1]}` is a command of the server: ./rowsmith {word[1]} in its clone."
@@ -32,7 +32,7 @@ class Parser(argparse.ArgumentParser):
 
 
 class Branch:
-    """A command that has others under it."""
+    """Add a command with subcommands."""
 
     def __init__(self, parser: argparse.ArgumentParser) -> None:
         self.parser = parser
@@ -42,7 +42,7 @@ class Branch:
         parser.set_defaults(act=None, parser=parser)
 
     def leaf(self, name: str, run: Run, help: str, more: str = "") -> argparse.ArgumentParser:
-        """A command that does something. `help` is a sentence; `more` follows it in the command's own help."""
+        """Add a command. `help` is one sentence; `more` follows it in the command's own help."""
         told = f"{help} {more}".strip()
         made = self._under.add_parser(
             name, help=help, description=told, parents=[common()], allow_abbrev=False
@@ -51,7 +51,7 @@ class Branch:
         return made
 
     def branch(self, name: str, help: str) -> Branch:
-        """A command that has others under it."""
+        """Add a command with subcommands."""
         made = self._under.add_parser(
             name, help=help, description=help, parents=[common()], allow_abbrev=False
         )
@@ -59,22 +59,22 @@ class Branch:
 
 
 def common() -> Parser:
-    """The options that every command takes, before its name or after."""
+    """Return the options of every command, which can be given before or after its name."""
     made = Parser(add_help=False, argument_default=argparse.SUPPRESS)
     group = made.add_argument_group("everywhere")
     group.add_argument("--json", action="store_true", help="Print results and errors as JSON.")
     group.add_argument(
-        "--quiet", "-q", action="store_true", help="No notes and no progress on standard error."
+        "--quiet", "-q", action="store_true", help="No messages and no progress on standard error."
     )
     group.add_argument(
-        "--profile", metavar="NAME", help="The profile that `login` has kept; else the chosen one."
+        "--profile", metavar="NAME", help="Profile stored by `login`. Default: the active profile."
     )
-    group.add_argument("--project", metavar="ID", help="Another project of the workspace than the key's.")
+    group.add_argument("--project", metavar="ID", help=("Use another project than the key's."))
     return made
 
 
 def build() -> Parser:
-    """The whole tree."""
+    """Return the complete tree."""
     from rowsmith.cli import commands
 
     root = Parser(
@@ -90,7 +90,7 @@ def build() -> Parser:
 
 
 def subcommands(parser: argparse.ArgumentParser) -> dict[str, argparse.ArgumentParser]:
-    """The commands under one, by name."""
+    """Return the subcommands of a parser, by name."""
     for action in parser._actions:
         if isinstance(action, argparse._SubParsersAction):
             return dict(action.choices)
@@ -98,7 +98,7 @@ def subcommands(parser: argparse.ArgumentParser) -> dict[str, argparse.ArgumentP
 
 
 def summaries(parser: argparse.ArgumentParser) -> dict[str, str]:
-    """The sentence of each command under one."""
+    """Return the help sentence of each subcommand."""
     for action in parser._actions:
         if isinstance(action, argparse._SubParsersAction):
             return {one.dest: one.help or "" for one in action._choices_actions}
@@ -106,14 +106,14 @@ def summaries(parser: argparse.ArgumentParser) -> dict[str, str]:
 
 
 def options(parser: argparse.ArgumentParser) -> list[argparse.Action]:
-    """Its options, without `--help`."""
+    """Return the options of a parser without `--help`."""
     return [
         one for one in parser._actions if one.option_strings and not isinstance(one, argparse._HelpAction)
     ]
 
 
 def operands(parser: argparse.ArgumentParser) -> list[argparse.Action]:
-    """Its arguments that are no options."""
+    """Return the positional arguments of a parser."""
     kinds = argparse._SubParsersAction
     return [one for one in parser._actions if not one.option_strings and not isinstance(one, kinds)]
 
@@ -121,24 +121,24 @@ def operands(parser: argparse.ArgumentParser) -> list[argparse.Action]:
 def walk(
     parser: argparse.ArgumentParser, path: Sequence[str] = ()
 ) -> Iterator[tuple[tuple[str, ...], argparse.ArgumentParser]]:
-    """Every command with the words that lead to it, the root first."""
+    """Yield every command with its full path, the root first."""
     yield tuple(path), parser
     for name, under in subcommands(parser).items():
         yield from walk(under, (*path, name))
 
 
 def a_file(action: argparse.Action) -> None:
-    """Mark an argument as a file's name."""
-    action.names = FILE  # type: ignore[attr-defined]
+    """Mark an argument as a file name."""
+    action.names = FILE  # type: ignore[attr-defined]  # read by the completion of shells
 
 
 def is_file(action: argparse.Action) -> bool:
-    """Whether an argument names a file."""
+    """Return whether an argument is a file name."""
     return getattr(action, "names", None) == FILE
 
 
 def positive(text: str) -> int:
-    """A whole number above 0."""
+    """Parse an integer greater than 0."""
     number = _whole(text)
     if number is None or number < 1:
         raise argparse.ArgumentTypeError(f"a whole number above 0 is wanted, not {text!r}")
@@ -146,7 +146,7 @@ def positive(text: str) -> int:
 
 
 def natural(text: str) -> int:
-    """A whole number, 0 among them."""
+    """Parse an integer of at least 0."""
     number = _whole(text)
     if number is None or number < 0:
         raise argparse.ArgumentTypeError(f"a whole number is wanted, not {text!r}")

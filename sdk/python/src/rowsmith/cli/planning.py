@@ -1,4 +1,4 @@
-"""From files to what is to be done, and doing it: all of it, or nothing."""
+"""Plan and apply the changes in files: all of them or none."""
 
 from __future__ import annotations
 
@@ -16,17 +16,17 @@ from rowsmith.error import NotFound, ServiceError
 
 @dataclass
 class Step:
-    """What becomes of one file. `action`: none, update or create; `was` is the template as it is now."""
+    """The planned action for one file. `action` is none, update or create; `was` is the current template."""
 
     file: File
     action: str
     was: Optional[Mapping[str, Any]] = None
     changes: Mapping[str, Any] = field(default_factory=dict)
     strange: bool = False
-    """Whether the template was changed by others since this clone last saw it."""
+    """Return whether someone else changed the template since this clone last saw it."""
 
     def told(self) -> dict[str, Any]:
-        """The step as JSON."""
+        """Return the step as JSON."""
         known = {"file": str(self.file.path), "action": self.action, "name": self.file.body["name"]}
         was = self.was or {}
         return {
@@ -38,7 +38,7 @@ class Step:
         }
 
     def lines(self) -> list[str]:
-        """The step for people."""
+        """Return the step as text."""
         name = f"{self.file.body['name']} ({self.file.path.name})"
         if self.action == "create":
             fields = self.file.body["fields"]
@@ -57,14 +57,14 @@ class Step:
 
 
 class Types:
-    """The names of field types; the catalogue is asked only where the names alone do not tell."""
+    """Names of field types. The catalogue is requested only if the names are not sufficient."""
 
     def __init__(self, api: rowsmith.Api) -> None:
         self._api = api
         self._names: Optional[dict[str, str]] = None
 
     def same(self, one: str, other: str) -> bool:
-        """Whether two words name one type."""
+        """Return whether two names refer to the same type."""
         if changes.folded(one) == changes.folded(other):
             return True
         if self._names is None:
@@ -76,7 +76,8 @@ class Types:
 
 
 def plan(api: rowsmith.Api, files: Sequence[File]) -> list[Step]:
-    """What each file would do. Problem `ambiguous` where a file without id has a name that several templates have."""
+    """Return the step for each file. Raises Problem `ambiguous` if a file without ID has a name that several
+    templates share."""
     types, steps = Types(api), []
     project = api.workspace.me()["project_id"]
     seen: dict[Path, Seen] = {}
@@ -98,7 +99,7 @@ def plan(api: rowsmith.Api, files: Sequence[File]) -> list[Step]:
 
 
 def _current(api: rowsmith.Api, file: File, project: Optional[str]) -> Optional[Mapping[str, Any]]:
-    """The template of a file: that of its id in this project, else the one of exactly its name."""
+    """Return the template of a file: by ID in this project, otherwise by exact name."""
     if file.id:
         try:
             found_by_id = api.templates.get(file.id)
@@ -116,8 +117,8 @@ def _current(api: rowsmith.Api, file: File, project: Optional[str]) -> Optional[
 
 
 def check(api: rowsmith.Api, steps: Sequence[Step], *, create: bool, force: bool) -> None:
-    """Refuses what cannot be done before anything is: new templates without leave, changes that would be lost, faults
-    of fields (which the service finds by making three rows of them)."""
+    """Reject invalid steps before anything is changed: new templates without permission, changes that would
+    be lost, and field errors (which the service finds by generating three rows)."""
     new = [step for step in steps if step.action == "create"]
     if new and not create:
         hints = [f"{step.file.path}  {step.file.body['name']}" for step in new]
@@ -144,7 +145,7 @@ def check(api: rowsmith.Api, steps: Sequence[Step], *, create: bool, force: bool
 
 
 def apply(api: rowsmith.Api, steps: Sequence[Step]) -> list[tuple[Step, Mapping[str, Any]]]:
-    """Do it; each step with its template as it is now. Where one cannot be done, those before it are taken back."""
+    """Apply the steps and return each with its current template. If a step fails, earlier ones are reverted."""
     done: list[tuple[Step, Mapping[str, Any]]] = []
     try:
         for step in steps:
@@ -196,13 +197,13 @@ def _refused(step: Step, error: ServiceError, told: str) -> Problem:
 
 
 def written(done: Sequence[tuple[Step, Mapping[str, Any]]]) -> None:
-    """Write the files as the service has them now, with the ids that it gave."""
+    """Write the files as the service now stores them, with the assigned IDs."""
     for step, made in done:
         template_files.write(step.file.path, made)
 
 
 def noted(done: Sequence[tuple[Step, Mapping[str, Any]]]) -> None:
-    """Remember the versions that the files come from now."""
+    """Record the versions that the files now correspond to."""
     by_folder: dict[Path, list[Mapping[str, Any]]] = {}
     for step, made in done:
         by_folder.setdefault(step.file.path.parent, []).append(made)

@@ -1,4 +1,4 @@
-"""What goes wrong, as the shell sees it: one line, what can be done about it, and an exit status."""
+"""Errors as the shell shows them: one line, hints, and an exit status."""
 
 from __future__ import annotations
 
@@ -21,21 +21,20 @@ INTERRUPTED: Final = 130
 BROKEN_PIPE: Final = 141
 
 EXITS: Final[tuple[tuple[int, str], ...]] = (
-    (OK, "All is well; of `templates plan`: nothing would change."),
-    (FAILED, "It failed: a run or a push that ended otherwise than completed, a push of which rows did not arrive, "
-             "an error of the service or of a target."),
-    (USAGE, "Arguments that are not understood; of `templates plan` and `templates diff --exit-code`: there are "
-            "changes."),
-    (NOT_FOUND, "There is no such object, or no such file on this machine."),
-    (NOT_ALLOWED, "No key, a key that is not valid, or one that may not do that."),
-    (CLASH, "It has changed since it was read, a name is taken, it is in use, or it has ended already."),
-    (REFUSED, "The request has faults; each is listed."),
-    (LIMIT, "A limit of the workspace is reached; try later."),
-    (UNREACHABLE, "The service did not answer, or not in the time given."),
-    (INTERRUPTED, "Ctrl-C. What the service has begun goes on."),
-    (BROKEN_PIPE, "Whoever read the output has gone, as after `| head`."),
+    (OK, "Success. For `templates plan`: there are no changes."),
+    (FAILED, "Failure: a run or push that did not complete, rows that did not arrive, an error of the "
+             "service or a target."),
+    (USAGE, "Invalid arguments. For `templates plan` and `templates diff --exit-code`: there are changes."),
+    (NOT_FOUND, "The object or the local file does not exist."),
+    (NOT_ALLOWED, "The key is missing, invalid, or lacks a permission."),
+    (CLASH, "The object has changed, its name is taken, it is in use, or it has already finished."),
+    (REFUSED, "The request is invalid. All errors are listed."),
+    (LIMIT, "A limit of the workspace is reached. Try again later."),
+    (UNREACHABLE, "The service did not respond, or not within the time limit."),
+    (INTERRUPTED, "Ctrl-C. Work that the service has started continues."),
+    (BROKEN_PIPE, "The reader of the output is gone, as after `| head`."),
 )  # fmt: skip
-"""Every exit status and what it means."""
+"""Every exit status and its meaning."""
 
 _BY_STATUS: Final = {
     400: REFUSED,
@@ -51,7 +50,7 @@ _BY_STATUS: Final = {
 
 
 class Problem(Exception):
-    """Something that this side refuses or cannot do. `hints` are further lines."""
+    """An error on the client side. `hints` are additional lines."""
 
     def __init__(self, code: str, message: str, exit: int, hints: Iterable[str] = ()) -> None:
         super().__init__(message)
@@ -60,12 +59,12 @@ class Problem(Exception):
 
 
 def usage(message: str, *hints: str) -> Problem:
-    """Arguments that do not fit together."""
+    """Arguments that cannot be combined."""
     return Problem("usage", message, USAGE, hints)
 
 
 def exit_of(error: ServiceError) -> int:
-    """The exit status of a call that failed."""
+    """Return the exit status for a failed call."""
     if isinstance(error, ConnectionFailed):
         return UNREACHABLE
     if error.code == "not_configured":
@@ -74,7 +73,8 @@ def exit_of(error: ServiceError) -> int:
 
 
 def lines_of(error: ServiceError) -> list[str]:
-    """A failed call as lines: code, message and request first, then each fault with its path and hint."""
+    """Format a failed call as lines: code, message and request ID first, then each error with its path and
+    hint."""
     request = f" (request {error.request_id})" if error.request_id else ""
     told = [f"{error.code}: {' '.join((error.message or 'The call failed.').split())}{request}"]
     fields = error.details.get("fields")
@@ -110,7 +110,7 @@ def _flat(value: Any) -> str:
 
 
 def as_json(error: Exception) -> dict[str, Any]:
-    """The same for programs, in the shape of the service's errors."""
+    """Format a failed call as JSON, in the format of the service's errors."""
     if isinstance(error, ServiceError):
         told: dict[str, Any] = {"code": error.code, "message": error.message, "details": error.details}
         return {"error": {**told, "status": error.status, "request_id": error.request_id}}

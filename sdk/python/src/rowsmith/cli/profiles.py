@@ -1,4 +1,5 @@
-"""Where the service is and whose key is used: a file that only its owner may read, and the environment, which wins."""
+"""The service's address and the key: from a file that only its owner can read, and from the environment,
+which takes precedence."""
 
 from __future__ import annotations
 
@@ -18,19 +19,19 @@ from rowsmith.wire.address import not_configured, parse
 DEFAULT: Final = "default"
 URL, KEY, PROJECT = "SERVICE_API_URL", "SERVICE_API_KEY", "SERVICE_PROJECT_ID"
 VARIABLES: Final[tuple[tuple[str, str], ...]] = (
-    (URL, "Address of the service; wins over the profile's."),
-    (KEY, "The key; wins over the profile's."),
-    (PROJECT, "Id of the project; wins over the profile's."),
-    ("RWS_PROFILE", "The profile, where `--profile` says none."),
-    ("RWS_CONFIG", "The file of profiles, instead of `rowsmith/config.json` in the user's config folder."),
-    ("RWS_SERVER", "A clone of the server, for `--offline`, where this Python does not find it by itself."),
+    (URL, "URL of the service. Takes precedence over the profile."),
+    (KEY, "The API key. Takes precedence over the profile."),
+    (PROJECT, "ID of the project. Takes precedence over the profile."),
+    ("RWS_PROFILE", "The profile, if `--profile` is not given."),
+    ("RWS_CONFIG", "The file of profiles. Default: `rowsmith/config.json` in your config folder."),
+    ("RWS_SERVER", "A clone of the server for `--offline`, if this Python cannot import the server."),
 )
-"""What the command reads from the environment."""
+"""Environment variables of the command."""
 
 
 @dataclass
 class Profile:
-    """A way in, as it is kept."""
+    """A stored profile: address, key and project."""
 
     url: str
     key: str
@@ -41,7 +42,7 @@ class Profile:
 
 
 def config_file(environ: Optional[Mapping[str, str]] = None) -> Path:
-    """Where profiles are kept: $RWS_CONFIG, else in $XDG_CONFIG_HOME, %APPDATA% or ~/.config."""
+    """Return the path of the profiles: $RWS_CONFIG, otherwise in $XDG_CONFIG_HOME, %APPDATA% or ~/.config."""
     env = os.environ if environ is None else environ
     if env.get("RWS_CONFIG"):
         return Path(env["RWS_CONFIG"])
@@ -72,7 +73,7 @@ class Profiles:
         return found if isinstance(found, dict) else {}
 
     def get(self, name: str) -> Profile:
-        """A profile. Problem where there is none of that name."""
+        """Return a profile. Raise Problem if no profile has this name."""
         if name not in self.all:
             known = ", ".join(sorted(self.all)) or "none"
             text = f'There is no profile "{name}" (there are: {known}).'
@@ -80,14 +81,14 @@ class Profiles:
         return self.all[name]
 
     def save(self) -> None:
-        """Write the file anew, readable by its owner alone from its first byte on."""
+        """Write a new file that only its owner can read, from its first byte on."""
         held = {
             "profile": self.chosen,
             "profiles": {name: asdict(one) for name, one in sorted(self.all.items())},
         }
         folder = self.path.parent
         folder.mkdir(parents=True, exist_ok=True, mode=0o700)
-        handle, name = tempfile.mkstemp(prefix=".config.", dir=folder)  # 0600, as mkstemp makes files
+        handle, name = tempfile.mkstemp(prefix=".config.", dir=folder)  # mode 0600, as mkstemp creates files
         try:
             with os.fdopen(handle, "w", encoding="utf-8") as file:
                 json.dump(held, file, indent=2, ensure_ascii=False)
@@ -101,7 +102,7 @@ class Profiles:
 
 @dataclass
 class Way:
-    """What a command uses, and where it has it from."""
+    """The settings of a command, and their source."""
 
     url: str
     key: str
@@ -112,10 +113,11 @@ class Way:
 def way(
     name: Optional[str], project: Optional[str] = None, environ: Optional[Mapping[str, str]] = None
 ) -> Way:
-    """The way in of a command: the environment's, for what it does not say the profile's.
+    """Return the settings of a command: from the environment, and from the profile if the environment does
+    not set them.
 
-    ServiceError `not_configured` where something is missing, or where a profile's key would go to another address
-    than that it was kept for.
+    Raises ServiceError `not_configured` if a setting is missing, or if a profile's key would be sent to a
+    different address than the one it was stored for.
     """
     env = os.environ if environ is None else environ
     url, key = env.get(URL, "").strip(), env.get(KEY, "").strip()
@@ -133,5 +135,5 @@ def way(
         raise not_configured(
             f'The key of the profile "{called}" is for {kept.url}; {URL} says {url}. Set {KEY} too.'
         )
-    own = kept.project if not key else None  # a project belongs to a key
+    own = kept.project if not key else None  # the project of a profile belongs to its key
     return Way(url or kept.url, key or kept.key, wanted or own, f'the profile "{called}"')

@@ -1,4 +1,4 @@
-"""`push`: rows of a template into a connection or an endpoint."""
+"""`push` and `fill`: send rows of a template to a target, and rows to all tables of a database."""
 
 from __future__ import annotations
 
@@ -15,70 +15,105 @@ from rowsmith.cli.work import Work, assigned, is_id
 
 
 def add(root: Branch) -> None:
-    """Hang it under the root."""
+    """Add the command to the parser."""
     made = root.leaf(
         "push",
         push,
         "Send rows of a template to a connection or an endpoint.",
-        "With --watch the status is 0 where every row arrived, and 1 where one did not.",
+        "With --watch, the exit status is 0 if every row arrived and 1 otherwise.",
     )
-    made.add_argument("template", metavar="TEMPLATE", help="Id or name of a saved template.")
-    made.add_argument("--to", required=True, metavar="CONNECTION", help="Id or name of a connection, or id of an "
-                      "endpoint.")  # fmt: skip
+    made.add_argument("template", metavar="TEMPLATE", help="ID or name of a saved template.")
+    made.add_argument("--to", required=True, metavar="CONNECTION",
+        help="ID or name of a connection, or ID of an endpoint.")  # fmt: skip
     made.add_argument(
-        "--target", metavar="T", help="Table, collection or entity set; else that of the template's name."
-    )
-    made.add_argument(
-        "--watch", action="store_true", help="Show the counts as they grow, and wait for the end."
+        "--target", metavar="T",
+        help="Table, collection or entity set. Default: the one with the template's name."
     )
     made.add_argument(
-        "--dry-run", action="store_true", help="Show what would be sent of three rows; send nothing."
+        "--watch", action="store_true", help="Show the progress and wait until the push finishes."
+    )
+    made.add_argument(
+        "--dry-run", action="store_true", help="Show what would be sent for three rows. Nothing is sent."
     )
     following.add_options(made)
     asking.add_rows(made)
     _sending(made.add_argument_group("sending"))
+    _add_fill(root)
+
+
+def _add_fill(root: Branch) -> None:
+    made = root.leaf(
+        "fill",
+        fill,
+        "Fill all tables of a database.",
+        "Creates a template for each table and a dataset, and sends the rows, parents first. Tables that cannot be "
+        "filled are listed with the reason. With --watch, the exit status is 0 if every row arrived and 1 otherwise.",
+    )
+    made.add_argument("connection", metavar="CONNECTION", help="ID or name of a connection to a database.")
+    made.add_argument("--rows", type=positive, metavar="N", help="Rows per table. Default: 1000.")
+    made.add_argument(
+        "--table", action="append", metavar="TABLE", help="Only this table. Can be repeated. Default: all tables."
+    )
+    made.add_argument("--seed", help="The same seed produces the same rows.")
+    made.add_argument("--confirm", metavar="NAME", help="The connection's name, if it is marked as prod.")
+    made.add_argument(
+        "--watch", action="store_true", help="Show the progress and wait until the push finishes."
+    )
+    made.add_argument(
+        "--dry-run", action="store_true", help="Show the plan. Templates are created, no row is sent."
+    )
+    following.add_options(made)
 
 
 def _sending(group: Any) -> None:
-    group.add_argument("--mode", choices=("insert", "upsert", "update"), help="Without: insert.")
+    group.add_argument("--mode", choices=("insert", "upsert", "update"), help="Default: insert.")
     group.add_argument(
-        "--key-column", action="append", metavar="COLUMN", help="By which rows are found; once for each."
+        "--key-column", action="append", metavar="COLUMN",
+        help="Column that identifies a row. Can be repeated."
     )
-    group.add_argument("--map", action="append", metavar="FIELD=COLUMN", help="Which column a field goes to; FIELD= "
-                       "leaves it out. Once for each.")  # fmt: skip
+    group.add_argument("--map", action="append", metavar="FIELD=COLUMN",
+        help="Column for a field; FIELD= leaves the field out. Can be repeated.")  # fmt: skip
     group.add_argument(
-        "--compute", action="append", metavar="COLUMN=FORMULA", help="A column by a formula over fields."
-    )
-    group.add_argument(
-        "--on-error", choices=("continue", "stop", "stop_when_all_fail"), help="Whether failed rows end the push."
-    )
-    group.add_argument(
-        "--target-wait-seconds", type=int, metavar="S", help="How long to wait for a target that is away."
+        "--compute", action="append", metavar="COLUMN=FORMULA",
+        help="Column calculated with a formula over fields."
     )
     group.add_argument(
-        "--canary", type=positive, metavar="N", help="So many rows first; the rest if none was refused."
-    )
-    group.add_argument("--confirm", metavar="NAME", help="The connection's name, where it is marked prod.")
-    group.add_argument("--create-table", action="store_true", help="Make the table where it is missing.")
-    group.add_argument("--before-sql", action="append", metavar="SQL", help="A statement before the rows.")
-    group.add_argument("--after-sql", action="append", metavar="SQL", help="A statement after the rows.")
-    group.add_argument(
-        "--push-mode", choices=("per_row", "batch"), help="Over HTTP: a request a row, or many rows."
+        "--on-error", choices=("continue", "stop", "stop_when_all_fail"),
+        help="Whether failed rows stop the push."
     )
     group.add_argument(
-        "--wrapper-key", metavar="KEY", help="Over HTTP: the key that rows of a batch stand under."
+        "--target-wait-seconds", type=int, metavar="S", help="How long to wait for an unreachable target."
     )
-    group.add_argument("--batch-size", type=positive, metavar="N", help="Over HTTP: rows of a batch.")
-    group.add_argument("--parallel", type=positive, metavar="N", help="Over HTTP: requests side by side.")
-    group.add_argument("--rate-per-second", type=float, metavar="N", help="Over HTTP: requests a second.")
-    group.add_argument("--retry", metavar="JSON", help="Over HTTP: how often and when; JSON, or @FILE.")
     group.add_argument(
-        "--request-template", metavar="JSON", help="Over HTTP: the request of a row; JSON, or @FILE."
+        "--canary", type=positive, metavar="N",
+        help="Send N rows first, and the rest only if none was rejected."
+    )
+    group.add_argument("--confirm", metavar="NAME", help="The connection's name, if it is marked as prod.")
+    group.add_argument("--create-table", action="store_true", help="Create the table if it does not exist.")
+    group.add_argument("--before-sql", action="append", metavar="SQL",
+        help="A statement to run before the rows.")
+    group.add_argument("--after-sql", action="append", metavar="SQL",
+        help="A statement to run after the rows.")
+    group.add_argument(
+        "--push-mode", choices=("per_row", "batch"),
+        help="Over HTTP: one request per row, or several rows per request."
+    )
+    group.add_argument(
+        "--wrapper-key", metavar="KEY", help="Over HTTP: the key that contains the rows of a batch."
+    )
+    group.add_argument("--batch-size", type=positive, metavar="N", help="Over HTTP: rows per batch.")
+    group.add_argument("--parallel", type=positive, metavar="N",
+        help="Over HTTP: number of parallel requests.")
+    group.add_argument("--rate-per-second", type=float, metavar="N",
+        help="Over HTTP: maximum number of requests per second.")
+    group.add_argument("--retry", metavar="JSON", help="Over HTTP: retry settings as JSON, or @FILE.")
+    group.add_argument(
+        "--request-template", metavar="JSON", help="Over HTTP: the request template as JSON, or @FILE."
     )
 
 
 def request_of(args: argparse.Namespace) -> dict[str, Any]:
-    """The request, but for where it goes."""
+    """Return the request without its target."""
     asked: dict[str, Any] = asking.rows_of(args)
     plain = ("target", "mode", "on_error", "target_wait_seconds", "canary", "confirm", "before_sql",
              "after_sql", "push_mode", "wrapper_key", "batch_size", "parallel", "rate_per_second")  # fmt: skip
@@ -117,8 +152,34 @@ def push(work: Work) -> int:
     return watched(work, begun)
 
 
+def fill(work: Work) -> int:
+    """Fill a database, or show the plan."""
+    args = work.args
+    if args.dry_run and args.watch:
+        raise usage("--dry-run sends nothing: there is nothing to watch.")
+    asked: dict[str, Any] = {
+        name: value
+        for name, value in (
+            ("rows", args.rows), ("tables", args.table), ("seed", args.seed), ("confirm", args.confirm),
+        )
+        if value is not None
+    }  # fmt: skip
+    connection = args.connection if is_id(args.connection, "con") else work.connection(args.connection)["id"]
+    found: Mapping[str, Any] = work.api.connections.fill(connection, dry_run=args.dry_run, **asked)
+    for one in found["skipped"]:
+        work.console.note(clean(f"not filled: {one['table']}: {one['message']}"))
+    if args.dry_run:
+        lines = [clean(f"{one['name']}: {one['count']:,} rows") for one in found["plan"]["tables"]]
+        work.console.result(found, "\n".join(lines))
+        return OK
+    if not args.watch:
+        work.console.result(found, found["push"]["id"])
+        return OK
+    return watched(work, found["push"])
+
+
 def watched(work: Work, begun: Mapping[str, Any]) -> int:
-    """Follow a push to its end."""
+    """Follow a push until it finishes."""
     api, id = work.api, begun["id"]
     work.console.note(f"{id}: {begun['counts']['total']:,} rows into {begun['target']}")
     with following.interruptible(work, id, lambda: api.pushes.cancel(id)), work.console.bar(id) as bar:

@@ -1,4 +1,4 @@
-"""`run`, `runs`, `logs` and `cancel`: scenarios run, watched and ended."""
+"""`run`, `runs`, `logs` and `cancel`: run, follow and cancel scenarios."""
 
 from __future__ import annotations
 
@@ -18,31 +18,34 @@ STATES = ("queued", "running", "completed", "failed", "cancelled", "timed_out")
 
 
 def add(root: Branch) -> None:
-    """Hang them under the root."""
+    """Add the commands to the parser."""
     made = root.leaf(
         "run",
         run,
         "Run a scenario.",
-        "Alone it prints the run's id; with --follow or --wait the status is 0 where the run completed, else 1.",
+        "Prints the run's ID. With --follow or --wait, the exit status is 0 if the run completed and 1 "
+        "otherwise.",
     )
-    made.add_argument("scenario", metavar="SCENARIO", help="Id or name.")
+    made.add_argument("scenario", metavar="SCENARIO", help="ID or name.")
     made.add_argument(
-        "-p", "--param", action="append", metavar="NAME=VALUE", help="A parameter; once for each."
+        "-p", "--param", action="append", metavar="NAME=VALUE", help="A parameter. Can be repeated."
     )
     until = made.add_mutually_exclusive_group()
-    until.add_argument("--follow", action="store_true", help="Print what the program prints, until its end.")
-    until.add_argument("--wait", action="store_true", help="Wait for its end, and print nothing until then.")
+    until.add_argument("--follow", action="store_true", help="Print the program's output until it finishes.")
+    until.add_argument("--wait", action="store_true",
+        help="Wait until it finishes without printing its output.")
     following.add_options(made)
     made = root.leaf("runs", runs, "List runs, newest first, or show one.")
-    made.add_argument("run", metavar="RUN", nargs="?", help="The id of one.")
-    made.add_argument("--scenario", metavar="SCENARIO", help="Only those of this one, by id or name.")
-    made.add_argument("--status", choices=STATES, help="Only those in this state.")
-    made.add_argument("-n", "--limit", type=positive, metavar="N", default=20, help="At most so many: 20.")
+    made.add_argument("run", metavar="RUN", nargs="?", help="ID of a run.")
+    made.add_argument("--scenario", metavar="SCENARIO", help="Only runs of this scenario, by ID or name.")
+    made.add_argument("--status", choices=STATES, help="Only runs with this status.")
+    made.add_argument("-n", "--limit", type=positive, metavar="N", default=20,
+        help="Maximum number of runs. Default: 20.")
     made = root.leaf("logs", logs, "Print the log of a run or a push.")
     made.add_argument("id", metavar="ID", help="A run (run_...) or a push (psh_...).")
-    made.add_argument("-f", "--follow", action="store_true", help="Go on with what comes, until the end.")
+    made.add_argument("-f", "--follow", action="store_true", help="Follow the log until the end.")
     made.add_argument(
-        "--after", type=natural, metavar="N", default=0, help="With --follow: only lines after line N."
+        "--after", type=natural, metavar="N", default=0, help="With --follow: start after line N."
     )
     made = root.leaf("cancel", cancel, "Cancel a run, a push or an export.")
     made.add_argument(
@@ -83,7 +86,7 @@ def _ended(work: Work, found: Mapping[str, Any]) -> int:
 def _print_log(work: Work, follower: Any) -> None:
     with follower:
         for line in follower:
-            if work.console.as_json:  # the result is the run; what it printed stands beside it
+            if work.console.as_json:  # the result is the run, so its output goes to standard error
                 work.console.note(line.text)
             else:
                 console.write(console.visible(line.text) + "\n")
@@ -104,7 +107,7 @@ def runs(work: Work) -> int:
 
 
 def _find(work: Work, id: str) -> Mapping[str, Any]:
-    """A run by its id alone: the service finds it under its scenario, which the list of runs tells."""
+    """Return a run by its ID only. The list of runs provides the scenario that the route needs."""
     if not is_id(id, "run"):
         raise usage(f"{id!r} is no id of a run.")
     for one in work.api.runs.list():

@@ -1,4 +1,4 @@
-"""`login` and `profiles`: the ways in that are kept on this machine."""
+"""`login` and `profiles`: credentials stored on this machine."""
 
 from __future__ import annotations
 
@@ -17,29 +17,29 @@ LOCAL = "http://127.0.0.1:8000"
 
 
 def add(root: Branch) -> None:
-    """Hang them under the root."""
+    """Add the commands to the parser."""
     made = root.leaf(
         "login",
         login,
-        "Keep an address and a key for later commands.",
-        "The key is asked for without echo, or read from standard input where that is no terminal; it is tried, and "
-        "kept in a file that only you may read.",
+        "Store an address and a key for later commands.",
+        "The command prompts for the key, or reads it from standard input if that is not a terminal. It "
+        "tests the key and stores it in a file that only you can read.",
     )
     made.add_argument(
-        "--url", help=f"Address of the service; asked for if not given, and {LOCAL} if not answered."
+        "--url", help=f"URL of the service. If not given, the command prompts for it (default: {LOCAL})."
     )
-    made.add_argument("--no-check", action="store_true", help="Keep it without trying it.")
-    made.add_argument("--no-use", action="store_true", help="Do not make it the profile of later commands.")
-    under = root.branch("profiles", "Show, choose and remove what `login` has kept.")
-    under.leaf("list", listed, "List the profiles; keys are not shown.")
-    one = under.leaf("use", use, "Choose the profile of later commands.")
+    made.add_argument("--no-check", action="store_true", help="Store the key without testing it.")
+    made.add_argument("--no-use", action="store_true", help="Do not make it the active profile.")
+    under = root.branch("profiles", "Show, select and remove stored profiles.")
+    under.leaf("list", listed, "List the profiles without their keys.")
+    one = under.leaf("use", use, "Select the active profile for later commands.")
     one.add_argument("name", metavar="NAME", help="A profile.")
-    one = under.leaf("rm", remove, "Remove a profile and its key from this machine; the key stays valid.")
+    one = under.leaf("rm", remove, "Remove a profile and its key from this machine. The key stays valid.")
     one.add_argument("name", metavar="NAME", help="A profile.")
 
 
 def login(work: Work) -> int:
-    """Ask for address and key, try them, keep them."""
+    """Prompt for address and key, test them, and store them."""
     args, kept = work.args, Profiles()
     name = args.profile or os.environ.get("RWS_PROFILE") or kept.chosen
     known = kept.all.get(name)
@@ -81,7 +81,7 @@ def _asked_key() -> str:
 
 
 def listed(work: Work) -> int:
-    """The profiles, without their keys."""
+    """List the profiles, without their keys."""
     kept = Profiles()
     rows = [
         {"name": name, "url": one.url, "project": one.project, "chosen": name == kept.chosen}

@@ -1,4 +1,4 @@
-"""`templates`: listed, shown, compared, and kept as files."""
+"""`templates`: list, show, compare, and store as files."""
 
 from __future__ import annotations
 
@@ -16,64 +16,67 @@ FOLDER = "templates"
 
 
 def add(root: Branch) -> None:
-    """Hang it under the root."""
-    under = root.branch("templates", "List, show and compare templates; keep them as files.")
+    """Add the command to the parser."""
+    under = root.branch("templates", "List, show and compare templates; store them as files.")
     made = under.leaf("list", listed, "List the templates of the project.")
-    made.add_argument("-s", "--search", metavar="TEXT", help="Only those with this in their name.")
+    made.add_argument("-s", "--search", metavar="TEXT", help="Only names that contain this text.")
     made = under.leaf(
-        "get", get, "Print a template as JSON, as `pull` would write it; with --json all of it."
+        "get", get, "Print a template as JSON, in the format of `pull`; with --json, all its keys."
     )
-    made.add_argument("template", metavar="TEMPLATE", help="Id or name.")
-    made.add_argument("--version", type=positive, metavar="N", help="As of this version.")
+    made.add_argument("template", metavar="TEMPLATE", help="ID or name.")
+    made.add_argument("--version", type=positive, metavar="N", help="Show this version.")
     made = under.leaf(
         "import",
         import_,
-        "Make templates from a file: rows, or a schema.",
-        "CSV, JSON, NDJSON, XLSX, SQL definitions, JSON Schema, OpenAPI, Avro, .proto. Several tables come linked.",
+        "Create templates from a file with rows or a schema.",
+        "CSV, JSON, NDJSON, XLSX, SQL, JSON Schema, OpenAPI, Avro, .proto. Several tables become related "
+        "templates.",
     )
-    a_file(made.add_argument("file", metavar="FILE", help="What to read."))
-    made.add_argument("--format", default="auto", metavar="NAME", help="Without: found from the file.")
-    made.add_argument("--look", action="store_true", help="Show what would be made, and make nothing.")
-    made = under.leaf("diff", diff, "Show what changed from one version to another.")
-    made.add_argument("template", metavar="TEMPLATE", help="Id or name.")
+    a_file(made.add_argument("file", metavar="FILE", help="The file to read."))
+    made.add_argument("--format", default="auto", metavar="NAME",
+        help="File format. Default: detected automatically.")
+    made.add_argument("--look", action="store_true", help="Show what would be created. Nothing is created.")
+    made = under.leaf("diff", diff, "Show the changes from one version to another.")
+    made.add_argument("template", metavar="TEMPLATE", help="ID or name.")
     made.add_argument(
-        "--from", dest="start", type=positive, metavar="N", help="Without: the one before --to."
+        "--from", dest="start", type=positive, metavar="N", help="Default: the version before --to."
     )
-    made.add_argument("--to", type=positive, metavar="N", help="Without: the newest.")
-    made.add_argument("--exit-code", action="store_true", help="Status 2 where there are changes.")
+    made.add_argument("--to", type=positive, metavar="N", help="Default: the newest version.")
+    made.add_argument("--exit-code", action="store_true", help="Exit with status 2 if there are changes.")
     made = under.leaf(
         "pull",
         pull,
-        "Write templates as files: one each, with the ids that their columns' values hang on.",
-        "A file that has a template's id already is written anew, whatever its name.",
+        "Write templates as files: one file each, with the IDs that seed their columns.",
+        "A file that already has a template's ID is updated.",
     )
     made.add_argument(
-        "template", metavar="TEMPLATE", nargs="*", help="Ids or names; without, all of the project."
+        "template", metavar="TEMPLATE", nargs="*", help="IDs or names. Default: all templates of the project."
     )
     a_file(made.add_argument("-d", "--dir", metavar="FOLDER", default=FOLDER, help=f"Where to: ./{FOLDER}."))
     made = under.leaf(
-        "plan", plan, "Show what files would change, field by field; status 0: nothing, 2: something."
+        "plan", plan, "Show what files would change. Exit status 0: no changes, 2: changes."
     )
     _files(made)
     made = under.leaf(
         "apply",
         apply,
-        "Make the templates say what the files say: all of it, or nothing.",
-        "What others changed since the files were pulled is not written over. Templates that have no file stay.",
+        "Update the templates from the files: all of them or none.",
+        "Changes by others since the pull are not overwritten. Templates without a file stay unchanged.",
     )
     _files(made)
-    made.add_argument("--create", action="store_true", help="Make the templates that are not there yet.")
-    made.add_argument("--dry-run", action="store_true", help="Show and check it, and change nothing.")
-    made.add_argument("--force", action="store_true", help="Write over what others changed since the pull.")
+    made.add_argument("--create", action="store_true", help="Create templates that do not exist yet.")
+    made.add_argument("--dry-run", action="store_true",
+        help="Validate and show the changes only.")
+    made.add_argument("--force", action="store_true", help="Overwrite changes by others since the pull.")
     made.add_argument(
         "--no-write",
         action="store_true",
-        help="Leave the files as they are, without the ids that were given.",
+        help="Do not write the assigned IDs to the files.",
     )
 
 
 def _files(made: Any) -> None:
-    told = f"Files, or folders of them: ./{FOLDER}."
+    told = f"Files, or folders of files. Default: ./{FOLDER}."
     a_file(made.add_argument("file", metavar="FILE", nargs="*", default=[FOLDER], help=told))
 
 
@@ -93,7 +96,7 @@ def get(work: Work) -> int:
 
 
 def import_(work: Work) -> int:
-    """Templates from a file."""
+    """Create or change templates from files."""
     args = work.args
     made = work.api.templates.import_file(Path(args.file), format=args.format, save=not args.look)
     if work.console.as_json:
@@ -119,7 +122,7 @@ def diff(work: Work) -> int:
 
 
 def pull(work: Work) -> int:
-    """Templates into files."""
+    """Write templates to files."""
     args, folder = work.args, Path(work.args.dir)
     wanted: list[Mapping[str, Any]] = [work.template(one) for one in args.template]
     if not args.template:
@@ -159,14 +162,14 @@ def _show(work: Work, steps: list[planning.Step], done: bool = False) -> None:
 
 
 def plan(work: Work) -> int:
-    """What files would change."""
+    """Show what files would change."""
     steps = _steps(work)
     _show(work, steps)
     return CHANGES if any(step.action != "none" for step in steps) else OK
 
 
 def apply(work: Work) -> int:
-    """Make it so."""
+    """Apply the changes."""
     args, steps = work.args, _steps(work)
     planning.check(work.api, steps, create=args.create, force=args.force)
     if args.dry_run:

@@ -1,4 +1,4 @@
-"""Templates as files: read, written so that a version control system shows what changed, and nothing else."""
+"""Templates as files: read, and written so that a version control system shows only actual changes."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ from typing import Any, Final, Optional, Union
 from rowsmith.cli.problems import NOT_FOUND, REFUSED, Problem
 
 HEAD: Final = ("id", "name", "description", "quantity", "locale", "anchor", "source", "invalid", "fields")
-"""Keys of a file, in their order; all others of a template are volatile, and left out."""
+"""Keys of a file in their order. All other keys of a template are volatile and left out."""
 BODY: Final = HEAD[1:]
-"""Keys that a template is made of."""
+"""Keys that define a template."""
 COMMON: Final[Mapping[str, Any]] = {
     "sensitive": False,
     "masking": None,
@@ -35,14 +35,15 @@ COMMON: Final[Mapping[str, Any]] = {
     "invalid": None,
     "column": None,
 }
-"""Keys that every field has, and what they are where a file does not say them."""
+"""Common keys of a field with their default values."""
 KNOWN: Final = ".rowsmith"
-"""The folder, beside the files, of what was last seen of the service; it says of itself that git leaves it out."""
+"""Folder, next to the files, for the last known state of the service. It contains a .gitignore that excludes
+it."""
 
 
 @dataclass(frozen=True)
 class File:
-    """A template's file. `body` is what the service takes: the keys of `BODY` that the file has."""
+    """A template file. `body` is the service's input: the keys of `BODY` that the file contains."""
 
     path: Path
     id: Optional[str]
@@ -50,7 +51,7 @@ class File:
 
 
 def read(path: Path) -> File:
-    """A file. Problem where there is none, or it holds no template."""
+    """Read a file. Raise Problem if it does not exist or does not contain a template."""
     try:
         found = json.loads(path.read_text("utf-8-sig"))
     except FileNotFoundError:
@@ -70,11 +71,11 @@ def read(path: Path) -> File:
 VOLATILE: Final = frozenset(
     "version project_id team_id created_by created_at updated_at deleted_at warnings references".split()
 )
-"""Keys of an answer that say nothing of what a template is."""
+"""Response keys that are not part of the template."""
 
 
 def tried(path: Path) -> Optional[File]:
-    """The same; None for a file that is something else."""
+    """Read a file, or return None if it is not a template."""
     try:
         return read(path)
     except (Problem, OSError):
@@ -82,13 +83,17 @@ def tried(path: Path) -> Optional[File]:
 
 
 def found_in(paths: Iterable[Path]) -> list[File]:
-    """The files of these names, and of all `*.json` in these folders. Problem that tells all that cannot be read."""
+    """Return the given files, and all `*.json` files in the given folders. Raise Problem with all files that
+    cannot be read."""
     files: list[File] = []
     faults: list[Problem] = []
     for path in paths:
         for one in sorted(path.glob("*.json")) if path.is_dir() else [path]:
             found = _read_or_not(one)
-            (faults if isinstance(found, Problem) else files).append(found)  # type: ignore[arg-type]
+            if isinstance(found, Problem):
+                faults.append(found)
+            else:
+                files.append(found)
     if faults:
         raise faults[0] if len(faults) == 1 else _together(faults)
     seen: dict[str, Path] = {}
@@ -112,7 +117,7 @@ def _together(faults: list[Problem]) -> Problem:
 
 
 def text_of(template: Mapping[str, Any]) -> str:
-    """A template as its file: keys in one order, two spaces, a line for each value, nothing volatile."""
+    """Format a template as a file: keys in a fixed order, two spaces, one line per value, no volatile keys."""
     kept = {key: template[key] for key in HEAD if template.get(key) is not None}
     kept["fields"] = [_field(one) for one in template["fields"]]
     return json.dumps(kept, indent=2, ensure_ascii=False) + "\n"
@@ -130,7 +135,7 @@ def _field(field: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def walk(fields: Iterable[Mapping[str, Any]]) -> Iterator[Mapping[str, Any]]:
-    """Every field, those inside others too."""
+    """Yield every field, including nested ones."""
     for field in fields:
         yield field
         inner = (field.get("options") or {}).get("fields")
@@ -138,7 +143,7 @@ def walk(fields: Iterable[Mapping[str, Any]]) -> Iterator[Mapping[str, Any]]:
 
 
 def path_for(template: Mapping[str, Any], folder: Path, there: Iterable[File]) -> Path:
-    """Where a template goes: the file that has its id already, else one of its name."""
+    """Return the path for a template: the file that already has its ID, otherwise one with its name."""
     taken = {}
     for file in there:
         if file.id == template["id"]:
@@ -151,13 +156,13 @@ def path_for(template: Mapping[str, Any], folder: Path, there: Iterable[File]) -
 
 
 def slug(name: str) -> str:
-    """A name as a file can bear it on any system."""
+    """Return a file name that is valid on every operating system."""
     plain = unicodedata.normalize("NFKD", name).encode("ascii", "ignore").decode().lower()
     return re.sub(r"[^a-z0-9]+", "-", plain).strip("-")[:60].strip("-") or "template"
 
 
 def write(path: Path, template: Mapping[str, Any]) -> bool:
-    """Write a template's file, whole or not at all; False where it says the same already."""
+    """Write a template's file atomically. Return False if the content is unchanged."""
     data = text_of(template).encode()
     if path.exists() and path.read_bytes() == data:
         return False
@@ -166,7 +171,7 @@ def write(path: Path, template: Mapping[str, Any]) -> bool:
 
 
 def write_whole(path: Path, pieces: Iterable[bytes]) -> None:
-    """Write a file, which appears when it is whole."""
+    """Write a file atomically."""
     handle, name = tempfile.mkstemp(prefix=f".{path.name}.", suffix=".part", dir=path.parent)
     try:
         with os.fdopen(handle, "wb") as file:
@@ -183,7 +188,7 @@ def write_whole(path: Path, pieces: Iterable[bytes]) -> None:
 
 
 class Seen:
-    """Which version of each template a folder's files come from, as this clone last saw it."""
+    """Return the version of each template in a folder, as this clone last saw it."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder / KNOWN
@@ -194,7 +199,7 @@ class Seen:
         self.versions: dict[str, int] = found if isinstance(found, dict) else {}
 
     def note(self, template: Mapping[str, Any]) -> None:
-        """The file says what this version says."""
+        """Record that a file corresponds to a version."""
         self.versions[template["id"]] = template["version"]
 
     def save(self) -> None:

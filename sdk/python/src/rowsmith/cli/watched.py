@@ -1,4 +1,4 @@
-"""Answers whose bytes are counted while they come."""
+"""Responses whose bytes are counted as they arrive."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from rowsmith.wire.retry import Retries
 
 
 class Watched:
-    """An answer, as `rowsmith.streams.saved` reads one."""
+    """A response with the interface that `rowsmith.streams.saved` reads."""
 
     def __init__(self, answer: Answer, bar: Bar) -> None:
         self._answer, self._bar = answer, bar
@@ -22,7 +22,7 @@ class Watched:
         if answer.status == 206:
             length = (answer.headers.get("Content-Range") or "").rpartition("/")[2]
         else:
-            bar.done = 0  # from the start, whatever came before
+            bar.done = 0  # restart, discarding earlier bytes
         if length and length.isdigit():
             bar.total = int(length)
 
@@ -33,7 +33,7 @@ class Watched:
         self._answer.close()
 
     def pieces(self) -> Iterator[bytes]:
-        """The body as it arrives."""
+        """Yield the body as it arrives."""
         for piece in self._answer.pieces():
             yield piece
             self._bar.add(len(piece))
@@ -42,7 +42,7 @@ class Watched:
 def fetched(
     open: Callable[[Mapping[str, str]], Answer], path: Path, retries: Retries, bar: Bar
 ) -> Mapping[str, Any]:
-    """Write an answer into a file, which appears when it is whole; the head of the last answer."""
+    """Write a response to a file atomically, and return the headers of the last response."""
     last: dict[str, Any] = {}
 
     def again(headers: Mapping[str, str]) -> Any:

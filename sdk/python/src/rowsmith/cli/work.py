@@ -1,4 +1,4 @@
-"""What every command is given: its arguments, the console, and the way to the service."""
+"""The context of every command: its arguments, the console and the API client."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _ID: Final = re.compile(r"[a-z]{2,4}_[0-9A-HJKMNP-TV-Z]{26}")  # a prefix and a 
 
 
 class Work:
-    """One command under way."""
+    """A running command."""
 
     def __init__(self, args: argparse.Namespace) -> None:
         self.args = args
@@ -27,7 +27,7 @@ class Work:
 
     @property
     def api(self) -> rowsmith.Api:
-        """The service, spoken to when it is first asked for."""
+        """Return the API client, which is created at first use."""
         if self._api is None:
             found = profiles.way(self.args.profile, self.args.project)
             if self.args.profile and found.source == "the environment":
@@ -36,24 +36,24 @@ class Work:
         return self._api
 
     def close(self) -> None:
-        """Let go of the connections."""
+        """Close the connections."""
         if self._api is not None:
             self._api.close()
 
     def template(self, which: str) -> Mapping[str, Any]:
-        """A template by id or name."""
+        """Return a template by ID or name."""
         return self._one("template", "tpl", which, self.api.templates)
 
     def scenario(self, which: str) -> Mapping[str, Any]:
-        """A scenario by id or name."""
+        """Return a scenario by ID or name."""
         return self._one("scenario", "scn", which, self.api.scenarios)
 
     def connection(self, which: str) -> Mapping[str, Any]:
-        """A connection by id or name."""
+        """Return a connection by ID or name."""
         return self._one("connection", "con", which, self.api.connections)
 
     def endpoint(self, which: str) -> Mapping[str, Any]:
-        """An endpoint by id or name."""
+        """Return an endpoint by ID or name."""
         return self._one("endpoint", "end", which, self.api.endpoints)
 
     def _one(self, kind: str, prefix: str, which: str, resource: Any) -> Mapping[str, Any]:
@@ -64,12 +64,12 @@ class Work:
 
 
 def is_id(text: str, prefix: str = "") -> bool:
-    """Whether a text is an id (of that kind)."""
+    """Return whether a text is an ID (of that kind)."""
     return _ID.fullmatch(text) is not None and text.startswith(prefix)
 
 
 def chosen(kind: str, name: str, near: Pages[Any], every: Any) -> Mapping[str, Any]:
-    """The object of exactly that name. Problem where there is none, or are several."""
+    """Return the object with exactly this name. Raise Problem if there is none or more than one."""
     found = [one for one in near if one["name"] == name]
     if len(found) == 1:
         one: Mapping[str, Any] = found[0]
@@ -92,7 +92,7 @@ def _meant(name: str, known: Iterable[str]) -> str:
 
 
 def assigned(texts: Optional[Iterable[str]], option: str) -> dict[str, str]:
-    """`["A=b"]` as a dictionary. Problem for one without `=`."""
+    """Parse `["A=b"]` as a dictionary. Raise Problem for an entry without `=`."""
     made = {}
     for text in texts or ():
         name, equals, value = text.partition("=")

@@ -1,4 +1,4 @@
-"""A class for each type of the catalogue, made from it: do not edit. `BY_TYPE` has them by name."""
+"""One class per field type, keyed by name in `BY_TYPE`. Generated from the catalogue: do not edit."""
 
 from __future__ import annotations
 
@@ -92,8 +92,6 @@ from rowsmith.fields.internet import (
     Ipv4Field,
     Ipv6Field,
     JwtField,
-)
-from rowsmith.fields.internet_more import (
     MacAddressField,
     Md5Field,
     MimeTypeField,
@@ -147,8 +145,6 @@ from rowsmith.fields.number import (
     GeometricField,
     LognormalField,
     MoneyField,
-)
-from rowsmith.fields.number_more import (
     NormalField,
     NumberField,
     ParetoField,

@@ -1,4 +1,4 @@
-"""Fields of the category choice, made from the catalogue of field types: do not edit."""
+"""Fields of the category choice, generated from the catalogue of field types: do not edit."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ if TYPE_CHECKING:
 
 
 class CartesianField(Field):
-    """Every combination of several lists, one after the other.
+    """All combinations of several lists, in order.
 
     lists: The lists.
-    separator: Stands between the parts.
-    part: Writes the value from this list alone (1 is the first), so that several fields with the same
-        lists share the combinations.
+    separator: Separator between the parts.
+    part: Outputs only the value from this list (1 is the first), so that several fields with the same
+        lists form the combinations.
     """
 
     type_name = "cartesian"
@@ -37,10 +37,10 @@ class CartesianField(Field):
 
 
 class CustomField(Field):
-    """One of your own values, each as likely.
+    """A random value from a custom list, with equal probability.
 
-    values: The values: texts, numbers, true and false, null, or whole JSON values. One kind for all keeps
-        its type; mixed kinds become text.
+    values: The values: texts, numbers, booleans, null or JSON values. If all have one type, it is kept;
+        mixed types become text.
     """
 
     type_name = "custom"
@@ -57,20 +57,20 @@ class CustomField(Field):
 
 
 class DatasetColumnField(Field):
-    """A value of a column of a workspace file: drawn, row by row, or looked up by another field.
+    """A value from a column of a workspace file: random, row by row, or looked up by another field.
 
-    on_empty: What to do where the answer has no rows.
-    default: The value where the answer has no rows and on_empty is default.
-    kind: What the values are taken as; as the target has them, if not said.
-    decimals: Places after the point, where kind is decimal.
+    on_empty: What to do if the query returns no rows.
+    default: Value if the query returns no rows and on_empty is default.
+    kind: Data type of the values. Default: the type in the source.
+    decimals: Decimal places, if kind is decimal.
     file: A workspace file: CSV, JSON, NDJSON, XLSX or Parquet.
-    column: The column whose values are taken.
-    mode: random: any row of the file; sequential: row by row, from the first again after the last;
-        lookup: the first row whose key_column has the value of the field key.
-    key: Of lookup: a field of the row.
-    key_column: Of lookup: the column of the file that is compared with it; the one of the field's name,
-        if not said.
-    sheet: Of a workbook; else the first.
+    column: Column with the values.
+    mode: random: any row of the file. sequential: row by row, starting over after the last. lookup: the
+        first row whose key_column equals the value of the field in key.
+    key: For lookup: a field of the row.
+    key_column: For lookup: the column of the file to compare with. Default: the column with the field's
+        name.
+    sheet: Sheet of a workbook. Default: the first.
     """
 
     type_name = "dataset_column"
@@ -112,10 +112,10 @@ class DatasetColumnField(Field):
 
 
 class EnumField(Field):
-    """One of several values, with a weight each if you like.
+    """A random value from a list, with optional weights.
 
-    values: The values, as in a custom list.
-    weights: A weight for each value, in the same order; any scale. As likely as each other if left out.
+    values: The values, as for a custom list.
+    weights: A relative weight for each value, in the same order. Default: equal weights.
     """
 
     type_name = "enum"
@@ -133,9 +133,9 @@ class EnumField(Field):
 
 
 class ListSequentialField(Field):
-    """Your own values in order, over and over.
+    """Custom values in order, repeated.
 
-    values: The values, as in a custom list.
+    values: The values, as for a custom list.
     """
 
     type_name = "list_sequential"
@@ -152,11 +152,11 @@ class ListSequentialField(Field):
 
 
 class MappedField(Field):
-    """Another field's value, looked up in a map of your own.
+    """Another field's value, translated with a lookup map.
 
     field: Name of the field to look up.
-    map: What to write for each value of the field; values are compared as text.
-    default: Written where the map says nothing, blank values included.
+    map: Output for each value of the field. Values are compared as text.
+    default: Output for values that are not in the map, including blanks.
     """
 
     type_name = "mapped"
@@ -175,10 +175,10 @@ class MappedField(Field):
 
 
 class WeightedListField(Field):
-    """One of several values, each with a weight.
+    """A random value from a list with weights.
 
-    values: The values, as in a custom list.
-    weights: A weight for each value, in the same order; any scale.
+    values: The values, as for a custom list.
+    weights: A relative weight for each value, in the same order.
     """
 
     type_name = "weighted_list"

@@ -1,4 +1,4 @@
-"""Fields of the category company, made from the catalogue of field types: do not edit."""
+"""Fields of the category company, generated from the catalogue of field types: do not edit."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class CompanyNameField(Field):
 
 
 class DunsField(Field):
-    """The number of a company in Dun & Bradstreet's register: nine digits.
+    """A nine-digit company number in the Dun & Bradstreet register.
 
     formatted: With hyphens: 15-048-3782.
     """
@@ -41,7 +41,7 @@ class DunsField(Field):
 
 
 class Ean13Field(Field):
-    """An article number (GTIN-13) with a right check digit, from the range for use inside a shop."""
+    """An article number (EAN-13, GTIN-13) with a valid check digit, from the in-store range."""
 
     type_name = "ean13"
 
@@ -50,7 +50,7 @@ class Ean13Field(Field):
 
 
 class Ean8Field(Field):
-    """A short article number (GTIN-8) with a right check digit, from the range for use inside a shop."""
+    """A short article number (EAN-8, GTIN-8) with a valid check digit, from the in-store range."""
 
     type_name = "ean8"
 
@@ -59,7 +59,7 @@ class Ean8Field(Field):
 
 
 class IndustryField(Field):
-    """A branch of business, such as Renewable Energy."""
+    """An industry, such as Renewable Energy."""
 
     type_name = "industry"
 
@@ -68,9 +68,10 @@ class IndustryField(Field):
 
 
 class InvoiceNumberField(Field):
-    """The number of an invoice, counting up without a gap, such as INV-2026-000001.
+    """A consecutive invoice number without gaps, such as INV-2026-000001.
 
-    format: # stand for the number, with leading zeros; YYYY, YY and MM for year and month of now.
+    format: # characters are replaced by the number with leading zeros; YYYY, YY and MM by the year and
+        month of now.
     start: Number of the first row.
     """
 
@@ -89,7 +90,7 @@ class InvoiceNumberField(Field):
 
 
 class ISBNField(Field):
-    """The number of a book (ISBN-13) with a right check digit, without hyphens."""
+    """A book number (ISBN-13) with a valid check digit, without hyphens."""
 
     type_name = "isbn"
 
@@ -98,7 +99,7 @@ class ISBNField(Field):
 
 
 class ISSNField(Field):
-    """The number of a periodical, with a right check digit."""
+    """The number of a periodical (ISSN), with a valid check digit."""
 
     type_name = "issn"
 
@@ -107,10 +108,10 @@ class ISSNField(Field):
 
 
 class OrderNumberField(Field):
-    """The number of an order, such as ORD-40718265.
+    """An order number, such as ORD-40718265.
 
-    format: # is a digit, @ a lower-case letter, ^ an upper-case letter, * any of them; a backslash before
-        a mark keeps it as it is.
+    format: # is a digit, @ a lowercase letter, ^ an uppercase letter, * any of these. Use a backslash for
+        a literal character.
     """
 
     type_name = "order_number"
@@ -127,7 +128,7 @@ class OrderNumberField(Field):
 
 
 class ProductField(Field):
-    """A kind of product, such as Desk Lamp."""
+    """A type of product, such as Desk Lamp."""
 
     type_name = "product"
 
@@ -136,7 +137,7 @@ class ProductField(Field):
 
 
 class ProductCategoryField(Field):
-    """The department of a shop that sells the row's product."""
+    """The store department of the row's product."""
 
     type_name = "product_category"
 
@@ -154,9 +155,9 @@ class ProductNameField(Field):
 
 
 class SKUField(Field):
-    """A stock number that begins with its product's category, such as FUR-7K2M9X.
+    """A stock keeping unit with the category as prefix, such as FUR-7K2M9X.
 
-    length: Characters after the hyphen.
+    length: Number of characters after the hyphen.
     """
 
     type_name = "sku"
@@ -173,7 +174,7 @@ class SKUField(Field):
 
 
 class UPCField(Field):
-    """A US article number (UPC-A) with a right check digit, from the range for use inside a shop."""
+    """A US article number (UPC-A) with a valid check digit, from the in-store range."""
 
     type_name = "upc"
 

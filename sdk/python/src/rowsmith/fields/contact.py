@@ -1,4 +1,4 @@
-"""Fields of the category contact, made from the catalogue of field types: do not edit."""
+"""Fields of the category contact, generated from the catalogue of field types: do not edit."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 class CompanyEmailField(Field):
-    """An e-mail address made of the person's names, at the site of the row's company."""
+    """An e-mail address derived from the person's names, at the domain of the row's company."""
 
     type_name = "company_email"
 
@@ -22,9 +22,9 @@ class CompanyEmailField(Field):
 
 
 class EmailField(Field):
-    """An e-mail address made of the person's names, at a domain that receives no mail.
+    """An e-mail address derived from the person's names, at a domain that receives no mail.
 
-    domain: What stands after the @; without it one of example.com, example.net and example.org.
+    domain: Domain after the @. Default: one of example.com, example.net and example.org.
     """
 
     type_name = "email"
@@ -41,10 +41,10 @@ class EmailField(Field):
 
 
 class MessagingHandleField(Field):
-    """What a person is called in a messaging service, such as @anna.lee7.
+    """A user name in a messaging service, such as @anna.lee7.
 
-    service: at: @anna.lee7, as Telegram, Slack and X; plain: anna.lee7, as Discord; matrix:
-        @anna.lee7:example.org; skype: live:anna.lee7; mastodon: @anna.lee7@example.org.
+    service: at: @anna.lee7 (Telegram, Slack, X). plain: anna.lee7 (Discord). matrix:
+        @anna.lee7:example.org. skype: live:anna.lee7. mastodon: @anna.lee7@example.org.
     """
 
     type_name = "messaging_handle"
@@ -61,7 +61,7 @@ class MessagingHandleField(Field):
 
 
 class MobileField(Field):
-    """A second valid telephone number of the row's country, a mobile one.
+    """A valid mobile phone number of the row's country.
 
     format: international (+33 6 42 40 18 05), national (06 42 40 18 05), e164 (+33642401805), or a
         pattern in which each # is a random digit.
@@ -83,7 +83,7 @@ class MobileField(Field):
 
 
 class PhoneNumberField(Field):
-    """A valid telephone number of the row's country.
+    """A valid phone number of the row's country.
 
     format: international (+33 6 42 40 18 05), national (06 42 40 18 05), e164 (+33642401805), or a
         pattern in which each # is a random digit.
@@ -105,7 +105,7 @@ class PhoneNumberField(Field):
 
 
 class SafeEmailField(Field):
-    """An e-mail address made of the person's names, always at a domain that receives no mail."""
+    """An e-mail address derived from the person's names, always at a domain that receives no mail."""
 
     type_name = "safe_email"
 

@@ -1,4 +1,4 @@
-"""Fields of the category external, made from the catalogue of field types: do not edit."""
+"""Fields of the category external, generated from the catalogue of field types: do not edit."""
 
 from __future__ import annotations
 
@@ -13,20 +13,21 @@ if TYPE_CHECKING:
 
 
 class AIField(Field):
-    """A value that a language model writes for each row; {{field}} in the prompt is filled in.
+    """A value that an AI language model writes for each row, from a prompt with {{field}} placeholders.
 
-    connection_id: The connection to the model; the project's only one of type ai, if not said.
-    prompt: What the model is asked for one row, with {{field}} where values of the row belong.
-    kind: What the answer is; text, or one of choices where there are any, if not said.
-    max_length: Characters of a text, at most.
-    decimals: Places after the point, where kind is decimal.
-    choices: The answer is one of these.
-    examples: Values such as the model should write.
-    temperature: How freely the model chooses; the server's own, if not said.
-    same_for_equal_prompts: Rows whose prompts are equal get the same value; else each gets its own.
-    allow_sensitive: Values of sensitive fields may be sent to the model.
-    on_error: What to do where no answer fits, however often it is asked for.
-    default: The value where on_error is default and comes to pass.
+    connection_id: Connection to the model. Default: the project's only connection of type ai.
+    prompt: Prompt for one row, with {{field}} placeholders for values of the row.
+    kind: Data type of the response. Default: text, or choice if choices are set.
+    max_length: Maximum number of characters.
+    decimals: Decimal places, if kind is decimal.
+    choices: Allowed responses.
+    examples: Example values for the model.
+    temperature: Sampling temperature of the model. Default: the server's default.
+    same_for_equal_prompts: Rows with the same prompt get the same value. Otherwise each row gets its own
+        value.
+    allow_sensitive: Allows sending values of sensitive fields to the model.
+    on_error: What to do if no response is valid after all retries.
+    default: Value if on_error is default and applies.
     """
 
     type_name = "ai"
@@ -72,17 +73,17 @@ class AIField(Field):
 
 
 class ApiResponseField(Field):
-    """A value that a REST API answers; with {{field}} in its path, asked once for each path.
+    """A value from a REST API. With {{field}} placeholders in the path, each distinct path is requested
+    once.
 
-    on_empty: What to do where extract finds nothing in the answer.
-    default: The value where on_error or on_empty is default and comes to pass.
-    kind: What the values are taken as; as the target has them, if not said.
-    decimals: Places after the point, where kind is decimal.
+    on_empty: What to do if extract finds nothing in the response.
+    default: Value if on_error or on_empty is default and applies.
+    kind: Data type of the values. Default: the type in the source.
+    decimals: Decimal places, if kind is decimal.
     connection_id: The REST connection to call.
-    path: The path on the connection, with a query where it needs one. The value for {{field}} is percent-
-        encoded.
-    extract: JSONPath of the value in the answer: the first match counts. The whole answer, if not said.
-    on_error: What to do where the path is answered 404 or the like, or by what is not JSON.
+    path: Path on the connection, with an optional query string. Values for {{field}} are percent-encoded.
+    extract: JSONPath of the value in the response; the first match is used. Default: the whole response.
+    on_error: What to do if the API returns an error such as 404, or a response that is not JSON.
     """
 
     type_name = "api_response"
@@ -120,16 +121,17 @@ class ApiResponseField(Field):
 
 
 class DbResponseField(Field):
-    """A value that a query answers; with {{field}} in it, asked once for each set of values.
+    """A value from a database query. With {{field}} placeholders, the query runs once per distinct set of
+    values.
 
-    on_empty: What to do where the answer has no rows.
-    default: The value where the answer has no rows and on_empty is default.
-    kind: What the values are taken as; as the target has them, if not said.
-    decimals: Places after the point, where kind is decimal.
+    on_empty: What to do if the query returns no rows.
+    default: Value if the query returns no rows and on_empty is default.
+    kind: Data type of the values. Default: the type in the source.
+    decimals: Decimal places, if kind is decimal.
     connection_id: The connection to the database.
-    query: A query in the target's own language. Values for {{field}} are handed to the driver, never
-        pasted in.
-    column: Which column of the answer is shown; the first, if not said.
+    query: A query in the target's query language. Values for {{field}} are passed as parameters, never
+        inserted into the text.
+    column: Column of the result. Default: the first.
     """
 
     type_name = "db_response"
@@ -165,7 +167,7 @@ class DbResponseField(Field):
 
 
 class SourceColumnField(Field):
-    """A value of the template's source as it stands there: text, number, date, yes or no."""
+    """An unchanged value from the template's source: text, number, date or boolean."""
 
     type_name = "source_column"
 

@@ -1,4 +1,4 @@
-"""Fields of the category finance, made from the catalogue of field types: do not edit."""
+"""Fields of the category finance, generated from the catalogue of field types: do not edit."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 class AbaRoutingField(Field):
-    """The routing number of a US bank, with a right check digit."""
+    """The ABA routing number of a US bank, with a valid check digit."""
 
     type_name = "aba_routing"
 
@@ -22,7 +22,7 @@ class AbaRoutingField(Field):
 
 
 class AccountNameField(Field):
-    """What an account is called, such as Personal Savings Account."""
+    """The name of an account, such as Personal Savings Account."""
 
     type_name = "account_name"
 
@@ -31,9 +31,9 @@ class AccountNameField(Field):
 
 
 class AccountNumberField(Field):
-    """The number of a bank account: digits.
+    """A bank account number of digits.
 
-    length: How many digits.
+    length: Number of digits.
     """
 
     type_name = "account_number"
@@ -50,9 +50,9 @@ class AccountNumberField(Field):
 
 
 class BankNameField(Field):
-    """The name of a bank, such as Commerzbank, in agreement with the row's IBAN and BIC.
+    """The name of a bank, such as Commerzbank, consistent with the row's IBAN and BIC.
 
-    country: Two-letter code of the country that the bank has customers in.
+    country: Two-letter code of the bank's country.
     """
 
     type_name = "bank_name"
@@ -69,10 +69,10 @@ class BankNameField(Field):
 
 
 class BICField(Field):
-    """A bank identifier (SWIFT code) from the range that is set aside for tests.
+    """A bank identifier code (BIC, SWIFT code) from the range reserved for tests.
 
     country: Two-letter code of the bank's country.
-    branch: Three more characters for the branch.
+    branch: Adds three characters for the branch.
     """
 
     type_name = "bic"
@@ -90,10 +90,10 @@ class BICField(Field):
 
 
 class BitcoinAddressField(Field):
-    """A Bitcoin address with a right checksum; nobody has its key.
+    """A Bitcoin address with a valid checksum. No one has its private key.
 
-    format: bc1q…, bc1p…, 1… or 3…: pay to a witness key hash, Taproot, a key hash, a script.
-    network: Whose beginning it has.
+    format: Address type: witness key hash (bc1q…), Taproot (bc1p…), key hash (1…) or script (3…).
+    network: Network, which determines the prefix.
     """
 
     type_name = "bitcoin_address"
@@ -111,10 +111,10 @@ class BitcoinAddressField(Field):
 
 
 class CardExpiryField(Field):
-    """The month in which the row's card runs out, always after now.
+    """The expiry month of the row's card, always after now.
 
-    format: How the month is written.
-    years: It runs out within so many years.
+    format: Format of the month.
+    years: Maximum number of years until expiry.
     """
 
     type_name = "card_expiry"
@@ -132,10 +132,10 @@ class CardExpiryField(Field):
 
 
 class CreditCardNumberField(Field):
-    """A card number that passes the Luhn check, from the ranges of test cards.
+    """A card number from the ranges of test cards that passes the Luhn check.
 
-    issuer: One issuer or a list: visa, mastercard, amex, discover, diners, jcb, unionpay, maestro. All of
-        them if not given.
+    issuer: One issuer or a list: visa, mastercard, amex, discover, diners, jcb, unionpay, maestro.
+        Default: all.
     """
 
     type_name = "credit_card_number"
@@ -161,12 +161,12 @@ class CreditCardTypeField(Field):
 
 
 class CurrencyField(Field):
-    """An amount of money with two decimals.
+    """An amount of money with two decimal places.
 
-    min: Least amount; 1 if neither this nor max is given, else 0.
-    max: Largest amount; 1,000 if nothing else is given.
-    mean: Mean of a normal distribution, cut at min and max.
-    stddev: Its standard deviation; a quarter of the mean if not given.
+    min: Minimum amount. Default: 1 if max is not set either, otherwise 0.
+    max: Maximum amount. Default: 1,000 if nothing else is set.
+    mean: Mean of a normal distribution, truncated at min and max.
+    stddev: Standard deviation. Default: a quarter of the mean.
     """
 
     type_name = "currency"
@@ -186,7 +186,7 @@ class CurrencyField(Field):
 
 
 class CurrencyCodeField(Field):
-    """The three letters of a currency, such as EUR."""
+    """The three-letter code of a currency, such as EUR."""
 
     type_name = "currency_code"
 
@@ -204,7 +204,7 @@ class CurrencyNameField(Field):
 
 
 class CurrencySymbolField(Field):
-    """The sign of a currency, such as €; its code where it has none."""
+    """The symbol of a currency, such as €, or its code if it has no symbol."""
 
     type_name = "currency_symbol"
 
@@ -222,7 +222,7 @@ class CVVField(Field):
 
 
 class EthereumAddressField(Field):
-    """The address of an Ethereum account, in lower case."""
+    """The address of an Ethereum account, in lowercase."""
 
     type_name = "ethereum_address"
 
@@ -231,10 +231,10 @@ class EthereumAddressField(Field):
 
 
 class IBANField(Field):
-    """An international bank account number with right check digits.
+    """An International Bank Account Number (IBAN) with valid check digits.
 
     country_code: Two-letter code of the account's country, or a list of them.
-    formatted: Groups of four characters with blanks between them.
+    formatted: Groups of four characters, separated by spaces.
     """
 
     type_name = "iban"
@@ -252,11 +252,11 @@ class IBANField(Field):
 
 
 class PriceField(Field):
-    """A price as shops write it, such as 24.99.
+    """A retail price, such as 24.99.
 
-    min: Smallest price.
-    max: Largest price.
-    endings: Hundredths that prices end in.
+    min: Minimum price.
+    max: Maximum price.
+    endings: Cent endings of the prices.
     """
 
     type_name = "price"
@@ -275,7 +275,7 @@ class PriceField(Field):
 
 
 class StockSymbolField(Field):
-    """The symbol of a share, such as QRTX."""
+    """A stock symbol, such as QRTX."""
 
     type_name = "stock_symbol"
 

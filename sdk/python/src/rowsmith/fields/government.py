@@ -1,4 +1,4 @@
-"""Fields of the category government, made from the catalogue of field types: do not edit."""
+"""Fields of the category government, generated from the catalogue of field types: do not edit."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ if TYPE_CHECKING:
 
 
 class DriverLicenseField(Field):
-    """The number of a US driver's license, as its state writes it.
+    """The number of a US driver's license in the format of its state.
 
-    state: Two-letter code of a state; all of them mixed if left out.
+    state: Two-letter code of a state. Default: all states.
     """
 
     type_name = "driver_license"
@@ -60,10 +60,10 @@ class MedicareIdField(Field):
 
 
 class NationalIdField(Field):
-    """The number of a person in a country, with right check digits.
+    """A national identification number, with valid check digits.
 
-    country: Two-letter code; the locale's country if not given. AR: DNI, AT: VNR, BE: NN, BG: EGN, BR:
-        CPF, CA: SIN, CH: AHV, CL: RUT, CN: RIC, CR: Cédula, CZ: Rodné číslo, DE: Steuer-ID, DK: CPR, DO:
+    country: Two-letter code. Default: the locale's country. AR: DNI, AT: VNR, BE: NN, BG: EGN, BR: CPF,
+        CA: SIN, CH: AHV, CL: RUT, CN: RIC, CR: Cédula, CZ: Rodné číslo, DE: Steuer-ID, DK: CPR, DO:
         Cédula, EC: CI, EE: Isikukood, ES: DNI, FI: HETU, FR: NIR, GB: NHS number, GR: AMKA, HR: OIB, ID:
         NIK, IE: PPS, IL: Mispar Zehut, IN: Aadhaar, IS: Kennitala, IT: Codice fiscale, JP: My Number, KR:
         RRN, LT: Asmens kodas, LV: Personas kods, MX: CURP, MY: NRIC, NL: BSN, NO: Fødselsnummer, PE: CUI,
@@ -85,7 +85,7 @@ class NationalIdField(Field):
 
 
 class NhsNumberField(Field):
-    """A number of the British National Health Service, from the range for tests."""
+    """A number of the British National Health Service (NHS), from the range for tests."""
 
     type_name = "nhs_number"
 
@@ -94,9 +94,9 @@ class NhsNumberField(Field):
 
 
 class PassportNumberField(Field):
-    """The number of a passport, as a country writes it.
+    """A passport number in the format of a country.
 
-    country: Two-letter code; the locale's country if not given. Known: AR, AT, AU, BE, BG, BR, CA, CH,
+    country: Two-letter code. Default: the locale's country. Supported: AR, AT, AU, BE, BG, BR, CA, CH,
         CL, CN, CO, CZ, DE, DK, EE, ES, FI, FR, GB, GR, HR, HU, IE, IL, IN, IT, JP, KR, LT, LV, MX, NL,
         NO, NZ, PL, PT, RO, RU, SE, SG, SI, SK, TR, UA, US, ZA.
     """
@@ -115,7 +115,7 @@ class PassportNumberField(Field):
 
 
 class SirenField(Field):
-    """A French company number, with a right check digit."""
+    """A French company number (SIREN), with a valid check digit."""
 
     type_name = "siren"
 
@@ -124,7 +124,7 @@ class SirenField(Field):
 
 
 class SiretField(Field):
-    """A French establishment number, with right check digits."""
+    """A French establishment number (SIRET), with valid check digits."""
 
     type_name = "siret"
 
@@ -133,7 +133,7 @@ class SiretField(Field):
 
 
 class SSNField(Field):
-    """A US social security number of a valid form."""
+    """A US social security number in a valid format."""
 
     type_name = "ssn"
 
@@ -142,15 +142,14 @@ class SSNField(Field):
 
 
 class TaxIdField(Field):
-    """The tax number of a country, with right check digits.
+    """A tax number of a country, with valid check digits.
 
-    country: Two-letter code; the locale's country if not given. AR: CUIT, AT: Abgabenkontonummer, AU:
-        TFN, BE: Enterprise number, BG: EIK, BR: CPF, CA: Business number, CH: UID, CL: RUT, CN: USCC, CO:
-        NIT, CZ: DIČ, DE: Steuer-ID, DK: CVR, EE: Registrikood, ES: NIF, FI: Y-tunnus, FR: SPI, GB: UTR,
-        GR: AFM, HR: OIB, HU: Adószám, IE: PPS, IN: PAN, IT: Partita IVA, JP: Corporate number, KR: BRN,
-        LT: Įmonės kodas, LV: PVN, MX: RFC, NL: BSN, NO: Organisasjonsnummer, NZ: IRD, PL: NIP, PT: NIF,
-        RO: CUI, RU: INN, SE: Organisationsnummer, SI: Davčna številka, SK: DIČ, TR: VKN, UA: RNTRC, US:
-        EIN.
+    country: Two-letter code. Default: the locale's country. AR: CUIT, AT: Abgabenkontonummer, AU: TFN,
+        BE: Enterprise number, BG: EIK, BR: CPF, CA: Business number, CH: UID, CL: RUT, CN: USCC, CO: NIT,
+        CZ: DIČ, DE: Steuer-ID, DK: CVR, EE: Registrikood, ES: NIF, FI: Y-tunnus, FR: SPI, GB: UTR, GR:
+        AFM, HR: OIB, HU: Adószám, IE: PPS, IN: PAN, IT: Partita IVA, JP: Corporate number, KR: BRN, LT:
+        Įmonės kodas, LV: PVN, MX: RFC, NL: BSN, NO: Organisasjonsnummer, NZ: IRD, PL: NIP, PT: NIF, RO:
+        CUI, RU: INN, SE: Organisationsnummer, SI: Davčna številka, SK: DIČ, TR: VKN, UA: RNTRC, US: EIN.
     """
 
     type_name = "tax_id"
@@ -167,10 +166,10 @@ class TaxIdField(Field):
 
 
 class VatIdField(Field):
-    """A European VAT number, with right check digits.
+    """A European VAT number, with valid check digits.
 
     country: Two-letter code: AT, BE, BG, CH, CY, CZ, DE, DK, EE, ES, FI, FR, GB, GR, HR, HU, IE, IT, LT,
-        LU, LV, MT, NL, NO, PL, PT, RO, SE, SI, SK. The locale's country if not given.
+        LU, LV, MT, NL, NO, PL, PT, RO, SE, SI, SK. Default: the locale's country.
     """
 
     type_name = "vat_id"

@@ -1,4 +1,4 @@
-"""Fields of the category identity, made from the catalogue of field types: do not edit."""
+"""Fields of the category identity, generated from the catalogue of field types: do not edit."""
 
 from __future__ import annotations
 
@@ -13,16 +13,16 @@ if TYPE_CHECKING:
 
 
 class ForeignKeyField(Field):
-    """A key that exists already in a table of a connection: each row draws one.
+    """An existing key, drawn for each row from a table of a connection.
 
-    on_empty: What to do where the answer has no rows.
-    default: The value where the answer has no rows and on_empty is default.
-    kind: What the values are taken as; as the target has them, if not said.
-    decimals: Places after the point, where kind is decimal.
+    on_empty: What to do if the query returns no rows.
+    default: Value if the query returns no rows and on_empty is default.
+    kind: Data type of the values. Default: the type in the source.
+    decimals: Decimal places, if kind is decimal.
     connection_id: The connection to the database.
-    table: The table whose keys are drawn.
-    column: The column that is shown.
-    filter: Which rows may be drawn: a condition in the target's own language, as after WHERE.
+    table: Table that contains the keys.
+    column: Column with the value.
+    filter: Optional filter: a condition in the target's query language (the part after WHERE).
     """
 
     type_name = "foreign_key"
@@ -60,7 +60,7 @@ class ForeignKeyField(Field):
 
 
 class MongodbObjectidField(Field):
-    """A 24-digit MongoDB ObjectId; it rises from row to row."""
+    """A 24-digit MongoDB ObjectId that increases from row to row."""
 
     type_name = "mongodb_objectid"
 
@@ -71,7 +71,7 @@ class MongodbObjectidField(Field):
 class NanoidField(Field):
     """A short URL-safe random identifier.
 
-    size: Letters.
+    size: Number of characters.
     """
 
     type_name = "nanoid"
@@ -88,9 +88,9 @@ class NanoidField(Field):
 
 
 class PositionInParentField(Field):
-    """The place of a row among its parent's children: 1, 2, 3 and so on, for rows with a cardinality.
+    """Position of a row among its parent's children (1, 2, 3 ...). Requires a reference with cardinality.
 
-    start: What the first child has.
+    start: Value of the first child.
     """
 
     type_name = "position_in_parent"
@@ -107,15 +107,15 @@ class PositionInParentField(Field):
 
 
 class ReferenceField(Field):
-    """A field of a row of another template: a foreign key, or any other field of the same row.
+    """A field of a row in another template: a foreign key, or any other field of the referenced row.
 
-    template_id: The template whose rows are taken; self for its own.
-    field: Which of its fields is shown; its key, if not said.
-    cardinality: How many rows of this template each row of the other one has.
-    layout: With cardinality: whether the children of a row lie beside each other.
-    distribution: How rows are chosen: evenly, a few often, or around the middle.
-    exponent: How steep zipf is; 1 if not said.
-    roots: For self: how many first rows have none above.
+    template_id: The referenced template, or self.
+    field: Field of the referenced row. Default: its key.
+    cardinality: Number of rows of this template per row of the referenced template.
+    layout: With cardinality: whether the children of a parent are consecutive rows.
+    distribution: How rows are chosen: uniform, zipf (a few often) or normal (around the middle).
+    exponent: Exponent of zipf. Default: 1.
+    roots: For self: number of root rows (the first rows, without a parent).
     """
 
     type_name = "reference"
@@ -162,8 +162,8 @@ class ULIDField(Field):
 class UUIDField(Field):
     """A universally unique identifier, random (version 4) or ordered by time (version 7).
 
-    version: 4: random. 7: rises from row to row, starting at now.
-    primary_key: The key of the row: unique, and never blank.
+    version: 4: random. 7: ordered by time, increasing from row to row, starting at now.
+    primary_key: Primary key: unique and never blank.
     """
 
     type_name = "uuid"

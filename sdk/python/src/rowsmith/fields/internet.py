@@ -1,4 +1,4 @@
-"""Fields of the category internet, made from the catalogue of field types: do not edit."""
+"""Fields of the category internet, generated from the catalogue of field types: do not edit."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ if TYPE_CHECKING:
 
 
 class ApiKeyField(Field):
-    """A key for an API, such as key_test_4fX9….
+    """An API key, such as key_test_4fX9….
 
-    lead: What every key begins with.
-    length: How many letters follow.
+    lead: Prefix of every key.
+    length: Number of characters after the prefix.
     """
 
     type_name = "api_key"
@@ -34,7 +34,7 @@ class ApiKeyField(Field):
 
 
 class AppNameField(Field):
-    """The name of a program for telephones or the web, such as TempoHub."""
+    """The name of a mobile or web app, such as TempoHub."""
 
     type_name = "app_name"
 
@@ -43,7 +43,7 @@ class AppNameField(Field):
 
 
 class BundleIdField(Field):
-    """The identifier of an app's package, such as com.brightriver.labs."""
+    """The bundle identifier of an app, such as com.brightriver.labs."""
 
     type_name = "bundle_id"
 
@@ -52,9 +52,9 @@ class BundleIdField(Field):
 
 
 class DomainNameField(Field):
-    """The name of a site, under a domain that is reserved for examples.
+    """A domain name, under a domain reserved for examples.
 
-    tld: What names end in, such as com; reserved endings if not given, so that no real site is hit.
+    tld: Top-level domain, such as com. Default: reserved ones, so that no real site is used.
     """
 
     type_name = "domain_name"
@@ -73,7 +73,7 @@ class DomainNameField(Field):
 class FileNameField(Field):
     """The name of a file with its extension.
 
-    extension: One extension for all; common ones if not given.
+    extension: Extension of all files. Default: common extensions.
     """
 
     type_name = "file_name"
@@ -90,10 +90,10 @@ class FileNameField(Field):
 
 
 class FilePathField(Field):
-    """The path of a file, as Unix or Windows writes it.
+    """The path of a file on Unix or Windows.
 
-    extension: One extension for all; common ones if not given.
-    system: How paths are written.
+    extension: Extension of all files. Default: common extensions.
+    system: Path style.
     """
 
     type_name = "file_path"
@@ -111,9 +111,9 @@ class FilePathField(Field):
 
 
 class HostnameField(Field):
-    """The name of a machine, under a domain that is reserved for examples.
+    """A host name, under a domain reserved for examples.
 
-    domain: The domain of all machines, such as internal; sites of many names if not given.
+    domain: Domain of all hosts, such as internal. Default: varying domains.
     """
 
     type_name = "hostname"
@@ -148,11 +148,11 @@ class HttpStatusField(Field):
 
 
 class ImageUrlField(Field):
-    """The web address of a picture, at a host that is reserved for examples.
+    """The URL of an image, at a host reserved for examples.
 
     width: Width in pixels.
     height: Height in pixels.
-    format: Format of the picture.
+    format: Image format.
     """
 
     type_name = "image_url"
@@ -171,10 +171,10 @@ class ImageUrlField(Field):
 
 
 class Ipv4Field(Field):
-    """An IPv4 address: of the internet, of private networks, or of one network.
+    """An IPv4 address: public, private, or from one network.
 
     cidr: The network, such as 10.20.0.0/16.
-    private: Addresses of private networks (RFC 1918).
+    private: Addresses from private networks (RFC 1918).
     """
 
     type_name = "ipv4"
@@ -192,7 +192,7 @@ class Ipv4Field(Field):
 
 
 class Ipv6Field(Field):
-    """An IPv6 address, of the range for documentation (2001:db8::/32) or of one network.
+    """An IPv6 address from the documentation range (2001:db8::/32) or from one network.
 
     cidr: The network.
     """
@@ -211,11 +211,11 @@ class Ipv6Field(Field):
 
 
 class JwtField(Field):
-    """A JSON Web Token, signed with HS256 under a secret of your own, valid from now on.
+    """A JSON Web Token, signed with HS256 and a secret that you choose, valid from now on.
 
-    secret: The key that signs: 32 characters or more. It is not hidden: take one for tests.
-    issuer: The claim iss; none if left out.
-    expires_in: Seconds from the issue, which is now, to the expiry.
+    secret: Signing key: at least 32 characters. It is stored in plain text, so use a test key.
+    issuer: The iss claim. Default: none.
+    expires_in: Seconds from now until the token expires.
     """
 
     type_name = "jwt"
@@ -231,3 +231,229 @@ class JwtField(Field):
         **common: Unpack[Common],
     ) -> None:
         self._set(name, options, common, {"secret": secret, "issuer": issuer, "expires_in": expires_in})
+
+
+class MacAddressField(Field):
+    """A locally administered MAC address, which belongs to no manufacturer.
+
+    separator: Separator between pairs of digits; a dot separates groups of four.
+    """
+
+    type_name = "mac_address"
+
+    def __init__(
+        self,
+        name: str,
+        options: Mapping[str, Any] | None = None,
+        *,
+        separator: Literal[":", "-", "."] = UNSET,
+        **common: Unpack[Common],
+    ) -> None:
+        self._set(name, options, common, {"separator": separator})
+
+
+class Md5Field(Field):
+    """An MD5 digest: 32 hexadecimal digits.
+
+    case: Case of the digits a to f.
+    """
+
+    type_name = "md5"
+
+    def __init__(
+        self,
+        name: str,
+        options: Mapping[str, Any] | None = None,
+        *,
+        case: Literal["lower", "upper"] = UNSET,
+        **common: Unpack[Common],
+    ) -> None:
+        self._set(name, options, common, {"case": case})
+
+
+class MimeTypeField(Field):
+    """The media type of a file."""
+
+    type_name = "mime_type"
+
+    def __init__(self, name: str, options: Mapping[str, Any] | None = None, **common: Unpack[Common]) -> None:
+        self._set(name, options, common, {})
+
+
+class PasswordField(Field):
+    """A password with at least one character from each class.
+
+    length: Number of characters.
+    classes: Character classes.
+    """
+
+    type_name = "password"
+
+    def __init__(
+        self,
+        name: str,
+        options: Mapping[str, Any] | None = None,
+        *,
+        length: int = UNSET,
+        classes: list[Literal["lower", "upper", "digits", "symbols"]] = UNSET,
+        **common: Unpack[Common],
+    ) -> None:
+        self._set(name, options, common, {"length": length, "classes": classes})
+
+
+class PasswordHashField(Field):
+    """A password hash as stored in a database. No password matches it.
+
+    algorithm: Hash algorithm. pbkdf2_sha256 has Django's format.
+    cost: Cost factor in the hash. Defaults: bcrypt 12, argon2id 3, pbkdf2_sha256 600000, sha512_crypt
+        5000.
+    """
+
+    type_name = "password_hash"
+
+    def __init__(
+        self,
+        name: str,
+        options: Mapping[str, Any] | None = None,
+        *,
+        algorithm: Literal["bcrypt", "argon2id", "pbkdf2_sha256", "sha512_crypt"] = UNSET,
+        cost: int | None = UNSET,
+        **common: Unpack[Common],
+    ) -> None:
+        self._set(name, options, common, {"algorithm": algorithm, "cost": cost})
+
+
+class PortField(Field):
+    """A TCP or UDP port.
+
+    range: system: 1 to 1023; user: 1024 to 49151; dynamic: 49152 to 65535.
+    """
+
+    type_name = "port"
+
+    def __init__(
+        self,
+        name: str,
+        options: Mapping[str, Any] | None = None,
+        *,
+        range: Literal["any", "system", "user", "dynamic"] = UNSET,
+        **common: Unpack[Common],
+    ) -> None:
+        self._set(name, options, common, {"range": range})
+
+
+class SemverField(Field):
+    """A semantic version, such as 3.14.2.
+
+    max_major: Maximum major version.
+    prerelease: Includes pre-release versions such as -alpha.1, -beta.2 and -rc.1.
+    """
+
+    type_name = "semver"
+
+    def __init__(
+        self,
+        name: str,
+        options: Mapping[str, Any] | None = None,
+        *,
+        max_major: int = UNSET,
+        prerelease: bool = UNSET,
+        **common: Unpack[Common],
+    ) -> None:
+        self._set(name, options, common, {"max_major": max_major, "prerelease": prerelease})
+
+
+class Sha1Field(Field):
+    """A SHA-1 digest, such as a commit's: 40 hexadecimal digits.
+
+    case: Case of the digits a to f.
+    """
+
+    type_name = "sha1"
+
+    def __init__(
+        self,
+        name: str,
+        options: Mapping[str, Any] | None = None,
+        *,
+        case: Literal["lower", "upper"] = UNSET,
+        **common: Unpack[Common],
+    ) -> None:
+        self._set(name, options, common, {"case": case})
+
+
+class Sha256Field(Field):
+    """A SHA-256 digest: 64 hexadecimal digits.
+
+    case: Case of the digits a to f.
+    """
+
+    type_name = "sha256"
+
+    def __init__(
+        self,
+        name: str,
+        options: Mapping[str, Any] | None = None,
+        *,
+        case: Literal["lower", "upper"] = UNSET,
+        **common: Unpack[Common],
+    ) -> None:
+        self._set(name, options, common, {"case": case})
+
+
+class TldField(Field):
+    """A top-level domain without the dot, such as org."""
+
+    type_name = "tld"
+
+    def __init__(self, name: str, options: Mapping[str, Any] | None = None, **common: Unpack[Common]) -> None:
+        self._set(name, options, common, {})
+
+
+class TokenField(Field):
+    """A random token, such as for a session or a password reset link.
+
+    length: Length of the token.
+    alphabet: Characters of the token. urlsafe also includes - and _.
+    """
+
+    type_name = "token"
+
+    def __init__(
+        self,
+        name: str,
+        options: Mapping[str, Any] | None = None,
+        *,
+        length: int = UNSET,
+        alphabet: Literal["alphanumeric", "urlsafe", "hex", "base32"] = UNSET,
+        **common: Unpack[Common],
+    ) -> None:
+        self._set(name, options, common, {"length": length, "alphabet": alphabet})
+
+
+class URLField(Field):
+    """The URL of a web page, under a domain reserved for examples.
+
+    tld: Top-level domain, such as com. Default: reserved ones, so that no real site is used.
+    """
+
+    type_name = "url"
+
+    def __init__(
+        self,
+        name: str,
+        options: Mapping[str, Any] | None = None,
+        *,
+        tld: str | None = UNSET,
+        **common: Unpack[Common],
+    ) -> None:
+        self._set(name, options, common, {"tld": tld})
+
+
+class UserAgentField(Field):
+    """The User-Agent header of a browser."""
+
+    type_name = "user_agent"
+
+    def __init__(self, name: str, options: Mapping[str, Any] | None = None, **common: Unpack[Common]) -> None:
+        self._set(name, options, common, {})

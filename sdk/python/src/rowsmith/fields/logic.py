@@ -1,4 +1,4 @@
-"""Fields of the category logic, made from the catalogue of field types: do not edit."""
+"""Fields of the category logic, generated from the catalogue of field types: do not edit."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ if TYPE_CHECKING:
 
 
 class AggregateField(Field):
-    """A sum, count, least, largest, average or first value over the rows of a child template.
+    """The sum, count, minimum, maximum, average or first value over the rows of a child template.
 
-    template_id: The child template: one with a reference with cardinality to this one.
-    function: What is made of the children's values.
-    field: Which of the child's fields; count needs none.
-    decimals: Places of an average; two more than its values.
+    template_id: The child template. It must have a reference with cardinality to this template.
+    function: Aggregate function for the children's values.
+    field: Field of the child template. Not needed for count.
+    decimals: Decimal places of an average. Default: two more than the values.
     """
 
     type_name = "aggregate"
@@ -43,11 +43,11 @@ class AggregateField(Field):
 
 
 class CaseField(Field):
-    """One value or another, by conditions on other fields.
+    """A value that depends on conditions on other fields.
 
-    cases: Conditions with their values, tried in order: {when, then} or {when, then_formula}.
-    else_: The value where no condition holds; blank if left out.
-    else_formula: Instead of else: a formula for the value.
+    cases: Conditions with values, checked in order: {when, then} or {when, then_formula}.
+    else_: Value if no condition is true. Default: blank.
+    else_formula: Formula for the value, as an alternative to else.
     """
 
     type_name = "case"
@@ -80,10 +80,10 @@ class ConstantField(Field):
 
 
 class DerivedField(Field):
-    """Text built from other fields of the row, such as {{first}}.{{last}}.
+    """Text derived from other fields of the row, such as {{first}}.{{last}}.
 
-    value: Text with {{field}} or {{formula}} in it; filters: json, upper, lower, date('YYYY-MM-DD').
-        Without braces: a formula.
+    value: Text with {{field}} or {{formula}} placeholders. Filters: json, upper, lower, date('YYYY-MM-
+        DD'). Without braces: a formula.
     """
 
     type_name = "derived"
@@ -95,10 +95,10 @@ class DerivedField(Field):
 
 
 class FormulaField(Field):
-    """A value reckoned from other fields, such as price * quantity or upper(name).
+    """A value calculated from other fields, such as price * quantity or upper(name).
 
-    expression: Field names, numbers, texts, + - * / // %, comparisons, and, or, not, functions:
-        round(price * 1.19, 2).
+    expression: A formula with field names, numbers, texts, + - * / // %, comparisons, and, or, not, and
+        functions: round(price * 1.19, 2).
     """
 
     type_name = "formula"
@@ -134,11 +134,11 @@ class NullField(Field):
 
 
 class PreviousField(Field):
-    """Another field's value in the row before, or some rows before.
+    """Another field's value in the previous row, or in an earlier row.
 
     field: Name of the field to read.
-    step: How many rows back.
-    default: Written in the first rows, which have none so far back; blank if left out.
+    step: Number of rows to go back.
+    default: Value for the first rows, which have no earlier row. Default: blank.
     """
 
     type_name = "previous"
@@ -157,10 +157,10 @@ class PreviousField(Field):
 
 
 class RunningTotalField(Field):
-    """The sum of another field from the first row up to this one.
+    """Running total: the sum of another field from the first row to this one.
 
-    field: Name of the field to add up: whole numbers, or decimals with a fixed number of places.
-    within: Where it begins: with the first row, or with the first child of each parent.
+    field: Name of the field to sum up: integers, or decimals with a fixed number of decimal places.
+    within: Where the total starts: at the first row, or at the first child of each parent.
     """
 
     type_name = "running_total"
@@ -178,9 +178,10 @@ class RunningTotalField(Field):
 
 
 class TemplateStringField(Field):
-    """A text with other fields of the row in it, such as Dear {{first}} {{last}}.
+    """Text with placeholders for other fields of the row, such as Dear {{first}} {{last}}.
 
-    value: Text with {{field}} or {{formula}} in it; filters: json, upper, lower, date('YYYY-MM-DD').
+    value: Text with {{field}} or {{formula}} placeholders. Filters: json, upper, lower, date('YYYY-MM-
+        DD').
     """
 
     type_name = "template_string"

@@ -1,4 +1,4 @@
-"""Fields of the category misc, made from the catalogue of field types: do not edit."""
+"""Fields of the category misc, generated from the catalogue of field types: do not edit."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 class AirlineField(Field):
-    """An airline by its name, such as Lufthansa, or by its code.
+    """The name of an airline, such as Lufthansa, or its code.
 
     format: Lufthansa, LH or DLH.
     """
@@ -41,7 +41,7 @@ class AnimalField(Field):
 
 
 class CarMakeField(Field):
-    """The make of a car, such as Toyota, in agreement with its model."""
+    """The make of a car, such as Toyota, consistent with its model."""
 
     type_name = "car_make"
 
@@ -50,7 +50,7 @@ class CarMakeField(Field):
 
 
 class CarModelField(Field):
-    """The model of a car, such as Corolla, in agreement with its make."""
+    """The model of a car, such as Corolla, consistent with its make."""
 
     type_name = "car_model"
 
@@ -61,8 +61,8 @@ class CarModelField(Field):
 class CarYearField(Field):
     """The model year of a car.
 
-    min: First year; 25 before max if left out.
-    max: Last year; that of now if left out.
+    min: First year. Default: max - 25.
+    max: Last year. Default: the year of now.
     """
 
     type_name = "car_year"
@@ -89,7 +89,7 @@ class ColorField(Field):
 
 
 class DrugNameField(Field):
-    """The generic name of a medicine, such as Amoxicillin."""
+    """The generic name of a drug, such as Amoxicillin."""
 
     type_name = "drug_name"
 
@@ -98,10 +98,10 @@ class DrugNameField(Field):
 
 
 class FakerField(Field):
-    """Any method of Faker's providers, from a pool of 10,000 values that it draws.
+    """Any method of Faker's providers, from a pool of 10,000 generated values.
 
     method: The name of the method, such as company_suffix or bothify.
-    arguments: What it is called with, as a JSON object: {"nb_words": 3}.
+    arguments: Arguments of the method as a JSON object: {"nb_words": 3}.
     """
 
     type_name = "faker"
@@ -119,9 +119,9 @@ class FakerField(Field):
 
 
 class FlightNumberField(Field):
-    """The number of a flight, such as LH454, in agreement with the airline.
+    """A flight number, such as LH454, consistent with the airline.
 
-    separator: Between airline and number.
+    separator: Separator between airline and number.
     """
 
     type_name = "flight_number"
@@ -138,9 +138,9 @@ class FlightNumberField(Field):
 
 
 class HexColorField(Field):
-    """A color as six hexadecimal digits.
+    """A color as six hexadecimal digits, such as #1f77b4.
 
-    case: How the digits a to f are written.
+    case: Case of the digits a to f.
     """
 
     type_name = "hex_color"
@@ -157,9 +157,9 @@ class HexColorField(Field):
 
 
 class Icd10CodeField(Field):
-    """A diagnosis by its ICD-10 code, such as J45.9, or in words.
+    """The ICD-10 code of a diagnosis, such as J45.9, or its description.
 
-    format: J45.9, or what it stands for.
+    format: Code, such as J45.9, or description.
     """
 
     type_name = "icd10_code"
@@ -176,11 +176,11 @@ class Icd10CodeField(Field):
 
 
 class LicensePlateField(Field):
-    """The number plate of a car, as a country writes it.
+    """A license plate in the format of a country.
 
     country: Two-letter code: AR, AT, AU, BE, BG, BR, CA, CH, CL, CO, CZ, DE, DK, EE, ES, FI, FR, GB, GR,
         HR, HU, IE, IL, IN, IT, LT, LU, LV, MX, NL, NO, NZ, PL, PT, RO, RS, RU, SE, SI, SK, TR, UA, US,
-        ZA. The locale's country if not given.
+        ZA. Default: the locale's country.
     """
 
     type_name = "license_plate"
@@ -197,7 +197,7 @@ class LicensePlateField(Field):
 
 
 class MovieTitleField(Field):
-    """A title that a film could have, such as The Last Lighthouse."""
+    """An invented movie title, such as The Last Lighthouse."""
 
     type_name = "movie_title"
 
@@ -215,7 +215,7 @@ class PlantField(Field):
 
 
 class RgbColorField(Field):
-    """A color as shares of red, green and blue."""
+    """A color as red, green and blue values."""
 
     type_name = "rgb_color"
 
@@ -224,7 +224,7 @@ class RgbColorField(Field):
 
 
 class UnitField(Field):
-    """A unit of measure: kilogram, its symbol, or what it measures.
+    """A unit of measure: its name, such as kilogram, its symbol, or its quantity.
 
     format: kilogram, kg or mass.
     """
@@ -243,9 +243,9 @@ class UnitField(Field):
 
 
 class VinField(Field):
-    """A vehicle identification number with a right check digit.
+    """A vehicle identification number (VIN) with a valid check digit.
 
-    year: The model year in the tenth character; any from 2010 on if left out.
+    year: Model year in the tenth character. Default: any year from 2010 on.
     """
 
     type_name = "vin"

@@ -1,4 +1,4 @@
-"""Fields of the category person, made from the catalogue of field types: do not edit."""
+"""Fields of the category person, generated from the catalogue of field types: do not edit."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ if TYPE_CHECKING:
 
 
 class AgeField(Field):
-    """Age in whole years, in agreement with the date of birth.
+    """Age in years, consistent with the date of birth.
 
-    min: Age in whole years, at the least.
-    max: Age in whole years, at the most.
+    min: Minimum age in years.
+    max: Maximum age in years.
     """
 
     type_name = "age"
@@ -34,10 +34,10 @@ class AgeField(Field):
 
 
 class AvatarField(Field):
-    """The web address of a small picture drawn from the person's names.
+    """The URL of an avatar image drawn from the person's names.
 
-    style: How the picture is drawn: initials, a pattern, shapes or a robot.
-    format: Format of the picture.
+    style: Style of the image: initials, a pattern, shapes or a robot.
+    format: Image format.
     """
 
     type_name = "avatar"
@@ -55,7 +55,7 @@ class AvatarField(Field):
 
 
 class BloodTypeField(Field):
-    """A blood group, such as O+."""
+    """A blood type, such as O+."""
 
     type_name = "blood_type"
 
@@ -64,11 +64,11 @@ class BloodTypeField(Field):
 
 
 class DateOfBirthField(Field):
-    """The day a person was born, in agreement with the age.
+    """Date of birth, consistent with the age.
 
-    min: Age in whole years, at the least.
-    max: Age in whole years, at the most.
-    format: How it is written, in YYYY-MM-DD tokens or strftime's %Y-%m-%d; ISO 8601 if left out.
+    min: Minimum age in years.
+    max: Maximum age in years.
+    format: Format, as YYYY-MM-DD tokens or strftime's %Y-%m-%d. Default: ISO 8601.
     """
 
     type_name = "date_of_birth"
@@ -117,7 +117,7 @@ class DepartmentField(Field):
 class FirstNameField(Field):
     """A given name, such as Anna.
 
-    sex: Names of women or of men only.
+    sex: Only female or only male names.
     """
 
     type_name = "first_name"
@@ -134,9 +134,9 @@ class FirstNameField(Field):
 
 
 class GenderField(Field):
-    """Female or Male, in agreement with the first name; Non-binary for a share of rows if you like.
+    """Female or Male, consistent with the first name; optionally Non-binary for a share of rows.
 
-    nonbinary: How many people in a hundred are non-binary.
+    nonbinary: Percentage of people who are non-binary.
     """
 
     type_name = "gender"
@@ -153,7 +153,7 @@ class GenderField(Field):
 
 
 class HeightField(Field):
-    """How tall the person is, in agreement with sex and age.
+    """Body height, consistent with sex and age.
 
     unit: Centimetres, metres with two decimals, inches, or feet and inches as 5'8".
     """
@@ -172,7 +172,7 @@ class HeightField(Field):
 
 
 class JobTitleField(Field):
-    """A job title, such as Software Engineer; in English it fits the department."""
+    """A job title, such as Software Engineer; English titles match the department."""
 
     type_name = "job_title"
 
@@ -190,7 +190,7 @@ class LastNameField(Field):
 
 
 class MaritalStatusField(Field):
-    """Single, Married, Divorced or Widowed, in agreement with the age."""
+    """Single, Married, Divorced or Widowed, consistent with the age."""
 
     type_name = "marital_status"
 
@@ -199,7 +199,7 @@ class MaritalStatusField(Field):
 
 
 class MiddleNameField(Field):
-    """A second given name that fits the person's sex."""
+    """A middle name that matches the person's sex."""
 
     type_name = "middle_name"
 
@@ -208,7 +208,7 @@ class MiddleNameField(Field):
 
 
 class NameField(Field):
-    """A whole name, such as Anna Lee."""
+    """A full name, such as Anna Lee."""
 
     type_name = "name"
 
@@ -217,7 +217,7 @@ class NameField(Field):
 
 
 class SexField(Field):
-    """female or male, in agreement with the first name."""
+    """female or male, consistent with the first name."""
 
     type_name = "sex"
 
@@ -226,7 +226,7 @@ class SexField(Field):
 
 
 class ShirtSizeField(Field):
-    """A clothing size from XS to 3XL, in agreement with the weight."""
+    """A clothing size from XS to 3XL, consistent with the weight."""
 
     type_name = "shirt_size"
 
@@ -235,7 +235,7 @@ class ShirtSizeField(Field):
 
 
 class SkillField(Field):
-    """Something that a person can do at work, such as Data Analysis."""
+    """A professional skill, such as Data Analysis."""
 
     type_name = "skill"
 
@@ -244,7 +244,7 @@ class SkillField(Field):
 
 
 class SuffixField(Field):
-    """What follows a name, such as PhD or, for a man, Jr."""
+    """A name suffix, such as PhD or, for a man, Jr."""
 
     type_name = "suffix"
 
@@ -253,7 +253,7 @@ class SuffixField(Field):
 
 
 class TitleField(Field):
-    """How the person is addressed, such as Ms. or Mr., in agreement with the first name."""
+    """A form of address, such as Ms. or Mr., consistent with the first name."""
 
     type_name = "title"
 
@@ -271,7 +271,7 @@ class UniversityField(Field):
 
 
 class UsernameField(Field):
-    """A user name made of the person's names, such as ann.lee7."""
+    """A user name derived from the person's names, such as ann.lee7."""
 
     type_name = "username"
 
@@ -280,7 +280,7 @@ class UsernameField(Field):
 
 
 class WeightField(Field):
-    """How heavy the person is, in agreement with height, sex and age.
+    """Body weight, consistent with height, sex and age.
 
     unit: Kilograms or pounds, with one decimal.
     """

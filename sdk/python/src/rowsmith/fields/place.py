@@ -1,4 +1,4 @@
-"""Fields of the category place, made from the catalogue of field types: do not edit."""
+"""Fields of the category place, generated from the catalogue of field types: do not edit."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ if TYPE_CHECKING:
 
 
 class AddressField(Field):
-    """A whole postal address in one line, as the row's country writes it.
+    """A full postal address on one line, in the format of the row's country.
 
-    use_full_address: With postal code, city and country; otherwise street and number only.
+    use_full_address: Includes postal code, city and country. Otherwise only street and number.
     """
 
     type_name = "address"
@@ -69,7 +69,7 @@ class AirportNameField(Field):
 
 
 class CityField(Field):
-    """A city, such as Lyon, in agreement with country, state, postal code and time zone."""
+    """A city, such as Lyon, consistent with country, state, postal code and time zone."""
 
     type_name = "city"
 
@@ -96,7 +96,7 @@ class CoordinatesField(Field):
 
 
 class CountryField(Field):
-    """A country by its English name, such as France."""
+    """The English name of a country, such as France."""
 
     type_name = "country"
 
@@ -105,7 +105,7 @@ class CountryField(Field):
 
 
 class CountryCodeField(Field):
-    """A country by its ISO 3166-1 code, such as FR.
+    """The ISO 3166-1 code of a country, such as FR.
 
     format: FR, FRA or 250.
     """
@@ -124,7 +124,7 @@ class CountryCodeField(Field):
 
 
 class DistrictField(Field):
-    """A part of a city in its country's language, such as Vieille Ville."""
+    """A district of a city in the language of its country, such as Vieille Ville."""
 
     type_name = "district"
 
@@ -135,7 +135,7 @@ class DistrictField(Field):
 class GeohashField(Field):
     """The geohash of the row's latitude and longitude.
 
-    precision: Characters: 5 are some 5 km, 9 some 5 m.
+    precision: Number of characters: 5 is about 5 km, 9 about 5 m.
     """
 
     type_name = "geohash"
@@ -171,7 +171,7 @@ class LanguageField(Field):
 
 
 class LatitudeField(Field):
-    """Degrees north of the equator, in the row's city."""
+    """Latitude in degrees, in the row's city."""
 
     type_name = "latitude"
 
@@ -180,7 +180,7 @@ class LatitudeField(Field):
 
 
 class LongitudeField(Field):
-    """Degrees east of Greenwich, in the row's city."""
+    """Longitude in degrees, in the row's city."""
 
     type_name = "longitude"
 
@@ -207,7 +207,7 @@ class StateField(Field):
 
 
 class StateAbbrField(Field):
-    """A state, province or region by its ISO 3166-2 code, such as CA."""
+    """The ISO 3166-2 code of a state, province or region, such as CA."""
 
     type_name = "state_abbr"
 
@@ -216,7 +216,7 @@ class StateAbbrField(Field):
 
 
 class StreetAddressField(Field):
-    """Street and number, such as 12 rue Lesage."""
+    """Street name and number, such as 12 rue Lesage."""
 
     type_name = "street_address"
 
@@ -225,7 +225,7 @@ class StreetAddressField(Field):
 
 
 class StreetNameField(Field):
-    """A street in the words of the row's country, such as rue Lesage."""
+    """A street name in the language of the row's country, such as rue Lesage."""
 
     type_name = "street_name"
 
@@ -254,8 +254,8 @@ class TimeZoneField(Field):
 class ZipCodeField(Field):
     """A postal code of the row's city.
 
-    format: A pattern in which each # is a random digit, instead of the place's own code; #####-#### adds
-        four digits to a code of the United States.
+    format: A pattern in which each # is a random digit, used instead of the city's postal code.
+        #####-#### adds four digits to a US ZIP code.
     """
 
     type_name = "zip_code"

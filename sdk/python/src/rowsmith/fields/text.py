@@ -1,4 +1,4 @@
-"""Fields of the category text, made from the catalogue of field types: do not edit."""
+"""Fields of the category text, generated from the catalogue of field types: do not edit."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 class BuzzwordField(Field):
-    """A word of business talk, such as leverage."""
+    """A business buzzword, such as leverage."""
 
     type_name = "buzzword"
 
@@ -22,7 +22,7 @@ class BuzzwordField(Field):
 
 
 class CatchPhraseField(Field):
-    """Three words of business talk, such as Adaptive bi-directional workforce."""
+    """A catch phrase of three buzzwords, such as Adaptive bi-directional workforce."""
 
     type_name = "catch_phrase"
 
@@ -31,10 +31,10 @@ class CatchPhraseField(Field):
 
 
 class CharacterSequenceField(Field):
-    """A mask: # digit, @ lower-case letter, ^ upper-case letter, * any of them.
+    """Text from a mask: # digit, @ lowercase letter, ^ uppercase letter, * any of these.
 
-    mask: # digit, @ lower-case letter, ^ upper-case letter, * any of them; a backslash before a mark
-        keeps it as it is.
+    mask: # digit, @ lowercase letter, ^ uppercase letter, * any of these. Use a backslash for a literal
+        character.
     """
 
     type_name = "character_sequence"
@@ -51,9 +51,9 @@ class CharacterSequenceField(Field):
 
 
 class DigitSequenceField(Field):
-    """A mask of digits: # is a random digit, everything else stands as it is.
+    """Digits from a mask: # is a random digit; other characters are unchanged.
 
-    format: # is a digit; a backslash before it keeps it as it is.
+    format: # is a digit. Use a backslash for a literal #.
     """
 
     type_name = "digit_sequence"
@@ -81,7 +81,7 @@ class EmojiField(Field):
 class LoremField(Field):
     """Lines of Latin filler text.
 
-    line_count: How many lines.
+    line_count: Number of lines.
     """
 
     type_name = "lorem"
@@ -98,9 +98,9 @@ class LoremField(Field):
 
 
 class NatoPhoneticField(Field):
-    """Letters as words of the spelling alphabet, such as Kilo Sierra Bravo.
+    """Words of the NATO phonetic alphabet, such as Kilo Sierra Bravo.
 
-    count: How many words.
+    count: Number of words.
     """
 
     type_name = "nato_phonetic"
@@ -117,9 +117,9 @@ class NatoPhoneticField(Field):
 
 
 class NaughtyStringField(Field):
-    """A text that programs stumble over: odd letters, quotes, markup, numbers that are none.
+    """A text that often breaks programs: unusual characters, quotes, markup, invalid numbers.
 
-    kind: What is awkward about it.
+    kind: Kind of problematic text.
     """
 
     type_name = "naughty_string"
@@ -140,7 +140,7 @@ class NaughtyStringField(Field):
 class ParagraphsField(Field):
     """One or more paragraphs of common words.
 
-    count: How many paragraphs.
+    count: Number of paragraphs.
     """
 
     type_name = "paragraphs"
@@ -157,11 +157,11 @@ class ParagraphsField(Field):
 
 
 class RandomStringField(Field):
-    """Random characters of an alphabet of your own.
+    """Random characters from a custom alphabet.
 
-    min: Shortest length; 16, or max if less.
-    max: Longest length; 16, or min if more.
-    alphabet: The characters to choose from; letters and digits if left out.
+    min: Minimum length. Default: 16, or max if that is smaller.
+    max: Maximum length. Default: 16, or min if that is larger.
+    alphabet: Characters to choose from. Default: letters and digits.
     """
 
     type_name = "random_string"
@@ -183,8 +183,8 @@ class RegexpField(Field):
     """Text that matches a regular expression.
 
     string: The expression: literals, classes such as [A-Z] and \\d, groups, alternatives, repeats. *, +
-        and {n,} repeat at most 10 times beyond their least number; a dot is any printable ASCII
-        character. Look-around and back-references are refused.
+        and {n,} add at most 10 repetitions to their minimum; a dot is any printable ASCII character.
+        Lookaround and backreferences are not supported.
     """
 
     type_name = "regexp"
@@ -198,7 +198,7 @@ class RegexpField(Field):
 class SentencesField(Field):
     """One or more sentences of common words.
 
-    count: How many sentences.
+    count: Number of sentences.
     """
 
     type_name = "sentences"
@@ -215,7 +215,7 @@ class SentencesField(Field):
 
 
 class SloganField(Field):
-    """What a company promises in a line, such as Built for the open road."""
+    """An advertising slogan, such as Built for the open road."""
 
     type_name = "slogan"
 
@@ -224,11 +224,11 @@ class SloganField(Field):
 
 
 class SlugField(Field):
-    """Words in lower case with hyphens, as in web addresses; of another field if you like.
+    """Lowercase words with hyphens, as in URLs; optionally from another field.
 
-    count: How many common words; 3 if left out.
-    separator: What stands between the words.
-    field: Name of a field, such as a title, whose text is written as a slug.
+    count: Number of common words. Default: 3.
+    separator: Separator between the words.
+    field: Name of a field, such as a title, to convert to a slug.
     """
 
     type_name = "slug"
@@ -249,7 +249,7 @@ class SlugField(Field):
 class WordsField(Field):
     """A few common words.
 
-    count: How many words.
+    count: Number of words.
     """
 
     type_name = "words"

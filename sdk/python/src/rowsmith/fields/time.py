@@ -1,4 +1,4 @@
-"""Fields of the category time, made from the catalogue of field types: do not edit."""
+"""Fields of the category time, generated from the catalogue of field types: do not edit."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ if TYPE_CHECKING:
 class BusinessDayField(Field):
     """A day from Monday to Friday between two dates.
 
-    min: Earliest, such as 2024-01-31, 2024-01-31T08:00:00Z, now, today, -30d, +2w, -1y; 10 years before
-        max.
-    max: Latest, in the same ways; now.
-    format: How it is written, in YYYY-MM-DD HH:mm:ss tokens or strftime's %Y-%m-%d; ISO 8601 if left out.
+    min: Earliest value, such as 2024-01-31, 2024-01-31T08:00:00Z, now, today, -30d, +2w, -1y. Default: 10
+        years before max.
+    max: Latest value, in the same formats. Default: now.
+    format: Format, as YYYY-MM-DD HH:mm:ss tokens or strftime's %Y-%m-%d. Default: ISO 8601.
     """
 
     type_name = "business_day"
@@ -37,15 +37,15 @@ class BusinessDayField(Field):
 
 
 class DateField(Field):
-    """A day between two dates.
+    """A date between two dates.
 
-    min: Earliest, such as 2024-01-31, 2024-01-31T08:00:00Z, now, today, -30d, +2w, -1y; 10 years before
-        max.
-    max: Latest, in the same ways; now.
-    format: How it is written, in YYYY-MM-DD HH:mm:ss tokens or strftime's %Y-%m-%d; ISO 8601 if left out.
-    distribution: How values are spread; recent_bias halves their number every halflife_days back from
-        max.
-    halflife_days: Half-life of recent_bias in days; 90.
+    min: Earliest value, such as 2024-01-31, 2024-01-31T08:00:00Z, now, today, -30d, +2w, -1y. Default: 10
+        years before max.
+    max: Latest value, in the same formats. Default: now.
+    format: Format, as YYYY-MM-DD HH:mm:ss tokens or strftime's %Y-%m-%d. Default: ISO 8601.
+    distribution: Distribution of the values. With recent_bias, the number of values halves every
+        halflife_days before max.
+    halflife_days: Half-life of recent_bias in days. Default: 90.
     """
 
     type_name = "date"
@@ -77,16 +77,16 @@ class DateField(Field):
 
 
 class DateRelativeField(Field):
-    """A date or time some while after or before another field's.
+    """A date or time before or after another field's value.
 
-    format: How it is written, in YYYY-MM-DD HH:mm:ss tokens or strftime's %Y-%m-%d; ISO 8601 if left out.
-    field: Name of a field of type date, datetime or another one of this kind.
-    offset: How far from it, such as +3d or -2h; units as in 15min, 1h 30min, 3d, 2w, 1mo, 1y. Else min
-        and max.
-    min: Least random offset, such as 1d; 0 if left out.
-    max: Largest random offset, such as 14d.
-    unit: Random offsets are whole numbers of it: days after a date, seconds after a time, months where
-        min or max name months.
+    format: Format, as YYYY-MM-DD HH:mm:ss tokens or strftime's %Y-%m-%d. Default: ISO 8601.
+    field: Name of a field of type date, datetime or date_relative.
+    offset: Fixed offset, such as +3d or -2h; units as in 15min, 1h 30min, 3d, 2w, 1mo, 1y. Or set min and
+        max.
+    min: Minimum random offset, such as 1d. Default: 0.
+    max: Maximum random offset, such as 14d.
+    unit: Unit of random offsets. Default: days for a date, seconds for a time, months if min or max use
+        months.
     """
 
     type_name = "date_relative"
@@ -115,14 +115,14 @@ class DateRelativeField(Field):
 class DatetimeField(Field):
     """A date with a time of day, to the second, in UTC.
 
-    min: Earliest, such as 2024-01-31, 2024-01-31T08:00:00Z, now, today, -30d, +2w, -1y; 10 years before
-        max.
-    max: Latest, in the same ways; now.
-    past: true: up to now; false: from now on, 10 years ahead if max is not given.
-    format: How it is written, in YYYY-MM-DD HH:mm:ss tokens or strftime's %Y-%m-%d; ISO 8601 if left out.
-    distribution: How values are spread; recent_bias halves their number every halflife_days back from
-        max.
-    halflife_days: Half-life of recent_bias in days; 90.
+    min: Earliest value, such as 2024-01-31, 2024-01-31T08:00:00Z, now, today, -30d, +2w, -1y. Default: 10
+        years before max.
+    max: Latest value, in the same formats. Default: now.
+    past: true: dates up to now. false: dates from now on, up to max (default: in 10 years).
+    format: Format, as YYYY-MM-DD HH:mm:ss tokens or strftime's %Y-%m-%d. Default: ISO 8601.
+    distribution: Distribution of the values. With recent_bias, the number of values halves every
+        halflife_days before max.
+    halflife_days: Half-life of recent_bias in days. Default: 90.
     """
 
     type_name = "datetime"
@@ -156,10 +156,10 @@ class DatetimeField(Field):
 
 
 class DurationField(Field):
-    """A length of time between two others.
+    """A duration in a range.
 
-    min: Least, such as 30s or 1h 30min.
-    max: Largest, in the same way.
+    min: Minimum, such as 30s or 1h 30min.
+    max: Maximum, in the same format.
     format: iso: PT1H31M4S (ISO 8601). clock: 01:31:04. seconds: the number 5464.
     """
 
@@ -181,10 +181,10 @@ class DurationField(Field):
 class EpochField(Field):
     """Seconds or milliseconds since 1970-01-01T00:00:00Z.
 
-    min: Earliest, such as 2024-01-31, 2024-01-31T08:00:00Z, now, today, -30d, +2w, -1y; 10 years before
-        max.
-    max: Latest, in the same ways; now.
-    unit: What is counted.
+    min: Earliest value, such as 2024-01-31, 2024-01-31T08:00:00Z, now, today, -30d, +2w, -1y. Default: 10
+        years before max.
+    max: Latest value, in the same formats. Default: now.
+    unit: Unit: seconds or milliseconds.
     """
 
     type_name = "epoch"
@@ -203,9 +203,9 @@ class EpochField(Field):
 
 
 class MonthField(Field):
-    """The name of a month, in English.
+    """The English name of a month.
 
-    abbr: Writes the first three letters.
+    abbr: Outputs only the first three letters.
     """
 
     type_name = "month"
@@ -224,7 +224,7 @@ class MonthField(Field):
 class QuarterField(Field):
     """A quarter of a year, Q1 to Q4.
 
-    number: Writes 1 to 4 as a number.
+    number: Outputs a number from 1 to 4.
     """
 
     type_name = "quarter"
@@ -243,9 +243,9 @@ class QuarterField(Field):
 class TimeField(Field):
     """A time of day, to the second.
 
-    format: How it is written, in HH:mm:ss tokens or strftime's %H:%M:%S; ISO 8601 if left out.
-    min: Earliest, such as 08:00 or 08:00:30.
-    max: Latest, in the same way.
+    format: Format, as HH:mm:ss tokens or strftime's %H:%M:%S. Default: ISO 8601.
+    min: Earliest time, such as 08:00 or 08:00:30.
+    max: Latest time, in the same format.
     """
 
     type_name = "time"
@@ -264,12 +264,12 @@ class TimeField(Field):
 
 
 class TimeSeriesField(Field):
-    """Times that rise from row to row, a fixed interval apart, with a little jitter if you like.
+    """Increasing timestamps at a fixed interval, with optional jitter.
 
-    format: How it is written, in YYYY-MM-DD HH:mm:ss tokens or strftime's %Y-%m-%d; ISO 8601 if left out.
-    start: Of row 0, such as 2024-01-31, 2024-01-31T08:00:00Z, now, today, -30d, +2w, -1y.
-    interval: From one row to the next: 15min, 1h 30min, 3d, 2w, 1mo, 1y. Months go by the calendar.
-    jitter: Each row is later by a random time up to this, which is less than the interval.
+    format: Format, as YYYY-MM-DD HH:mm:ss tokens or strftime's %Y-%m-%d. Default: ISO 8601.
+    start: Timestamp of row 0, such as 2024-01-31, 2024-01-31T08:00:00Z, now, today, -30d, +2w, -1y.
+    interval: Interval between rows: 15min, 1h 30min, 3d, 2w, 1mo, 1y. Months are calendar months.
+    jitter: Maximum random delay of each row. Must be less than the interval.
     """
 
     type_name = "time_series"
@@ -291,9 +291,9 @@ class TimeSeriesField(Field):
 
 
 class WeekdayField(Field):
-    """The name of a day of the week, in English.
+    """The English name of a day of the week.
 
-    abbr: Writes the first three letters.
+    abbr: Outputs only the first three letters.
     """
 
     type_name = "weekday"
@@ -310,10 +310,10 @@ class WeekdayField(Field):
 
 
 class YearField(Field):
-    """A year between two others.
+    """A year in a range.
 
-    min: First year; 50 before max if left out.
-    max: Last year; that of now if left out.
+    min: First year. Default: max - 50.
+    max: Last year. Default: the year of now.
     """
 
     type_name = "year"

@@ -1,1 +1,1 @@
-"""The REST API, a class for each kind of object."""
+"""The REST API: one class per kind of object."""

@@ -1,4 +1,4 @@
-"""The workspace, who is in it, what they may do and what they did."""
+"""The workspace: members, permissions and the audit log."""
 
 from __future__ import annotations
 
@@ -22,25 +22,25 @@ class Workspace(Resource):
 
     def get(self) -> types.WorkspaceOut:
         """The workspace."""
-        return self._get("/workspace")  # type: ignore[no-any-return]
+        return self._get("/workspace")
 
     def update(
         self, *, if_match: IfMatch = None, **changes: Unpack[types.WorkspacePatch]
     ) -> types.WorkspaceOut:
         """Change its name, plan, limits or settings."""
-        return self._change("PATCH", "/workspace", changes, if_match)  # type: ignore[no-any-return]
+        return self._change("PATCH", "/workspace", changes, if_match)
 
     def delete(self, confirm: str, *, if_match: IfMatch = None) -> types.WorkspaceOut:
-        """Delete it with all that is in it: at once. `confirm` is its name. For owners."""
-        return self._change("DELETE", "/workspace", {"confirm": confirm}, if_match)  # type: ignore[no-any-return]
+        """Delete the workspace with all its contents immediately. `confirm` is its name. For owners only."""
+        return self._change("DELETE", "/workspace", {"confirm": confirm}, if_match)
 
     def trash(self, *, q: Optional[str] = None, type: Optional[str] = None) -> Pages[types.TrashedOut]:
-        """What was deleted and can be restored, of one `type` or of all."""
+        """List deleted objects that can be restored, of one `type` or of all types."""
         return self._list("/trash", {"q": q, "type": type})
 
     def used_by(self, object_id: str) -> types.UsesOut:
-        """What uses a template, dataset, scenario, connection, endpoint, file, secret, project or team."""
-        return self._get("/used-by/{object_id}", object_id=object_id)  # type: ignore[no-any-return]
+        """List what uses a template, dataset, scenario, connection, endpoint, file, secret, project or team."""
+        return self._get("/used-by/{object_id}", object_id=object_id)
 
     def usage(
         self,
@@ -51,26 +51,26 @@ class Workspace(Resource):
         from_: Optional[str] = None,
         to: Optional[str] = None,
     ) -> types.UsageOut:
-        """The limits, what is used of them, and the usage of a time, by `project`, `template`, `key` or `person`, in
-        steps of an `hour` or a `day`; `range` is `24h`, `7d` or `30d`, up to now."""
+        """Return the limits, their current use, and the usage over time, by `project`, `template`, `key` or
+        `person`, in steps of an `hour` or a `day`. `range` is `24h`, `7d` or `30d`, up to now."""
         query = {"by": by, "step": step, "range": range, "from": from_, "to": to}
-        return self._get("/usage", query=query)  # type: ignore[no-any-return]
+        return self._get("/usage", query=query)
 
     def me(self) -> types.MeOut:
-        """Whose key this is, where, and what it may do."""
-        return self._get("/me")  # type: ignore[no-any-return]
+        """Return the owner, project and permissions of this key."""
+        return self._get("/me")
 
     def sessions(self, *, q: Optional[str] = None) -> Pages[types.SessionOut]:
-        """The browsers that this key's maker is signed in with. For keys without scopes."""
+        """List the browser sessions of this key's owner. Only for keys without scopes."""
         return self._list("/me/sessions", {"q": q})
 
     def end_sessions(self) -> types.EndedOut:
-        """Sign this key's maker out of every browser. For keys without scopes."""
-        return self._delete("/me/sessions")  # type: ignore[no-any-return]
+        """Sign this key's owner out of all browsers. Only for keys without scopes."""
+        return self._delete("/me/sessions")
 
     def end_session(self, session_id: str, *, if_match: IfMatch = None) -> types.SessionOut:
-        """Sign one browser out. For keys without scopes."""
-        return self._delete("/me/sessions/{session_id}", if_match, session_id=session_id)  # type: ignore[no-any-return]
+        """End one browser session. Only for keys without scopes."""
+        return self._delete("/me/sessions/{session_id}", if_match, session_id=session_id)
 
     def audit(
         self,
@@ -89,26 +89,27 @@ class Workspace(Resource):
         rows_max: Optional[int] = None,
         text: Optional[str] = None,
     ) -> Pages[types.AuditOut]:
-        """What was done, newest first: entries that have all that is said. `q` is a part of the action, `text` of the
-        details."""
+        """List audit entries that match all filters, newest first. `q` is part of the action, `text` part of
+        the details."""
         texts = {"q": q, "action": action, "kind": kind, "object_id": object_id, "text": text}
         who = {"user_id": user_id, "key_id": key_id, "project_id": project_id, "address": address}
         bounds = {"since": since, "until": until, "rows_min": rows_min, "rows_max": rows_max}
         return self._list("/audit", {**texts, **who, **bounds})
 
     def audit_stream(self, **query: Any) -> Iterator[dict[str, Any]]:
-        """The same as one stream of all entries, for archives."""
+        """Stream all entries with the same filters, for archives."""
         with self._caller.open("GET", "/audit", query={**query, "format": "jsonl"}) as answer:
             for line in split_lines(answer.pieces()):
                 yield json.loads(line)
 
     def audit_seals(self) -> Pages[types.SealOut]:
-        """The seals that hold the audit trail together, newest first: `number` and `hash` of the first are its head."""
+        """List the seals of the audit log, newest first. `number` and `hash` of the first one are the head of
+        the chain."""
         return self._list("/audit/seals", {})
 
 
 class Members(Resource):
-    """`api.members`: people, and those who are invited."""
+    """`api.members`: members and invited users."""
 
     def list(
         self,
@@ -118,20 +119,20 @@ class Members(Resource):
         team_id: Optional[str] = None,
         user_id: Optional[str] = None,
     ) -> Pages[types.MemberOut]:
-        """The members: everybody's role in the workspace and in its teams."""
+        """List the members with their roles in the workspace and its teams."""
         return self._list("/members", {"q": q, "sort": sort, "team_id": team_id, "user_id": user_id})
 
     def add(self, *, idempotency_key: Key = None, **member: Unpack[types.MemberIn]) -> types.MemberOut:
-        """Give somebody of the workspace (`user_id`) a role in a team (`team_id`)."""
-        return self._create("/members", member, idempotency_key)  # type: ignore[no-any-return]
+        """Give a member of the workspace (`user_id`) a role in a team (`team_id`)."""
+        return self._create("/members", member, idempotency_key)
 
     def get(self, member_id: str) -> types.MemberOut:
         """A member."""
-        return self._get("/members/{member_id}", member_id=member_id)  # type: ignore[no-any-return]
+        return self._get("/members/{member_id}", member_id=member_id)
 
     def update(self, member_id: str, role: str, *, if_match: IfMatch = None) -> types.MemberOut:
-        """Give a member another role: viewer, editor, admin or owner."""
-        return self._change("PATCH", "/members/{member_id}", {"role": role}, if_match, member_id=member_id)  # type: ignore[no-any-return]
+        """Change a member's role: viewer, editor, admin or owner."""
+        return self._change("PATCH", "/members/{member_id}", {"role": role}, if_match, member_id=member_id)
 
     def remove(
         self,
@@ -141,27 +142,28 @@ class Members(Resource):
         revoke_keys: Optional[bool] = None,
         if_match: IfMatch = None,
     ) -> types.MemberOut:
-        """Take somebody out; `everywhere`: of all teams too; `revoke_keys`: with all keys of theirs."""
+        """Remove a member. `everywhere` also removes them from all teams; `revoke_keys` revokes all their
+        keys."""
         query = {"everywhere": everywhere, "revoke_keys": revoke_keys}
-        return self._delete("/members/{member_id}", if_match, query, member_id=member_id)  # type: ignore[no-any-return]
+        return self._delete("/members/{member_id}", if_match, query, member_id=member_id)
 
     def invitations(self, *, q: Optional[str] = None) -> Pages[types.InvitationOut]:
-        """The invitations that are open."""
+        """List open invitations."""
         return self._list("/invitations", {"q": q})
 
     def invite(
         self, *, idempotency_key: Key = None, **invitation: Unpack[types.InvitationIn]
     ) -> types.NewInvitationOut:
-        """Invite somebody by `email`; the answer has the address to give them."""
-        return self._create("/invitations", invitation, idempotency_key)  # type: ignore[no-any-return]
+        """Invite someone by `email`. The response contains the link to send to them."""
+        return self._create("/invitations", invitation, idempotency_key)
 
     def resend(self, invitation_id: str) -> types.NewInvitationOut:
-        """Another link for an invitation; the one before ends."""
-        return self._ask("/invitations/{invitation_id}/resend", repeatable=False, invitation_id=invitation_id)  # type: ignore[no-any-return]
+        """Create a new link for an invitation. The previous link becomes invalid."""
+        return self._ask("/invitations/{invitation_id}/resend", repeatable=False, invitation_id=invitation_id)
 
     def withdraw(self, invitation_id: str) -> types.InvitationOut:
         """Withdraw an invitation."""
-        return self._delete("/invitations/{invitation_id}", invitation_id=invitation_id)  # type: ignore[no-any-return]
+        return self._delete("/invitations/{invitation_id}", invitation_id=invitation_id)
 
 
 class Teams(Resource):
@@ -173,61 +175,61 @@ class Teams(Resource):
 
     def get(self, team_id: str) -> types.TeamOut:
         """A team."""
-        return self._get("/teams/{team_id}", team_id=team_id)  # type: ignore[no-any-return]
+        return self._get("/teams/{team_id}", team_id=team_id)
 
     def create(self, name: str, *, idempotency_key: Key = None) -> types.TeamOut:
-        """Make a team."""
-        return self._create("/teams", {"name": name}, idempotency_key)  # type: ignore[no-any-return]
+        """Create a team."""
+        return self._create("/teams", {"name": name}, idempotency_key)
 
     def update(self, team_id: str, name: str, *, if_match: IfMatch = None) -> types.TeamOut:
         """Rename a team."""
-        return self._change("PATCH", "/teams/{team_id}", {"name": name}, if_match, team_id=team_id)  # type: ignore[no-any-return]
+        return self._change("PATCH", "/teams/{team_id}", {"name": name}, if_match, team_id=team_id)
 
     def delete(self, team_id: str, *, if_match: IfMatch = None) -> types.TeamOut:
-        """Delete a team that has no projects; it can be restored for 30 days."""
-        return self._delete("/teams/{team_id}", if_match, team_id=team_id)  # type: ignore[no-any-return]
+        """Delete a team without projects. It can be restored for 30 days."""
+        return self._delete("/teams/{team_id}", if_match, team_id=team_id)
 
     def restore(self, team_id: str) -> types.TeamOut:
-        """Take the deletion back."""
-        return self._ask("/teams/{team_id}/restore", team_id=team_id)  # type: ignore[no-any-return]
+        """Restore a deleted object."""
+        return self._ask("/teams/{team_id}/restore", team_id=team_id)
 
 
 class Projects(Resource):
     """`api.projects`."""
 
     def list(self, *, q: Optional[str] = None) -> Pages[types.ProjectOut]:
-        """The projects that this key's maker sees."""
+        """List the projects that this key's owner can access."""
         return self._list("/projects", {"q": q})
 
     def get(self, project_id: str) -> types.ProjectOut:
         """A project."""
-        return self._get("/projects/{project_id}", project_id=project_id)  # type: ignore[no-any-return]
+        return self._get("/projects/{project_id}", project_id=project_id)
 
     def create(self, *, idempotency_key: Key = None, **project: Unpack[types.ProjectIn]) -> types.ProjectOut:
-        """Make a project: `name`, perhaps `description` and `team_id`."""
-        return self._create("/projects", project, idempotency_key)  # type: ignore[no-any-return]
+        """Create a project: `name`, optionally `description` and `team_id`."""
+        return self._create("/projects", project, idempotency_key)
 
     def update(
         self, project_id: str, *, if_match: IfMatch = None, **changes: Unpack[types.ProjectPatch]
     ) -> types.ProjectOut:
         """Change name or description."""
-        return self._change("PATCH", "/projects/{project_id}", changes, if_match, project_id=project_id)  # type: ignore[no-any-return]
+        return self._change("PATCH", "/projects/{project_id}", changes, if_match, project_id=project_id)
 
     def delete(self, project_id: str, *, if_match: IfMatch = None) -> types.ProjectOut:
-        """Delete a project; it can be restored for 30 days."""
-        return self._delete("/projects/{project_id}", if_match, project_id=project_id)  # type: ignore[no-any-return]
+        """Delete a project. It can be restored for 30 days."""
+        return self._delete("/projects/{project_id}", if_match, project_id=project_id)
 
     def restore(self, project_id: str) -> types.ProjectOut:
-        """Take the deletion back."""
-        return self._ask("/projects/{project_id}/restore", project_id=project_id)  # type: ignore[no-any-return]
+        """Restore a deleted object."""
+        return self._ask("/projects/{project_id}/restore", project_id=project_id)
 
     def move(
         self, project_id: str, objects: Sequence[str], *, related: Optional[str] = None
     ) -> types.MovesOut:
-        """Put objects into this project, by their ids. `related`: what hangs together with them is named by a refusal
-        (`refuse`), goes along (`take`), or stays (`leave`)."""
+        """Move objects into this project, by ID. `related` says what happens to related objects: reject the
+        move and list them (`refuse`), move them too (`take`), or leave them (`leave`)."""
         body = {"objects": [*objects], **({} if related is None else {"related": related})}
-        return self._ask("/projects/{project_id}/move", body, project_id=project_id)  # type: ignore[no-any-return]
+        return self._ask("/projects/{project_id}/move", body, project_id=project_id)
 
 
 class ApiKeys(Resource):
@@ -236,31 +238,31 @@ class ApiKeys(Resource):
     def list(
         self, *, q: Optional[str] = None, created_by: Optional[str] = None, unused: Optional[bool] = None
     ) -> Pages[types.ApiKeyOut]:
-        """The keys, without their secrets."""
+        """List the keys, without their secrets."""
         return self._list("/api-keys", {"q": q, "created_by": created_by, "unused": unused})
 
     def get(self, key_id: str) -> types.ApiKeyOut:
-        """A key, without its secret."""
-        return self._get("/api-keys/{key_id}", key_id=key_id)  # type: ignore[no-any-return]
+        """Return a key, without its secret."""
+        return self._get("/api-keys/{key_id}", key_id=key_id)
 
     def create(self, *, idempotency_key: Key = None, **key: Unpack[types.ApiKeyIn]) -> types.NewApiKeyOut:
-        """Make a key; `key` of the answer is shown this once."""
-        return self._create("/api-keys", key, idempotency_key)  # type: ignore[no-any-return]
+        """Create a key. The response contains it in `key`; it is not shown again."""
+        return self._create("/api-keys", key, idempotency_key)
 
     def revoke(self, key_id: str, *, if_match: IfMatch = None) -> types.ApiKeyOut:
         """Revoke a key."""
-        return self._delete("/api-keys/{key_id}", if_match, key_id=key_id)  # type: ignore[no-any-return]
+        return self._delete("/api-keys/{key_id}", if_match, key_id=key_id)
 
     def revoke_all(self, created_by: str) -> types.RevokedOut:
-        """Revoke every key of one person, for good."""
-        return self._delete("/api-keys", None, {"created_by": created_by})  # type: ignore[no-any-return]
+        """Revoke all keys of a user permanently."""
+        return self._delete("/api-keys", None, {"created_by": created_by})
 
 
 class Secrets(Resource):
-    """`api.secrets`. Values never come back."""
+    """`api.secrets`. Values are never returned."""
 
     def list(self, *, q: Optional[str] = None) -> Pages[types.SecretOut]:
-        """The names of the secrets."""
+        """List the names of the secrets."""
         return self._list("/secrets", {"q": q})
 
     def put(
@@ -272,18 +274,19 @@ class Secrets(Resource):
         any_host: bool = False,
         project_id: Optional[str] = None,
     ) -> types.SecretOut:
-        """Set a secret, new or not. What is not given stays as it is; a new secret needs a value.
+        """Create or change a secret. Omitted arguments keep their values; a new secret needs a value.
 
-        `allowed_hosts`: the hosts that connections may send it to, such as `api.example.com` or `*.example.com`;
-        `any_host`: any. `project_id`: the only project that may use it; an empty text: every project.
+        `allowed_hosts`: the hosts that connections may send it to, such as `api.example.com` or
+        `*.example.com`; `any_host`: any host. `project_id`: the only project that may use it; an empty text:
+        every project.
         """
         body: dict[str, Any] = {} if value is None else {"value": value}
         if allowed_hosts is not None or any_host:
             body["allowed_hosts"] = None if any_host else list(allowed_hosts or ())
         if project_id is not None:
             body["project_id"] = project_id or None
-        return self._change("PUT", "/secrets/{name}", body, name=name)  # type: ignore[no-any-return]
+        return self._change("PUT", "/secrets/{name}", body, name=name)
 
     def delete(self, name: str) -> types.SecretOut:
         """Delete a secret."""
-        return self._delete("/secrets/{name}", name=name)  # type: ignore[no-any-return]
+        return self._delete("/secrets/{name}", name=name)

@@ -1,4 +1,4 @@
-"""How a resource speaks: what all of them share."""
+"""Base classes of all resources."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from rowsmith.wire.caller import Caller
 from rowsmith.wire.retry import NONE
 
 Key = Optional[str]
-"""An Idempotency-Key of the caller's own; one is made where none is given, and kept over the attempts."""
+"""An Idempotency-Key. If none is given, a new one is created and used for all attempts."""
 
 
 class Resource:
-    """One kind of object, spoken to by one `Caller`."""
+    """One kind of object, accessed through a `Caller`."""
 
     def __init__(self, caller: Caller) -> None:
         self._caller = caller
@@ -34,19 +34,19 @@ class Resource:
         return Pages(fetch, query)
 
     def _create(self, path: str, body: Any, key: Key = None, **parts: object) -> Any:
-        """A POST that makes or starts something: done once, however often it is sent."""
+        """Send a POST that creates or starts something. It takes effect once, however often it is sent."""
         sent = plain(body) if body is not None else None
         return self._caller.json("POST", path, parts=parts, json=sent, idempotency_key=key or True)
 
     def _ask(
         self, path: str, body: Any = None, repeatable: bool = True, tag: IfMatch = None, **parts: object
     ) -> Any:
-        """A POST that takes no Idempotency-Key, mostly because to send it twice does no harm."""
+        """Send a POST without Idempotency-Key, usually because repeating it is harmless."""
         sent, headers = (plain(body) if body is not None else None), if_match(tag)
         return self._caller.json("POST", path, parts=parts, json=sent, headers=headers, repeatable=repeatable)
 
     def _change(self, method: str, path: str, body: Any, tag: IfMatch = None, **parts: object) -> Any:
-        # With If-Match a second attempt cannot do harm, but would be refused where the first had arrived.
+        # With If-Match a second attempt is harmless, but it would be rejected if the first one had arrived.
         return self._caller.json(method, path, parts=parts, json=plain(body), headers=if_match(tag))
 
     def _delete(
@@ -59,7 +59,7 @@ class Resource:
             headers = {"Accept": "text/event-stream"}
             if last_id:
                 headers["Last-Event-ID"] = last_id
-            # The follower itself comes again after a break.
+            # The follower reconnects on its own.
             return self._caller.open(
                 "GET", path, parts=parts, query=query, headers=headers, silent_seconds=silent, retries=NONE
             )

@@ -1,4 +1,4 @@
-"""The catalogue of field types, help with choosing, and the state of the service."""
+"""The catalogue of field types, type suggestions, and the state of the service."""
 
 from __future__ import annotations
 
@@ -18,52 +18,53 @@ class Fields(Resource):
     """`api.fields`."""
 
     def list(self, *, q: Optional[str] = None) -> Pages[types.FieldTypeOut]:
-        """The catalogue, or the types that fit `q`, best first."""
+        """Return the catalogue, or the types that match `q`, best match first."""
         return self._list("/field-types", {"q": q})
 
     def functions(self, *, q: Optional[str] = None) -> builtins.list[dict[str, Any]]:
-        """The functions of formulas."""
+        """Return the functions of formulas."""
         found: builtins.list[dict[str, Any]] = self._get("/field-types", {"q": q, "limit": 1})["functions"]
         return found
 
     def suggest(self, **about: Unpack[types.SuggestIn]) -> types.SuggestOut:
-        """Types for a field of that `name`, with that `description`, with values such as `sample`."""
-        return self._ask("/fields/suggest", about)  # type: ignore[no-any-return]
+        """Suggest types for a field with this `name`, `description` and `sample` values."""
+        return self._ask("/fields/suggest", about)
 
     def describe(
         self, *, idempotency_key: Key = None, **request: Unpack[types.DescribeIn]
     ) -> types.DescribedOut:
-        """A template from a `description` in words, by a model; with `save` it is kept."""
-        return self._create("/describe", request, idempotency_key)  # type: ignore[no-any-return]
+        """Generate a template from a `description` with an AI model. `save` stores it."""
+        return self._create("/describe", request, idempotency_key)
 
 
 class Masking(Resource):
     """`api.masking`."""
 
     def classify(self, **sample: Unpack[types.ClassifyIn]) -> types.ClassifyOut:
-        """Which columns of a sample are personal: its `rows`, a workspace `file`, or a `connection_id` and `table`."""
-        return self._ask("/classify", sample)  # type: ignore[no-any-return]
+        """Detect personal data in the columns of a sample: its `rows`, a workspace `file`, or a
+        `connection_id` and `table`."""
+        return self._ask("/classify", sample)
 
     def keys(self) -> types.MaskingKeysOut:
-        """The versions of the masking key, newest first, without the keys."""
-        return self._get("/masking/keys")  # type: ignore[no-any-return]
+        """List the versions of the masking key, newest first, without the keys."""
+        return self._get("/masking/keys")
 
     def rotate(self, *, idempotency_key: Key = None) -> types.MaskingKeyOut:
-        """A new version of the masking key, which masks from now on."""
-        return self._create("/masking/keys/rotate", None, idempotency_key)  # type: ignore[no-any-return]
+        """Create a new version of the masking key, which is used from now on."""
+        return self._create("/masking/keys/rotate", None, idempotency_key)
 
 
 class Service(Resource):
     """`api.service`."""
 
     def live(self) -> types.Live:
-        """Whether the service answers."""
-        return self._get("/health/live")  # type: ignore[no-any-return]
+        """Return whether the service responds."""
+        return self._get("/health/live")
 
     def ready(self) -> types.ReadyOut:
-        """Whether all it needs is there. ServerError where not."""
-        return self._get("/health/ready")  # type: ignore[no-any-return]
+        """Return whether all required components are available. Raises ServerError if not."""
+        return self._get("/health/ready")
 
     def openapi(self) -> dict[str, Any]:
-        """The description of every route."""
-        return self._get("/openapi.json")  # type: ignore[no-any-return]
+        """Return the OpenAPI description of all routes."""
+        return self._get("/openapi.json")

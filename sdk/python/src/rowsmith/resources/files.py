@@ -19,7 +19,7 @@ ONE = "/workspace/files/{name:path}"
 
 
 class Files(Resource):
-    """`api.files`. A file goes by its name, which may hold folders, or by its id."""
+    """`api.files`. A file is addressed by its name, which may include folders, or by its ID."""
 
     def list(
         self,
@@ -31,7 +31,8 @@ class Files(Resource):
     ) -> Pages[types.FileOut]:
         """List the files of the project, and those shared with the workspace.
 
-        `folder`: those under it, at any depth. `run_id`: those of a run, its uploads and its own outputs.
+        `folder`: the files below it, at any depth. `run_id`: the files of a run, its uploads and its own
+        outputs.
         """
         query = {"q": q, "folder": folder, "sort": sort, "run_id": run_id}
         return self._list("/workspace/files", query)
@@ -47,10 +48,10 @@ class Files(Resource):
         shared: bool = False,
         idempotency_key: Key = None,
     ) -> types.UploadedOut:
-        """Upload a file to the project, in place of one of that name; it is read in pieces.
+        """Upload a file to the project, replacing a file with the same name. The content is read in pieces.
 
-        `content`: bytes, a path (pathlib), or a binary file that is open. `name` is the file's own if not given.
-        `only_new`: VersionConflict where the name is there already. `shared`: for the whole workspace.
+        `content`: bytes, a path (pathlib) or an open binary file. `name` defaults to the file's own name.
+        `only_new`: raises VersionConflict if the name exists. `shared`: for the whole workspace.
         """
         own = Path(content).name if isinstance(content, os.PathLike) else getattr(content, "name", None)
         called = name or (Path(own).name if isinstance(own, str) else None)
@@ -62,18 +63,18 @@ class Files(Resource):
         made: Any = self._caller.json(
             "POST", "/workspace/files", body=form, headers=headers, idempotency_key=idempotency_key or True
         )
-        return made  # type: ignore[no-any-return]
+        return made
 
     def read(self, name: str) -> bytes:
-        """The file's bytes."""
+        """Return the file's bytes."""
         return self.stream(name).read()
 
     def stream(self, name: str) -> ByteStream:
-        """The file, as it comes."""
+        """Stream the file."""
         return ByteStream(self._caller.open("GET", ONE, parts={"name": name}))
 
     def download(self, name: str, path: PathLike) -> Path:
-        """Write the file to `path`, where it appears when it is whole; after a break the rest is asked for."""
+        """Write the file to `path` atomically. After a broken connection the download is resumed."""
         return saved(
             lambda headers: self._caller.open("GET", ONE, parts={"name": name}, headers=headers),
             path,
@@ -81,12 +82,12 @@ class Files(Resource):
         )
 
     def delete(self, name: str, *, if_match: IfMatch = None) -> types.FileOut:
-        """Delete a file; it can be restored for 30 days."""
-        return self._delete(ONE, if_match, name=name)  # type: ignore[no-any-return]
+        """Delete a file. It can be restored for 30 days."""
+        return self._delete(ONE, if_match, name=name)
 
     def restore(self, file_id: str) -> types.FileOut:
-        """Take the deletion back."""
-        return self._ask("/workspace/files/{file_id}/restore", file_id=file_id)  # type: ignore[no-any-return]
+        """Restore a deleted object."""
+        return self._ask("/workspace/files/{file_id}/restore", file_id=file_id)
 
 
 def _tag(given: IfMatch) -> dict[str, str]:

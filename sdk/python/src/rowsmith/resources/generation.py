@@ -1,4 +1,4 @@
-"""Rows, of a template that is saved or of one that is not."""
+"""Rows of a saved or an unsaved template."""
 
 from __future__ import annotations
 
@@ -18,36 +18,36 @@ if TYPE_CHECKING:
     from rowsmith import types
 
 Which = Union[str, AnyTemplate]
-"""The id of a saved template, or a template itself."""
+"""The ID of a saved template, or a template itself."""
 DEFAULT_ROWS = 10
-"""What a template gives that says no quantity."""
+"""Number of rows of a template without a quantity."""
 
 
 class Generation(Resource):
-    """What `api.templates` does to make rows."""
+    """The methods of `api.templates` that generate rows."""
 
     def preview(self, template: Which, **request: Unpack[types.PreviewIn]) -> types.PreviewOut:
-        """The first three rows; none are spent."""
+        """Return the first three rows. They do not count toward the quota."""
         path, parts, body = _asked("preview", template, request)
-        return self._ask(path, body, **parts)  # type: ignore[no-any-return]
+        return self._ask(path, body, **parts)
 
     def generate(
         self, template: Which, **request: Unpack[types.GenerateInput]
     ) -> builtins.list[dict[str, Any]]:
-        """Rows as a list; `count` of them. For very many use `rows`."""
+        """Return `count` rows as a list. For many rows use `rows`."""
         path, parts, body = _asked("generate", template, {**request, "format": "json"})
-        return self._ask(path, body, **parts)  # type: ignore[no-any-return]
+        return self._ask(path, body, **parts)
 
     def answers(
         self, template_id: str, **request: Unpack[types.GenerateInput]
     ) -> builtins.list[dict[str, Any]]:
-        """Which cells are bad on purpose in the rows of a saved template, of which kind, and the good values. The
-        request is that of `generate`, with its `seed`."""
+        """Return the injected invalid cells in the rows of a saved template: their kinds and the original
+        values. The arguments are those of `generate`, including its `seed`."""
         path, parts, body = _asked("answers", template_id, {**request, "format": "json"})
-        return self._ask(path, body, **parts)  # type: ignore[no-any-return]
+        return self._ask(path, body, **parts)
 
     def rows(self, template: Which, **request: Unpack[types.GenerateInput]) -> RowStream:
-        """Rows one after the other, in constant memory; goes on by itself where the connection breaks."""
+        """Iterate over rows in constant memory. Continues automatically after a broken connection."""
         path, parts, body = _asked("generate", template, {**request, "format": "ndjson"})
 
         def again(changes: Mapping[str, Any]) -> Answer:
@@ -65,26 +65,26 @@ class Generation(Resource):
         return RowStream(again, self._caller.retries, offset=int(body.get("offset", 0)), total=total)
 
     def stream(self, template: Which, **request: Unpack[types.GenerateInput]) -> ByteStream:
-        """The bytes of a file in any `format`, as they are made."""
+        """Stream the bytes of a file in any `format` as they are generated."""
         return ByteStream(self._bytes(template, request, {}))
 
     def save(self, template: Which, path: PathLike, **request: Unpack[types.GenerateInput]) -> Path:
-        """Write the rows into a file; the format is that of the name's end, if not said.
+        """Write the rows to a file. The default format is that of the file name extension.
 
-        The file appears when it is whole. Where the connection breaks it is begun anew.
+        The file is written atomically. After a broken connection the download starts again.
         """
         asked = {"format": format_of(path), **request} if "format" not in request else dict(request)
         return saved(lambda headers: self._bytes(template, asked, headers), path, self._caller.retries)
 
     def arrow(self, template: Which, **request: Unpack[types.GenerateInput]) -> Any:
-        """The rows as a `pyarrow.Table`; needs pyarrow."""
-        import pyarrow.parquet  # noqa: F401  # before rows are spent
+        """Return the rows as a `pyarrow.Table`. Requires pyarrow."""
+        import pyarrow.parquet  # noqa: F401  # fails before rows are counted
 
         return arrow_table(self._parquet(template, request))
 
     def dataframe(self, template: Which, **request: Unpack[types.GenerateInput]) -> Any:
-        """The rows as a `pandas.DataFrame`; needs pandas. With pyarrow, columns have the types of the Parquet file;
-        without, those that pandas finds in the JSON."""
+        """Return the rows as a `pandas.DataFrame`. Requires pandas. With pyarrow, columns have the types of
+        the Parquet file; without it, the types that pandas infers from the JSON."""
         import pandas
 
         try:
@@ -104,7 +104,7 @@ class Generation(Resource):
 def _asked(
     what: str, template: Which, request: Mapping[str, Any]
 ) -> tuple[str, dict[str, Any], dict[str, Any]]:
-    """Path, its parts, and body."""
+    """Return the path, its parts, and the body of a request."""
     if isinstance(template, str):
         return "/templates/{template_id}/" + what, {"template_id": template}, plain(request)
     return f"/{what}", {}, {**as_dict(template), **plain(request)}

@@ -23,53 +23,53 @@ class Scenarios(Resource):
     """`api.scenarios`."""
 
     def list(self, *, q: Optional[str] = None, sort: Optional[str] = None) -> Pages[types.ScenarioOut]:
-        """The scenarios of the project; `q` searches names."""
+        """List the scenarios of the project; `q` searches names."""
         return self._list("/scenarios", {"q": q, "sort": sort})
 
     def get(self, scenario_id: str, version: Optional[int] = None) -> types.ScenarioOut:
-        """A scenario as it is now, or as of a version."""
+        """Return the current scenario, or a version of it."""
         if version is None:
-            return self._get(ONE, scenario_id=scenario_id)  # type: ignore[no-any-return]
-        return self._get(ONE + "@v{number}", scenario_id=scenario_id, number=version)  # type: ignore[no-any-return]
+            return self._get(ONE, scenario_id=scenario_id)
+        return self._get(ONE + "@v{number}", scenario_id=scenario_id, number=version)
 
     def create(
         self, *, idempotency_key: Key = None, **scenario: Unpack[types.ScenarioInput]
     ) -> types.ScenarioOut:
-        """Make a scenario: `name` and `code`. What its program requires is resolved now."""
-        return self._create("/scenarios", scenario, idempotency_key)  # type: ignore[no-any-return]
+        """Create a scenario: `name` and `code`. The program's requirements are resolved immediately."""
+        return self._create("/scenarios", scenario, idempotency_key)
 
     def check(self, code: str, *, resolve: Optional[bool] = None) -> types.CheckOut:
-        """Look through a program without saving it."""
+        """Check a program without saving it."""
         body: dict[str, Any] = {"code": code} if resolve is None else {"code": code, "resolve": resolve}
-        return self._ask("/scenarios/check", body)  # type: ignore[no-any-return]
+        return self._ask("/scenarios/check", body)
 
     def replace(
         self, scenario_id: str, code: str, *, if_match: IfMatch = None, **more: Any
     ) -> types.ScenarioOut:
-        """Replace the code, which makes the next version; `more` as in `update`."""
-        return self._change("PUT", ONE, {"code": code, **more}, if_match, scenario_id=scenario_id)  # type: ignore[no-any-return]
+        """Replace the code, which creates a new version. `more` is the same as for `update`."""
+        return self._change("PUT", ONE, {"code": code, **more}, if_match, scenario_id=scenario_id)
 
     def update(
         self, scenario_id: str, *, if_match: IfMatch = None, **changes: Unpack[types.ScenarioPatch]
     ) -> types.ScenarioOut:
-        """Change these parts."""
-        return self._change("PATCH", ONE, changes, if_match, scenario_id=scenario_id)  # type: ignore[no-any-return]
+        """Change the given keys."""
+        return self._change("PATCH", ONE, changes, if_match, scenario_id=scenario_id)
 
     def refresh_requirements(self, scenario_id: str, *, if_match: IfMatch = None) -> types.ScenarioOut:
-        """Resolve the requirements anew, which makes the next version."""
+        """Resolve the requirements again, which creates a new version."""
         path = ONE + "/refresh-requirements"
-        return self._ask(path, repeatable=False, tag=if_match, scenario_id=scenario_id)  # type: ignore[no-any-return]
+        return self._ask(path, repeatable=False, tag=if_match, scenario_id=scenario_id)
 
     def delete(self, scenario_id: str, *, if_match: IfMatch = None) -> types.ScenarioOut:
-        """Delete a scenario; it can be restored for 30 days."""
-        return self._delete(ONE, if_match, scenario_id=scenario_id)  # type: ignore[no-any-return]
+        """Delete a scenario. It can be restored for 30 days."""
+        return self._delete(ONE, if_match, scenario_id=scenario_id)
 
     def restore(self, scenario_id: str) -> types.ScenarioOut:
-        """Take the deletion back."""
-        return self._ask(ONE + "/restore", scenario_id=scenario_id)  # type: ignore[no-any-return]
+        """Restore a deleted object."""
+        return self._ask(ONE + "/restore", scenario_id=scenario_id)
 
     def versions(self, scenario_id: str) -> Pages[types.ScenarioOut]:
-        """All versions, the newest first."""
+        """List all versions, newest first."""
         return self._list(ONE + "/versions", {}, scenario_id=scenario_id)
 
     def restore_version(
@@ -77,11 +77,11 @@ class Scenarios(Resource):
     ) -> types.ScenarioOut:
         """Make an earlier version the newest."""
         path = ONE + "/versions/{number}/restore"
-        return self._create(path, None, idempotency_key, scenario_id=scenario_id, number=version)  # type: ignore[no-any-return]
+        return self._create(path, None, idempotency_key, scenario_id=scenario_id, number=version)
 
     def diff(self, scenario_id: str, version: int, *, to: Optional[int] = None) -> types.ScenarioDiffOut:
-        """What changed from a version to another (the newest)."""
-        return self._get(ONE + "@v{number}/diff", {"to": to}, scenario_id=scenario_id, number=version)  # type: ignore[no-any-return]
+        """Return the changes from a version to another one (default: the newest)."""
+        return self._get(ONE + "@v{number}/diff", {"to": to}, scenario_id=scenario_id, number=version)
 
 
 class Runs(Resource):
@@ -90,9 +90,9 @@ class Runs(Resource):
     def start(
         self, scenario_id: str, params: Optional[Mapping[str, str]] = None, *, idempotency_key: Key = None
     ) -> types.RunOut:
-        """Run a scenario; answers at once. `params` become environment variables of its program."""
+        """Start a run and return immediately. `params` become environment variables of the program."""
         body = {"params": dict(params or {}), "wait": False}
-        return self._create(ONE + "/run", body, idempotency_key, scenario_id=scenario_id)  # type: ignore[no-any-return]
+        return self._create(ONE + "/run", body, idempotency_key, scenario_id=scenario_id)
 
     def run(
         self,
@@ -102,7 +102,7 @@ class Runs(Resource):
         timeout: Optional[float] = None,
         idempotency_key: Key = None,
     ) -> types.RunOut:
-        """Run a scenario and wait for its end, however long it takes: look at `status` and `exit_code`."""
+        """Run a scenario and wait until it finishes, however long it takes. Check `status` and `exit_code`."""
         begun = self.start(scenario_id, params, idempotency_key=idempotency_key)
         return self.wait(scenario_id, begun["id"], timeout=timeout)
 
@@ -115,9 +115,10 @@ class Runs(Resource):
         params: Optional[Mapping[str, str]] = None,
         idempotency_key: Key = None,
     ) -> types.RunOut:
-        """Run the same version once more, or the `newest`, with the same parameters or others; answers at once."""
+        """Run the same version again, or the `newest`, with the same or other parameters. Returns
+        immediately."""
         body = {"version": version, "params": None if params is None else dict(params)}
-        return self._create(RUN + "/rerun", body, idempotency_key, scenario_id=scenario_id, run_id=run_id)  # type: ignore[no-any-return]
+        return self._create(RUN + "/rerun", body, idempotency_key, scenario_id=scenario_id, run_id=run_id)
 
     def list(
         self,
@@ -129,37 +130,38 @@ class Runs(Resource):
         of_id: Optional[str] = None,
         sort: Optional[str] = None,
     ) -> Pages[types.RunOut]:
-        """The runs of a scenario, or of the whole project, newest first; `of_id`: the repetitions of one."""
+        """List the runs of a scenario or of the project, newest first; `of_id` lists the re-runs of a run."""
         query = {"q": q, "status": status, "trigger": trigger, "of_id": of_id, "sort": sort}
         if scenario_id is None:
             return self._list("/runs", query)
         return self._list(ONE + "/runs", query, scenario_id=scenario_id)
 
     def get(self, scenario_id: str, run_id: str) -> types.RunOut:
-        """A run as it is now."""
-        return self._get(RUN, scenario_id=scenario_id, run_id=run_id)  # type: ignore[no-any-return]
+        """Return the current state of a run."""
+        return self._get(RUN, scenario_id=scenario_id, run_id=run_id)
 
     def cancel(self, scenario_id: str, run_id: str, *, if_match: IfMatch = None) -> types.RunOut:
-        """Cancel a run. Conflict `run_finished` where it has ended."""
-        return self._delete(RUN, if_match, scenario_id=scenario_id, run_id=run_id)  # type: ignore[no-any-return]
+        """Cancel a run. Raises Conflict `run_finished` if it has finished."""
+        return self._delete(RUN, if_match, scenario_id=scenario_id, run_id=run_id)
 
     def log(self, scenario_id: str, run_id: str) -> str:
-        """What the program has printed so far."""
+        """Return the output of the program so far."""
         return self._text(RUN + "/logs", scenario_id=scenario_id, run_id=run_id)
 
     def follow_log(
         self, scenario_id: str, run_id: str, *, after: int = 0, timeout: Optional[float] = None
     ) -> Follower[LogLine]:
-        """The lines as they are printed, those after number `after`, until the run ends."""
+        """Follow the lines as they are printed, starting after line number `after`, until the run finishes."""
         return self._log(RUN + "/logs", after, timeout, scenario_id=scenario_id, run_id=run_id)
 
     def follow(
         self, scenario_id: str, run_id: str, *, timeout: Optional[float] = None
     ) -> Follower[dict[str, Any]]:
-        """State, lines, rows and resources whenever they change, until the run ends."""
+        """Follow status, lines, rows and resources whenever they change, until the run finishes."""
         return self._progress(RUN + "/events", timeout, scenario_id=scenario_id, run_id=run_id)
 
     def wait(self, scenario_id: str, run_id: str, *, timeout: Optional[float] = None) -> types.RunOut:
-        """The run once it has ended, however it did. Timeout after so many seconds."""
+        """Wait until the run has finished and return it, whatever its status. Raises Timeout after `timeout`
+        seconds."""
         self.follow(scenario_id, run_id, timeout=timeout).wait()
         return self.get(scenario_id, run_id)

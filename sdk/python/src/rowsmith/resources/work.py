@@ -1,4 +1,4 @@
-"""Exports and pushes: long work, done by workers, that is followed, waited for and cancelled."""
+"""Exports and pushes: background work that you can follow, wait for and cancel."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ PUSH = "/pushes/{push_id}"
 
 
 class Exports(Resource):
-    """`api.exports`. An export is made by `api.templates.export` and `api.datasets.export`."""
+    """`api.exports`. Create an export with `api.templates.export` or `api.datasets.export`."""
 
     def list(
         self,
@@ -34,53 +34,56 @@ class Exports(Resource):
         dataset_id: Optional[str] = None,
         status: Optional[str] = None,
     ) -> Pages[types.ExportOut]:
-        """The exports of the project, newest first."""
+        """List the exports of the project, newest first."""
         query = {"q": q, "template_id": template_id, "dataset_id": dataset_id, "status": status}
         return self._list("/exports", query)
 
     def get(self, export_id: str) -> types.ExportOut:
-        """An export as it is now."""
-        return self._get(EXPORT, export_id=export_id)  # type: ignore[no-any-return]
+        """Return the current state of an export."""
+        return self._get(EXPORT, export_id=export_id)
 
     def cancel(self, export_id: str, *, if_match: IfMatch = None) -> types.ExportOut:
-        """Cancel an export. Conflict where it has ended."""
-        return self._delete(EXPORT, if_match, export_id=export_id)  # type: ignore[no-any-return]
+        """Cancel an export. Raises Conflict if it has finished."""
+        return self._delete(EXPORT, if_match, export_id=export_id)
 
     def follow(self, export_id: str, *, timeout: Optional[float] = None) -> Follower[dict[str, Any]]:
-        """Its counts whenever they change, until it ends."""
+        """Follow its counts whenever they change, until it finishes."""
         return self._progress(EXPORT + "/events", timeout, export_id=export_id)
 
     def wait(self, export_id: str, *, timeout: Optional[float] = None) -> types.ExportOut:
-        """The export once it has ended, however it did: look at `status`. Timeout after so many seconds."""
+        """Wait until the export has finished and return it, whatever its `status`. Raises Timeout after
+        `timeout` seconds."""
         self.follow(export_id, timeout=timeout).wait()
         return self.get(export_id)
 
     def manifest(self, export_id: str) -> types.ManifestOut:
-        """What it is made of: its rows, and the size, checksum and address of each part; of one file, one part."""
-        return self._get(EXPORT + "/manifest", export_id=export_id)  # type: ignore[no-any-return]
+        """Return its rows, and the size, checksum and URL of each part. An export without parts has one part."""
+        return self._get(EXPORT + "/manifest", export_id=export_id)
 
     def part(self, export_id: str, number: int) -> ByteStream:
-        """The file of one part, from number 1 on, as it comes."""
+        """Stream the file of one part; the first is 1."""
         parts = {"export_id": export_id, "number": number}
         return ByteStream(self._caller.open("GET", EXPORT + "/parts/{number}", parts=parts))
 
     def answers(self, export_id: str, format: str = "ndjson") -> ByteStream:
-        """Which of its cells are bad on purpose, of which kind, and the good values: `ndjson`, `csv` or `json`."""
+        """Return its injected invalid cells, their kinds and the original values, as `ndjson`, `csv` or
+        `json`."""
         parts, query = {"export_id": export_id}, {"format": format}
         return ByteStream(self._caller.open("GET", EXPORT + "/answers", parts=parts, query=query))
 
     def retry(self, export_id: str, *, idempotency_key: Key = None) -> types.ExportOut:
-        """Have the missing parts of one that failed or was cancelled made: a new export, which keeps the others."""
-        return self._create(EXPORT + "/retry", None, idempotency_key, export_id=export_id)  # type: ignore[no-any-return]
+        """Create the missing parts of a failed or cancelled export: a new export that keeps the finished
+        parts."""
+        return self._create(EXPORT + "/retry", None, idempotency_key, export_id=export_id)
 
     def stream(self, export_id: str) -> ByteStream:
-        """The file, as it comes."""
+        """Stream the file."""
         return ByteStream(self._caller.open("GET", EXPORT + "/download", parts={"export_id": export_id}))
 
     def download(self, export_id: str, path: PathLike) -> Path:
-        """Write the file to `path`, where it appears when it is whole and its SHA-256 is that of the export.
+        """Write the file to `path` atomically, and check its SHA-256.
 
-        After a break of the connection the rest is asked for.
+        After a broken connection the download is resumed.
         """
         parts = {"export_id": export_id}
         wanted = self.get(export_id)["sha256"]
@@ -98,19 +101,21 @@ class Exports(Resource):
 
 
 class Pushes(Resource):
-    """`api.pushes`. A push is made by `api.templates.push`, `api.datasets.push` and the two methods here."""
+    """`api.pushes`. Create a push with `api.templates.push`, `api.datasets.push` or the two methods here."""
 
     def to_database(
         self, *, idempotency_key: Key = None, **request: Unpack[types.ExportDbInput]
     ) -> types.PushOut:
-        """Send `rows`, or rows of `template_id`, into a table. Up to 1,000 rows it answers when they are there."""
-        return self._create("/export/db", request, idempotency_key)  # type: ignore[no-any-return]
+        """Send `rows`, or rows of `template_id`, to a table. With up to 1,000 rows, waits until they are
+        delivered."""
+        return self._create("/export/db", request, idempotency_key)
 
     def to_endpoint(
         self, *, idempotency_key: Key = None, **request: Unpack[types.ExportRestInput]
     ) -> types.PushOut:
-        """Send `rows`, or rows of `template_id`, to an endpoint. Up to 1,000 rows it answers when they are there."""
-        return self._create("/export/rest", request, idempotency_key)  # type: ignore[no-any-return]
+        """Send `rows`, or rows of `template_id`, to an endpoint. With up to 1,000 rows, waits until they are
+        delivered."""
+        return self._create("/export/rest", request, idempotency_key)
 
     def list(
         self,
@@ -122,28 +127,29 @@ class Pushes(Resource):
         of_id: Optional[str] = None,
         status: Optional[str] = None,
     ) -> Pages[types.PushOut]:
-        """The pushes of the project, newest first; `of_id`: the retries and undos of one."""
+        """List the pushes of the project, newest first; `of_id` lists the retries and undos of a push."""
         query = {"q": q, "template_id": template_id, "dataset_id": dataset_id, "status": status}
         return self._list("/pushes", {**query, "connection_id": connection_id, "of_id": of_id})
 
     def get(self, push_id: str) -> types.PushOut:
-        """A push as it is now."""
-        return self._get(PUSH, push_id=push_id)  # type: ignore[no-any-return]
+        """Return the current state of a push."""
+        return self._get(PUSH, push_id=push_id)
 
     def bad(self, push_id: str) -> dict[str, int]:
-        """What became of its rows that were bad on purpose."""
-        return self._get(PUSH + "/bad", push_id=push_id)  # type: ignore[no-any-return]
+        """Return what happened to its injected invalid rows."""
+        return self._get(PUSH + "/bad", push_id=push_id)
 
     def cancel(self, push_id: str, *, if_match: IfMatch = None) -> types.PushOut:
-        """Cancel a push; what was committed stays. Conflict where it has ended."""
-        return self._delete(PUSH, if_match, push_id=push_id)  # type: ignore[no-any-return]
+        """Cancel a push. Committed rows stay. Raises Conflict if it has finished."""
+        return self._delete(PUSH, if_match, push_id=push_id)
 
     def follow(self, push_id: str, *, timeout: Optional[float] = None) -> Follower[dict[str, Any]]:
-        """Its counts whenever they change, until it ends."""
+        """Follow its counts whenever they change, until it finishes."""
         return self._progress(PUSH + "/events", timeout, push_id=push_id)
 
     def wait(self, push_id: str, *, timeout: Optional[float] = None) -> types.PushOut:
-        """The push once it has ended, however it did: look at `status` and `counts`. Timeout after so many seconds."""
+        """Wait until the push has finished and return it: check `status` and `counts`. Raises Timeout after
+        `timeout` seconds."""
         self.follow(push_id, timeout=timeout).wait()
         return self.get(push_id)
 
@@ -155,30 +161,30 @@ class Pushes(Resource):
         table: Optional[str] = None,
         values: Optional[bool] = None,
     ) -> Pages[types.RowOut]:
-        """What became of each row; `values` makes the rows again."""
+        """List the outcome of each row; `values` includes the generated values."""
         return self._list(PUSH + "/rows", {"state": state, "table": table, "values": values}, push_id=push_id)
 
     def log(self, push_id: str) -> str:
-        """The log so far."""
+        """Return the log so far."""
         return self._text(PUSH + "/logs", push_id=push_id)
 
     def follow_log(
         self, push_id: str, *, after: int = 0, timeout: Optional[float] = None
     ) -> Follower[LogLine]:
-        """The lines of the log as they are written, those after number `after`, until the push ends."""
+        """Follow the log, starting after line number `after`, until the push finishes."""
         return self._log(PUSH + "/logs", after, timeout, push_id=push_id)
 
     def retry(
         self, push_id: str, *, idempotency_key: Key = None, **request: Unpack[types.RetryInput]
     ) -> types.PushOut:
-        """Send the rows that did not arrive once more: a push of its own."""
-        return self._create(PUSH + "/retry", request, idempotency_key, push_id=push_id)  # type: ignore[no-any-return]
+        """Send the rows that did not arrive again, as a new push."""
+        return self._create(PUSH + "/retry", request, idempotency_key, push_id=push_id)
 
     def undo(
         self, push_id: str, *, idempotency_key: Key = None, **request: Unpack[types.UndoInput]
     ) -> types.PushOut:
-        """Delete the rows that arrived, by their keys: a push of its own."""
-        return self._create(PUSH + "/undo", request, idempotency_key, push_id=push_id)  # type: ignore[no-any-return]
+        """Delete the delivered rows by their keys, as a new push."""
+        return self._create(PUSH + "/undo", request, idempotency_key, push_id=push_id)
 
 
 def _sha256(path: Path) -> str:

@@ -1,1 +1,1 @@
-"""HTTP as the service speaks it, on the standard library alone: connections, bodies, answers, retries, events."""
+"""HTTP with the standard library only: connections, bodies, responses, retries, events."""

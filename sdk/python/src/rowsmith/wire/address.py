@@ -1,4 +1,4 @@
-"""Where the service is, and by which proxy it is reached."""
+"""The address of the service, and the proxy for it."""
 
 from __future__ import annotations
 
@@ -8,14 +8,14 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Optional
 from urllib.parse import quote, unquote, urlencode, urlsplit
-from urllib.request import getproxies_environment, proxy_bypass_environment  # type: ignore[attr-defined]
+from urllib.request import getproxies_environment, proxy_bypass_environment  # type: ignore[attr-defined]  # not in typeshed
 
 from rowsmith.error import NotFound, ServiceError
 
 
 @dataclass(frozen=True)
 class Address:
-    """An origin with a path before all others (`""` or `/rowsmith`)."""
+    """An origin with an optional path prefix (`""` or `/rowsmith`)."""
 
     scheme: str
     host: str
@@ -24,14 +24,14 @@ class Address:
 
     @property
     def netloc(self) -> str:
-        """Host and port as they stand in an address."""
+        """Host and port as in a URL."""
         host = f"[{self.host}]" if ":" in self.host else self.host
         usual = {"http": 80, "https": 443}[self.scheme]
         return host if self.port == usual else f"{host}:{self.port}"
 
     @property
     def loopback(self) -> bool:
-        """Whether it is this machine."""
+        """Whether the host is this machine."""
         name = self.host.lower()
         if name == "localhost" or name.endswith(".localhost"):
             return True
@@ -45,7 +45,7 @@ class Address:
 
 
 def parse(url: str) -> Address:
-    """An address as it is written. ServiceError `not_configured` where it is none, or carries a password."""
+    """Parse a URL. Raise ServiceError `not_configured` if it is invalid or contains a password."""
     parts = urlsplit(url.strip())
     try:
         port = parts.port
@@ -63,20 +63,21 @@ def parse(url: str) -> Address:
 
 
 def not_configured(message: str) -> ServiceError:
-    """What is raised before anything is sent."""
+    """Return the error for a configuration problem, which is raised before anything is sent."""
     return ServiceError("not_configured", message=message)
 
 
 @dataclass(frozen=True)
 class Proxy:
-    """A proxy, and what it wants to see before it lets us pass."""
+    """A proxy and its credentials."""
 
     address: Address
     authorization: Optional[str] = None
 
 
 def proxy_for(address: Address, proxies: Optional[Mapping[str, str]] = None) -> Optional[Proxy]:
-    """The proxy of the environment (`http_proxy`, `https_proxy`, `no_proxy`); None for the direct way."""
+    """Return the proxy of the environment (`http_proxy`, `https_proxy`, `no_proxy`), or None for a direct
+    connection."""
     found = getproxies_environment() if proxies is None else dict(proxies)
     url = found.get(address.scheme) or found.get("all")
     if not url or proxy_bypass_environment(address.netloc, {"no": found.get("no", "")}):
@@ -92,9 +93,10 @@ def proxy_for(address: Address, proxies: Optional[Mapping[str, str]] = None) -> 
 
 
 def path_of(template: str, parts: Mapping[str, object]) -> str:
-    """A path with its parts put in, percent-encoded: `/things/{id}`. A part ending in `:path` keeps its slashes.
+    """Insert percent-encoded parts into a path: `/things/{id}`. A part whose name ends in `:path` keeps its
+    slashes.
 
-    Parts must not be empty, `.` or `..`: another path than the one that is meant would be called.
+    Parts must not be empty, `.` or `..`, because a different path would be called.
     """
     out = template
     for name, value in parts.items():
@@ -115,7 +117,7 @@ def _part(name: str, text: str) -> str:
 
 
 def query_of(query: Mapping[str, object]) -> str:
-    """`?a=b`, without what is None; booleans as `true` and `false`."""
+    """Return a query string such as `?a=b`, without None values; booleans become `true` and `false`."""
     told = [
         (name, str(value).lower() if isinstance(value, bool) else str(value))
         for name, value in query.items()

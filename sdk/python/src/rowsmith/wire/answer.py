@@ -1,4 +1,4 @@
-"""An answer as it comes: its head, and a body that is read in pieces and known to be whole."""
+"""A response: its headers, and a body that is read in pieces and checked for completeness."""
 
 from __future__ import annotations
 
@@ -11,16 +11,16 @@ from typing import Any, Final, Optional
 from rowsmith.error import BadAnswer, ConnectionFailed, Timeout
 
 PIECE: Final = 64 * 1024
-"""Bytes that are read at once, at most."""
+"""Maximum number of bytes to read at a time."""
 
 
 class Answer:
-    """The answer to one request. Read it to the end or close it; `with` closes it."""
+    """The response to a request. Read it to the end or close it, for example with `with`."""
 
     def __init__(self, response: http.client.HTTPResponse, done: Callable[[bool], None]) -> None:
         self._response = response
         self._done: Optional[Callable[[bool], None]] = done
-        self._left = response.length  # None: until the last chunk, or until the other side hangs up
+        self._left = response.length  # None: until the last chunk, or until the server closes the connection
         self.status: int = response.status
         self.headers = response.headers
         self.request_id: Optional[str] = response.headers.get("X-Request-Id")
@@ -32,7 +32,7 @@ class Answer:
         self.close()
 
     def pieces(self) -> Iterator[bytes]:
-        """The body as it arrives. ConnectionFailed where it ends before its end, Timeout where nothing comes."""
+        """Yield the body as it arrives. Raise ConnectionFailed if it ends early, Timeout if nothing arrives."""
         while self._done is not None:
             piece = self._piece()
             if not piece:
@@ -41,11 +41,11 @@ class Answer:
             yield piece
 
     def read(self) -> bytes:
-        """All of the body."""
+        """Return the whole body."""
         return b"".join(self.pieces())
 
     def json(self) -> Any:
-        """The body as JSON. BadAnswer where it is something else."""
+        """Parse the body as JSON. Raise BadAnswer if it is not JSON."""
         kind = self.headers.get_content_type()
         raw = self.read()
         if kind != "application/json" and not kind.endswith("+json"):
@@ -56,14 +56,14 @@ class Answer:
             raise self._bad("It is no whole JSON document.") from None
 
     def close(self) -> None:
-        """Let go of the connection, whatever of the body is not read."""
+        """Release the connection, even if the body was not read completely."""
         if self._done is not None:
             self._end(whole=False)
 
     def _piece(self) -> bytes:
         try:
             if self._left is None:
-                # read1 gives what is there and does not wait for more, as followers need it.
+                # read1 returns the available bytes and does not wait for more, which followers need.
                 return self._response.read1(PIECE)
             piece = self._response.read(min(PIECE, self._left)) if self._left else b""
         except socket.timeout as error:

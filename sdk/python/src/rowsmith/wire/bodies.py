@@ -1,4 +1,5 @@
-"""What is sent: JSON, or the bytes of a file in pieces, alone or as a part of a form. Each can be sent again."""
+"""Request bodies: JSON, or the bytes of a file in pieces, directly or as part of a form. Each can be sent
+again."""
 
 from __future__ import annotations
 
@@ -12,12 +13,12 @@ from pathlib import Path
 from typing import Any, BinaryIO, Final, Optional, Union
 
 PIECE: Final = 64 * 1024
-"""Bytes that are read at once."""
+"""Number of bytes to read at a time."""
 SPOOLED: Final = 1024 * 1024
-"""Bytes of a stream without an end in sight that are kept in memory; more go to a temporary file."""
+"""Bytes of a stream of unknown size that are kept in memory; larger streams use a temporary file."""
 
 Content = Union[str, bytes, "os.PathLike[str]", BinaryIO]
-"""What a file is made of: bytes, a text (as UTF-8), a path, or an open binary file from where it stands."""
+"""The content of a file: bytes, a text (as UTF-8), a path, or an open binary file from its current position."""
 
 
 class Json:
@@ -28,19 +29,19 @@ class Json:
 
     @property
     def headers(self) -> dict[str, str]:
-        """What goes with it."""
+        """The headers of the body."""
         return {"Content-Type": "application/json", "Content-Length": str(len(self._raw))}
 
     def pieces(self) -> Iterator[bytes]:
-        """Its bytes, from the first."""
+        """Yield its bytes from the start."""
         yield self._raw
 
     def close(self) -> None:
-        """Nothing is held."""
+        """Do nothing; there is nothing to release."""
 
 
 class Source:
-    """The bytes of a file, as often as they are wanted, never all in memory. `size` in bytes."""
+    """The bytes of a file, readable repeatedly, never completely in memory. `size` is in bytes."""
 
     def __init__(self, content: Content) -> None:
         self._raw: Optional[bytes] = None
@@ -62,12 +63,12 @@ class Source:
 
     @property
     def name(self) -> Optional[str]:
-        """The file's own name, where it has one."""
+        """The file's own name, if it has one."""
         name = self._path or getattr(self._file, "name", None)
         return Path(name).name if isinstance(name, (str, Path)) else None
 
     def pieces(self) -> Iterator[bytes]:
-        """`size` bytes from the first. ValueError where the file has become shorter."""
+        """Yield `size` bytes from the start. Raise ValueError if the file has become shorter."""
         if self._raw is not None:
             yield self._raw
         elif self._path is not None:
@@ -78,7 +79,7 @@ class Source:
             yield from self._read(self._file)
 
     def close(self) -> None:
-        """Let go of the temporary file, where there is one; the caller's own stays open."""
+        """Close the temporary file, if there is one. The caller's file stays open."""
         if self._own and self._file is not None:
             self._file.close()
 
@@ -101,20 +102,20 @@ class Raw:
 
     @property
     def headers(self) -> dict[str, str]:
-        """What goes with it."""
+        """The headers of the body."""
         return {"Content-Type": self._type, "Content-Length": str(self._source.size)}
 
     def pieces(self) -> Iterator[bytes]:
-        """Its bytes, from the first."""
+        """Yield its bytes from the start."""
         return self._source.pieces()
 
     def close(self) -> None:
-        """When it will not be sent again."""
+        """Close the source; it cannot be sent again."""
         self._source.close()
 
 
 class Form:
-    """`multipart/form-data` (RFC 7578): fields, then one file. The same bytes each time it is sent."""
+    """`multipart/form-data` (RFC 7578): fields, then one file. Every attempt sends the same bytes."""
 
     def __init__(
         self,
@@ -140,18 +141,18 @@ class Form:
 
     @property
     def headers(self) -> dict[str, str]:
-        """What goes with it."""
+        """The headers of the body."""
         size = len(self._head) + self._source.size + len(self._tail)
         return {"Content-Type": self._type, "Content-Length": str(size)}
 
     def pieces(self) -> Iterator[bytes]:
-        """Its bytes, from the first."""
+        """Yield its bytes from the start."""
         yield self._head
         yield from self._source.pieces()
         yield self._tail
 
     def close(self) -> None:
-        """When it will not be sent again."""
+        """Close the source; it cannot be sent again."""
         self._source.close()
 
 
@@ -159,11 +160,11 @@ Body = Union[Json, Raw, Form]
 
 
 def _plain(value: Any) -> Any:
-    """What JSON has no form for: fields, dates, decimals, paths."""
+    """Convert values that JSON does not support: fields, dates, decimals, paths."""
     for method in ("to_dict", "isoformat"):
         if hasattr(value, method):
             return getattr(value, method)()
-    if isinstance(value, Decimal):  # a number where that says the same, else its digits
+    if isinstance(value, Decimal):  # a number if it has the same value, otherwise its digits
         number = float(value)
         return number if Decimal(repr(number)) == value else str(value)
     if isinstance(value, (uuid.UUID, os.PathLike)):
@@ -183,15 +184,15 @@ def _seekable(file: BinaryIO) -> bool:
 
 
 def _spooled(file: BinaryIO) -> BinaryIO:
-    kept = tempfile.SpooledTemporaryFile(max_size=SPOOLED)  # noqa: SIM115  # lives as long as the body
+    kept = tempfile.SpooledTemporaryFile(max_size=SPOOLED)  # noqa: SIM115  # closed together with the body
     while piece := file.read(PIECE):
         kept.write(piece)
     kept.seek(0)
-    return kept  # type: ignore[return-value]
+    return kept  # type: ignore[return-value]  # a file in all that matters
 
 
 def _quoted(name: str) -> str:
-    """As browsers write names (HTML standard, multipart/form-data encoding)."""
+    """Quote a name as browsers do (HTML standard, multipart/form-data encoding)."""
     return name.replace('"', "%22").replace("\r", "%0D").replace("\n", "%0A")
 
 

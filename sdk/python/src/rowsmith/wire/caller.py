@@ -1,4 +1,4 @@
-"""One call: a request, its attempts, and its answer or the exception."""
+"""A single call: a request with its attempts, and the response or the exception."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ T = TypeVar("T")
 class Caller:
     """Makes calls to one service with one credential. Threads may share it.
 
-    `silent_seconds` bounds each wait for the other side, `total_seconds` a call with all its attempts.
+    `silent_seconds` limits each wait for the server, `total_seconds` a call with all its attempts.
     """
 
     def __init__(
@@ -56,19 +56,19 @@ class Caller:
         self.connections = Connections(address, connect_seconds=connect_seconds, ca_file=ca_file)
 
     def json(self, method: str, path: str, **how: Any) -> Any:
-        """The JSON of the answer: a `Record` for an object, None for 204. See `open`."""
+        """Return the JSON of the response: a `Record` for an object, None for 204. See `open`."""
         return self._attempts(method, path, _read_json, **how)
 
     def text(self, method: str, path: str, **how: Any) -> str:
-        """The text of the answer. See `open`."""
+        """Return the text of the response. See `open`."""
         return self._attempts(method, path, lambda answer: answer.read().decode("utf-8", "replace"), **how)
 
     def open(self, method: str, path: str, **how: Any) -> Answer:
-        """The answer, its body still to come.
+        """Return the response before its body is read.
 
-        `parts` are put into the path, `query` after it, `json` or `body` is sent, `headers` go with it.
-        `idempotency_key`: True makes one that is kept over the attempts. `repeatable`: to be carried out twice does
-        no harm, where the method does not say so already. Raises ServiceError for every answer of 4xx and 5xx.
+        `parts` are inserted into the path, `query` is appended, `json` or `body` is sent with `headers`.
+        `idempotency_key`: True creates one that is used for all attempts. `repeatable`: the request is safe
+        to repeat, if its method does not imply that. Raises ServiceError for every 4xx and 5xx response.
         """
         return self._attempts(method, path, lambda answer: answer, **how)
 
@@ -107,7 +107,7 @@ class Caller:
                 content.close()
 
     def _repeated(self, act: Callable[[float], T], retries: Retries, repeatable: bool) -> T:
-        """What `act` gives, at one of its attempts. It is told how many seconds are left for it."""
+        """Return the result of `act`, with retries. `act` gets the number of remaining seconds."""
         begun = time.monotonic()
         attempt = 0
         while True:
@@ -168,7 +168,7 @@ class Caller:
             try:
                 held.http.request(method, where, body.pieces() if body else None, sent)
             except (BrokenPipeError, ConnectionResetError):
-                held.spoilt = True  # refused before all was sent; the answer may say why
+                held.spoilt = True  # rejected before everything was sent; the response may contain the reason
             return held.http.getresponse()
         except socket.timeout as error:
             failed: ConnectionFailed = Timeout("timeout", message="There was no answer in time.")
@@ -213,7 +213,7 @@ def _refused(answer: Answer) -> ServiceError:
 
 
 def seconds(text: Optional[str]) -> Optional[float]:
-    """What a Retry-After header asks for (RFC 9110, 10.2.3); None where it says nothing."""
+    """Return the seconds of a Retry-After header (RFC 9110, 10.2.3), or None if it is missing or invalid."""
     if not text:
         return None
     try:

@@ -1,4 +1,4 @@
-"""Connections that are kept and used again, by several threads and after a fork."""
+"""A connection pool for several threads that also works after a fork."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ from typing import Final, Optional
 from rowsmith.wire.address import Address, Proxy, proxy_for
 
 IDLE_SECONDS: Final = 4.0
-"""How long an unused connection is kept; servers and proxies close theirs after 5 s and more."""
+"""How long an idle connection is kept. Servers and proxies close theirs after 5 s or more."""
 KEPT: Final = 8
-"""Unused connections that are kept at once."""
+"""Maximum number of idle connections."""
 
 
 @dataclass
 class Held:
-    """An open connection. `spoilt`: a request was cut short on it, so that it cannot carry another."""
+    """An open connection. `spoilt`: a request on it was interrupted, so it cannot be reused."""
 
     http: http.client.HTTPConnection
     spoilt: bool = False
@@ -32,8 +32,9 @@ class Held:
 class Connections:
     """The connections to one address.
 
-    `connect_seconds` bounds the making of one, `silent_seconds` every wait for the other side after that.
-    Certificates are always checked, by the system's authorities or by those of `ca_file` alone.
+    `connect_seconds` limits opening a connection, `silent_seconds` every later wait for the server.
+    Certificates are always verified, with the system's certificate authorities or only with those of
+    `ca_file`.
     """
 
     def __init__(
@@ -49,20 +50,20 @@ class Connections:
         self._lock = threading.Lock()
         self._kept: list[tuple[float, Held]] = []
         self._process = os.getpid()
-        weakref.finalize(self, _close_all, self._kept)  # for programs that do not close what they made
+        weakref.finalize(self, _close_all, self._kept)  # for programs that do not close the client
 
     @property
     def absolute(self) -> bool:
-        """Whether requests name the whole address: to a proxy, for plain HTTP (RFC 9112, 3.2.2)."""
+        """Whether requests contain the absolute URL: for plain HTTP through a proxy (RFC 9112, 3.2.2)."""
         return self._proxy is not None and self.address.scheme == "http"
 
     @property
     def proxy_authorization(self) -> Optional[str]:
-        """What a proxy for plain HTTP wants in every request."""
+        """The Proxy-Authorization header that a proxy for plain HTTP requires in every request."""
         return self._proxy.authorization if self._proxy and self.absolute else None
 
     def take(self, silent_seconds: float) -> Held:
-        """A connection to send one request over. OSError where none can be made."""
+        """Return a connection for one request. Raise OSError if none can be opened."""
         held = self._unused()
         if held is None:
             held = Held(self._made())
@@ -72,7 +73,7 @@ class Connections:
         return held
 
     def give_back(self, held: Held) -> None:
-        """Keep it for the next request; its answer was read to the end."""
+        """Keep a connection for the next request. Its response must have been read to the end."""
         with self._lock:
             if self._process == os.getpid() and len(self._kept) < KEPT and held.http.sock is not None:
                 self._kept.append((time.monotonic(), held))
@@ -80,15 +81,15 @@ class Connections:
         held.http.close()
 
     def close(self) -> None:
-        """Close those that are unused."""
+        """Close idle connections."""
         with self._lock:
             _close_all(self._kept)
 
     def _unused(self) -> Optional[Held]:
         while True:
             with self._lock:
-                if self._process != os.getpid():  # a fork: these sockets are the parent's
-                    _close_all(self._kept)  # closing a copy does not end the parent's
+                if self._process != os.getpid():  # after a fork: these sockets belong to the parent
+                    _close_all(self._kept)  # closing a copy does not close the parent's socket
                     self._process = os.getpid()
                 if not self._kept:
                     return None
@@ -111,7 +112,7 @@ class Connections:
 
 
 class _Secured(http.client.HTTPConnection):
-    """TLS to the service, through a proxy that may itself be reached by TLS or in plain."""
+    """TLS to the service through a proxy, which itself may use TLS or plain HTTP."""
 
     def __init__(self, where: Address, service: Address, tls: ssl.SSLContext, seconds: float) -> None:
         super().__init__(where.host, where.port, timeout=seconds)
@@ -124,9 +125,9 @@ class _Secured(http.client.HTTPConnection):
         if through and self._where.scheme == "https":
             self.sock = self._context.wrap_socket(self.sock, server_hostname=self._where.host)
         if through and self._service.scheme == "https":
-            self._tunnel()  # type: ignore[attr-defined]
+            self._tunnel()  # type: ignore[attr-defined]  # not in typeshed
         if self._service.scheme == "https":
-            # Python wraps TLS in TLS only over memory buffers; a proxy reached by TLS for an https service is rare.
+            # Python supports TLS in TLS only over memory buffers. A TLS proxy for an https service is rare.
             if isinstance(self.sock, ssl.SSLSocket):
                 raise OSError("A proxy reached by https cannot carry https here; use its http address.")
             self.sock = self._context.wrap_socket(self.sock, server_hostname=self._service.host)
@@ -138,7 +139,8 @@ def _close_all(kept: list[tuple[float, Held]]) -> None:
 
 
 def _hung_up(sock: Optional[socket.socket]) -> bool:
-    """Whether the other side has closed it: something to read where nothing was asked is an end or a mistake."""
+    """Return whether the server has closed the connection: readable data on an idle connection is an end or
+    an error."""
     if sock is None:
         return True
     try:

@@ -1,4 +1,4 @@
-"""Server-sent events, as the HTML standard (section 9.2.6) has them read."""
+"""Server-sent events, parsed according to the HTML standard (section 9.2.6)."""
 
 from __future__ import annotations
 
@@ -11,19 +11,19 @@ from typing import Any
 
 @dataclass(frozen=True)
 class Event:
-    """One event: its id (of the latest that had one), its name, its data."""
+    """One event: its ID (the latest one that was sent), its name, its data."""
 
     id: str
     name: str
     data: str
 
     def json(self) -> Any:
-        """The data as JSON."""
+        """The data parsed as JSON."""
         return json.loads(self.data)
 
 
 def parse(pieces: Iterable[bytes], last_id: str = "") -> Iterator[Event]:
-    """The events of a stream. What stands after the last blank line is no whole event and is dropped."""
+    """Yield the events of a stream. An incomplete event after the last blank line is dropped."""
     name, data = "", None
     for line in _lines(pieces):
         if not line:
@@ -42,7 +42,7 @@ def parse(pieces: Iterable[bytes], last_id: str = "") -> Iterator[Event]:
 
 
 def _lines(pieces: Iterable[bytes]) -> Iterator[str]:
-    """Lines ended by CR, LF or both; a character cut in two by the network is put together again."""
+    """Yield lines ended by CR, LF or both. Characters that are split between network packets are reassembled."""
     decoder = codecs.getincrementaldecoder("utf-8")("replace")
     rest, after_return = "", False
     for piece in pieces:

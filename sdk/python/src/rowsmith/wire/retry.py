@@ -1,4 +1,4 @@
-"""When a call is made once more, and after how long."""
+"""When a call is retried, and after how long."""
 
 from __future__ import annotations
 
@@ -10,18 +10,18 @@ from typing import Final, Optional
 
 from rowsmith.error import ConnectionFailed, ServiceError
 
-_NEVER: Final = frozenset({501})  # it will not be understood the next time either
-_UNTOUCHED: Final = frozenset({429, 503})  # the service refuses so before it acts
-_OTHER_CODES: Final = frozenset({"idempotency_in_progress"})  # our own first attempt is still at work
+_NEVER: Final = frozenset({501})  # it would not be understood the next time either
+_UNTOUCHED: Final = frozenset({429, 503})  # the service rejects these requests before it acts
+_OTHER_CODES: Final = frozenset({"idempotency_in_progress"})  # the first attempt is still in progress
 
 
 @dataclass(frozen=True)
 class Retries:
-    """At most `times` more attempts after 429, 5xx and failed connections.
+    """Up to `times` retries after 429, 5xx and failed connections.
 
-    The waits double from `first_seconds` to `most_seconds`, a quarter more or less by chance. A longer
-    Retry-After of the server wins; if it asks for more than `longest_seconds`, the failure is raised at once, with
-    its `retry_after`, and the program decides.
+    The delay doubles from `first_seconds` to `most_seconds`, with a random variation of up to a quarter. A
+    longer Retry-After of the server takes precedence. If it exceeds `longest_seconds`, the error is raised
+    immediately with its `retry_after`, and the caller decides.
     """
 
     times: int = 4
@@ -32,9 +32,10 @@ class Retries:
     chance: Callable[[], float] = random.random
 
     def wait(self, attempt: int, error: ServiceError, repeatable: bool) -> Optional[float]:
-        """Seconds until the next attempt after attempt number `attempt` (from 0) failed so; None: no more.
+        """Return the seconds until the next attempt after attempt number `attempt` (from 0) failed, or None
+        for no retry.
 
-        `repeatable`: carrying the request out twice does no harm.
+        `repeatable`: the request is safe to repeat.
         """
         if attempt >= self.times or not self._again(error, repeatable):
             return None
@@ -53,4 +54,4 @@ class Retries:
 
 
 NONE: Final = Retries(times=0)
-"""Every call is made once."""
+"""No retries."""

@@ -1,0 +1,566 @@
+"""The network policy of a sandbox: which connections a program may make, and how they are made.
+
+The program has its own network, which leads nowhere. The kernel notifies us (seccomp) before it connects,
+binds or listens. Connections within the sandbox's network use the program's socket. Allowed connections to
+the outside are made here, on a socket of the host's network, which then replaces the program's socket. We use
+our copy of the address and our duplicate of the socket, so changing either in the meantime has no effect.
+"""
+
+from __future__ import annotations
+
+import errno
+import ipaddress
+import os
+import select
+import socket
+import struct
+import time
+from collections.abc import Callable, Set
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+
+from jobs.sandbox import addresses, bubblewrap_process, dns, proxy, seccomp, seccomp_notify
+from jobs.sandbox.bubblewrap_process import BubblewrapProcess
+from jobs.sandbox.dns import DnsProxy
+from jobs.sandbox.kernel_memory import OutsideSockets
+from jobs.sandbox.landlock_process import LandlockProcess
+from jobs.sandbox.process_tree import read_process
+from jobs.sandbox.proxy import SocketProxy
+from jobs.sandbox.seccomp_notify import Notification
+from jobs.sandbox.spec import Mode, SandboxSpec
+
+_SO_NETNS_COOKIE: Final = 71
+_SO_COOKIE: Final = 57
+_DNS: Final = 53
+_IP_BIND_ADDRESS_NO_PORT: Final = 24  # choose the port when connecting, so that two connections may share it
+# Options that are copied from the program's socket to its replacement: (level, name, size).
+_OPTIONS: Final = (
+    (socket.SOL_SOCKET, socket.SO_KEEPALIVE, 4), (socket.SOL_SOCKET, socket.SO_LINGER, 8),
+    (socket.SOL_SOCKET, socket.SO_RCVTIMEO, 16), (socket.SOL_SOCKET, socket.SO_SNDTIMEO, 16),
+    (socket.SOL_SOCKET, socket.SO_OOBINLINE, 4), (socket.SOL_SOCKET, socket.SO_RCVLOWAT, 4),
+    (socket.IPPROTO_TCP, socket.TCP_NODELAY, 4), (socket.IPPROTO_TCP, socket.TCP_KEEPIDLE, 4),
+    (socket.IPPROTO_TCP, socket.TCP_KEEPINTVL, 4), (socket.IPPROTO_TCP, socket.TCP_KEEPCNT, 4),
+    (socket.IPPROTO_TCP, socket.TCP_SYNCNT, 4), (socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT, 4),
+    (socket.IPPROTO_TCP, socket.TCP_QUICKACK, 4),
+)  # fmt: skip
+_LISTEN: Final = "0A"  # TCP_LISTEN, in proc(5) net/tcp
+_LONGEST_QUEUE: Final = 128  # connections that wait to be accepted; each may hold a full buffer
+
+
+@dataclass
+class Pending:
+    """A connection in progress. `made`: the socket; it replaces the program's socket if `fresh`."""
+
+    notification: Notification
+    made: socket.socket
+    fresh: bool
+    close_on_exec: bool
+    blocking: bool
+    until: float
+
+
+class Connections:
+    """Handles the seccomp notifications of one sandbox. `register` and `forget` add and remove descriptors of
+    the supervisor's poll."""
+
+    def __init__(
+        self,
+        spec: SandboxSpec,
+        listener: int,
+        api: Set[tuple[addresses.Address, int]],
+        reach: addresses.Reach,
+        resolver: tuple[str, int] | None,
+        register: Callable[[int, int], None],
+        forget: Callable[[int], None],
+    ) -> None:
+        self.spec, self.listener, self.api, self.resolver = spec, listener, api, resolver
+        self._allowed = reach
+        self._register, self._forget = register, forget
+        self._pending: dict[int, Pending] = {}
+        self._own = _network_of(socket.socket(socket.AF_INET, socket.SOCK_DGRAM), close=True)
+        self._outside: set[int] = set()
+        self.sockets = OutsideSockets()
+
+    def ready(self, descriptor: int) -> bool:
+        """Handle a descriptor that is ready. Return False if it belongs to another component."""
+        if descriptor == self.listener:
+            notification = seccomp_notify.receive(self.listener)
+            if notification is not None:
+                self._answer(notification)
+            return True
+        pending = self._pending.pop(descriptor, None)
+        if pending is None:
+            return False
+        self._forget(descriptor)
+        self._finish(pending, pending.made.getsockopt(socket.SOL_SOCKET, socket.SO_ERROR))
+        return True
+
+    def tick(self) -> None:
+        """Drop connections that timed out."""
+        now = time.monotonic()
+        for descriptor, pending in list(self._pending.items()):
+            if now > pending.until or not seccomp_notify.is_pending(self.listener, pending.notification):
+                del self._pending[descriptor]
+                self._forget(descriptor)
+                self._finish(pending, errno.EINPROGRESS)
+
+    def close(self) -> None:
+        """Close connections in progress."""
+        for descriptor, pending in self._pending.items():
+            self._forget(descriptor)
+            pending.made.close()
+        self._pending.clear()
+        self.sockets.close()
+
+    def memory(self) -> int:
+        """Return the bytes of kernel memory of connections to the outside."""
+        return self.sockets.measure()
+
+    def _answer(self, notification: Notification) -> None:
+        try:
+            done = self._decide(notification)
+        except (OSError, StopIteration, ValueError) as error:
+            done = getattr(error, "errno", None) or errno.EPERM
+        if done is not None:
+            seccomp_notify.respond(self.listener, notification, done)
+
+    def _decide(self, notification: Notification) -> int | None:
+        """Handle a notification. Return the error number, 0 for success, or None if the response is sent
+        elsewhere."""
+        if notification.number == seccomp.number("listen"):
+            with seccomp_notify.duplicate(notification) as one:
+                return (
+                    errno.EINVAL
+                    if self._is_outside(one)
+                    else seccomp_notify.call("listen", one, _backlog(notification))
+                )
+        raw = seccomp_notify.sockaddr(notification)
+        one = seccomp_notify.duplicate(notification)
+        kept = False
+        try:
+            if not seccomp_notify.is_pending(self.listener, notification):
+                return errno.EINTR
+            if notification.number == seccomp.number("bind"):
+                return self._bind(notification, one, raw)
+            done = self._connect(notification, one, raw)
+            kept = done is None
+            return done
+        finally:
+            if not kept or one.fileno() not in self._pending:
+                one.close()
+
+    def _bind(self, notification: Notification, one: socket.socket, raw: bytes) -> int | None:
+        if one.family == socket.AF_UNIX and raw[2:3] not in (b"", b"\0"):
+            # The kernel must resolve the path as the caller. Nothing that could replace it is allowed to
+            # listen.
+            seccomp_notify.respond(self.listener, notification, allow=True)
+            return None
+        return errno.EINVAL if self._is_outside(one) else seccomp_notify.call("bind", one, raw)
+
+    def _connect(self, notification: Notification, one: socket.socket, raw: bytes) -> int | None:
+        if len(raw) < 2:
+            return errno.EINVAL
+        if struct.unpack_from("=H", raw)[0] == socket.AF_UNSPEC:
+            return seccomp_notify.call("connect", one, raw)  # disconnects
+        if one.family == socket.AF_UNIX:
+            return self._connect_unix(notification, one, raw)
+        target = addresses.target(raw)
+        if one.family not in (socket.AF_INET, socket.AF_INET6):
+            return (
+                seccomp_notify.call("connect", one, raw)
+                if one.family == seccomp.AF_NETLINK
+                else errno.EAFNOSUPPORT
+            )
+        if target is None:
+            return errno.EINVAL
+        stream = one.type & 0xF == socket.SOCK_STREAM
+        raw = self._redirect_dns(target, raw) if stream else raw
+        outside = self._is_outside(one)
+        if raw is not target.raw:
+            return self._connect_outside(notification, one, raw, fresh=not outside)
+        if self._is_always_open(target, stream):
+            return self._connect_outside(
+                notification, one, raw, fresh=not outside, source=self._source(target)
+            )
+        full = stream and self.spec.network == "full"
+        allowed = full and self._allowed.allows(target.address, target.port)
+        # Loopback is the sandbox's own, unless the operator allows the host's and nothing listens on it
+        # inside.
+        if target.inside and not outside and not (allowed and not _listens(notification.thread, target.port)):
+            return self._wait_for(notification, one, raw, fresh=False)
+        if not allowed:
+            return errno.EACCES
+        return self._connect_outside(notification, one, raw, fresh=not outside, source=self._source(target))
+
+    def _connect_unix(self, notification: Notification, one: socket.socket, raw: bytes) -> int | None:
+        path = raw[2:]
+        if path[:1] in (b"", b"\0"):
+            return self._wait_for(notification, one, raw, fresh=False)  # a name of the box's own network
+        file = seccomp_notify.open_inside(notification, path.partition(b"\0")[0])
+        try:
+            return self._reach(notification, one, file)
+        finally:
+            os.close(file)
+
+    def _reach(self, notification: Notification, one: socket.socket, file: int) -> int | None:
+        """Connect to a unix socket that is open here."""
+        there = struct.pack("=H", socket.AF_UNIX) + f"/proc/self/fd/{file}".encode() + b"\0"
+        return self._wait_for(notification, one, there, fresh=False)
+
+    def _is_always_open(self, target: addresses.Target, stream: bool) -> bool:
+        """Whether connections to this address are always allowed."""
+        return stream and (target.address, target.port) in self.api
+
+    def _redirect_dns(self, target: addresses.Target, raw: bytes) -> bytes:
+        """Redirect DNS over TCP, which goes to port 53 of loopback, to the host's name server."""
+        if self.resolver is None or target.port != _DNS or not target.inside or self.spec.network != "full":
+            return raw
+        host, port = self.resolver
+        family: int = struct.unpack_from("=H", raw)[0]
+        if family == seccomp.AF_INET and ":" not in host:
+            return struct.pack("=H", family) + struct.pack("!H", port) + socket.inet_aton(host) + bytes(8)
+        if family == seccomp.AF_INET6:
+            packed = ipaddress.ip_address(host)
+            six = packed.packed if packed.version == 6 else b"\0" * 10 + b"\xff\xff" + packed.packed
+            return struct.pack("=H", family) + struct.pack("!HI", port, 0) + six + bytes(4)
+        return raw
+
+    def _source(self, target: addresses.Target) -> str:
+        """Return the source address for services on the host's IPv4 loopback; "" for any."""
+        return self.spec.api_source if target.address.version == 4 and target.address.is_loopback else ""
+
+    def _connect_outside(
+        self, notification: Notification, one: socket.socket, raw: bytes, *, fresh: bool, source: str = ""
+    ) -> int | None:
+        """Connect to the outside from the address `source`: on a new socket like the caller's, or on the
+        caller's if it is outside already."""
+        if not fresh:
+            if source and not _bind_source(one, source):
+                return errno.EACCES
+            return self._wait_for(notification, one, raw, fresh=False)
+        made = socket.socket(one.family, socket.SOCK_STREAM)
+        try:
+            if source and not _bind_source(made, source):
+                made.close()
+                return errno.EACCES
+            _copy_options(one, made)
+            done = self._wait_for(notification, made, raw, fresh=True, caller=one)
+        except BaseException:
+            made.close()
+            raise
+        if made.fileno() not in self._pending:
+            made.close()
+        return done
+
+    def _wait_for(
+        self,
+        notification: Notification,
+        made: socket.socket,
+        raw: bytes,
+        *,
+        fresh: bool,
+        caller: socket.socket | None = None,
+    ) -> int | None:
+        """Connect without blocking. A caller that waits gets its response when the connection is established."""
+        blocking = os.get_blocking((caller or made).fileno())
+        os.set_blocking(made.fileno(), False)
+        pending = Pending(
+            notification, made, fresh, seccomp_notify.closes_on_exec(notification), blocking, _deadline(made)
+        )
+        error = seccomp_notify.call("connect", made, raw)
+        stream = made.type & 0xF == socket.SOCK_STREAM
+        if error in (0, errno.EINPROGRESS) and stream and (fresh or self._is_outside(made)):
+            self.sockets.add(made, raw, _cookie(made))
+        if error == errno.EINPROGRESS and blocking:
+            self._pending[made.fileno()] = pending
+            self._register(made.fileno(), select.POLLOUT)
+            return None
+        return self._settle(pending, error)
+
+    def _finish(self, pending: Pending, error: int) -> None:
+        seccomp_notify.respond(self.listener, pending.notification, self._settle(pending, error))
+        pending.made.close()
+
+    def _settle(self, pending: Pending, error: int) -> int:
+        """Install the socket if it is connected, or if the caller does not wait for the connection."""
+        if pending.blocking:
+            os.set_blocking(pending.made.fileno(), True)
+        fit = error == 0 or (error == errno.EINPROGRESS and not pending.blocking)
+        if pending.fresh and fit:
+            self._outside.add(_cookie(pending.made))
+            if not seccomp_notify.inject_descriptor(
+                self.listener,
+                pending.notification,
+                pending.made.fileno(),
+                close_on_exec=pending.close_on_exec,
+            ):
+                return errno.EINTR
+        return error
+
+    def _is_outside(self, one: socket.socket) -> bool:
+        """Whether a socket is in the host's network."""
+        if self._own is not None:
+            return one.family in (socket.AF_INET, socket.AF_INET6) and _network_of(one) == self._own
+        return _cookie(one) in self._outside
+
+
+def _bind_source(one: socket.socket, source: str) -> bool:
+    """Bind a socket to this address and any port. Return False if it is bound to another address."""
+    source = f"::ffff:{source}" if one.family == socket.AF_INET6 else source
+    try:
+        one.setsockopt(socket.IPPROTO_IP, _IP_BIND_ADDRESS_NO_PORT, 1)
+        one.bind((source, 0))
+    except OSError:
+        return bool(one.getsockname()[0] == source)
+    return True
+
+
+def _deadline(one: socket.socket) -> float:
+    """Return the deadline of the caller's own timeout."""
+    seconds, micro = struct.unpack("ll", one.getsockopt(socket.SOL_SOCKET, socket.SO_SNDTIMEO, 16))
+    given = seconds + micro / 1e6
+    return time.monotonic() + given if given else float("inf")
+
+
+def _listens(thread: int, port: int) -> bool:
+    """Whether a socket listens on this port in the network of a thread."""
+    for name in ("tcp", "tcp6"):
+        try:
+            with open(f"/proc/{thread}/net/{name}") as file:
+                rows = [line.split() for line in file][1:]
+        except FileNotFoundError:
+            continue  # no IPv6
+        if any(row[3] == _LISTEN and int(row[1].rpartition(":")[2], 16) == port for row in rows):
+            return True
+    return False
+
+
+def _backlog(notification: Notification) -> int:
+    return min(notification.arguments[1] & 0x7FFFFFFF, _LONGEST_QUEUE)
+
+
+def _copy_options(source: socket.socket, target: socket.socket) -> None:
+    for level, name, size in _OPTIONS:
+        try:
+            value = source.getsockopt(level, name, size)
+            if value != target.getsockopt(level, name, size):
+                target.setsockopt(level, name, value)
+        except OSError:
+            pass  # an option that this kernel does not have
+
+
+def _network_of(one: socket.socket, *, close: bool = False) -> int | None:
+    """Return the cookie of a socket's network; None before Linux 5.14."""
+    try:
+        return _integer_option(one, _SO_NETNS_COOKIE)
+    except OSError:
+        return None
+    finally:
+        if close:
+            one.close()
+
+
+def _cookie(one: socket.socket) -> int:
+    return _integer_option(one, _SO_COOKIE)
+
+
+def _integer_option(one: socket.socket, option: int) -> int:
+    """A socket option of 64 bits."""
+    (number,) = struct.unpack("=Q", one.getsockopt(socket.SOL_SOCKET, option, 8))
+    return int(number)
+
+
+class HostConnections(Connections):
+    """The policy for a program that shares the host's network and processes (Landlock).
+
+    Its sockets are the host's: every connection is checked, and made with our copy of the address on the
+    socket that was checked. It may listen only on paths in its home folder, and send signals only to its own
+    group. `leader`: the pid of the group's leader; `home`: the folder for its unix sockets.
+    """
+
+    def __init__(
+        self,
+        spec: SandboxSpec,
+        listener: int,
+        open_ways: Set[tuple[addresses.Address, int]],
+        reach: addresses.Reach,
+        register: Callable[[int, int], None],
+        forget: Callable[[int], None],
+        leader: int,
+        home: Path,
+    ) -> None:
+        super().__init__(spec, listener, open_ways, reach, None, register, forget)
+        self._leader, self._home = leader, home
+        self._proc = os.open("/proc", os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+        self._signals = {seccomp.number(call) for call in ("kill", "tkill", "tgkill")}
+
+    def close(self) -> None:
+        """Let go of everything."""
+        super().close()
+        os.close(self._proc)
+
+    def _decide(self, notification: Notification) -> int | None:
+        if notification.number in self._signals:
+            if self._is_own(notification.descriptor):
+                seccomp_notify.respond(
+                    self.listener, notification, allow=True
+                )  # its arguments are numbers, which cannot change
+                return None
+            return errno.EPERM
+        return super()._decide(notification)
+
+    def _is_own(self, pid: int) -> bool:
+        """Whether a process, or a group as in kill(2), belongs to the program."""
+        if pid <= 0:
+            return pid in (0, -self._leader)
+        found = read_process(self._proc, pid)
+        return found is not None and found.group == self._leader and pid != self._leader
+
+    def _is_always_open(self, target: addresses.Target, stream: bool) -> bool:
+        return (target.address, target.port) in self.api and (stream or target.port == dns.PORT)
+
+    def _is_outside(self, one: socket.socket) -> bool:
+        return one.family in (socket.AF_INET, socket.AF_INET6)
+
+    def _bind(self, notification: Notification, one: socket.socket, raw: bytes) -> int | None:
+        if one.family == socket.AF_UNIX:
+            if raw[2:3] in (b"", b"\0"):
+                return errno.EACCES  # an abstract name, which is the host's
+            seccomp_notify.respond(self.listener, notification, allow=True)  # Landlock checks the path
+            return None
+        # Connecting would choose any port and address, too. The address identifies callers of the API, so it
+        # must be ours.
+        target = addresses.target(raw)
+        return 0 if target is not None and target.port == 0 else errno.EACCES
+
+    def _connect_unix(self, notification: Notification, one: socket.socket, raw: bytes) -> int | None:
+        path = raw[2:].partition(b"\0")[0]
+        if not path:
+            return errno.EACCES
+        file = seccomp_notify.open_inside(notification, path)
+        try:
+            found = Path(os.readlink(f"/proc/self/fd/{file}"))
+            if not found.is_relative_to(self._home):
+                return errno.EACCES
+            return self._reach(notification, one, file)
+        finally:
+            os.close(file)
+
+
+_ASKING: Final = ("full", "api")
+
+
+class NetworkPolicy:
+    """Network access of one sandbox. Before the start: `serve`, the sockets that the launcher binds, and
+    `files` of its /etc. While it runs: `ready` and `tick`."""
+
+    def __init__(self, spec: SandboxSpec, mode: Mode) -> None:
+        self.spec, self.mode = spec, mode
+        host, port = spec.api
+        self._api = _addresses(host, port) if spec.network in _ASKING else []
+        servers, other_lines = dns.of_host()
+        self._resolvers = spec.resolvers or servers
+        self.serve: list[tuple[str, str, int]] = []
+        self.memory: Callable[[], int] = lambda: 0
+        """Return the bytes of kernel memory of connections outside of the sandbox."""
+        if spec.network == "full" and mode.name == "bubblewrap":
+            self.serve.append(("datagram", dns.ADDRESS, dns.PORT))
+        self.env: dict[str, str] = {}
+        if spec.network in _ASKING and mode.name == "bubblewrap" and not mode.notify:
+            self.env = proxy.variables(spec)
+            self.serve.append(("stream", proxy.HOST, proxy.PROXY_PORT))
+            local = next((item for item in self._api if ipaddress.ip_address(item).is_loopback), None)
+            self.serve += [("stream", local, port)] if local else []
+        self._reach = addresses.Reach(spec.networks, spec.hidden)
+        self._files = (host, self._api, other_lines)
+        self._parts: list[Any] = []
+
+    def files(self, user: int | None) -> dict[str, bytes]:
+        """Return the contents of files by path."""
+        host, api, other_lines = self._files
+        return dns.files(
+            user or bubblewrap_process.INSIDE_USER,
+            bubblewrap_process.HOME,
+            host,
+            api,
+            other_lines,
+            self.spec.network == "full",
+        )
+
+    def open(self, program: BubblewrapProcess | LandlockProcess, poll: select.poll) -> None:
+        """Start to serve a running program. `poll` is the supervisor's."""
+        names_ = [item for item in program.served if item.type == socket.SOCK_DGRAM]
+        streams = [item for item in program.served if item.type == socket.SOCK_STREAM]
+        for name in names_:
+            self._parts.append(
+                DnsProxy(
+                    name, self._resolvers, lambda each: poll.register(each, select.POLLIN), poll.unregister
+                )
+            )
+        if streams:  # the proxy first, then the forwarder to the API, as in `serve`
+            self._parts.append(
+                SocketProxy(
+                    self.spec,
+                    self._open_ways(),
+                    self._reach,
+                    [(stream, stream is streams[0]) for stream in streams],
+                )
+            )
+        if program.listener is not None:
+            connections = self._connections(program, program.listener, poll)
+            self.memory = connections.memory
+            self._parts.append(connections)
+            poll.register(program.listener, select.POLLIN)
+
+    def _connections(
+        self, program: BubblewrapProcess | LandlockProcess, listener: int, poll: select.poll
+    ) -> Connections:
+        open_ways = self._open_ways()
+        if isinstance(program, BubblewrapProcess):
+            resolver = (self._resolvers[0], dns.PORT)
+            return Connections(
+                self.spec, listener, open_ways, self._reach, resolver, poll.register, poll.unregister
+            )
+        if self.spec.network == "full":  # name servers are contacted at their own addresses
+            open_ways |= {(addresses.plain(ipaddress.ip_address(item)), dns.PORT) for item in self._resolvers}
+        return HostConnections(
+            self.spec,
+            listener,
+            open_ways,
+            self._reach,
+            poll.register,
+            poll.unregister,
+            program.tree.leader,
+            program.home_path,
+        )
+
+    def _open_ways(self) -> set[tuple[addresses.Address, int]]:
+        """Return the addresses that are always allowed: those of the API."""
+        return {(addresses.plain(ipaddress.ip_address(item)), self.spec.api[1]) for item in self._api}
+
+    def ready(self, descriptor: int) -> None:
+        """Handle a descriptor that is ready."""
+        for part in self._parts:
+            if part.ready(descriptor):
+                return
+
+    def tick(self) -> None:
+        """Drop what timed out."""
+        for part in self._parts:
+            part.tick()
+
+    def close(self) -> None:
+        """Close everything."""
+        for part in self._parts:
+            part.close()
+        self._parts.clear()
+
+
+def _addresses(host: str, port: int) -> list[str]:
+    """Return the addresses of the API."""
+    try:
+        found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
+    except OSError:
+        return []
+    return list(dict.fromkeys(str(item[4][0]).partition("%")[0] for item in found))

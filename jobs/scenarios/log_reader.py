@@ -1,0 +1,308 @@
+"""Write the log of a run: read the program's output, split it into lines, store them in SQL and notify
+followers.
+
+A line is in the log when it is committed. Chunks and the line count are written in one transaction that
+requires the lease, so this process and the one that ends the run both continue after the last line.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import re
+import select
+import threading
+import time
+import unicodedata
+from collections.abc import Sequence
+from typing import Final
+
+from flask import Flask
+from sqlalchemy import insert
+from sqlalchemy import select as sql_select
+from sqlalchemy.exc import SQLAlchemyError
+
+from jobs.lease import Lease, LeaseLost
+from webapp import clock, limits
+from webapp.connectors.redaction import Cutter
+from webapp.extensions import reading
+from webapp.scenarios.models import Run, RunChunk
+from webapp.scenarios.services import environment_variables, run_logs
+from webapp.scenarios.services.run_completion import MARK
+from webapp.work.log_lines import COMMANDS
+
+
+class RunLog:
+    """The log of the run whose lease is held. Thread-safe. Calls need an application context."""
+
+    def __init__(self, work: Lease) -> None:
+        self._work = work
+        self._lock = threading.Lock()
+        self._waiting: list[str] = []
+        self._size = 0
+        self._since: float | None = None
+        self._quiet_until = 0.0
+        with reading() as session:
+            row = session.execute(sql_select(Run.line_count, Run.log_bytes).where(Run.id == work.id)).one()
+        self.lines, self.bytes = row
+        """Lines written so far."""
+
+    @property
+    def full(self) -> bool:
+        """Whether the log has reached its limit. Further lines are dropped."""
+        written, more = self.bytes + self._size, self.lines + len(self._waiting)
+        return written >= limits.RUN_LOG_BYTES or more >= limits.RUN_LOG_LINES
+
+    @property
+    def due(self) -> bool:
+        """Whether the buffer should be written now."""
+        if self._since is None:
+            return False
+        late = time.monotonic() - self._since >= limits.RUN_FLUSH_SECONDS
+        return late or self._size >= limits.RUN_CHUNK_BYTES
+
+    @property
+    def waits(self) -> bool:
+        """Whether the buffer contains lines."""
+        return self._since is not None
+
+    def say(self, text: str) -> None:
+        """Write a message of the service immediately."""
+        self.add([MARK + " ".join(text.split())])
+        self.flush()
+
+    def add(self, lines: Sequence[str]) -> None:
+        """Add lines to the buffer. Lines beyond the log's limit are dropped."""
+        with self._lock:
+            for line in lines:
+                if self.full:
+                    break
+                self._waiting.append(line)
+                self._size += len(line) + 1
+            if self._waiting and self._since is None:
+                self._since = time.monotonic()
+
+    def flush(self) -> None:
+        """Write the buffer in one transaction, then notify followers. Raise `LeaseLost` if another worker
+        holds the run. After a database error the lines stay in the buffer."""
+        with self._lock:
+            if not self._waiting:
+                return
+            for part in _chunks(self._waiting):
+                self._write(part)
+                del self._waiting[: len(part)]
+            self._size, self._since = 0, None
+        if time.monotonic() >= self._quiet_until and not run_logs.wake(self._work.id):
+            self._quiet_until = time.monotonic() + limits.RUN_POLLED_SECONDS
+
+    def _write(self, lines: Sequence[str]) -> None:
+        text = "\n".join(lines)
+        first, last = self.lines + 1, self.lines + len(lines)
+        size = self.bytes + len(text.encode()) + 1
+        row = {"run_id": self._work.id, "first": first, "last": last, "at": clock.now(), "text": text}
+        with self._work.transaction(line_count=last, log_bytes=size) as session:
+            session.execute(insert(RunChunk), row)
+        self.lines, self.bytes = last, size
+
+
+def _chunks(lines: Sequence[str]) -> list[list[str]]:
+    """Split lines into chunks of about RUN_CHUNK_BYTES. Readers load one chunk at a time."""
+    found: list[list[str]] = [[]]
+    size = 0
+    for line in lines:
+        if size >= limits.RUN_CHUNK_BYTES:
+            found.append([])
+            size = 0
+        found[-1].append(line)
+        size += len(line) + 1
+    return found
+
+
+# The output of a program as lines: any bytes of any length, with or without a line feed at the end.
+#
+# A line ends with LF, CR LF or CR (each update of a progress bar is a line). Bytes that are not UTF-8 become the
+# replacement character, as does NUL, which PostgreSQL cannot store. A line that looks like a message of the service
+# (`rowsmith: `) is prefixed with `| `. Everything else is unchanged.
+
+QUOTED: Final = "| "  # prefix for a program's line that looks like a message of the service
+_OWN: Final = MARK.strip().casefold()
+_HEAD: Final = 200  # only the first characters are checked for the prefix
+_UNSEEN: Final = re.compile(rf"{COMMANDS.pattern}|\s", re.DOTALL)
+
+
+def quoted(line: str) -> str:
+    """Prefix a program's line with `| ` if a reader or a terminal would take it for a message of the service."""
+    if line.isascii() and "\x1b" not in line[:_HEAD] and line[:1].isalnum():
+        looks = line[: len(_OWN)].casefold()
+    else:
+        seen = unicodedata.normalize("NFKC", _UNSEEN.sub("", line[:_HEAD]))
+        looks = "".join(item for item in seen if unicodedata.category(item)[0] != "C").casefold()
+    return QUOTED + line if looks.startswith(_OWN) else line
+
+
+class Lines:
+    """Splits bytes into complete lines. `cutter`, which redacts secrets, may be replaced at any time."""
+
+    def __init__(self, cutter: Cutter | None = None) -> None:
+        self.cutter = cutter
+        self.last = ""
+        """The last line that is not blank."""
+        self._rest = b""
+
+    def feed(self, data: bytes) -> list[str]:
+        """Add bytes and return the lines that are complete now."""
+        data = self._rest + data
+        held = b"\r" if data.endswith(b"\r") else b""  # an LF may follow
+        if held:
+            data = data[:-1]
+        if b"\r" in data:
+            data = data.replace(b"\r\n", b"\n").replace(b"\r", b"\n")
+        *whole, rest = data.split(b"\n")
+        made = self._texts(whole)
+        while len(rest) >= limits.RUN_LINE_BYTES + self._longest:
+            at = self._border(rest)
+            made += self._texts([rest[:at]])
+            rest = rest[at:]
+        self._rest = rest + held
+        return made
+
+    def end(self) -> list[str]:
+        """Return the incomplete last line at the end of the output."""
+        rest, self._rest = self._rest.removesuffix(b"\r"), b""
+        return self._texts([rest]) if rest else []
+
+    @property
+    def _longest(self) -> int:
+        return self.cutter.longest if self.cutter is not None else 0
+
+    def _border(self, data: bytes) -> int:
+        at = limits.RUN_LINE_BYTES
+        while at > limits.RUN_LINE_BYTES - 4 and data[at] & 0xC0 == 0x80:  # do not split a character
+            at -= 1
+        return self.cutter.border(data, at) if self.cutter is not None else at
+
+    def _texts(self, whole: list[bytes]) -> list[str]:
+        if not whole:
+            return []
+        data = b"\n".join(whole)
+        if self.cutter is not None:
+            # Redact line by line: a secret of several lines is redacted per line, and no match may include a
+            # line feed.
+            data = b"\n".join([self.cutter.cut(line) for line in whole])
+        if any(len(line) > limits.RUN_LINE_BYTES for line in whole):
+            data = b"\n".join([part for line in data.split(b"\n") for part in self._parts(line)])
+        made = [quoted(item) for item in data.decode("utf-8", "replace").replace("\0", "\ufffd").split("\n")]
+        self.last = next((line for line in reversed(made) if line.strip()), self.last)
+        return made
+
+    def _parts(self, line: bytes) -> list[bytes]:
+        found = []
+        while len(line) > limits.RUN_LINE_BYTES:
+            at = limits.RUN_LINE_BYTES
+            while at > limits.RUN_LINE_BYTES - 4 and line[at] & 0xC0 == 0x80:
+                at -= 1
+            found.append(line[:at])
+            line = line[at:]
+        return [*found, line]
+
+
+# The thread that reads the program's output from a pipe, splits it into lines and writes them to the log.
+#
+# If the database is slow, the pipe fills and the program blocks: nothing is lost, and memory is bounded.
+
+log = logging.getLogger(__name__)
+
+
+class LogReader(threading.Thread):
+    """Reads until the pipe is closed by all writers or `stop` is called, then closes `output`.
+
+    `cut_for`: the workspace whose secrets are redacted, or None. `more`: additional secrets.
+    """
+
+    def __init__(
+        self, app: Flask, into: RunLog, output: int, cut_for: str | None = None, more: tuple[str, ...] = ()
+    ) -> None:
+        super().__init__(name="pump", daemon=True)
+        self.lines = Lines()
+        self.closed = threading.Event()
+        """Set when the output has ended and all lines are written."""
+        self.overflown = threading.Event()
+        """Set when the log is full. Further output is dropped."""
+        self.lost = threading.Event()
+        """Set when another worker holds the run. Further output is dropped."""
+        self._app, self._log, self._output = app, into, output
+        self._workspace, self._more = cut_for, more
+        self._mark: object = None
+        self._stop_asked = threading.Event()
+
+    def stop(self) -> None:
+        """Stop, even if a process still holds the other end of the pipe."""
+        self._stop_asked.set()
+
+    def run(self) -> None:
+        """Read the pipe until its end."""
+        try:
+            with self._app.app_context():
+                self._pump()
+        except Exception:  # the program must not block on a pipe that is no longer read
+            log.exception("could not continue the log of a run")
+            self.lost.set()
+        finally:
+            os.close(self._output)
+            self.closed.set()
+
+    def _pump(self) -> None:
+        while not self._stop_asked.is_set():
+            wait = limits.RUN_FLUSH_SECONDS if self._log.waits else limits.RUN_POLLED_SECONDS
+            readable, _, _ = select.select([self._output], [], [], wait)
+            if readable:
+                data = os.read(self._output, limits.RUN_READ_BYTES)
+                if not data:
+                    break
+                self._take(data)
+            if self._log.due:
+                self._flush()
+        self._add(self.lines.end())
+        self._flush()
+
+    def _take(self, data: bytes) -> None:
+        if self.lost.is_set() or self.overflown.is_set():
+            return
+        if self._workspace is not None:
+            self._learn(self._workspace)
+        self._add(self.lines.feed(data))
+
+    def _add(self, lines: list[str]) -> None:
+        self._log.add(lines)
+        if self._log.full:
+            self.overflown.set()
+
+    def _learn(self, workspace_id: str) -> None:
+        """Load the secrets that the program may know. A secret that it received before printing it is already
+        stored."""
+        mark = self._asked(workspace_id)
+        if mark != self._mark:
+            found = [*environment_variables.stored(workspace_id), *self._more]
+            self.lines.cutter = Cutter(found, limits.HUSHED_CHARS)
+            self._mark = mark
+
+    def _asked(self, workspace_id: str) -> object:
+        while True:
+            try:
+                return environment_variables.mark(workspace_id)
+            except SQLAlchemyError as error:
+                log.warning("could not load the secrets to redact: %s", type(error).__name__)
+                if self._stop_asked.wait(limits.RUN_LOG_RETRY_SECONDS):
+                    raise
+
+    def _flush(self) -> None:
+        while not self.lost.is_set():
+            try:
+                self._log.flush()
+                return
+            except LeaseLost:
+                self.lost.set()
+            except SQLAlchemyError as error:
+                log.warning("could not write lines of a run, will retry: %s", type(error).__name__)
+                if self._stop_asked.wait(limits.RUN_LOG_RETRY_SECONDS):
+                    return

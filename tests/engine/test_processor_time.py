@@ -1,0 +1,73 @@
+"""The budget of processor time: what counts, what raises it, and where it does not apply."""
+
+from __future__ import annotations
+
+import threading
+
+import pytest
+
+from webapp import limits
+from webapp.engine import processor_time
+from webapp.engine.processor_time import Budget, TooSlow
+
+
+class Clock:
+    """A processor's clock that stands still unless a test moves it."""
+
+    now = 0.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+@pytest.fixture
+def clock() -> Clock:
+    return Clock()
+
+
+def test_time_counts_only_inside_the_budget(clock):
+    budget = Budget(30, clock)
+    clock.now = 100
+    with budget:
+        clock.now = 104
+        assert budget.spent == 4
+    clock.now = 200
+    with budget:
+        clock.now = 203
+        assert processor_time.spent() == 7
+    assert budget.spent == 7
+
+
+def test_few_rows_have_a_third_of_the_time(clock):
+    with Budget(30, clock):
+        clock.now = 10
+        processor_time.check()
+        clock.now = 10.1
+        with pytest.raises(TooSlow) as caught:
+            processor_time.check()
+    assert caught.value.faults[0].code == "too_slow"
+    assert "more than 10 s" in caught.value.faults[0].message
+
+
+def test_many_rows_have_time_in_proportion_and_few_take_none_away(clock):
+    with Budget(30, clock) as budget:
+        processor_time.allow(2 * limits.MAX_ROWS_PER_GENERATION)
+        processor_time.allow(1)
+        assert budget.limit == 60
+
+
+def test_background_work_has_no_budget():
+    assert processor_time.current() is None
+    processor_time.check()
+    processor_time.allow(10)
+    assert processor_time.spent() == 0
+
+
+def test_a_budget_is_of_one_thread(clock):
+    seen = []
+    with Budget(1, clock) as budget:
+        thread = threading.Thread(target=lambda: seen.append(processor_time.current()))
+        thread.start()
+        thread.join()
+        assert processor_time.current() is budget
+    assert seen == [None]

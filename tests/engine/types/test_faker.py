@@ -1,0 +1,187 @@
+"""Faker's methods: drawn once, the same for everybody, bounded, and refused with a reason."""
+
+from __future__ import annotations
+
+from datetime import UTC, date, datetime
+from decimal import Decimal
+
+import pyarrow as pa
+import pytest
+from faker import Faker
+
+from tests.engine.types.made import NOW, assert_laws, bound, faults, table, values
+from webapp import limits
+from webapp.engine import faker_worker, groups
+from webapp.engine.blocks import BoundPlan, GenerationContext
+from webapp.engine.data import vocabulary
+from webapp.engine.errors import SpecError
+from webapp.engine.plan import compile_plan
+from webapp.engine.spec import parse
+from webapp.engine.types import faker
+
+
+def made(method: str, count: int = 500, arguments: dict | None = None, **common) -> list:
+    return values("faker", count, options={"method": method, "arguments": arguments or {}}, **common)
+
+
+def fault(method: str, arguments: dict | None = None, **common):
+    field = {
+        "name": "x",
+        "type": "faker",
+        "options": {"method": method, "arguments": arguments or {}},
+        **common,
+    }
+    with pytest.raises(SpecError) as error:
+        bound([field])
+    (found,) = error.value.faults
+    return found
+
+
+@pytest.mark.parametrize("method", ["catch_phrase", "pybool", "pyint", "date_of_birth", "currency", "ssn"])
+def test_rows_hang_on_nothing_but_their_number(method):
+    assert_laws("faker", {"method": method})
+
+
+def test_a_pool_has_what_faker_draws_and_says_how_much_differs():
+    asked = faker.Asked("de_DE", "city", "{}")
+    drawn = faker.drawn(asked)
+    assert drawn.pool.place.size == limits.FAKER_POOL >= 10_000
+    generator = Faker("de_DE")
+    generator.seed_instance(faker.seed_of(asked))
+    assert drawn.pool.values.take(pa.array(drawn.pool.place)).to_pylist() == [
+        generator.city() for _ in range(limits.FAKER_POOL)
+    ]
+    column = bound([{"name": "x", "type": "faker", "options": {"method": "city"}, "locale": "de_DE"}])
+    assert column.plan.layer.columns["x"].type.space() == len(drawn.pool.distinct)
+
+
+def test_what_is_drawn_more_often_comes_more_often():
+    drawn = faker.drawn(faker.Asked("en_US", "pybool", '{"truth_probability": 90}'))
+    share = drawn.pool.values.take(pa.array(drawn.pool.place)).to_pylist().count(True) / limits.FAKER_POOL
+    assert 0.88 < share < 0.92
+    assert abs(made("pybool", 20_000, {"truth_probability": 90}).count(True) / 20_000 - share) < 0.02
+
+
+def test_values_keep_their_kind():
+    assert all(
+        isinstance(one, int) and 3 <= one <= 7
+        for one in made("pyint", arguments={"min_value": 3, "max_value": 7})
+    )
+    assert all(
+        isinstance(one, Decimal) for one in made("pydecimal", arguments={"left_digits": 3, "right_digits": 2})
+    )
+    assert all(isinstance(one, float) for one in made("pyfloat"))
+    assert all(isinstance(one, date) for one in made("date_of_birth"))
+    assert all(isinstance(one, datetime) for one in made("date_time_this_decade"))
+    assert all(one.startswith("[") for one in made("words", arguments={"nb": 2}))
+    assert set(made("null_boolean")) == {None, True, False}
+
+
+def test_structures_become_json_in_one_order():
+    record = {"born": date(2001, 2, 3), "name": "Zoë", "tags": {"b", "a"}, "size": Decimal("1.5"), "no": None}
+    kind, text = faker_worker.plain(record)
+    assert kind == "json"
+    assert text == '{"born":"2001-02-03","name":"Zoë","tags":["a","b"],"size":1.5,"no":null}'
+    assert faker_worker.plain(2**64) == ("text", str(2**64))
+    assert faker_worker.plain(float("nan")) == ("null", None)
+
+
+def test_dates_hang_on_the_requests_now():
+    field = {"name": "x", "type": "faker", "options": {"method": "past_datetime"}}
+    plan = compile_plan(groups.assign(parse([field])), vocabulary.default())
+    for now in (NOW, datetime(2031, 5, 6, tzinfo=UTC)):
+        moments = table(BoundPlan(plan, GenerationContext("a seed", now)), 0, 2_000)["x"]
+        until = now.replace(tzinfo=None)
+        assert max(moments) <= until
+        assert (until - min(moments)).days in (29, 30)
+
+
+def test_the_seed_decides_which_values_a_row_takes():
+    field = {"name": "x", "type": "faker", "options": {"method": "company"}}
+    plan = compile_plan(groups.assign(parse([field])), vocabulary.default())
+    first, second = (table(BoundPlan(plan, GenerationContext(seed, NOW)), 0, 50)["x"] for seed in ("one", "two"))
+    assert first != second
+    assert first == table(BoundPlan(plan, GenerationContext("one", NOW)), 0, 50)["x"]
+
+
+def test_unique_reaches_as_far_as_the_pool():
+    field = {"name": "x", "type": "faker", "options": {"method": "state"}, "unique": True}
+    source = bound([field])
+    space = source.plan.layer.columns["x"].type.space()
+    assert len(set(table(source, 0, space)["x"])) == space == 50
+    with pytest.raises(SpecError) as error:
+        source.check(0, space + 1)
+    assert "50" in error.value.faults[0].message
+
+
+@pytest.mark.parametrize(
+    "method",
+    ["seed", "seed_instance", "add_provider", "binary", "zip", "tar", "image", "_provider", "__class__", "format",
+     "parse", "json_bytes", "random", "unique", "optional"],
+)  # fmt: skip
+def test_what_is_no_data_is_refused_by_name(method):
+    found = fault(method)
+    assert (found.path, found.code) == ("fields[0].options.method", "refused_method")
+    assert f'"{method}"' in found.message
+
+
+def test_an_unknown_method_is_refused_with_the_nearest():
+    found = fault("frist_name")
+    assert (found.path, found.code) == ("fields[0].options.method", "unknown_method")
+    assert "`first_name`" in found.hint
+
+
+def test_arguments_are_checked_by_name_and_size():
+    found = fault("pyint", {"minimum": 3})
+    assert (found.path, found.code) == ("fields[0].options.arguments.minimum", "unknown_key")
+    assert "min_value" in found.hint
+    found = fault("pystr", {"max_chars": 10**9})
+    assert (found.path, found.code) == ("fields[0].options.arguments.max_chars", "too_large")
+    assert set(faults("faker", {"method": "word", "arguments": [1]})) == {"options.arguments"}
+    assert set(faults("faker", {})) == {"options.method"}
+    assert fault("word", {"ext_word_list": ["x" * limits.FAKER_ARGUMENT_CHARS]}).code == "too_long"
+
+
+def test_a_method_that_raises_says_why():
+    found = fault("pyint", {"min_value": 9, "max_value": 1})
+    assert (found.path, found.code) == ("fields[0].options.arguments", "method_failed")
+    assert "Faker says: " in found.message
+
+
+def test_a_pool_is_bounded_in_size_and_time(monkeypatch):
+    monkeypatch.setattr(limits, "FAKER_POOL_CHARS", 50_000)
+    assert fault("paragraphs", {"nb": 60}).code == "too_large"
+    monkeypatch.setattr(limits, "MAX_TEXT_CHARS", 500)
+    found = fault("bothify", {"text": "#" * 501})
+    assert (found.code, "501" in found.message) == ("too_large", True)
+    monkeypatch.undo()
+    monkeypatch.setattr(limits, "FAKER_SECONDS", 0.01)
+    found = fault("sentence", {"nb_words": 41})
+    assert found.code == "too_slow"
+    assert "of 10,000 values took" in found.message
+
+
+def test_a_locale_that_faker_does_not_know_for_the_method_is_refused():
+    found = fault("swift", locale="ja_JP")
+    assert (found.path, found.code) == ("fields[0].locale", "no_such_locale")
+    assert "ja_JP" in found.message
+    assert made("first_name", 20, locale="nb_NO")
+
+
+def test_a_template_pinned_to_another_version_of_faker_is_refused_by_name(monkeypatch):
+    monkeypatch.setattr(faker, "faker_version", lambda: "99.0")
+    found = fault("word")
+    assert found.code == "library_moved"
+    assert "99.0" in found.message
+
+
+def test_pools_are_remembered_and_forgotten(monkeypatch):
+    kept = faker._Kept()
+    calls = []
+    drawn = faker.drawn(faker.Asked("en_US", "word", "{}"))
+    monkeypatch.setattr(faker, "_draw", lambda asked: calls.append(asked) or drawn)
+    asked = [faker.Asked("en_US", f"m{number}", "{}") for number in range(limits.FAKER_POOLS + 1)]
+    for one in (asked[0], asked[0], *asked[1:], asked[0]):
+        kept.get(one)
+    assert calls == [*asked, asked[0]]
+    assert len(kept._found) == limits.FAKER_POOLS

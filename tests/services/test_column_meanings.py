@@ -1,0 +1,214 @@
+"""Columns become what a person would put into them: in several languages, whole, in order, and honestly rated."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from typing import Any
+
+import pytest
+
+from webapp.connectors.schema import Column, Entity
+from webapp.engine.blocks import BoundPlan, GenerationContext
+from webapp.engine.plan import compile_plan
+from webapp.engine.spec import parse
+from webapp.imports.inference import columns
+from webapp.imports.inference.lexicon import english, locale_of
+from webapp.imports.inference.names import split
+from webapp.row_templates.services import compilation
+
+NOW = datetime(2026, 1, 1, tzinfo=UTC)
+
+
+def text(name: str, size: int | None, **more: Any) -> Column:
+    return Column(name, "text", "text", max_length=size, **more)
+
+
+def table(name: str, *fields: Column, **more: Any) -> dict[str, columns.Found]:
+    entity = Entity(name, (name,), fields, **more)
+    return {one.column: one for one in columns.columns(entity, None, compilation.vocabulary())}
+
+
+def rows(found: dict[str, columns.Found], count: int = 500) -> dict[str, list[Any]]:
+    plan = compile_plan(parse([one.field for one in found.values() if one.field]), compilation.vocabulary())
+    block = BoundPlan(plan, GenerationContext("meanings", NOW)).block(0, count)
+    plain = (one.dictionary_decode() if hasattr(one, "dictionary_decode") else one for one in block)
+    return dict(zip(plan.layer.schema.names, (one.to_pylist() for one in plain), strict=True))
+
+
+@pytest.fixture(autouse=True)
+def _context(app):
+    with app.app_context():
+        yield
+
+
+@pytest.mark.parametrize(
+    ("name", "size", "kind", "options"),
+    [
+        ("country", 2, "country_code", {}),
+        ("country", 3, "country_code", {"format": "alpha3"}),
+        ("currency", 3, "currency_code", {}),
+        ("state", 2, "state_abbr", {}),
+    ],
+)
+def test_short_columns_get_the_code_and_not_a_part_of_the_name(name, size, kind, options):
+    field = table("person", text(name, size))[name].field
+    assert (field["type"], field["options"]) == (kind, options)
+    assert max(map(len, rows({name: table("person", text(name, size))[name]})[name])) == size
+
+
+@pytest.mark.parametrize(
+    ("name", "size"),
+    [("country", 15), ("city", 12), ("job_title", 20), ("job_title", 10), ("department", 14)],
+)
+def test_values_of_a_vocabulary_are_never_cut(name, size):
+    kind = table("person", text(name, None))[name]
+    whole = set(rows({name: kind}, 20_000)[name])
+    made = set(rows(table("person", text(name, size)))[name])
+    assert made <= whole
+    assert max(map(len, made)) <= size
+
+
+@pytest.mark.parametrize(("name", "size"), [("title", 20), ("description", 30), ("notes", 16)])
+def test_prose_in_short_columns_has_fewer_words(name, size):
+    field = table("books", text("isbn", 20), text(name, size))[name].field
+    assert field["type"] == "words"
+    assert "formula" not in field
+
+
+@pytest.mark.parametrize(
+    ("kind", "name", "size", "expected"),
+    [
+        ("orders", "status", 20, {"pending", "shipped"}),
+        ("invoices", "status", 16, {"draft", "paid"}),
+        ("tickets", "priority", 10, {"low", "high"}),
+        ("tickets", "status_code", 1, {"O", "C"}),
+        ("payments", "payment_method", 20, {"card", "cash"}),
+    ],
+)
+def test_statuses_and_priorities_have_values_of_their_domain(kind, name, size, expected):
+    field = table(kind, text(name, size))[name].field
+    assert field["type"] == "enum"
+    assert expected <= set(field["options"]["values"])
+
+
+def test_a_comment_or_default_decides_about_the_values():
+    commented = table("x", Column("mode", "integer", "integer", bits=16, comment="0=off, 1=on, 2=auto"))[
+        "mode"
+    ]
+    assert commented.field["options"]["values"] == [0, 1, 2]
+    listed = table("x", text("zone", 9, comment="A = inner city, B = suburb, C = country"))["zone"]
+    assert listed.field["options"]["values"] == ["A", "B", "C"]
+    default = table("subscriptions", text("status", 20, default="'trial'::text"))["status"]
+    assert default.field["options"]["values"][0] == "trial"
+
+
+@pytest.mark.parametrize(
+    ("kind", "name", "wanted"),
+    [
+        ("kunden", "nachname", "last_name"), ("kunden", "rechnungsnummer", "invoice_number"),
+        ("clients", "prenom", "first_name"), ("clients", "ville", "city"), ("clientes", "apellidos", "last_name"),
+        ("clientes", "correo_electronico", "email"),
+        ("tb_cliente", "nm_cidade", "city"), ("clienti", "cognome", "last_name"),
+        ("klanten", "woonplaats", "city"), ("klienci", "nazwisko", "last_name"), ("KNA1", "ORT01", "city"),
+        ("KNA1", "LAND1", "country_code"), ("BKPF", "WAERS", "currency_code"), ("CUST", "ADDR_LN_1", "street_address"),
+        ("CUST", "CNTRY_CD", "country_code"), ("CUST", "POSTL_CD", "zip_code"), ("tKunde", "cVorname", "first_name"),
+    ],
+)  # fmt: skip
+def test_names_of_other_languages_and_abbreviations_are_understood(kind, name, wanted):
+    assert table(kind, text(name, 60))[name].field["type"] == wanted
+
+
+def test_english_names_stay_as_they_are():
+    assert english(["data", "source"]) == ["data", "source"]
+    assert english(split("fecha_de_nacimiento")) == ["birth", "date"]
+
+
+def test_values_are_in_the_language_of_the_tables_names():
+    assert locale_of([["kunden"], ["vorname"], ["nachname"]]) == "de_DE"
+    assert locale_of([["users"], ["email"], ["note"]]) is None
+    found = table("kunden", text("vorname", 40), text("plz", 5))
+    assert {one.field["locale"] for one in found.values()} == {"de_DE"}
+    assert all(len(one) == 5 for one in rows(found)["plz"])
+
+
+def test_amounts_in_cents_are_a_hundred_times_as_large():
+    field = table("plans", Column("amount_cents", "integer", "bigint", bits=64))["amount_cents"].field
+    assert field["options"] == {"min": 500, "max": 200_000}
+
+
+def test_dates_that_follow_others_are_never_before_them():
+    names = ("created_at", "updated_at", "start_time", "end_time")
+    made = rows(table("events", *(Column(one, "timestamp", "timestamp") for one in names)))
+    assert all(a <= b for a, b in zip(made["created_at"], made["updated_at"], strict=True))
+    assert all(a < b for a, b in zip(made["start_time"], made["end_time"], strict=True))
+
+
+def test_a_total_agrees_with_its_parts():
+    def money(name: str) -> Column:
+        return Column(name, "decimal", "numeric(12,2)", precision=12, scale=2)
+
+    made = rows(
+        table(
+            "order_items",
+            Column("quantity", "integer", "integer", bits=32),
+            money("unit_price"),
+            money("total"),
+        )
+    )
+    assert all(
+        q * p == t for q, p, t in zip(made["quantity"], made["unit_price"], made["total"], strict=True)
+    )
+    made = rows(table("invoices", money("subtotal"), money("tax"), money("total")))
+    assert all(s + x == t for s, x, t in zip(made["subtotal"], made["tax"], made["total"], strict=True))
+    narrow = Column("total", "decimal", "numeric(4,2)", precision=4, scale=2)
+    small = table(
+        "order_items", Column("quantity", "integer", "integer", bits=32), money("unit_price"), narrow
+    )
+    assert "formula" not in small["total"].field
+
+
+def test_deleted_rows_are_rare_and_births_are_those_of_adults():
+    made = rows(
+        table(
+            "users", Column("is_deleted", "boolean", "boolean"), Column("deleted_at", "timestamp", "timestamp"),
+            Column("is_active", "boolean", "boolean"), Column("birth_date", "date", "date", nullable=False),
+        )
+    )  # fmt: skip
+    assert sum(made["is_deleted"]) < 50
+    assert sum(made["is_active"]) > 400
+    assert sum(one is not None for one in made["deleted_at"]) < 50
+    assert all(18 * 365 < (NOW.date() - one).days < 75 * 365 for one in made["birth_date"])
+
+
+@pytest.mark.parametrize(
+    ("column", "confidence", "state"),
+    [
+        (text("email", 80), "high", "green"),
+        (text("status", 20), "high", "green"),
+        (text("zq_xx", 40), "unknown", "yellow"),
+        (Column("zq_xx", "integer", "integer", bits=32), "unknown", "yellow"),
+        (Column("data", "json", "json"), "check", "yellow"),
+    ],
+)
+def test_only_recognized_columns_are_green(column, confidence, state):
+    found = table("things", column)[column.name]
+    assert (found.confidence, found.state) == (confidence, state)
+
+
+def test_no_suggested_type_lacks_a_required_option():
+    names = (
+        "formula",
+        "reference",
+        "custom",
+        "regexp",
+        "enum",
+        "template",
+        "previous",
+        "ai",
+        "case",
+        "mapped",
+        "faker",
+    )
+    found = table("things", *(text(one, 40) for one in names))
+    rows(found, 3)
+    assert {one.confidence for one in found.values()} == {"unknown"}

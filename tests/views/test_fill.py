@@ -1,0 +1,176 @@
+"""Filling a database in one action: templates, a dataset and a push; what cannot be filled is left out and named."""
+
+from __future__ import annotations
+
+from contextlib import nullcontext
+from functools import partial
+
+import pytest
+
+from tests.views.targets import postgres_target, sqlite_target, work  # noqa: F401
+
+SCHEMA = """
+CREATE TABLE countries (code char(2) PRIMARY KEY, active boolean NOT NULL UNIQUE);
+CREATE TABLE people (
+    id integer PRIMARY KEY, display_name varchar(60) NOT NULL UNIQUE, email varchar(80) NOT NULL UNIQUE
+);
+CREATE TABLE invoices (
+    id integer PRIMARY KEY, person_id integer NOT NULL REFERENCES people (id),
+    plan_id integer, subscription_id integer, kind varchar(10) NOT NULL,
+    CHECK ((plan_id IS NULL) <> (subscription_id IS NULL)), CHECK (upper(kind) IN ('A', 'B'))
+);
+"""
+IMPOSSIBLE = """
+CREATE TABLE impossible (id integer PRIMARY KEY, n integer NOT NULL CHECK (n > 5 AND n < 3));
+CREATE TABLE child (id integer PRIMARY KEY, impossible_id integer NOT NULL REFERENCES impossible (id));
+"""
+
+
+@pytest.fixture
+def edith(api, cast):
+    return api(cast.edith)
+
+
+@pytest.fixture(params=["sqlite", "postgresql"])
+def target(request, app, cast, postgres_url):
+    """`target(schema)`: a database with these tables."""
+    if request.param == "postgresql":
+        return partial(postgres_target, app, cast, postgres_url)
+    return lambda script: nullcontext(sqlite_target(app, cast, script))
+
+
+def test_all_tables_are_full(edith, target, work):
+    with target(SCHEMA) as database:
+        answer = edith.post(f"/connections/{database.connection_id}/fill", json={"rows": 50})
+        assert answer.status_code == 201, answer.json
+        assert answer.json["skipped"] == []
+        rows = {one["table"]: (one["rows"], one["note"]) for one in answer.json["tables"]}
+        assert rows["people"] == (50, "")
+        assert rows["countries"][0] == 2, "a unique boolean has two values"
+        assert "only 2 exist" in rows["countries"][1]
+        work(answer.json["push"]["id"])
+        push = edith.get(answer.headers["Location"]).json
+        assert (push["status"], push["counts"]["failed"]) == ("completed", 0), push
+        counts = [database.count(name) for name in ("countries", "people", "invoices")]
+        assert counts == [2, 50, 50]
+
+
+def test_undo_removes_all_rows(edith, target, work):
+    with target(SCHEMA) as database:
+        made = edith.post(f"/connections/{database.connection_id}/fill", json={"rows": 20}).json
+        work(made["push"]["id"])
+        undo = edith.post(f"/pushes/{made['push']['id']}/undo", json={})
+        assert undo.status_code == 201, undo.json
+        work(undo.json["id"])
+        assert [database.count(name) for name in ("countries", "people", "invoices")] == [0, 0, 0]
+
+
+def test_a_dry_run_sends_nothing_and_shows_the_plan(edith, target):
+    with target(SCHEMA) as database:
+        made = edith.post(f"/connections/{database.connection_id}/fill", json={"rows": 20, "dry_run": True}).json
+        assert made["push"] is None
+        order = [one["name"] for one in made["plan"]["tables"]]
+        assert order.index("people") < order.index("invoices")
+        assert database.count("people") == 0
+
+
+def test_the_same_seed_fills_the_same_rows(edith, target, work):
+    found = []
+    with target(SCHEMA) as database:
+        for _ in range(2):
+            ask = {"rows": 20, "seed": "a seed", "tables": ["people"]}
+            made = edith.post(f"/connections/{database.connection_id}/fill", json=ask).json
+            assert made["seed"] == "a seed"
+            work(made["push"]["id"])
+            found.append(len(database.execute("SELECT id FROM people")))
+            database.execute("DELETE FROM people")
+    assert found == [20, 20]
+
+
+def test_a_table_that_is_not_there_is_named(edith, target):
+    with target(SCHEMA) as database:
+        path = f"/connections/{database.connection_id}/fill"
+        answer = edith.post(path, json={"tables": ["people", "persons"]})
+        assert answer.status_code == 422
+        assert [(one["path"], one["code"]) for one in answer.json["error"]["details"]["fields"]] == [
+            ("tables[1]", "unknown_entity")
+        ]
+        answer = edith.post(path, json={"rows": 0, "tables": []})
+        assert {one["path"] for one in answer.json["error"]["details"]["fields"]} == {"rows", "tables"}
+
+
+def test_a_connection_that_is_no_database_is_rejected(edith):
+    made = edith.post(
+        "/connections", json={"name": "api", "type": "rest", "settings": {"base_url": "https://api.example.com"}}
+    ).json
+    answer = edith.post(f"/connections/{made['id']}/fill", json={})
+    assert answer.status_code == 422
+    assert answer.json["error"]["details"]["fields"][0]["code"] == "not_allowed"
+
+
+def test_a_table_whose_rows_are_all_rejected_stops_neither_the_others_nor_the_push(edith, target, work):
+    with target(SCHEMA + IMPOSSIBLE) as database:
+        made = edith.post(f"/connections/{database.connection_id}/fill", json={"rows": 10}).json
+        work(made["push"]["id"])
+        counts = {name: database.count(name) for name in ("people", "invoices", "impossible", "child")}
+        assert counts == {"people": 10, "invoices": 10, "impossible": 0, "child": 0}
+
+
+def test_a_person_sees_the_plan_and_fills(browser, cast, target, work):
+    edith = browser(cast.edith)
+    with target(SCHEMA) as database:
+        path = f"/connections/{database.connection_id}/fill"
+        page = edith.get(path)
+        assert "Fill this database" in page.text
+        bad = edith.submit(f"{path}/plan", {"rows": "0"})
+        assert bad.status_code == 422
+        assert 'value="0"' in bad.text
+        plan = edith.submit(f"{path}/plan", {"rows": "30"})
+        assert "Nothing has been written to the database yet" in plan.text
+        where = plan.text.split(f'action="{path}/')[1].split('"')[0]
+        sent = edith.submit(f"{path}/{where}", {})
+        assert sent.status_code == 303
+        work(sent.headers["Location"].rpartition("/")[2])
+        assert database.count("people") == 30
+
+
+def test_a_changed_plan_replaces_the_first_one(browser, api, cast, target):
+    person, program = browser(cast.edith), api(cast.edith)
+    with target(SCHEMA) as database:
+        path = f"/connections/{database.connection_id}/fill"
+        first = person.submit(f"{path}/plan", {"rows": "30"}).text.split(f'action="{path}/')[1].split('"')[0]
+        change = person.get(f"{path}?instead_of={first}").text
+        assert f'name="instead_of" value="{first}"' in change
+        person.submit(f"{path}/plan", {"rows": "20", "instead_of": first})
+        assert program.get(f"/datasets/{first}").status_code == 404
+        assert program.get("/datasets").json["total"] == 1
+        assert program.get("/templates").json["total"] == 3
+
+
+def test_a_plan_that_was_sent_is_kept(browser, api, cast, target):
+    person, program = browser(cast.edith), api(cast.edith)
+    with target(SCHEMA) as database:
+        path = f"/connections/{database.connection_id}/fill"
+        first = person.submit(f"{path}/plan", {"rows": "30"}).text.split(f'action="{path}/')[1].split('"')[0]
+        person.submit(f"{path}/{first}", {})
+        person.submit(f"{path}/plan", {"rows": "20", "instead_of": first})
+        assert program.get(f"/datasets/{first}").status_code == 200
+
+
+def test_the_plan_names_tables_that_cannot_be_undone(browser, cast, target):
+    with target("CREATE TABLE notes (text varchar(40)); CREATE TABLE keyed (id integer PRIMARY KEY);") as database:
+        path = f"/connections/{database.connection_id}/fill"
+        page = browser(cast.edith).submit(f"{path}/plan", {"rows": "30"}).text
+        assert page.count("so its rows cannot be undone") == 1
+
+
+def test_a_second_fill_adds_rows_and_its_undo_leaves_the_first_ones(edith, target, work):
+    with target(SCHEMA) as database:
+        ask = {"rows": 20, "tables": ["people", "invoices"]}
+        for count in (20, 40):
+            made = edith.post(f"/connections/{database.connection_id}/fill", json=ask).json
+            work(made["push"]["id"])
+            assert [database.count(name) for name in ("people", "invoices")] == [count, count]
+        undo = edith.post(f"/pushes/{made['push']['id']}/undo", json={})
+        work(undo.json["id"])
+        assert [database.count(name) for name in ("people", "invoices")] == [20, 20]

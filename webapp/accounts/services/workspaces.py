@@ -1,0 +1,188 @@
+"""Workspaces, their teams and projects: created, changed, deleted and restored."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from sqlalchemy import func, select, update
+
+from webapp import clock
+from webapp.access import actors
+from webapp.access.actors import Actor, require
+from webapp.access.models import ApiKey, Invitation, Membership, Project, Team, User, Workspace
+from webapp.access.tenancy import listing
+from webapp.audit.services import audit_log
+from webapp.errors import ApiError, Fault, validation_error
+from webapp.extensions import db
+from webapp.model_base import Base
+from webapp.versioning.services.deletion import restore
+
+
+def create_workspace(actor: Actor, name: str, *, plan: str = "free", owner: User | None = None) -> Workspace:
+    """A workspace, with its owner when one is given. Only the service itself makes one; commits."""
+    if actor.kind != "system":
+        raise ApiError("forbidden", "Workspaces are made by the operator.", {"needs": "operator"})
+    workspace = Workspace(name=name, plan=plan)
+    db.session.add(workspace)
+    db.session.flush()
+    if owner is not None:
+        db.session.add(Membership(workspace_id=workspace.id, user_id=owner.id, role="owner"))
+    audit_log.record(
+        actor, "workspace.create", workspace, join=True, workspace_id=workspace.id, name=name, plan=plan
+    )
+    db.session.commit()
+    return workspace
+
+
+def change_workspace(actor: Actor, changes: Mapping[str, Any]) -> Workspace:
+    """Change `name`, `settings` (admins), `plan`, `own_limits` (owners) of the actor's workspace; commits.
+
+    New limits hold from the next request on, in every process.
+    """
+    require(actor, "owner" if {"plan", "own_limits"} & changes.keys() else "admin")
+    workspace = db.session.get_one(
+        Workspace, actor.workspace_id, with_for_update=True, populate_existing=True
+    )
+    before = {key: getattr(workspace, key) for key in changes}
+    for key, value in changes.items():
+        setattr(workspace, key, value)
+    workspace.updated_at = clock.now()
+    told = {key: {"from": before[key], "to": value} for key, value in changes.items()}
+    audit_log.record(actor, "workspace.change", workspace, join=True, changes=told)
+    _announced(workspace.id)
+    return workspace
+
+
+def create_team(actor: Actor, name: str) -> Team:
+    """A team in the actor's workspace; commits."""
+    require(actor, "admin")
+    team = Team(workspace_id=actor.workspace_id, name=name)
+    db.session.add(team)
+    db.session.flush()
+    audit_log.record(actor, "team.create", team, join=True, name=name)
+    db.session.commit()
+    return team
+
+
+def create_project(actor: Actor, name: str, *, team_id: str | None = None, description: str = "") -> Project:
+    """A project in a team (the present project's, or the workspace's first one); commits.
+
+    Errors: forbidden, validation_error for a team that is not the actor's.
+    """
+    require(actor, "admin")
+    team = _team_for(actor, team_id)
+    project = Project(workspace_id=actor.workspace_id, team_id=team.id, name=name, description=description)
+    db.session.add(project)
+    db.session.flush()
+    audit_log.record(actor, "project.create", project, join=True, name=name)
+    db.session.commit()
+    return project
+
+
+def _team_for(actor: Actor, team_id: str | None) -> Team:
+    statement = listing(actor, Team).order_by(Team.id).limit(1)
+    wanted = team_id or actor.team_id
+    team = db.session.scalar(statement.where(Team.id == wanted) if wanted else statement)
+    if team is None:
+        raise validation_error([Fault("team_id", "unknown", "There is no such team in this workspace.")])
+    return team
+
+
+def rename(actor: Actor, row: Team | Project | ApiKey, changes: Mapping[str, Any]) -> None:
+    """Change the own columns of a team, a project or an API key; commits."""
+    told = audit_log.between({key: getattr(row, key) for key in changes}, changes)
+    for key, value in changes.items():
+        setattr(row, key, value)
+    if not isinstance(row, ApiKey):  # has no last change
+        row.updated_at = clock.now()
+    audit_log.record(actor, f"{audit_log.name_of(row)}.change", row, join=True, changes=told)
+    db.session.commit()
+
+
+def delete_project(actor: Actor, project: Project) -> None:
+    """Soft-delete a project, and commit. Its objects are restored with it; its API keys stop working immediately.
+
+    Error: conflict for the last project of a workspace.
+    """
+    if project.deleted_at is None:
+        others = select(func.count()).where(
+            Project.workspace_id == actor.workspace_id, Project.deleted_at.is_(None), Project.id != project.id
+        )
+        if not db.session.scalar(others):
+            raise ApiError("conflict", "This is the last project of the workspace.", {"id": project.id})
+        project.deleted_at = clock.now()
+        audit_log.record(actor, "project.delete", project, join=True)
+    _announced(actor.workspace_id)
+
+
+def restore_project(actor: Actor, project: Project) -> None:
+    """Restore a project; commits. Errors: not_found after 30 days, conflict while its team is deleted."""
+    if db.session.get_one(Team, project.team_id).deleted_at is not None:
+        text = "The team of this project is deleted too. Restore the team first."
+        raise ApiError("conflict", text, {"team_id": project.team_id})
+    actors.changing(db.session(), actor.workspace_id)
+    restore(actor, project)
+
+
+def delete_team(actor: Actor, team: Team) -> None:
+    """Soft-delete a locked team that has no projects any more. Its members lose the role they had in it, and have it
+    again when it is restored; its open invitations end; commits.
+
+    Errors: in_use with its projects, conflict for the last team of a workspace.
+    """
+    require(actor, "admin")
+    if team.deleted_at is None:
+        inside = select(Project.id, Project.name).where(
+            Project.team_id == team.id, Project.deleted_at.is_(None)
+        )
+        if users := [
+            {"type": "project", "id": row.id, "name": row.name} for row in db.session.execute(inside)
+        ]:
+            told = ", ".join(one["name"] for one in users[:3])
+            text = f"This team still has projects: {told}. Move them to another team, or delete them first."
+            raise ApiError("in_use", text, {"used_by": users})
+        others = select(func.count()).where(
+            Team.workspace_id == actor.workspace_id, Team.deleted_at.is_(None), Team.id != team.id
+        )
+        if not db.session.scalar(others):
+            raise ApiError("conflict", "This is the last team of the workspace.", {"id": team.id})
+        team.deleted_at = clock.now()
+        still_open = (
+            Invitation.team_id == team.id,
+            Invitation.accepted_at.is_(None),
+            Invitation.revoked_at.is_(None),
+        )
+        db.session.execute(update(Invitation).where(*still_open).values(revoked_at=team.deleted_at))
+        audit_log.record(actor, "team.delete", team, join=True, name=team.name)
+    _announced(actor.workspace_id)
+
+
+def restore_team(actor: Actor, team: Team) -> None:
+    """Restore a team with its roles; commits. Error: not_found after 30 days."""
+    require(actor, "admin")
+    actors.changing(db.session(), actor.workspace_id)
+    restore(actor, team)
+
+
+def to_team(actor: Actor, project: Project, team_id: str) -> None:
+    """Put a locked project with all that lies in it into another team, whose members reach it from their next request
+    on; commits. Error: validation_error for a team that is not there."""
+    require(actor, "admin")
+    team = db.session.scalar(listing(actor, Team).where(Team.id == team_id).with_for_update())
+    if team is None:
+        raise validation_error([Fault("team_id", "unknown", "There is no such team in this workspace.")])
+    before = project.team_id
+    if before != team.id:
+        for table in Base.metadata.sorted_tables:
+            if {"project_id", "team_id"} <= set(table.c.keys()):
+                inside = table.update().where(table.c.project_id == project.id)
+                db.session.execute(inside.values(team_id=team.id))
+        project.team_id, project.updated_at = team.id, clock.now()
+        audit_log.record(actor, "project.change", project, join=True, team={"from": before, "to": team.id})
+    _announced(actor.workspace_id)
+
+
+def _announced(workspace_id: str) -> None:
+    actors.changing(db.session(), workspace_id)
+    db.session.commit()

@@ -1,0 +1,253 @@
+"""A backup's file: a zip (ZIP64) of parts, the last of which is the manifest with the SHA-256 of all others.
+
+It is written beside its place under a name that begins with a dot, and takes its place whole: synced, then renamed.
+What a killed or failed backup leaves is never taken for one, and the next backup to the same file writes over it.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import hashlib
+import os
+import shutil
+import zipfile
+import zlib
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from types import TracebackType
+from typing import IO, Any, Final
+
+import orjson
+from pydantic import BaseModel, ValidationError
+
+from webapp import limits
+from webapp.backup.errors import UpkeepError
+
+FORMAT: Final = "rowsmith-backup"
+FORMAT_VERSION: Final = 1
+MANIFEST: Final = "manifest.json"
+_BROKEN: Final = (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError)
+
+
+class Part(BaseModel):
+    """One part: its bytes before they were packed, and their SHA-256."""
+
+    bytes: int
+    sha256: str
+
+
+class TablePart(BaseModel):
+    """A table: its rows, its columns with their kinds, the columns of its key, and the part that has it."""
+
+    rows: int
+    columns: dict[str, str]
+    key: list[str]
+    part: str
+
+
+class Lacking(BaseModel):
+    """Bytes that a row names and that were nowhere: the row's table and what it names."""
+
+    table: str
+    key: str
+
+
+class Manifest(BaseModel):
+    """What a backup holds."""
+
+    format: str = FORMAT
+    format_version: int = FORMAT_VERSION
+    made_at: str
+    revision: str
+    database: str
+    """sqlite or postgresql; it can be restored to either."""
+    tables: dict[str, TablePart]
+    files: int
+    file_bytes: int
+    targets: int
+    """Files of SQLite connections."""
+    vocabularies: list[str]
+    lacking: list[Lacking]
+    lacking_vocabularies: list[str]
+    keys: str
+    """none, plain or sealed (by a passphrase)."""
+    secret_key_mark: str
+    """Tells whether a SECRET_KEY is the one of then, and nothing else of it."""
+    vault_mark: str
+    """A word sealed by the newest key of the vault; "" without one."""
+    parts: dict[str, Part]
+
+
+class Writer:
+    """Writes a backup to `path`: parts, then `finish`. Without `finish` nothing is there. Used as a context."""
+
+    def __init__(self, path: Path, *, replace: bool = False) -> None:
+        if path.exists() and not replace:
+            raise UpkeepError(f"{path} is there already: name another file, or say --replace.")
+        if not path.parent.is_dir():
+            raise UpkeepError(f"There is no folder {path.parent}.")
+        self.path, self.parts = path, dict[str, Part]()
+        self._beside = path.with_name(f".{path.name}.partial")
+        self._done = False
+
+    def __enter__(self) -> Writer:
+        handle = os.open(self._beside, os.O_RDWR | os.O_CREAT, 0o600)
+        try:
+            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            os.close(handle)
+            raise UpkeepError(f"Another backup to {self.path} is under way.") from None
+        self._file = os.fdopen(handle, "r+b")
+        self._file.truncate(0)  # of one that was killed
+        self._zip = zipfile.ZipFile(
+            self._file, "w", zipfile.ZIP_DEFLATED, compresslevel=limits.UPKEEP_PACKING, allowZip64=True
+        )
+        return self
+
+    @contextmanager
+    def part(self, name: str) -> Iterator[_Counted]:
+        """A part to be written; one at a time."""
+        with self._zip.open(name, "w", force_zip64=True) as file:
+            counted = _Counted(file)
+            yield counted
+        self.parts[name] = Part(bytes=counted.bytes, sha256=counted.sha256)
+
+    def finish(self, manifest: Manifest) -> None:
+        """The last part, and the backup is there."""
+        with self.part(MANIFEST) as file:
+            file.write(orjson.dumps(manifest.model_dump(), option=orjson.OPT_INDENT_2))
+        self._zip.close()
+        self._file.flush()
+        os.fsync(self._file.fileno())
+        os.replace(self._beside, self.path)
+        self._done = True
+        synced(self.path.parent)
+
+    def __exit__(
+        self, _kind: type[BaseException] | None, _value: object, _trace: TracebackType | None
+    ) -> None:
+        try:
+            if not self._done:
+                self._beside.unlink(missing_ok=True)
+        finally:
+            if not self._done:
+                self._zip.fp = None  # closed, it would write its directory
+            self._file.close()
+
+
+class _Counted:
+    """A part that is being written."""
+
+    def __init__(self, file: IO[bytes]) -> None:
+        self._file, self._hash, self.bytes = file, hashlib.sha256(), 0
+
+    def write(self, data: bytes) -> None:
+        """Some more of it."""
+        self._file.write(data)
+        self._hash.update(data)
+        self.bytes += len(data)
+
+    @property
+    def sha256(self) -> str:
+        """Of what was written so far."""
+        return self._hash.hexdigest()
+
+
+def synced(folder: Path) -> None:
+    """Sees to it that what was renamed in a folder stays so when the power goes."""
+    handle = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)
+
+
+class Reader:
+    """Reads a backup. Used as a context. Error: UpkeepError for what is none, or not a whole one."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        try:
+            self._zip = zipfile.ZipFile(path)
+            raw = orjson.loads(self._zip.read(MANIFEST))
+        except FileNotFoundError:
+            raise UpkeepError(f"There is no file {path}.") from None
+        except KeyError:
+            raise UpkeepError(f"{path} is no backup of Rowsmith: it has no manifest.") from None
+        except (*_BROKEN, orjson.JSONDecodeError) as error:
+            raise UpkeepError(f"{path} is no backup, or not a whole one: {error}.") from None
+        self.manifest = self._checked(raw)
+
+    def _checked(self, raw: Any) -> Manifest:
+        if not isinstance(raw, dict) or raw.get("format") != FORMAT:
+            raise UpkeepError(f"{self.path} is no backup of Rowsmith.")
+        if raw.get("format_version") != FORMAT_VERSION:
+            raise UpkeepError(
+                f"{self.path} was made by a newer release of Rowsmith: restore it with that one."
+            )
+        try:
+            return Manifest.model_validate(raw)
+        except ValidationError as error:
+            raise UpkeepError(
+                f"{self.path} has a manifest that cannot be read: {error.errors()[0]['msg']}."
+            ) from None
+
+    def __enter__(self) -> Reader:
+        return self
+
+    def __exit__(self, *_raised: object) -> None:
+        self._zip.close()
+
+    def check(self) -> None:
+        """Reads every part and compares its SHA-256. Error: UpkeepError, naming the first that is not as it was."""
+        there, told = set(self._zip.namelist()) - {MANIFEST}, set(self.manifest.parts)
+        if odd := sorted(there ^ told):
+            raise UpkeepError(
+                f"{self.path} is not as it was made: {odd[0]} {'is missing' if odd[0] in told else 'is new'}."
+            )
+        for name, part in self.manifest.parts.items():
+            digest = hashlib.sha256()
+            for piece in self.pieces(name):
+                digest.update(piece)
+            if digest.hexdigest() != part.sha256:
+                raise UpkeepError(f"{self.path} is broken: {name} is not what it was. Take another backup.")
+        for name, table in self.manifest.tables.items():
+            if (found := sum(1 for _ in self.lines(table.part))) != table.rows:
+                raise UpkeepError(f"{self.path} is broken: {name} has {found:,} rows, not {table.rows:,}.")
+
+    def pieces(self, name: str) -> Iterator[bytes]:
+        """A part's bytes. Error: UpkeepError."""
+        try:
+            with self._zip.open(name) as file:
+                while piece := file.read(limits.STORAGE_CHUNK_BYTES):
+                    yield piece
+        except KeyError:
+            raise UpkeepError(f"{self.path} is not whole: {name} is missing.") from None
+        except _BROKEN as error:
+            raise UpkeepError(f"{self.path} is broken at {name}: {error}. Take another backup.") from None
+
+    def lines(self, name: str) -> Iterator[bytes]:
+        """A part's lines. Error: UpkeepError."""
+        rest = b""
+        for piece in self.pieces(name):
+            *whole, rest = (rest + piece).split(b"\n")
+            yield from whole
+        if rest:
+            yield rest
+
+    def extract(self, name: str, path: Path) -> None:
+        """A part as a file."""
+        with path.open("wb") as file:
+            for piece in self.pieces(name):
+                file.write(piece)
+
+    @property
+    def size(self) -> int:
+        """Bytes of the file."""
+        return self.path.stat().st_size
+
+
+def room(folder: Path) -> int:
+    """Free bytes where a folder lies."""
+    return shutil.disk_usage(folder).free

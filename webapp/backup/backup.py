@@ -1,0 +1,390 @@
+"""Making a backup while the service works: database, files, vocabularies, and the keys where that is asked for."""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+import tempfile
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import ExitStack, closing, contextmanager
+from pathlib import Path
+from typing import Any, Final
+
+import orjson
+import sqlalchemy as sa
+from flask import current_app
+from sqlalchemy import select
+
+from webapp import clock, limits, storage
+from webapp.access import actors
+from webapp.access.models import Workspace
+from webapp.audit.services import audit_log
+from webapp.backup import keys, revisions, tables
+from webapp.backup.archive import Lacking, Manifest, Reader, TablePart, Writer
+from webapp.backup.errors import UpkeepError, told
+from webapp.backup.tables import Table
+from webapp.config import Settings
+from webapp.extensions import READS, db
+from webapp.row_templates.services import vocabularies
+from webapp.storage import MissingError, Storage, Stored
+from webapp.work import batch_delete
+
+
+def engine(url: str) -> sa.Engine:
+    """An engine that keeps no connection. `url` as `Settings.sqlalchemy_url`."""
+    if url.startswith("sqlite"):
+        options = {"timeout": limits.SQLITE_BUSY_MS / 1000, "check_same_thread": False}
+    else:
+        options = {"connect_timeout": round(limits.UPKEEP_CONNECT_SECONDS)}
+    return sa.create_engine(url, poolclass=sa.NullPool, connect_args=options)
+
+
+@contextmanager
+def snapshot(settings: Settings) -> Iterator[sa.Connection]:
+    """A transaction that reads the database as it is at its first query, and keeps nobody from writing: on PostgreSQL
+    REPEATABLE READ, on SQLite a reader of the WAL, which grows as long as it reads."""
+    made = engine(settings.sqlalchemy_url)
+    options: dict[str, Any] = {READS: True}
+    if not settings.is_sqlite:
+        options = {"isolation_level": "REPEATABLE READ", "postgresql_readonly": True}
+    try:
+        with made.connect() as connection:
+            connection = connection.execution_options(**options)
+            with connection.begin():
+                # Only a query takes the snapshot: BEGIN alone waits for one.
+                connection.exec_driver_sql(
+                    "SELECT count(*) FROM sqlite_master" if settings.is_sqlite else "SELECT 1"
+                )
+                yield connection
+    finally:
+        made.dispose()
+
+
+# The bytes beside the database: the storage's files, vocabularies, and the files of SQLite connections.
+#
+# What a key of the storage names never changes, so files are copied while the service writes: first all that are there,
+# then, under the snapshot of the database, those that have come since. Meanwhile what is replaced stays
+# (`services.holding`); where something went all the same, another snapshot is taken.
+
+LISTING: Final = "files.ndjson"
+"""The part that says which file of the storage lies in which part: `{key, part, size}` a line."""
+TARGETS: Final = "targets"
+"""The folder of SQLite connections in the data folder, and in a backup."""
+_PASSING: Final = ("health/",)  # what `Storage.usable` writes
+_BESIDE: Final = ("-wal", "-shm", "-journal")
+# The columns that name bytes which must be there. What is not here is a cache.
+NAMED: Final = (
+    ("connections", "document_key"),
+    ("export_parts", "storage_key"),
+    ("exports", "storage_key"),
+    ("fetched", "storage_key"),
+    ("workspace_files", "storage_key"),
+)
+# Files of exports whose removal has begun (`file_removed_at`) may be gone while their names are still there.
+_EXPORT_ID: Final = {"exports": "id", "export_parts": "export_id"}
+CACHES: Final = (("connections", "metadata_key"),)
+
+
+class Files:
+    """The files of the storage that have been copied into a backup."""
+
+    def __init__(self, store: Storage, writer: Writer) -> None:
+        self._store, self._writer = store, writer
+        self._held: dict[str, tuple[str, int, str | None]] = {}
+        self._number = 0
+
+    def copy_new(self) -> None:
+        """Copy what is there and was not copied yet. What goes meanwhile is left out."""
+        for one in self._store.walk():
+            held = self._held.get(one.key)
+            if not one.key.startswith(_PASSING) and (held is None or held[2] != one.tag):
+                self._copy(one)
+
+    def copy_named(self, connection: sa.Connection, there: Iterable[Table]) -> None:
+        """Copy what rows of a snapshot name first: it may be gone sooner than the rest."""
+        for one in self.lacking(connection, there):
+            try:
+                self._copy(self._store.head(one.key))
+            except (MissingError, ValueError):  # gone, or none of our keys
+                continue
+
+    def _copy(self, one: Stored) -> None:
+        try:
+            pieces = self._store.get(one.key)
+        except MissingError:
+            return
+        self.add(one.key, pieces, one.tag)
+
+    def add(self, key: str, pieces: Iterable[bytes], tag: str | None = None) -> None:
+        """Copy one file."""
+        self._number += 1
+        part = f"files/{self._number:08}"
+        with self._writer.part(part) as file:
+            for piece in pieces:
+                file.write(piece)
+            self._held[key] = (part, file.bytes, tag)
+
+    def __contains__(self, key: str) -> bool:
+        return key in self._held
+
+    def lacking(self, connection: sa.Connection, there: Iterable[Table]) -> list[Lacking]:
+        """What rows of a snapshot name and no copy was made of."""
+        columns = {one.name: one.columns for one in there}
+        found = []
+        for table, column in NAMED:
+            if column not in columns.get(table, ()):
+                continue  # of an earlier revision
+            named: sa.Select[str] = (
+                sa.select(sa.column(column, sa.String))
+                .select_from(sa.table(table))
+                .where(sa.column(column).is_not(None))
+            )
+            if table in _EXPORT_ID and "file_removed_at" in columns["exports"]:
+                removed = sa.table("exports", sa.column("id"), sa.column("file_removed_at"))
+                gone = sa.select(removed.c.id).where(removed.c.file_removed_at.is_not(None))
+                named = named.where(sa.column(_EXPORT_ID[table]).not_in(gone))
+            keys = connection.execute(
+                named.distinct().execution_options(yield_per=limits.UPKEEP_ROWS)
+            ).scalars()
+            found += [Lacking(table=table, key=key) for key in keys if key not in self._held]
+        return found
+
+    def write_listing(self) -> tuple[int, int]:
+        """Write which part has which file. How many there are, and their bytes."""
+        with self._writer.part(LISTING) as file:
+            for key, (part, size, _) in sorted(self._held.items()):
+                line = {"key": key, "part": part, "size": size}
+                file.write(orjson.dumps(line, option=orjson.OPT_APPEND_NEWLINE))
+        return len(self._held), sum(size for _, size, _ in self._held.values())
+
+
+def put_back(reader: Reader, store: Storage) -> set[str]:
+    """Put the files of a backup into a storage; their keys."""
+    keys = set()
+    for line in reader.lines(LISTING):
+        told = orjson.loads(line)
+        store.put(told["key"], reader.pieces(told["part"]))
+        keys.add(told["key"])
+    return keys
+
+
+def is_empty(store: Storage) -> bool:
+    """Whether a storage has nothing but vocabularies, which are the same everywhere."""
+    passing = (*_PASSING, f"{vocabularies.FOLDER}/")
+    return all(one.key.startswith(passing) for one in store.walk())
+
+
+def keep_only(store: Storage, keys: set[str]) -> int:
+    """Remove the files of a storage that are not among `keys`; how many."""
+    gone = [
+        one.key
+        for one in store.walk()
+        if one.key not in keys and not one.key.startswith(f"{vocabularies.FOLDER}/")
+    ]
+    for key in gone:
+        store.delete(key)
+    return len(gone)
+
+
+# --- Vocabularies ---------------------------------------------------------------------------------------------
+
+
+def pinned_vocabularies(connection: sa.Connection, there: Iterable[Table]) -> set[str]:
+    """The vocabularies that the versions of templates pin."""
+    if "template_versions" not in {one.name for one in there}:
+        return set()
+    which = sa.column("pins", sa.JSON)["vocabulary"].as_string()
+    found = connection.execute(
+        sa.select(which).select_from(sa.table("template_versions")).distinct()
+    ).scalars()
+    return {one for one in found if one}
+
+
+def add_vocabularies(files: Files, wanted: Iterable[str]) -> list[str]:
+    """Copy the vocabularies that lie on this machine's disk alone; the ids of those that are nowhere."""
+    missing = []
+    for one in sorted(wanted):
+        if vocabularies.key_of(one) in files:
+            continue
+        path = vocabularies.local(one)
+        if path.is_file():
+            files.add(vocabularies.key_of(one), _pieces(path))
+        else:
+            missing.append(one)
+    return missing
+
+
+def _pieces(path: Path) -> Iterator[bytes]:
+    with path.open("rb") as file:
+        while piece := file.read(limits.STORAGE_CHUNK_BYTES):
+            yield piece
+
+
+# --- Files of SQLite connections --------------------------------------------------------------------------------
+
+
+def add_targets(writer: Writer, data_dir: Path) -> int:
+    """Copy the files of SQLite connections, each as of one moment, beside whoever writes it; how many."""
+    found, folder = targets_of(data_dir), data_dir / TARGETS
+    for path in found:
+        with tempfile.TemporaryDirectory(prefix=".rowsmith-", dir=writer.path.parent) as scratch:
+            copy = Path(scratch) / "copy"
+            _copied(path, copy)
+            with writer.part(f"{TARGETS}/{path.relative_to(folder).as_posix()}") as file:
+                for piece in _pieces(copy):
+                    file.write(piece)
+    return len(found)
+
+
+def _copied(path: Path, copy: Path) -> None:
+    """By SQLite's own backup: readers hold up no writer where the journal is a WAL, as ours is."""
+    with (
+        closing(
+            sqlite3.connect(f"file:{path}?mode=ro", uri=True, timeout=limits.SQLITE_BUSY_MS / 1000)
+        ) as source,
+        closing(sqlite3.connect(copy)) as sink,
+    ):
+        source.backup(sink)
+
+
+def put_targets_back(reader: Reader, data_dir: Path) -> int:
+    """Put the files of SQLite connections into a data folder, in place of those that are there; how many."""
+    names = [name for name in reader.manifest.parts if name.startswith(f"{TARGETS}/")]
+    for name in names:
+        path = data_dir / name
+        if ".." in Path(name).parts:
+            continue  # not written by us
+        path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        beside = path.with_name(f".{path.name}.restoring")
+        reader.extract(name, beside)
+        for suffix in _BESIDE:
+            path.with_name(path.name + suffix).unlink(missing_ok=True)
+        os.replace(beside, path)
+    kept = {data_dir / name for name in names}
+    for path in targets_of(data_dir):
+        if path not in kept and not path.name.endswith(".restoring"):
+            path.unlink()
+    return len(names)
+
+
+def targets_of(data_dir: Path) -> list[Path]:
+    """The files of SQLite connections in a data folder."""
+    folder = data_dir / TARGETS
+    found = sorted([*folder.glob("*/*"), *folder.glob("*/*/*")])
+    return [path for path in found if path.is_file() and not path.name.endswith(_BESIDE)]
+
+
+Tell = Callable[[str], None]
+
+
+def make(
+    settings: Settings,
+    path: Path,
+    *,
+    replace: bool = False,
+    plain_keys: bool = False,
+    passphrase: str = "",
+    files: bool = True,
+    tell: Tell = lambda _line: None,
+) -> Manifest:
+    """Write a backup of the service of these settings to `path`, and answer its manifest. Needs the application's
+    context. Without `files` it holds the database alone. Error: UpkeepError; then nothing is there that was not before.
+    """
+    with told("The backup was not made", path.parent), Writer(path, replace=replace) as writer:
+        held = Files(storage.of(current_app), writer)
+        if files:
+            held.copy_new()  # most of them, before the snapshot begins
+        with ExitStack() as stack:
+            connection, there, lacking = _moment(settings, held, stack, files)
+            revision = tables.revision(connection)
+            if revision is None:
+                raise UpkeepError("There is nothing to back up: the database has no tables of Rowsmith.")
+            tell(f"revision {revision}, {len(there)} tables")
+            made_at = clock.to_text(clock.now())
+            written = {one.name: _table(connection, one, writer) for one in there}
+            pinned = pinned_vocabularies(connection, there)
+        ring = keys.ring_now(settings)  # after the snapshot: a rotation meanwhile has put its key in front
+        missing = add_vocabularies(held, pinned) if files else []
+        count, size = held.write_listing()
+        manifest = Manifest(
+            made_at=made_at or "",
+            revision=revision,
+            database="sqlite" if settings.is_sqlite else "postgresql",
+            tables=written,
+            files=count,
+            file_bytes=size,
+            targets=add_targets(writer, settings.data_dir) if files else 0,
+            vocabularies=sorted(pinned - set(missing)) if files else [],
+            lacking=lacking,
+            lacking_vocabularies=missing,
+            keys=_write_keys(writer, keys.text_of(settings.secret_key, ring), plain_keys, passphrase),
+            secret_key_mark=keys.mark(settings.secret_key),
+            vault_mark=keys.vault_mark(ring),
+            parts=writer.parts,
+        )
+        writer.finish(manifest)
+    return manifest
+
+
+def note(manifest: Manifest) -> None:
+    """An entry in the trail of each workspace: all of its data has left. Needs the application's context."""
+    if manifest.revision != revisions.head():
+        return  # the trail of an earlier release is not ours to write; `upgrade` makes such backups
+    for workspace_id in db.session.scalars(select(Workspace.id)).all():
+        audit_log.record(actors.system(workspace_id), "service.backup", join=True, keys=manifest.keys)
+    db.session.commit()
+
+
+def _moment(
+    settings: Settings, held: Files, stack: ExitStack, files: bool
+) -> tuple[sa.Connection, list[tables.Table], list[Lacking]]:
+    """A snapshot, open until the stack ends, whose files have been copied: tried again where some went meanwhile, until
+    none does, those that lack have been lacking before, or it was tried often enough. What lacks is told."""
+    before: list[Lacking] | None = None
+    for last in (*[False] * limits.UPKEEP_SNAPSHOTS, True):
+        with batch_delete.holding(), ExitStack() as trial:
+            connection = trial.enter_context(snapshot(settings))
+            there = tables.tables(connection)
+            lacking: list[Lacking] = []
+            if files:
+                held.copy_named(connection, there)
+                held.copy_new()
+                lacking = held.lacking(connection, there)
+            if not lacking or lacking == before or last:
+                stack.push(trial.pop_all())
+                break
+            before = lacking
+    return connection, there, lacking
+
+
+def _table(connection: sa.Connection, table: tables.Table, writer: Writer) -> TablePart:
+    part, rows = f"tables/{table.name}.ndjson", 0
+    with writer.part(part) as file:
+        for line in tables.lines(connection, table):
+            file.write(line)
+            rows += 1
+    return TablePart(rows=rows, columns=dict(table.columns), key=list(table.key), part=part)
+
+
+def _write_keys(writer: Writer, text: str, plain: bool, passphrase: str) -> str:
+    if passphrase:
+        with writer.part(keys.SEALED) as file:
+            file.write(keys.sealed(text, passphrase, os.urandom(limits.UPKEEP_SALT_BYTES)))
+        return "sealed"
+    if plain:
+        with writer.part(keys.PLAIN) as file:
+            file.write(text.encode())
+        return "plain"
+    return "none"
+
+
+def verify(path: Path) -> Manifest:
+    """Read a whole backup, compare every part with what the manifest says of it, and look that every file it lists is
+    in it. Error: UpkeepError."""
+    with Reader(path) as reader:
+        reader.check()
+        if reader.manifest.keys == "plain":
+            ring = keys.read_text(b"".join(reader.pieces(keys.PLAIN)).decode())[1]
+            if not keys.opens(ring, reader.manifest.vault_mark):
+                raise UpkeepError(f"{path} holds keys that do not open what it holds.")
+        return reader.manifest

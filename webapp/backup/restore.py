@@ -1,0 +1,574 @@
+"""Restoring a backup: to an empty installation, to another kind of database, to another storage.
+
+All is made beside what is there: the database is complete, brought to this release's revision and looked over before it
+takes its place, and files that are no part of the backup go last. Whatever stops it before that leaves what was there.
+"""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import closing, contextmanager
+from dataclasses import dataclass, field
+from datetime import datetime
+from pathlib import Path
+from typing import Any, Final, Protocol
+
+import sqlalchemy as sa
+from flask import Flask, current_app
+from sqlalchemy import select, update
+from sqlalchemy.exc import DatabaseError
+from sqlalchemy.orm import Session
+
+from webapp import clock, create_app, limits, models, storage
+from webapp.access import actors
+from webapp.access.models import Workspace
+from webapp.audit.services import audit_log
+from webapp.backup import backup, revisions, tables
+from webapp.backup import keys as backup_keys
+from webapp.backup.archive import Manifest, Reader, synced
+from webapp.backup.backup import engine
+from webapp.backup.errors import UpkeepError, told
+from webapp.backup.tables import REVISION, Table
+from webapp.config import Settings
+from webapp.exports.models import Export, ExportPart
+from webapp.extensions import db, reading, writing
+from webapp.mail.models import Mail
+from webapp.pushes.models import Push
+from webapp.pushes.services import completion
+from webapp.scenarios.models import Run, Scenario
+from webapp.scenarios.services import schedules
+
+SCHEMA: Final = "rowsmith_restoring"
+_BESIDE: Final = ("-wal", "-shm", "-journal")
+
+
+class Place(Protocol):
+    """A database in the making."""
+
+    url: str
+    """Its DATABASE_URL, for migrations."""
+
+    def is_empty(self) -> bool:
+        """Whether the database that it is to replace has no rows of ours."""
+
+    def begin(self) -> None:
+        """Make the empty database, in place of what an attempt before may have left."""
+
+    def load(self, there: Sequence[Table], rows: Iterable[tuple[Table, Iterator[bytes]]]) -> dict[str, int]:
+        """Load rows into tables that are empty; how many each has. Error: UpkeepError, for rows that cannot be."""
+
+    def take_over(self) -> None:
+        """Put it in the place of the other, all at once."""
+
+    def give_up(self) -> None:
+        """Remove it."""
+
+
+def place_of(settings: Settings) -> Place:
+    """Where the database of these settings is made."""
+    return SqlitePlace(settings) if settings.is_sqlite else PostgresqlPlace(settings)
+
+
+def _counted(rows: Iterator[list[Any]], counts: dict[str, int], name: str) -> Iterator[list[Any]]:
+    counts.setdefault(name, 0)
+    for row in rows:
+        counts[name] += 1
+        yield row
+
+
+def _quoted(*names: str) -> str:
+    return ", ".join('"' + name.replace('"', '""') + '"' for name in names)
+
+
+# --- SQLite -----------------------------------------------------------------------------------------------------
+
+
+class SqlitePlace:
+    """A file beside the database's."""
+
+    def __init__(self, settings: Settings) -> None:
+        self._final = Path(sa.make_url(settings.sqlalchemy_url).database or "")
+        self._beside = self._final.with_name(f".{self._final.name}.restoring")
+        self.url = f"sqlite:///{self._beside}"
+
+    def is_empty(self) -> bool:
+        """Whether there is no file, or one without rows."""
+        return not self._final.exists() or _empty(f"sqlite:///{self._final}")
+
+    def begin(self) -> None:
+        """A file of no bytes."""
+        self._final.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        self.give_up()
+        os.close(os.open(self._beside, os.O_CREAT | os.O_WRONLY, 0o600))
+
+    def copy(self) -> None:
+        """A file with all that the database has now."""
+        self.begin()
+        with (
+            closing(sqlite3.connect(self._final, timeout=limits.SQLITE_BUSY_MS / 1000)) as source,
+            closing(sqlite3.connect(self._beside)) as sink,
+        ):
+            source.backup(sink)
+
+    def look(self) -> None:
+        """That its rows refer to each other, and its pages are in order. Error: UpkeepError."""
+        with closing(sqlite3.connect(self._beside)) as connection:
+            self._look(connection)
+
+    def give_up(self) -> None:
+        """Remove the file."""
+        for suffix in ("", *_BESIDE):
+            self._beside.with_name(self._beside.name + suffix).unlink(missing_ok=True)
+
+    def load(self, there: Sequence[Table], rows: Iterable[tuple[Table, Iterator[bytes]]]) -> dict[str, int]:
+        """In one transaction, then the file is looked over."""
+        counts = {one.name: 0 for one in there}
+        with closing(sqlite3.connect(self._beside, isolation_level=None)) as connection:
+            connection.execute("PRAGMA synchronous=OFF")  # the whole file is synced before it takes its place
+            connection.execute("PRAGMA foreign_keys=OFF")
+            connection.execute("BEGIN")
+            triggers = connection.execute(
+                "SELECT name, sql FROM sqlite_master WHERE type = 'trigger'"
+            ).fetchall()
+            for name, _ in triggers:  # what they would add is in the backup
+                connection.execute(f"DROP TRIGGER {_quoted(name)}")
+            for table, lines in rows:
+                marks = ", ".join("?" * len(table.columns))
+                insert = f"INSERT INTO {_quoted(table.name)} ({_quoted(*table.columns)}) VALUES ({marks})"  # noqa: S608
+                read = _counted(tables.rows(table, lines, tables.INTO_SQLITE), counts, table.name)
+                try:
+                    connection.executemany(insert, read)
+                except (sqlite3.IntegrityError, OverflowError) as error:
+                    raise _unfit(table.name, counts[table.name], str(error)) from error
+            for _, stated in triggers:
+                connection.execute(stated)
+            connection.execute("COMMIT")
+            self._look(connection)
+        return counts
+
+    @staticmethod
+    def _look(connection: sqlite3.Connection) -> None:
+        if broken := connection.execute("PRAGMA foreign_key_check").fetchmany(3):
+            told = "; ".join(f"{table} row {row} to {parent}" for table, row, parent, _ in broken)
+            raise UpkeepError(f"Rows of the backup refer to others that are not in it: {told}.")
+        said = connection.execute("PRAGMA integrity_check").fetchone()[0]
+        if said != "ok":
+            raise UpkeepError(f"The database could not be made: {said}.")
+
+    def take_over(self) -> None:
+        """Fold the WAL in, sync, and rename. The old file's WAL goes first: it must not be read into the new one."""
+        fold(self._beside)
+        handle = os.open(self._beside, os.O_RDONLY)
+        try:
+            os.fsync(handle)
+        finally:
+            os.close(handle)
+        if self._final.exists():
+            fold(self._final)
+        for suffix in _BESIDE:
+            self._final.with_name(self._final.name + suffix).unlink(missing_ok=True)
+        os.replace(self._beside, self._final)
+        synced(self._final.parent)
+
+
+def fold(path: Path) -> None:
+    """Brings what stands in a SQLite file's WAL into the file. One that cannot be read has nothing to be kept."""
+    try:
+        with closing(sqlite3.connect(path, timeout=limits.SQLITE_BUSY_MS / 1000)) as connection:
+            connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+    except sqlite3.DatabaseError as error:
+        if "locked" in str(error):
+            raise UpkeepError(f"{path} is in use: stop Rowsmith first.") from error
+
+
+def _empty(url: str) -> bool:
+    """Whether no table of ours in a database has a row. One that cannot be read counts as full."""
+    made = engine(url)
+    try:
+        with made.connect() as connection:
+            there = set(sa.inspect(connection).get_table_names()) & set(models.Base.metadata.tables)
+            return not any(
+                connection.execute(sa.select(sa.literal(1)).select_from(sa.table(name)).limit(1)).first()
+                for name in sorted(there)
+            )
+    except DatabaseError as error:
+        if isinstance(error.orig, sqlite3.DatabaseError):
+            return False
+        raise
+    finally:
+        made.dispose()
+
+
+def _unfit(table: str, row: int, said: str) -> UpkeepError:
+    return UpkeepError(f"Row {row:,} of {table} does not fit into this database: {said.splitlines()[0]}.")
+
+
+# --- PostgreSQL -------------------------------------------------------------------------------------------------
+
+_KEYS: Final = """
+SELECT c.relname, k.conname, pg_get_constraintdef(k.oid) FROM pg_constraint k JOIN pg_class c ON c.oid = k.conrelid
+WHERE k.contype = 'f' AND c.relnamespace = current_schema()::regnamespace ORDER BY 1, 2
+"""
+_SERIAL: Final = """
+SELECT table_name, column_name FROM information_schema.columns
+WHERE table_schema = current_schema() AND (left(column_default, 8) = 'nextval(' OR is_identity = 'YES')
+"""
+# Our tables, and those that refer to them: of a newer release, say.
+_OURS: Final = """
+WITH RECURSIVE ours AS (
+    SELECT c.oid FROM pg_class c
+    WHERE c.relkind = 'r' AND c.relnamespace = to_regnamespace(:schema) AND c.relname = ANY(:names)
+  UNION
+    SELECT k.conrelid FROM pg_constraint k JOIN ours ON k.confrelid = ours.oid
+    JOIN pg_class c ON c.oid = k.conrelid
+    WHERE k.contype = 'f' AND c.relnamespace = to_regnamespace(:schema)
+)
+SELECT c.relname FROM ours JOIN pg_class c ON c.oid = ours.oid ORDER BY 1
+"""
+
+
+# Functions of triggers: those of a schema, and those that tables are guarded by.
+_FUNCTIONS: Final = """
+SELECT p.proname, pg_get_function_identity_arguments(p.oid) FROM pg_proc p
+WHERE p.pronamespace = to_regnamespace(:schema) ORDER BY 1, 2
+"""
+_GUARDS: Final = """
+SELECT DISTINCT p.proname, pg_get_function_identity_arguments(p.oid) FROM pg_trigger t
+JOIN pg_proc p ON p.oid = t.tgfoid JOIN pg_class c ON c.oid = t.tgrelid
+WHERE NOT t.tgisinternal AND c.relname = ANY(:names)
+AND c.relnamespace = to_regnamespace(:schema) AND p.pronamespace = to_regnamespace(:schema)
+"""
+
+
+class PostgresqlPlace:
+    """A schema beside the one that the service's tables lie in."""
+
+    def __init__(self, settings: Settings) -> None:
+        self._plain = settings.sqlalchemy_url
+        here = sa.make_url(settings.database_url)
+        options = f"{here.query.get('options', '')} -csearch_path={SCHEMA}".strip()
+        self.url = here.update_query_dict({"options": options}).render_as_string(hide_password=False)
+        self._there = driven(self.url)
+
+    def is_empty(self) -> bool:
+        """Whether the service's schema has no row of ours."""
+        return _empty(self._plain)
+
+    def begin(self) -> None:
+        """An empty schema."""
+        with self._opened(self._plain) as connection:
+            connection.exec_driver_sql(f"DROP SCHEMA IF EXISTS {SCHEMA} CASCADE")
+            connection.exec_driver_sql(f"CREATE SCHEMA {SCHEMA}")
+
+    def give_up(self) -> None:
+        """Remove the schema."""
+        with self._opened(self._plain) as connection:
+            connection.exec_driver_sql(f"DROP SCHEMA IF EXISTS {SCHEMA} CASCADE")
+
+    @contextmanager
+    def _opened(self, url: str) -> Iterator[sa.Connection]:
+        made = engine(url)
+        try:
+            with made.begin() as connection:
+                yield connection
+        finally:
+            made.dispose()
+
+    def load(self, there: Sequence[Table], rows: Iterable[tuple[Table, Iterator[bytes]]]) -> dict[str, int]:
+        """By COPY, in one transaction. Foreign keys are taken off and put back, which checks every row."""
+        counts = {one.name: 0 for one in there}
+        with self._opened(self._there) as connection:
+            keys = connection.exec_driver_sql(_KEYS).all()
+            for table, name, _ in keys:
+                connection.exec_driver_sql(f"ALTER TABLE {_quoted(table)} DROP CONSTRAINT {_quoted(name)}")
+            for table, lines in rows:
+                self._copy(connection, table, lines, counts)
+            for table, name, stated in keys:
+                try:
+                    connection.exec_driver_sql(
+                        f"ALTER TABLE {_quoted(table)} ADD CONSTRAINT {_quoted(name)} {stated}"
+                    )
+                except sa.exc.IntegrityError as error:
+                    said = str(error.orig).splitlines()
+                    raise UpkeepError(
+                        f"Rows of the backup refer to others that are not in it: {said[-1].strip()}"
+                    ) from error
+            self._count_on(connection)
+        return counts
+
+    @staticmethod
+    def _copy(
+        connection: sa.Connection, table: Table, lines: Iterator[bytes], counts: dict[str, int]
+    ) -> None:
+        import psycopg
+
+        # What its triggers would add is in the backup.
+        connection.exec_driver_sql(f"ALTER TABLE {_quoted(table.name)} DISABLE TRIGGER USER")
+        raw: Any = connection.connection.dbapi_connection
+        read = _counted(tables.rows(table, lines, tables.INTO_POSTGRESQL), counts, table.name)
+        stated = f"COPY {_quoted(table.name)} ({_quoted(*table.columns)}) FROM STDIN"
+        try:
+            with raw.cursor() as cursor, cursor.copy(stated) as copy:
+                for row in read:
+                    copy.write_row(row)
+        except (psycopg.DataError, psycopg.IntegrityError) as error:
+            raise _unfit(table.name, counts[table.name], str(error)) from error
+        connection.exec_driver_sql(f"ALTER TABLE {_quoted(table.name)} ENABLE TRIGGER USER")
+
+    @staticmethod
+    def _count_on(connection: sa.Connection) -> None:
+        """Numbers that the database gives go on after the highest there is."""
+        for table, column in connection.exec_driver_sql(_SERIAL).all():
+            connection.exec_driver_sql(
+                f"SELECT setval(pg_get_serial_sequence('{_quoted(table)}', '{column}'), "  # noqa: S608 - names of ours
+                f"coalesce(max({_quoted(column)}), 1), max({_quoted(column)}) IS NOT NULL) FROM {_quoted(table)}"
+            )
+
+    def take_over(self) -> None:
+        """The old tables go and the new ones come in one transaction."""
+        with self._opened(self._plain) as connection:
+            connection.exec_driver_sql(f"SET LOCAL lock_timeout = '{round(limits.UPKEEP_CONNECT_SECONDS)}s'")
+            schema = connection.exec_driver_sql("SELECT current_schema()").scalar_one()
+            fresh = self._named(connection)
+            names = sorted({*models.Base.metadata.tables, *fresh, REVISION})
+            old = connection.execute(sa.text(_OURS), {"schema": schema, "names": names}).scalars().all()
+            guards = connection.execute(sa.text(_GUARDS), {"schema": schema, "names": list(old)}).all()
+            if old:
+                listed = ", ".join(f"{_quoted(schema)}.{_quoted(name)}" for name in old)
+                connection.exec_driver_sql(f"DROP TABLE {listed} CASCADE")
+            for name in fresh:
+                connection.exec_driver_sql(
+                    f"ALTER TABLE {SCHEMA}.{_quoted(name)} SET SCHEMA {_quoted(schema)}"
+                )
+            for name, given in guards:
+                connection.exec_driver_sql(f"DROP FUNCTION {_quoted(schema)}.{_quoted(name)}({given})")
+            for name, given in connection.execute(sa.text(_FUNCTIONS), {"schema": SCHEMA}).all():
+                fresh_one = f"{SCHEMA}.{_quoted(name)}({given})"
+                connection.exec_driver_sql(f"ALTER FUNCTION {fresh_one} SET SCHEMA {_quoted(schema)}")
+            connection.exec_driver_sql(f"DROP SCHEMA {SCHEMA}")
+
+    @staticmethod
+    def _named(connection: sa.Connection) -> list[str]:
+        return sorted(sa.inspect(connection).get_table_names(schema=SCHEMA))
+
+
+def driven(url: str) -> str:
+    """A DATABASE_URL as SQLAlchemy wants it."""
+    if url.startswith("sqlite"):
+        return url
+    return sa.make_url(url).set(drivername="postgresql+psycopg").render_as_string(hide_password=False)
+
+
+def columns_of(url: str) -> list[Table]:
+    """The tables of a database in the making."""
+    made = engine(driven(url))
+    try:
+        with made.connect() as connection:
+            return tables.tables(connection)
+    finally:
+        made.dispose()
+
+
+_OPEN: Final = ("queued", "running")
+_WHY: Final = {
+    Run: (
+        "The service was restored from a backup that was taken while this run was going on or waiting. Its program may "
+        "have run since; it is not repeated."
+    ),
+    Push: (
+        "The service was restored from a backup that was taken while this push was going on or waiting. Rows that were "
+        "not sent by then may have been sent since: look at the target before you retry those that are pending."
+    ),
+}
+
+
+def settle(made_at: str) -> dict[str, list[str]]:
+    """End, or release, the work that was open in a backup made at `made_at`.
+
+    Return descriptions such as `psh_01J… to customers` of the `runs` and `pushes` that were ended and of the `exports`
+    that workers start again. Needs the context of an application on the restored database.
+    """
+    now = clock.now()
+    with writing() as session:
+        open_exports = select(Export.id, Export.file_name, Export.format).where(Export.status.in_(_OPEN))
+        exports = [f"{row.id} {row.file_name or row.format}" for row in session.execute(open_exports)]
+        for model in (Export, ExportPart):
+            _free(session, model)
+        runs = _end(session, Run, now, made_at)
+        pushes = _end(session, Push, now, made_at)
+        for push in session.scalars(select(Push).where(Push.id.in_(pushes))):
+            # Rows of the hour are counted in Redis, which no backup has: there is nothing to give back.
+            push.request = {name: value for name, value in push.request.items() if name != "quota"}
+        of_runs = (
+            select(Run.id, Scenario.name)
+            .join(Scenario, Scenario.id == Run.scenario_id)
+            .where(Run.id.in_(runs))
+        )
+        of_pushes = select(Push.id, Push.target).where(Push.id.in_(pushes))
+        ended = {
+            "runs": [f"{row.id} of {row.name}" for row in session.execute(of_runs)],
+            "pushes": [f"{row.id} to {row.target}" for row in session.execute(of_pushes)],
+            "exports": exports,
+        }
+        _schedules(session, now)
+        _mails(session, now)
+    for push_id in pushes:
+        completion.settle(push_id)
+    return ended
+
+
+def _free(session: Session, model: Any) -> None:
+    """Release running work, so that any worker can take it and the one that held it can no longer write."""
+    held = update(model).where(model.status == "running")
+    held = held.values(epoch=model.epoch + 1, lease_owner=None, lease_until=None)
+    session.execute(held.execution_options(synchronize_session=False))
+
+
+def _end(session: Session, model: Any, now: datetime, made_at: str) -> list[str]:
+    """Work that must not be done twice has its end. The sweeper sees to the rest of a run's."""
+    error = {"code": "worker_lost", "message": _WHY[model], "details": {"backup": made_at}}
+    ended = (
+        update(model)
+        .where(model.status.in_(_OPEN))
+        .values(
+            status="failed",
+            error=error,
+            finished_at=now,
+            epoch=model.epoch + 1,
+            lease_owner=None,
+            lease_until=None,
+        )
+        .returning(model.id)
+        .execution_options(synchronize_session=False)
+    )
+    return list(session.scalars(ended))
+
+
+def _mails(session: Session, now: datetime) -> None:
+    """Mails that were on their way have arrived since, or say what is long past. (A webhook's deliveries are sent
+    again: their receivers know each by its id.)"""
+    why = "The service was restored from a backup: whether it was sent nobody knows."
+    ended = {"status": "failed", "ended_at": now, "claimed_until": None, "sealed": None, "reason": why}
+    session.execute(
+        update(Mail)
+        .where(Mail.status == "queued")
+        .values(**ended)
+        .execution_options(synchronize_session=False)
+    )
+
+
+def _schedules(session: Session, now: datetime) -> None:
+    """Times that came between the backup and now had their run then, or are over: the next one counts."""
+    due = select(Scenario).where(Scenario.next_run_at <= now)
+    for scenario in session.scalars(due):
+        scenario.next_run_at = schedules.next_run(scenario.schedule, now)
+
+
+Tell = Callable[[str], None]
+
+
+@dataclass
+class Restored:
+    """What was restored. `lost_secrets`: stored secrets that no key of the ring opens."""
+
+    manifest: Manifest
+    revision: str
+    rows: int = 0
+    files: int = 0
+    lost_secrets: int = 0
+    ended: dict[str, list[str]] = field(default_factory=dict)
+
+
+def look(reader: Reader) -> None:
+    """That a backup is whole, and not of a newer release. Error: UpkeepError."""
+    if not revisions.known(reader.manifest.revision):
+        raise UpkeepError(
+            f"{reader.path} was made by a newer release of Rowsmith (revision {reader.manifest.revision}; this one "
+            f"knows up to {revisions.head()}). Restore it with that release, or a later one."
+        )
+    reader.check()
+
+
+def occupied(settings: Settings) -> list[str]:
+    """What is there already: a sentence for each. Needs the application's context."""
+    found = []
+    if not place_of(settings).is_empty():
+        found.append("the database has rows")
+    if not backup.is_empty(storage.of(current_app)):
+        found.append("the storage has files")
+    if backup.targets_of(settings.data_dir):
+        found.append("the data folder has files of SQLite connections")
+    return found
+
+
+def restore(
+    settings: Settings, reader: Reader, *, take_keys: Callable[[], None], tell: Tell = lambda _line: None
+) -> Restored:
+    """Put a backup that was looked at in the place of all that the installation of these settings has. Needs the
+    application's context. `take_keys` is called right before the database takes its place: it puts the keys of the
+    backup where the service reads them. Error: UpkeepError.
+    """
+    manifest = reader.manifest
+    done = Restored(manifest, revisions.head())
+    place = place_of(settings)
+    with told("Nothing was restored", settings.data_dir):
+        place.begin()
+        try:
+            done.rows = _load(settings, reader, place)
+            tell(
+                f"database: {done.rows:,} rows in {len(manifest.tables)} tables, revision {manifest.revision}"
+            )
+            revisions.bring(revisions.on(settings, place.url))
+            _settle(settings, place, done)
+            keys = backup.put_back(reader, storage.of(current_app))
+            done.files = len(keys)
+            tell(f"files: {done.files:,}")
+        except BaseException:
+            place.give_up()
+            raise
+        take_keys()
+        place.take_over()
+    with told(
+        "The database is restored, but files are not all in their place: run it again", settings.data_dir
+    ):
+        backup.put_targets_back(reader, settings.data_dir)
+        backup.keep_only(storage.of(current_app), keys)
+    return done
+
+
+def _load(settings: Settings, reader: Reader, place: Place) -> int:
+    """The tables at the revision of the backup, with its rows in them; how many."""
+    manifest = reader.manifest
+    revisions.bring(revisions.on(settings, place.url), manifest.revision)
+    wanted = [tables.Table(name, one.columns, tuple(one.key)) for name, one in manifest.tables.items()]
+    tables.matching(columns_of(place.url), wanted)
+    counts = place.load(wanted, ((one, reader.lines(manifest.tables[one.name].part)) for one in wanted))
+    for name, one in manifest.tables.items():
+        if counts[name] != one.rows:
+            raise UpkeepError(f"{name} has {counts[name]:,} rows after loading, not {one.rows:,}.")
+    return sum(counts.values())
+
+
+def _settle(settings: Settings, place: Place, done: Restored) -> None:
+    """What is done in the new database before it counts: open work, the trail, a look at the secrets."""
+    app = create_app(revisions.on(settings, place.url), routes=False)
+    with app.app_context():
+        try:
+            done.ended = settle(done.manifest.made_at)
+            counts: dict[str, Any] = {kind: len(work) for kind, work in done.ended.items()}
+            for workspace_id in db.session.scalars(select(Workspace.id)).all():
+                actor = actors.system(workspace_id)
+                audit_log.record(actor, "service.restore", join=True, backup=done.manifest.made_at, **counts)
+            db.session.commit()
+            with reading() as session:
+                done.lost_secrets = backup_keys.count(session.connection(), settings.vault_keys)[1]
+        finally:
+            _close(app)
+
+
+def _close(app: Flask) -> None:
+    audit_log.close(app)
+    db.session.remove()
+    db.engine.dispose()

@@ -1,0 +1,55 @@
+"""Revisions of the database's schema: which there are, and bringing a database to one."""
+
+from __future__ import annotations
+
+import dataclasses
+import logging
+from typing import Final
+
+from alembic import command
+from alembic.script import ScriptDirectory
+from alembic.util import CommandError
+
+from webapp import create_app
+from webapp.config import Settings
+from webapp.extensions import db, migrate
+from webapp.paths import ROOT
+
+_FOLDER: Final = ROOT / "webapp" / "migrations"
+
+
+def head() -> str:
+    """The revision of this release."""
+    found = ScriptDirectory(str(_FOLDER)).get_current_head()
+    assert found
+    return found
+
+
+def known(revision: str) -> bool:
+    """Whether this release knows a revision: one that it does not know is a newer release's."""
+    try:
+        return ScriptDirectory(str(_FOLDER)).get_revision(revision) is not None
+    except CommandError:
+        return False
+
+
+def on(settings: Settings, url: str) -> Settings:
+    """The settings with another database."""
+    return dataclasses.replace(settings, database_url=url)
+
+
+def bring(settings: Settings, revision: str = "head") -> None:
+    """Bring the database of these settings up to a revision, from whichever it has. Raises what a migration raises."""
+    app = create_app(settings, routes=False)
+    quiet = logging.getLogger("alembic").level
+    logging.getLogger("alembic").setLevel(logging.WARNING)
+    try:
+        with app.app_context():
+            try:
+                # Not Flask-Migrate's own: it ends the process where a migration fails.
+                command.upgrade(migrate.get_config(str(_FOLDER)), revision)
+            finally:
+                db.session.remove()
+                db.engine.dispose()
+    finally:
+        logging.getLogger("alembic").setLevel(quiet)

@@ -1,0 +1,51 @@
+"""Bringing a database to this release, all at once: PostgreSQL in one transaction, SQLite on a copy that takes the
+file's place when it is done. A migration that fails leaves the database as it was."""
+
+from __future__ import annotations
+
+from webapp.backup import revisions, tables
+from webapp.backup.backup import snapshot
+from webapp.backup.errors import UpkeepError, told
+from webapp.backup.restore import SqlitePlace
+from webapp.config import Settings
+
+
+def found(settings: Settings) -> str:
+    """The revision of the database. Error: UpkeepError, for one without tables, or of a newer release."""
+    with told("The database was not looked at", settings.data_dir), snapshot(settings) as connection:
+        there = tables.revision(connection)
+    if there is None:
+        raise UpkeepError("The database has no tables yet: ./rowsmith up or ./rowsmith migrate makes them.")
+    if not revisions.known(there):
+        raise UpkeepError(
+            f"The database is at revision {there}, of a newer release; this one knows up to {revisions.head()}. "
+            "Install the newer release again, or restore a backup of this one."
+        )
+    return there
+
+
+def migrate(settings: Settings) -> None:
+    """Bring it to this release's revision. Error: UpkeepError; then it is as it was."""
+    try:
+        if settings.is_sqlite:
+            _on_a_copy(settings)
+        else:
+            revisions.bring(settings)
+    except UpkeepError:
+        raise
+    except Exception as error:  # a migration may raise whatever it met
+        said = str(getattr(error, "orig", error)).strip().partition("\n")[0]
+        raise UpkeepError(f"The migration failed, and the database is as it was: {said}.") from error
+
+
+def _on_a_copy(settings: Settings) -> None:
+    place = SqlitePlace(settings)
+    with told("The migration failed, and the database is as it was", settings.data_dir):
+        place.copy()
+        try:
+            revisions.bring(revisions.on(settings, place.url))
+            place.look()
+        except BaseException:
+            place.give_up()
+            raise
+        place.take_over()

@@ -1,0 +1,56 @@
+"""Inputs of the routes of templates."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+from pydantic import Field
+
+from webapp import limits
+from webapp.engine.invalid_data.settings import Invalid
+from webapp.engine.source_data import SourceSpec
+from webapp.errors import Fault
+from webapp.row_templates.schemas import READ_ONLY, Fields, Locale, Name
+from webapp.row_templates.services import compilation
+from webapp.timestamps import Moment
+from webapp.versioning.views import Description
+from webapp.web.inputs import Input
+
+Quantity = Annotated[int, Field(ge=limits.MIN_ROWS, le=limits.ENTERPRISE_MAX.rows_per_generation)]
+
+
+class TemplateInput(Input):
+    """What is said of the fields stands beside what is said of the rest: all faults at once."""
+
+    read_only = READ_ONLY
+
+    @classmethod
+    def more_faults(cls, body: dict[str, Any]) -> list[Fault]:
+        """The faults of the fields, for an answer that already names others."""
+        return compilation.more_faults(body)
+
+
+class TemplateIn(TemplateInput):
+    """A new template."""
+
+    name: Name
+    fields: Fields
+    description: Description = ""
+    quantity: Quantity = limits.DEFAULT_QUANTITY
+    locale: Locale | None = None
+    anchor: Moment | None = None
+    source: SourceSpec | None = None
+    invalid: Invalid | None = None
+
+
+class TemplatePatch(TemplateInput):
+    """The properties of a template that can be changed; keys that are left out keep their values."""
+
+    name: Name = ""
+    fields: Fields = Field(default_factory=list)
+    description: Description = ""
+    quantity: Quantity = limits.DEFAULT_QUANTITY
+    locale: Locale | None = None
+    anchor: Moment | None = None
+    source: SourceSpec | None = None
+    invalid: Invalid | None = None

@@ -1,0 +1,106 @@
+"""Where the rows of a template come from, as the pages ask for it: nowhere, a file, a table or a query.
+
+The builder has it as a card beside the fields, the page of masked copies as its first step. What a page shows of a
+source are the names of its columns; a target is asked for them only where a person has just pressed for it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, Final
+
+from pydantic import ValidationError
+
+from webapp import limits
+from webapp.access.actors import Actor
+from webapp.builder.forms import draft
+from webapp.builder.views.builder_context import Choice, Tables
+from webapp.engine.source_data import SourceSpec
+from webapp.errors import ApiError
+from webapp.files.services import files as files_files
+from webapp.sources.services import files as real_data_files
+from webapp.sources.services import sources
+
+WAYS: Final = (
+    ("", "They are made"),
+    ("file", "A file"),
+    ("table", "A table of a connection"),
+    ("query", "A query of a connection"),
+)
+
+
+@dataclass
+class SourceCard:
+    """What the template `templates/draft.html` draws. `given`: a source as sent, None for none. `asks`: targets may be
+    asked. `way`: what is chosen, where nothing else is said yet."""
+
+    actor: Actor
+    given: Mapping[str, Any] | None
+    asks: bool = False
+    way: str = ""
+    error: ApiError | None = None
+
+    @property
+    def chosen(self) -> str:
+        """The way that is chosen."""
+        return draft.way_of(self.given) or self.way
+
+    def said(self, name: str) -> Any:
+        """What a control of the form holds."""
+        value = (self.given or {}).get(name)
+        return "" if value is None else value
+
+    @property
+    def title(self) -> str:
+        """The source in a few words; "" for none."""
+        if not self.given:
+            return ""
+        if self.given.get("file"):
+            return str(self.given["file"])
+        where = self.tables.connection(str(self.given.get("connection_id") or ""))
+        return f"{self.given.get('table') or 'a query'}, {where}"
+
+    @cached_property
+    def tables(self) -> Tables:
+        """The connections and what they hold."""
+        return Tables(self.actor, self.asks)
+
+    @property
+    def connections(self) -> list[Choice]:
+        """The connections that rows can be read from."""
+        found = self.tables.connections("tables")
+        wanted = str(self.said("connection_id"))
+        known = [one for one, _ in found]
+        return [*found, (wanted, self.tables.connection(wanted))] if wanted and wanted not in known else found
+
+    @cached_property
+    def files(self) -> list[str]:
+        """Files of the workspace that hold rows, those of late first."""
+        page = files_files.listing(self.actor, limit=limits.PAGE_LIMIT_MAX)
+        return [one.name for one in page.items if real_data_files.kind_of(one.name) is not None]
+
+    @property
+    def table_names(self) -> list[str]:
+        """The tables of the chosen connection, as far as they are known."""
+        return self.tables.tables(str(self.said("connection_id")))[: limits.PICKED_TABLES]
+
+    @cached_property
+    def columns(self) -> list[str]:
+        """The names of the source's columns; none where they are not known."""
+        if not self.given:
+            return []
+        try:
+            spec = SourceSpec.model_validate(dict(self.given))
+            if spec.table is not None:
+                return self.tables.columns(spec.connection_id or "", spec.table)
+            if spec.query is not None and not self.asks:
+                return []
+            names: list[str] = sources.sample(self.actor, spec, 1).column_names
+            return names
+        except ValidationError:  # half filled in; whoever saves is told
+            return []
+        except ApiError as error:
+            self.error = error
+            return []

@@ -1,0 +1,150 @@
+"""Templates and their versions."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+from flask import Blueprint, Response, g, url_for
+from pydantic import Field, WithJsonSchema
+
+from webapp.access.actors import Actor
+from webapp.builder.inputs import TemplateIn, TemplatePatch
+from webapp.builder.services import diff as row_templates_diff
+from webapp.builder.views import builder, version_pages
+from webapp.row_templates.schemas import FIELD_SCHEMA, Seed
+from webapp.row_templates.services import templates
+from webapp.versioning import views as versioned_routes
+from webapp.versioning.views import OtherQuery
+from webapp.web.responses import Output, reply
+from webapp.web.routing import route
+
+bp = Blueprint("templates", __name__)
+
+
+class TemplateReference(Output):
+    """A template that fields refer to, directly or indirectly, as it was when the version was saved."""
+
+    template_id: str
+    version: int
+    rows: int
+
+
+class TemplateOut(Output):
+    """A version of a template."""
+
+    id: str
+    name: str
+    description: str
+    quantity: int
+    fields: Annotated[list[dict[str, Any]], WithJsonSchema({"type": "array", "items": FIELD_SCHEMA})]
+    version: int
+    locale: str | None
+    anchor: str | None
+    source: dict[str, Any] | None
+    invalid: dict[str, Any] | None
+    project_id: str
+    team_id: str
+    created_by: str | None
+    created_at: str
+    updated_at: str
+    deleted_at: str | None
+    warnings: list[dict[str, str]]
+    references: list[TemplateReference]
+
+
+class DiffQuery(OtherQuery):
+    """The other version (default: the newest), and the seed of a preview of both."""
+
+    seed: Seed | None = None
+
+
+class DiffOut(Output):
+    """The changes from one version to another."""
+
+    template_id: str
+    from_: Annotated[int, Field(alias="from")]
+    to: int
+    template: dict[str, Any]
+    fields: dict[str, list[dict[str, Any]]]
+    preview: dict[str, Any] | None
+
+
+versioned_routes.declare_list(bp, templates.KIND, TemplateOut)
+versioned_routes.declare_deletion(bp, templates.KIND, TemplateOut)
+versioned_routes.declare_versions(
+    bp,
+    templates.KIND,
+    TemplateOut,
+    restores="Make an earlier version the newest: creates a version with the same contents.",
+)
+versioned_routes.declare_refresh(
+    bp, templates.KIND, TemplateOut, templates.refresh_references,
+    does="Use the newest versions of related templates. If there are none, nothing changes.",
+)  # fmt: skip
+
+
+@route(
+    bp,
+    "/templates",
+    ["POST"],
+    scope="write",
+    body=TemplateIn,
+    returns=TemplateOut,
+    status=201,
+    idempotent=True,
+    errors=versioned_routes.SAVES,
+)
+def create(actor: Actor, body: TemplateIn) -> Response:
+    """Create a template."""
+    made = templates.create(actor, **body.model_dump())
+    where = url_for("templates.show", template_id=made["id"])
+    return reply(made, status=201, see=where, tag=True, headers={"Location": where})
+
+
+@route(bp, "/templates/<template_id>", scope="read", returns=TemplateOut)
+def show(actor: Actor, template_id: str) -> Response:
+    """Get a template."""
+    template = templates.get(actor, template_id)
+    if g.face == "person":
+        return builder.page(actor, template)
+    return reply(templates.show(template), tag=True)
+
+
+@route(
+    bp,
+    "/templates/<template_id>",
+    ["PATCH", "PUT"],
+    scope="write",
+    body=TemplatePatch,
+    returns=TemplateOut,
+    errors=versioned_routes.CHANGES,
+)
+def change(actor: Actor, template_id: str, body: TemplatePatch) -> Response:
+    """Change a template, which creates a new version.
+
+    Fields are matched by ID, otherwise by name, and keep their IDs. Fields that are not in `fields` are
+    removed.
+    """
+    template = versioned_routes.matched(actor, templates.KIND, template_id)
+    changed = templates.change(actor, template, body.model_dump(exclude_unset=True))
+    return reply(changed, see=url_for("templates.show", template_id=template_id), tag=True)
+
+
+@route(bp, "/templates/<template_id>@v<int:number>", scope="read", returns=TemplateOut)
+def show_version(actor: Actor, template_id: str, number: int) -> Response:
+    """Get a version of a template."""
+    template = templates.get(actor, template_id)
+    found = templates.show(template, number)
+    if g.face == "person":
+        return version_pages.page(actor, template, found)
+    return reply(found, tag=True)
+
+
+@route(bp, "/templates/<template_id>@v<int:number>/diff", scope="read", query=DiffQuery, returns=DiffOut)
+def diff(actor: Actor, template_id: str, number: int, query: DiffQuery) -> Response:
+    """Get the changes from one version to another (default: the newest); with `seed`, cell by cell in a preview."""
+    template = templates.get(actor, template_id)
+    other = template.version if query.to is None else query.to
+    if g.face == "person":
+        return version_pages.diff_page(template, number, other, query.seed or "sample")
+    return reply(row_templates_diff.between(template, number, other, query.seed))

@@ -1,0 +1,196 @@
+"""Read the tables of a Db2 database from its catalog views (SYSCAT.*), with four queries for any number of
+tables."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from typing import Any, Final
+
+from webapp.connectors.schema import Column, ColumnType, Entity, Relation
+
+Ask = Callable[[str, Sequence[Any]], Sequence[Sequence[Any]]]
+Place = tuple[str, str]
+"""Schema and table."""
+
+_BITS: Final = {"SMALLINT": 16, "INTEGER": 32, "BIGINT": 64}
+_SIZED: Final = (
+    "CHARACTER",
+    "VARCHAR",
+    "CLOB",
+    "GRAPHIC",
+    "VARGRAPHIC",
+    "DBCLOB",
+    "BINARY",
+    "VARBINARY",
+    "BLOB",
+)
+_TYPES: Final[Mapping[str, ColumnType]] = {
+    **dict.fromkeys(_BITS, "integer"),
+    **dict.fromkeys(("DECIMAL", "DECFLOAT"), "decimal"),
+    **dict.fromkeys(("REAL", "DOUBLE"), "float"),
+    **dict.fromkeys(("CHARACTER", "VARCHAR", "LONG VARCHAR", "CLOB"), "text"),
+    **dict.fromkeys(("GRAPHIC", "VARGRAPHIC", "LONG VARGRAPHIC", "DBCLOB"), "text"),
+    **dict.fromkeys(("BINARY", "VARBINARY", "BLOB"), "binary"),
+    "BOOLEAN": "boolean", "DATE": "date", "TIME": "time", "TIMESTAMP": "timestamp",
+}  # fmt: skip
+_VIEWS: Final = "VS"  # views, materialized query tables
+_DECFLOAT: Final = {8: 16, 16: 34}  # bytes to digits
+
+# Names that start with SYS belong to the server. Types: tables T and U (typed), N (of another server), and
+# views.
+_THEIRS: Final = "t.TABSCHEMA NOT LIKE 'SYS%'"
+_COLUMNS: Final = (
+    "SELECT RTRIM(t.TABSCHEMA), t.TABNAME, t.TYPE, t.REMARKS, c.COLNAME, RTRIM(c.TYPESCHEMA), c.TYPENAME, c.LENGTH,"
+    " c.SCALE, c.CODEPAGE, c.TYPESTRINGUNITS, c.STRINGUNITSLENGTH, c.NULLS, c.DEFAULT, c.IDENTITY, c.GENERATED,"
+    " c.REMARKS FROM SYSCAT.TABLES t"
+    " JOIN SYSCAT.COLUMNS c ON c.TABSCHEMA = t.TABSCHEMA AND c.TABNAME = t.TABNAME"
+    " WHERE t.TYPE IN ('T', 'U', 'N', 'V', 'S') AND c.HIDDEN <> 'S' AND {where}"
+    " ORDER BY t.TABSCHEMA, t.TABNAME, c.COLNO"
+)
+_INDEXES: Final = (
+    "SELECT RTRIM(t.TABSCHEMA), t.TABNAME, i.INDNAME, i.UNIQUERULE, x.COLNAME FROM SYSCAT.INDEXES i"
+    " JOIN SYSCAT.INDEXCOLUSE x ON x.INDSCHEMA = i.INDSCHEMA AND x.INDNAME = i.INDNAME AND x.COLORDER <> 'I'"
+    " JOIN SYSCAT.TABLES t ON t.TABSCHEMA = i.TABSCHEMA AND t.TABNAME = i.TABNAME"
+    " WHERE i.UNIQUERULE IN ('P', 'U') AND i.NULLKEYS = 'Y' AND {where}"
+    " ORDER BY t.TABSCHEMA, t.TABNAME, i.IID, x.COLSEQ"
+)
+_RELATIONS: Final = (
+    "SELECT RTRIM(t.TABSCHEMA), t.TABNAME, r.CONSTNAME, k.COLNAME, RTRIM(r.REFTABSCHEMA), r.REFTABNAME, o.COLNAME"
+    " FROM SYSCAT.REFERENCES r JOIN SYSCAT.TABLES t ON t.TABSCHEMA = r.TABSCHEMA AND t.TABNAME = r.TABNAME"
+    " JOIN SYSCAT.KEYCOLUSE k ON k.CONSTNAME = r.CONSTNAME AND k.TABSCHEMA = r.TABSCHEMA AND k.TABNAME = r.TABNAME"
+    " JOIN SYSCAT.KEYCOLUSE o ON o.CONSTNAME = r.REFKEYNAME AND o.TABSCHEMA = r.REFTABSCHEMA"
+    " AND o.TABNAME = r.REFTABNAME AND o.COLSEQ = k.COLSEQ"
+    " WHERE {where} ORDER BY t.TABSCHEMA, t.TABNAME, r.CONSTNAME, k.COLSEQ"
+)
+_CHECKS: Final = (
+    "SELECT RTRIM(t.TABSCHEMA), t.TABNAME, c.TEXT FROM SYSCAT.CHECKS c"
+    " JOIN SYSCAT.TABLES t ON t.TABSCHEMA = c.TABSCHEMA AND t.TABNAME = c.TABNAME"
+    " WHERE c.TYPE = 'C' AND {where} ORDER BY t.TABSCHEMA, t.TABNAME, c.CONSTNAME"
+)
+
+
+def entities(ask: Ask, home: str, like: str = "") -> list[Entity]:
+    """Return all tables and views outside of the server's schemas, or those with a name, ignoring case.
+
+    The catalog shows all tables of a database to every account, whether it can read them or not.
+    """
+    where, values = _THEIRS, []
+    if like:
+        where = "(LOWER(t.TABNAME) = ? OR LOWER(RTRIM(t.TABSCHEMA) || '.' || t.TABNAME) = ?)"
+        values = [like.lower(), like.lower()]
+    tables: dict[Place, tuple[str, str]] = {}
+    columns: dict[Place, list[Column]] = defaultdict(list)
+    for schema, table, sort, comment, *told in ask(_COLUMNS.format(where=where), values):
+        tables[schema, table] = (sort, comment or "")
+        columns[schema, table].append(_column(*told))
+    if not tables:
+        return []
+    keys, uniques = _keys(ask(_INDEXES.format(where=where), values), columns)
+    relations = _relations(ask(_RELATIONS.format(where=where), values), home)
+    checks: dict[Place, list[str]] = defaultdict(list)
+    for schema, table, text in ask(_CHECKS.format(where=where), values):
+        checks[schema, table].append(text)
+    found = []
+    for place, (sort, comment) in tables.items():
+        key, others = keys.get(place, ()), tuple(dict.fromkeys(uniques[place]))
+        alone = {one[0] for one in (key, *others) if len(one) == 1}
+        fields = (
+            replace(column, key=column.name in key, unique=column.name in alone) for column in columns[place]
+        )
+        found.append(
+            Entity(
+                name_of(*place, home),
+                place,
+                tuple(fields),
+                "view" if sort in _VIEWS else "table",
+                key,
+                others,
+                tuple(relations[place]),
+                tuple(checks[place]),
+                comment,
+            )
+        )
+    return sorted(found, key=lambda one: (one.parts[0] != home, one.parts))
+
+
+def name_of(schema: str, table: str, home: str) -> str:
+    """Return the `Entity.name`: the plain name in the connection's own schema."""
+    return table if schema == home else f"{schema}.{table}"
+
+
+def _column(
+    name: str, family: str, kind: str, length: int, scale: int, codepage: int, units: str | None, chars: int | None,
+    nullable: str, default: Any, identity: str, generated: str, comment: str | None,
+) -> Column:  # fmt: skip
+    own = family == "SYSIBM"  # otherwise a user-defined type, which accepts text
+    type_: ColumnType = _TYPES.get(kind, "other") if own else "other"
+    bits = own and type_ == "text" and codepage == 0 and "GRAPHIC" not in kind and kind != "DBCLOB"
+    if bits:
+        type_ = "binary"
+    size = (chars if chars and not bits else length) if own and kind in _SIZED else None
+    counted = identity == "Y"
+    computed = generated == "A" and not counted
+    return Column(
+        name,
+        type_,
+        _declared(
+            f"{family}.{kind}" if not own else kind, size, length, scale, units if not bits else "", bits
+        ),
+        nullable=nullable == "Y",
+        max_length=size,
+        precision=length if kind == "DECIMAL" and own else None,
+        scale=scale if kind == "DECIMAL" and own else None,
+        bits=_BITS.get(kind) if own else None,
+        generated="identity" if counted else "computed" if computed else "",
+        default=str(default).strip() if default is not None and not counted and not computed else None,
+        comment=comment or "",
+    )
+
+
+def _declared(kind: str, size: int | None, length: int, scale: int, units: str | None, bits: bool) -> str:
+    """Return a type as CREATE TABLE and CAST expect it."""
+    if size is not None:
+        marked = (
+            f" {units}"
+            if units in ("CODEUNITS16", "CODEUNITS32") and kind in ("CHARACTER", "VARCHAR", "CLOB")
+            else ""
+        )
+        return f"{kind}({size}{marked})" + (" FOR BIT DATA" if bits else "")
+    if kind == "DECIMAL":
+        return f"DECIMAL({length},{scale})"
+    if kind == "DECFLOAT":
+        return f"DECFLOAT({_DECFLOAT.get(length, 34)})"
+    return f"TIMESTAMP({scale})" if kind == "TIMESTAMP" else kind
+
+
+def _keys(
+    rows: Sequence[Sequence[Any]], columns: Mapping[Place, Sequence[Column]]
+) -> tuple[dict[Place, tuple[str, ...]], dict[Place, list[tuple[str, ...]]]]:
+    """Return primary keys, and other unique indexes except for those on expressions."""
+    indexes: dict[tuple[Place, str, str], list[str]] = defaultdict(list)
+    for schema, table, index, rule, column in rows:
+        indexes[(schema, table), index, rule].append(column)
+    keys: dict[Place, tuple[str, ...]] = {}
+    uniques: dict[Place, list[tuple[str, ...]]] = defaultdict(list)
+    for (place, _, rule), names in indexes.items():
+        if not set(names) <= {one.name for one in columns.get(place, ())}:
+            continue
+        if rule == "P":
+            keys[place] = tuple(names)
+        else:
+            uniques[place].append(tuple(names))
+    return keys, uniques
+
+
+def _relations(rows: Sequence[Sequence[Any]], home: str) -> dict[Place, list[Relation]]:
+    pairs: dict[tuple[Place, str], tuple[str, list[str], list[str]]] = {}
+    for schema, table, name, column, to_schema, to_table, to_column in rows:
+        found = pairs.setdefault(((schema, table), name), (name_of(to_schema, to_table, home), [], []))
+        found[1].append(column)
+        found[2].append(to_column)
+    relations: dict[Place, list[Relation]] = defaultdict(list)
+    for (place, name), (to, columns, others) in pairs.items():
+        relations[place].append(Relation(name, tuple(columns), to, tuple(others)))
+    return relations

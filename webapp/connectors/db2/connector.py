@@ -1,0 +1,237 @@
+"""IBM Db2 for Linux, UNIX and Windows through ibm_db: settings, connecting, and verification."""
+
+from __future__ import annotations
+
+import os
+import re
+import tempfile
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from types import ModuleType
+from typing import TYPE_CHECKING, Any, ClassVar, Final, Literal
+
+from webapp.connectors import base
+from webapp.connectors.base import Capabilities, Stage
+from webapp.connectors.sql.server import (
+    ServerConnector,
+    ServerSettings,
+    answering,
+    entered,
+    in_one_go,
+    of_url,
+    part,
+    tls_part,
+    unanswered,
+)
+from webapp.connectors.verification import bad_settings, unknown_option
+
+if TYPE_CHECKING:
+    from webapp.connectors.db2.connection import Db2Link
+    from webapp.connectors.db2.session import Db2Session
+
+_SCHEMES: Final = ("db2", "db2+ibm_db", "ibm_db_sa")
+# Keys of the driver's connection strings, of JDBC and of URL queries, in lower case.
+_KEYS: Final = {
+    "hostname": "host", "port": "port", "database": "database", "uid": "username", "user": "username",
+    "pwd": "password", "password": "password", "currentschema": "schema", "security": "tls", "sslconnection": "tls",
+}  # fmt: skip
+# Options that Rowsmith sets itself.
+_IGNORED: Final = (
+    "protocol", "connecttimeout", "logintimeout", "querytimeout", "sslclienthostnamevalidation", "clientapplname",
+    "driver", "autocommit",
+)  # fmt: skip
+_JDBC: Final = re.compile(
+    r"jdbc:db2://(?P<host>\[[^\]]+\]|[^:/\s]+)(?::(?P<port>\d+))?/(?P<database>[^:;\s]+)(?::(?P<rest>.*))?"
+)
+# Characters that start further keywords for the driver, some of which name files.
+_UNTAKEN: Final = re.compile(r"[;{}\x00-\x1f]")
+
+
+class Db2Settings(ServerSettings):
+    """`connection_string` is a URL, the driver's `KEY=value;` pairs or a JDBC URL. Separate settings override
+    its parts."""
+
+    db_schema: str | None = part(7, 128, alias="schema")
+    tls: Literal["disable", "verify-ca"] | None = tls_part()
+
+
+@dataclass(frozen=True, slots=True)
+class ConnectOptions:
+    """Connect options that are combined from all settings."""
+
+    host: str
+    port: int
+    database: str
+    username: str
+    password: str = field(repr=False)
+    schema: str | None = None
+    tls: str = "disable"
+
+
+class Db2Connector(ServerConnector):
+    """See `Connector`."""
+
+    kind: ClassVar[str] = "db2"
+    title: ClassVar[str] = "IBM Db2"
+    extra: ClassVar[str] = "db2"
+    module: ClassVar[str] = "ibm_db"
+    default_port: ClassVar[int | None] = 50_000
+    can: ClassVar[Capabilities] = Capabilities(name_chars=128)
+    Settings: ClassVar[type[base.Settings]] = Db2Settings
+    settings: Db2Settings
+
+    @classmethod
+    def driver(cls) -> ModuleType:
+        """See `Connector.driver`. Sets an option that the driver reads only from the environment.
+
+        After losing a server, it must not follow a redirect to another one, whose address has not been
+        checked.
+        """
+        os.environ["DB2_MAX_CLIENT_CONNRETRIES"] = "0"
+        return super().driver()
+
+    # --- connecting ---
+
+    def connect_options(self) -> ConnectOptions:
+        """Return the connect options from the settings. Raises `ConnectorError` (reason `bad_settings`)."""
+        given = self.settings
+        said = _read(given.connection_string) if given.connection_string else {}
+        host, database = given.host or said.get("host") or "", given.database or said.get("database") or ""
+        if not host or not database:
+            raise bad_settings(
+                "A host and a database are required.", "Enter both. Db2 has no default database."
+            )
+        username = said.get("username", "") if given.username is None else given.username
+        password = said.get("password", "") if given.password is None else given.password
+        named = {"host": host, "database": database, "user name": username, "password": password}
+        if not username:
+            raise bad_settings(
+                "A user name is required.", "Enter an account. Db2 does not allow anonymous access."
+            )
+        for name, value in named.items():
+            if _UNTAKEN.search(value):
+                raise bad_settings(
+                    f"The {name} contains a character that the driver does not support: ; {{ }}",
+                    "Use a value without it.",
+                )
+        return ConnectOptions(
+            host,
+            given.port or said.get("port") or 50_000,
+            database,
+            username,
+            password,
+            given.db_schema or said.get("schema"),
+            given.tls or said.get("tls") or ("verify-ca" if given.ca_certificate else "disable"),
+        )
+
+    def open(self, timeout: float | None = None) -> Db2Session:
+        """See `Connector.open`."""
+        self.driver()
+        from webapp.connectors.db2.session import Db2Session
+
+        def session(link: Db2Link, another: Callable[[], Db2Link]) -> Db2Session:
+            return Db2Session(link, another, self.read_only, self.connect_options().schema)
+
+        return entered(self._link, session, timeout)
+
+    def _link(self, seconds: float) -> Db2Link:
+        """Connect to an address that the guard allowed."""
+        from webapp.connectors.db2.connection import Db2Link
+
+        params = self.connect_options()
+        address = answering(self.gate, params.host, params.port, seconds)
+        try:
+            with self._authority(params) as file:
+                return Db2Link(dsn(params, address, seconds, file), address, params.port)
+        except base.ConnectionLost as error:
+            raise unanswered(
+                error.message, "Check that Db2 listens on this address, with or without TLS as configured."
+            ) from None
+
+    @contextmanager
+    def _authority(self, params: ConnectOptions) -> Iterator[str | None]:
+        """Write the CA certificate to a temporary file for the driver while it connects."""
+        text = self.settings.ca_certificate
+        if params.tls == "disable" or not text:
+            yield None
+            return
+        descriptor, name = tempfile.mkstemp(prefix="rowsmith-", suffix=".pem")
+        try:
+            with os.fdopen(descriptor, "w") as file:
+                file.write(text)
+            yield name
+        finally:
+            os.unlink(name)
+
+    # --- verification ---
+
+    def stages(self) -> Iterator[Stage]:
+        """See `Connector.stages`. The driver connects, agrees on TLS and signs in with one call."""
+        spoken = {
+            "disable": "Without TLS, as configured.",
+            "verify-ca": "With TLS, certificate verified, but not its host name.",
+        }
+        yield from in_one_go(self.gate, self.connect_options, self.open, spoken)
+
+
+def dsn(params: ConnectOptions, address: str, seconds: float, authority: str | None) -> str:
+    """Return the driver's connection string for an address. `authority` is the path of a certificate file."""
+    pairs = {"HOSTNAME": address, "PORT": str(params.port), "PROTOCOL": "TCPIP"}
+    pairs["ConnectTimeout"] = str(max(1, int(seconds)))
+    if params.tls != "disable":
+        # The driver knows only the address, which the certificate cannot be issued for.
+        pairs |= {"SECURITY": "SSL", "SSLClientHostnameValidation": "Off"}
+    if authority is not None:
+        pairs["SSLServerCertificate"] = authority
+    # Values that users choose come last: however the driver parses them, they cannot hide the options above.
+    pairs |= {
+        "DATABASE": params.database,
+        "UID": params.username,
+        "PWD": params.password,
+    }
+    return "".join(f"{key}={value};" for key, value in pairs.items())
+
+
+def _read(text: str) -> dict[str, Any]:
+    """Parse a connection string."""
+    text = text.strip()
+    scheme, mark, rest = text.partition("://")
+    try:
+        if mark and scheme.lower() in _SCHEMES:
+            found, options = of_url(rest)
+            query = _named(options)
+            return found | {name: query[name] for name in ("schema", "tls") if name in query}
+        if jdbc := _JDBC.fullmatch(text):
+            found = {"host": jdbc["host"].strip("[]"), "database": jdbc["database"]}
+            port = {"port": int(jdbc["port"])} if jdbc["port"] else {}
+            return found | port | _of_pairs(jdbc["rest"] or "")
+        if not mark and "=" in text:
+            return _of_pairs(text)
+    except ValueError:
+        pass
+    raise bad_settings(
+        "The connection string is invalid.",
+        "Use db2://user:password@host:50000/database or DATABASE=...;HOSTNAME=...;PORT=50000;UID=...;PWD=...;",
+    )
+
+
+def _of_pairs(text: str) -> dict[str, Any]:
+    found = _named(pair.partition("=")[::2] for pair in text.split(";") if "=" in pair)
+    if "port" in found:
+        found["port"] = int(found["port"])
+    return found
+
+
+def _named(pairs: Iterable[tuple[str, str]]) -> dict[str, Any]:
+    found: dict[str, Any] = {}
+    for key, value in pairs:
+        word = key.strip().lower()
+        name = _KEYS.get(word)
+        if name is None and word not in _IGNORED:
+            raise unknown_option(key.strip(), _KEYS, "Use the setting ca_certificate for a certificate.")
+        if name == "tls":
+            found["tls"] = "verify-ca" if value.strip().lower() in ("ssl", "true") else "disable"
+        elif name:
+            found[name] = value.strip()
+    return found

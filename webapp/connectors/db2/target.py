@@ -1,0 +1,196 @@
+"""Write rows to a Db2 table with statements of many rows (INSERT, MERGE, DELETE).
+
+A rejected statement is rolled back to its savepoint and split, because Db2 does not report which row it
+rejects.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, ClassVar, Final
+
+import numpy as np
+import pyarrow as pa
+
+from webapp import limits
+from webapp.connectors.base import ConnectorError, RowError
+from webapp.connectors.db2.errors import row_rejection
+from webapp.connectors.row_isolation import RowRejection
+from webapp.connectors.schema import Column
+from webapp.connectors.sql import base as sql
+from webapp.connectors.sql.statement_target import Cells, LiteralTarget
+from webapp.connectors.sql.statements import literals
+from webapp.engine.formats.sql_dialects import DIALECTS, Dialect
+
+if TYPE_CHECKING:
+    from webapp.connectors.db2.connection import Db2Link
+
+# Tables that Rowsmith creates use SMALLINT for booleans; other tables have BOOLEAN (Db2 11.1).
+DIALECT: Final = replace(DIALECTS["db2"], booleans=("FALSE", "TRUE"))
+_ROW: Final = '"rowsmith row"'
+_NULL: Final = "NULL"
+_NO_NUMBER: Final = frozenset({"nan", "inf", "-inf"})
+_HEX_PART: Final = (
+    limits.DB2_LITERAL_BYTES // 2
+)  # hexadecimal digits of a literal: half of the limit, and an even number
+_PARTS_OF_SECOND: Final = re.compile(r"\.\d+'$")
+_WORDS: Final = ("text", "enum", "json", "array", "other", "interval", "uuid", "objectid")
+
+
+class Db2Target(LiteralTarget):
+    """See `LiteralTarget`. Db2 checks constraints at each statement, never at the end."""
+
+    dialect: ClassVar[Dialect] = DIALECT
+    title: ClassVar[str] = "Db2"
+    most_rows: ClassVar[int] = limits.DB2_STATEMENT_ROWS
+    most_length: ClassVar[int] = limits.DB2_STATEMENT_BYTES
+    _link: Db2Link
+
+    @staticmethod
+    def length(literal: str) -> int:
+        """Return the number of bytes in UTF-8."""
+        return len(literal) if literal.isascii() else len(literal.encode())
+
+    def spelled(self, batch: pa.RecordBatch) -> tuple[list[list[str]], list[RowError]]:
+        """See `LiteralTarget.spelled`."""
+        return spelled(self.writing.columns, batch)
+
+    def attempt(self, cells: Cells, rows: list[int], mode: str) -> RowRejection | None:
+        """See `LiteralTarget.attempt`."""
+        try:
+            if mode in ("update", "delete") and (missing := self._unmatched(cells, rows)):
+                places = [place for place, row in enumerate(rows) if row in missing]
+                return RowRejection("missing_row", self.missing(places[0]).message, bad=np.array(places))
+            self._link.run("SAVEPOINT rowsmith ON ROLLBACK RETAIN CURSORS")
+            if self.writing.capture and mode == "insert":
+                _, caught = self._link.ask(self._returning(cells, rows))
+                self._caught |= {int(row[0]): row[1:] for row in caught}
+            else:
+                self._link.run(self._statement(cells, rows, mode))
+        except ConnectorError as error:
+            rejection = row_rejection(error, self.writing.entity)
+            if rejection is None:
+                raise
+            self._link.run("ROLLBACK TO SAVEPOINT rowsmith")
+            return self._pointed(rejection, cells, rows)
+        return None
+
+    def _pointed(self, rejection: RowRejection, cells: Cells, rows: Sequence[int]) -> RowRejection:
+        """Find the rejected rows if the error is a missing value."""
+        if rejection.reason != "not_null" or rejection.column not in self._names:
+            return rejection
+        column = cells[self._names.index(rejection.column)]
+        places = [place for place, row in enumerate(rows) if column[row] == _NULL]
+        return replace(rejection, bad=np.array(places)) if places else rejection
+
+    def _unmatched(self, cells: Cells, rows: Sequence[int]) -> set[int]:
+        """Return the rows whose key does not exist in the table."""
+        keys = self.writing.key_columns
+        same = " AND ".join(f"t.{DIALECT.quoted(key)} = s.{DIALECT.quoted(key)}" for key in keys)
+        _, found = self._link.ask(
+            f"SELECT s.{_ROW} FROM {self._source(cells, rows, keys, numbered=True)} "
+            f"WHERE NOT EXISTS (SELECT 1 FROM {self._table} t WHERE {same})"
+        )
+        return {int(row[0]) for row in found}
+
+    # --- statements ---
+
+    def _statement(self, cells: Cells, rows: Sequence[int], mode: str) -> str:
+        if mode == "insert":
+            return self.insert(cells, rows)
+        keys = self.writing.key_columns
+        if mode == "delete":
+            names = sql.listed(DIALECT, keys)
+            wanted = self._values(cells, rows, keys)
+            return f"DELETE FROM {self._table} WHERE ({names}) IN (VALUES {wanted})"
+        on = " AND ".join(f"t.{DIALECT.quoted(key)} = s.{DIALECT.quoted(key)}" for key in keys)
+        others = [name for name in self._names if name not in keys] or list(keys[:1])
+        setting = ", ".join(f"{DIALECT.quoted(other)} = s.{DIALECT.quoted(other)}" for other in others)
+        merge = (
+            f"MERGE INTO {self._table} t USING {self._source(cells, rows, self._names)} ON ({on}) "
+            f"WHEN MATCHED THEN UPDATE SET {setting}"
+        )
+        if mode == "update":
+            return merge
+        names = sql.listed(DIALECT, self._names)
+        return f"{merge} WHEN NOT MATCHED THEN INSERT ({names}) VALUES ({sql.listed(DIALECT, self._names, 's.')})"
+
+    def _returning(self, cells: Cells, rows: Sequence[int]) -> str:
+        """Return an INSERT that outputs the generated values of each row, with the row's position in the batch."""
+        values = ",".join(
+            "(" + ",".join([*(column[row] for column in cells), str(row)]) + ")" for row in rows
+        )
+        return (
+            f"SELECT {_ROW}, {sql.listed(DIALECT, self.writing.capture)} FROM FINAL TABLE "
+            f"(INSERT INTO {self._table} ({sql.listed(DIALECT, self._names)}) INCLUDE ({_ROW} INTEGER) VALUES {values})"
+        )
+
+    def _source(
+        self,
+        cells: Cells,
+        rows: Sequence[int],
+        names: Sequence[str],
+        *,
+        numbered: bool = False,
+    ) -> str:
+        """Return rows as a table expression `s` whose columns have the types of the target columns."""
+        columns = [*map(DIALECT.quoted, names), *([_ROW] if numbered else [])]
+        return f"(VALUES {self._values(cells, rows, names, numbered=numbered)}) AS s ({', '.join(columns)})"
+
+    def _values(
+        self,
+        cells: Cells,
+        rows: Sequence[int],
+        names: Sequence[str],
+        *,
+        numbered: bool = False,
+    ) -> str:
+        places = [self._names.index(name) for name in names]
+        columns = self.writing.columns
+        return ",".join(
+            "("
+            + ",".join(
+                [*(_typed(cells[place][row], columns[place]) for place in places), *([str(row)] * numbered)]
+            )
+            + ")"
+            for row in rows
+        )
+
+
+def spelled(columns: Sequence[Column], batch: pa.RecordBatch) -> tuple[list[list[str]], list[RowError]]:
+    """Return Db2 literals of each column, and the errors of rows with a value that does not fit."""
+    cells, failures = literals(DIALECT, columns, batch)
+    bad = {error.index: error for error in failures}
+    for place, column in enumerate(columns):
+        if column.type == "float":
+            for row, cell in enumerate(cells[place]):
+                if cell in _NO_NUMBER:
+                    message = f"{column.name}: Db2's {column.declared or 'DOUBLE'} cannot store {cell}"
+                    bad.setdefault(row, RowError(row, "out_of_range", message, column=column.name))
+        elif column.type == "time":  # Db2 stores no fractions of seconds
+            cells[place] = [_PARTS_OF_SECOND.sub("'", cell) for cell in cells[place]]
+        elif column.type == "binary":
+            cells[place] = [_octets(cell, column) for cell in cells[place]]
+    return cells, sorted(bad.values(), key=lambda one: one.index)
+
+
+def _octets(cell: str, column: Column) -> str:
+    """Return a literal for bytes, concatenated from several parts if it would be too long."""
+    if cell == _NULL:
+        return cell
+    digits = cell[3:-1]
+    if column.declared.endswith("FOR BIT DATA"):
+        return f"X'{digits}'"
+    if len(digits) <= _HEX_PART:
+        return f"BLOB(BX'{digits}')" if column.declared.startswith("BLOB") else cell
+    parts = (digits[at : at + _HEX_PART] for at in range(0, len(digits), _HEX_PART))
+    return "||".join(f"BLOB(BX'{part}')" for part in parts)
+
+
+def _typed(cell: str, column: Column) -> str:
+    """Return a literal with its column's type outside of an INSERT. Texts are not cast, which would truncate them."""
+    if cell != _NULL and (column.type in _WORDS or column.type == "binary"):
+        return cell
+    return f"CAST({cell} AS {column.declared})" if column.declared else cell

@@ -1,0 +1,310 @@
+"""Inspect a target in a child process, so that a driver that hangs does not block the caller.
+
+The child, `python -m webapp.connectors.driver_process`, reads one request as JSON from standard input
+(secrets are neither in its arguments nor in its environment) and writes lines of JSON: `{"part": ...}` for
+each part of the answer, then `{"done": true}` or `{"error": {...}}`. It is killed at the time limit; parts
+that it wrote before are used. It exits when its parent exits, and an alarm ends it if the parent cannot. Each
+parent runs only a few children at the same time; further requests wait.
+"""
+
+from __future__ import annotations
+
+import base64
+import contextlib
+import ctypes
+import os
+import resource
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict
+from typing import Any, Final
+
+import orjson
+import pyarrow as pa
+
+from webapp import limits
+from webapp.connectors.base import STAGES, Connector, ConnectorError, Session
+from webapp.connectors.http.channel import HttpConnector
+from webapp.connectors.http.tokens import HandedToken, StoredToken, TokenAuth, TokenStore
+from webapp.connectors.metadata_json import stage_to_json, to_json
+from webapp.fork_server import SETTINGS
+from webapp.net.gate import Gate
+from webapp.net.session import open_session
+
+_turns = threading.BoundedSemaphore(limits.APART_AT_ONCE)
+# Environment variables that the child inherits: for Python, for libraries and for certificate authorities.
+_PASSED_ON: Final = (
+    "PATH", "PYTHONPATH", "LD_LIBRARY_PATH", "LANG", "LC_ALL", "TZ", "SSL_CERT_FILE", "SSL_CERT_DIR",
+)  # fmt: skip
+_PR_SET_PDEATHSIG: Final = 1  # prctl(2)
+
+
+def stages(connector: Connector, seconds: float) -> list[dict[str, Any]]:
+    """Verify a connection, and return the stages as JSON, up to the first that failed.
+
+    A stage that exceeds the remaining time counts as failed. Never raises ConnectorError.
+    """
+    began = time.monotonic()
+    found, ended = _asked("stages", connector, seconds)
+    if ended is not None and all(one["ok"] for one in found):
+        last = STAGES.index(found[-1]["name"]) + 1 if found else 0
+        spent = round((time.monotonic() - began) * 1000) - sum(one["ms"] for one in found)
+        found.append(
+            {"name": STAGES[min(last, len(STAGES) - 1)], "ok": False, "code": ended.reason,
+             "message": ended.message, "hint": ended.hint, "ms": max(spent, 0), "response": None}
+        )  # fmt: skip
+    return found
+
+
+def metadata(connector: Connector, seconds: float) -> dict[str, Any]:
+    """Return the target's metadata, as `metadata_json.to_json` formats it. Raises ConnectorError."""
+    found, ended = _asked("metadata", connector, seconds)
+    if ended is not None:
+        raise ended
+    known: dict[str, Any] = found[0]
+    return known
+
+
+def samples(
+    connector: Connector, tables: Sequence[str], rows: int, seconds: float
+) -> dict[str, pa.RecordBatch]:
+    """Return the first rows of tables by table name, for those that could be read within the time limit.
+
+    Raises ConnectorError if the connection itself failed.
+    """
+    found, ended = _asked("samples", connector, seconds, tables=list(tables), rows=rows)
+    if ended is not None and not found:
+        raise ended
+    out = {}
+    for one in found:
+        if one["name"] is not None:
+            with pa.ipc.open_stream(base64.b64decode(one["rows"])) as stream:
+                out[one["name"]] = stream.read_next_batch()
+    return out
+
+
+def _asked(
+    question: str, connector: Connector, seconds: float, **more: Any
+) -> tuple[list[Any], ConnectorError | None]:
+    """Run a child, and return the parts of its answer and the error that interrupted it, if any."""
+    asked = {
+        "question": question,
+        **described(connector),
+        "seconds": seconds,
+        "parent": os.getpid(),
+        "document": _document(connector),
+        **more,
+    }
+    auth = _token_auth(connector)
+    if auth is not None:
+        asked["token"] = asdict(auth.stored())
+    if not _turns.acquire(timeout=limits.APART_TURN_SECONDS):
+        return [], ConnectorError(
+            "Too many connections are being inspected at the moment.",
+            reason="busy",
+            hint="Try again.",
+            transient=True,
+        )
+    try:
+        said, late = _carried_out(orjson.dumps(asked), seconds)
+    finally:
+        _turns.release()
+    if auth is not None:
+        _keep_token(auth, said)
+    return _read(said, late, seconds)
+
+
+def described(connector: Connector) -> dict[str, Any]:
+    """Return a description from which `connector_of` creates the same connector in a child process."""
+    return {
+        "kind": connector.kind,
+        "settings": connector.settings.model_dump(mode="json", by_alias=True, exclude_unset=True),
+        "folder": connector.folder,
+        "read_only": connector.read_only,
+        "networks": [str(one) for one in connector.gate.allowed],
+        "secrets": {name: list(entries) for name, entries in connector.gate.secrets.items()},
+    }
+
+
+def _token_auth(connector: Connector) -> TokenAuth | None:
+    """Return the OAuth token that the child uses. It is fetched here because tokens are shared between
+    processes."""
+    credentials = connector.token_credentials if isinstance(connector, HttpConnector) else None
+    if credentials is None:
+        return None
+    return credentials.requests_auth(open_session(connector.gate, verify_tls=connector.settings.trust))
+
+
+def _keep_token(auth: TokenAuth, said: bytes) -> None:
+    """Save the token that the child used last, or drop it if the target rejected it."""
+    try:
+        found = orjson.loads(said.splitlines()[-1])
+    except (IndexError, orjson.JSONDecodeError):
+        return  # the child was killed
+    if "token" in found:
+        auth.keep(StoredToken(**found["token"]) if found["token"] else None)
+
+
+def _document(connector: Connector) -> str | None:
+    found = connector.document if isinstance(connector, HttpConnector) else None
+    return base64.b64encode(found).decode() if found is not None else None
+
+
+def _carried_out(asked: bytes, seconds: float) -> tuple[bytes, bool]:
+    """Run a child with a request, and return its output and whether the time limit was exceeded."""
+    root = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+    child = subprocess.Popen(
+        [sys.executable, "-m", "webapp.connectors.driver_process"],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        cwd=root,
+        env={**{name: os.environ[name] for name in _PASSED_ON if name in os.environ}, **SETTINGS},
+        start_new_session=True,
+    )
+    late = False
+    try:
+        return child.communicate(asked, timeout=seconds)[0], late
+    except subprocess.TimeoutExpired:
+        late = True
+    finally:
+        if child.returncode is None:
+            with contextlib.suppress(ProcessLookupError):
+                os.killpg(child.pid, signal.SIGKILL)
+    return child.communicate()[0], late
+
+
+def _read(said: bytes, late: bool, seconds: float) -> tuple[list[Any], ConnectorError | None]:
+    parts: list[Any] = []
+    for line in said.splitlines():
+        try:
+            one = orjson.loads(line)
+        except orjson.JSONDecodeError:
+            break  # killed while it was writing a line
+        if "done" in one:
+            return parts, None
+        if "error" in one:
+            return parts, ConnectorError(one["error"].pop("message"), **one["error"])
+        parts.append(one["part"])
+    if late:
+        text = f"The target did not answer within {seconds:g} s."
+        hint = "Check that the server is running and that no firewall blocks the connection."
+        return parts, ConnectorError(text, code="target_timeout", reason="timeout", hint=hint, transient=True)
+    text, hint = (
+        "The driver stopped without an answer.",
+        "Try again. If it happens again, the driver does not support this server.",
+    )
+    return parts, ConnectorError(text, reason="driver_failed", hint=hint)
+
+
+# --- In the child -------------------------------------------------------------------------------------------
+
+
+def connector_of(asked: Mapping[str, Any]) -> Connector:
+    """Create the connector that `describe` described."""
+    from webapp.connectors import KINDS
+
+    kind = KINDS[asked["kind"]]
+    settings = kind.Settings.model_validate_json(orjson.dumps(asked["settings"]))
+    return kind(settings, Gate(asked["networks"], asked["secrets"]), asked["folder"], asked["read_only"])
+
+
+def limit_memory() -> None:
+    """Limit the memory of this process. A driver that exceeds the limit gets an error, or the process ends."""
+    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+    resource.setrlimit(resource.RLIMIT_DATA, (limits.QUERY_MEMORY_BYTES,) * 2)
+
+
+def answered(asked: Mapping[str, Any], tokens: TokenStore) -> Iterator[Any]:
+    """Yield the parts of the answer to a request. `tokens` has the OAuth token. Raises ConnectorError."""
+    connector = connector_of(asked)
+    if not isinstance(connector, HttpConnector):
+        limit_memory()
+    if isinstance(connector, HttpConnector) and asked["document"] is not None:
+        connector.document = base64.b64decode(asked["document"])
+    if isinstance(connector, HttpConnector) and connector.token_credentials is not None:
+        connector.token_credentials.share_tokens(tokens)
+    if asked["question"] == "stages":
+        yield from (stage_to_json(stage) for stage in connector.stages())
+        return
+    with connector.open(min(asked["seconds"], limits.TARGET_CONNECT_SECONDS)) as session:
+        if asked["question"] == "metadata":
+            yield to_json(session.metadata())
+            return
+        if not isinstance(session, Session):
+            return
+        yield {"name": None}  # the connection is open
+        for name in asked["tables"]:
+            try:
+                entity = session.entity(name)
+                rows = session.sample(entity, asked["rows"]) if entity else None
+            except ConnectorError as error:
+                if error.transient:
+                    raise
+                continue  # the account may not read this table
+            if rows is not None:
+                yield {"name": name, "rows": base64.b64encode(_packed(rows)).decode()}
+
+
+def _packed(rows: pa.RecordBatch) -> bytes:
+    sink = pa.BufferOutputStream()
+    with pa.ipc.new_stream(sink, rows.schema) as stream:
+        stream.write_batch(rows)
+    packed: bytes = sink.getvalue().to_pybytes()
+    return packed
+
+
+def main() -> None:
+    """Read a request from standard input and write the answer to standard output."""
+    asked = orjson.loads(sys.stdin.buffer.read())
+    _bind(asked["parent"], asked["seconds"])
+    out = os.fdopen(os.dup(1), "wb")
+    os.dup2(2, 1)  # output of a driver must not mix with the answer
+
+    size = 0
+
+    def say(line: Mapping[str, Any]) -> None:
+        nonlocal size
+        data = orjson.dumps(line) + b"\n"
+        size += len(data)
+        if size > limits.APART_ANSWER_BYTES:
+            mb = limits.APART_ANSWER_BYTES // limits.MB
+            raise ConnectorError(f"The target's answer is larger than {mb:,} MB.", reason="too_large")
+        out.write(data)
+        out.flush()
+
+    tokens = HandedToken(StoredToken(**asked["token"]) if "token" in asked else None)
+    try:
+        for part in answered(asked, tokens):
+            say({"part": part})
+        ended: dict[str, Any] = {"done": True}
+    except MemoryError:
+        mb = limits.QUERY_MEMORY_BYTES // limits.MB
+        ended = {
+            "error": {"message": f"The answer needs more than {mb:,} MB of memory.", "reason": "too_large"}
+        }
+    except ConnectorError as error:
+        ended = {"error": error.to_json()}
+    size = 0
+    say(ended | {"token": asdict(tokens.entry) if tokens.entry else None})
+    os._exit(0)  # do not wait for threads of a driver
+
+
+def _bind(parent: int, seconds: float) -> None:
+    """End this process when its parent ends, or shortly after the time limit.
+
+    The kernel takes care of both, because a driver may hold the interpreter lock.
+    """
+    signal.setitimer(signal.ITIMER_REAL, seconds + limits.APART_GRACE_SECONDS)
+    if sys.platform.startswith("linux"):
+        ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, int(signal.SIGKILL), 0, 0, 0)
+    if os.getppid() != parent:
+        sys.exit(1)  # the parent ended before prctl was called
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,1 @@
+"""What all connections over HTTP share: authentication, tokens, TLS, retries, request templates."""

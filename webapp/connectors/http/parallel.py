@@ -1,0 +1,209 @@
+"""Send rows in parallel: started in order, limited in rate, until all are finished."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import wait as all_over
+from typing import Final
+
+from webapp.connectors.base import ConnectorError
+from webapp.connectors.http.channel import RowOutcome, SendControl
+from webapp.connectors.http.retry import RequestOutcome, Retry, asked_for, attempt
+from webapp.net.session import NetError, Reply
+
+# Responses whose Retry-After applies to all rows (RFC 6585, 4; RFC 9110, 15.6.4).
+_SLOW_DOWN: Final = frozenset({429, 503})
+
+
+class RequestPacer:
+    """Limits requests per second over all threads, including retries. None: no limit.
+
+    No request is sent while the target has asked to wait.
+    """
+
+    def __init__(self, per_second: float | None) -> None:
+        self._every = 1 / per_second if per_second else 0.0
+        self._next = self._held = 0.0
+        self._lock = threading.Lock()
+
+    def turn(self, wait: Callable[[float], None], waited: float = 0.0) -> None:
+        """Wait until this request may be sent. `waited` is the time until which its row has already waited.
+
+        Raises what `wait` raises.
+        """
+        while (held := self._held) > waited:  # another thread may extend the pause in the meantime
+            waited = held
+            if (left := held - time.monotonic()) > 0:
+                wait(left)
+        with self._lock:
+            self._held = self._held if self._held > waited else 0.0  # the pause is over
+        if not self._every:
+            return
+        with self._lock:
+            now = time.monotonic()
+            mine = max(self._next, now)
+            self._next = mine + self._every
+        if mine > now:
+            wait(mine - now)
+
+    def hold(self, seconds: float) -> float:
+        """Pause all requests for this many seconds, and return the end of the pause."""
+        until = time.monotonic() + seconds
+        with self._lock:
+            self._held = max(self._held, until)
+        return until
+
+
+class SendingStopped(Exception):
+    """`SendControl` stopped the sending, with whatever exception. The caller asks it again for the reason."""
+
+
+class _StoppableControl:
+    """Wraps a hand and converts its exceptions to `SendingStopped`."""
+
+    def __init__(self, hand: SendControl) -> None:
+        self._hand = hand
+
+    def may_go(self) -> None:
+        try:
+            self._hand.may_go()
+        except Exception as reason:
+            raise SendingStopped from reason
+
+    def wait(self, seconds: float) -> None:
+        try:
+            self._hand.wait(seconds)
+        except Exception as reason:
+            raise SendingStopped from reason
+
+
+class SenderThreads:
+    """Sends rows in `parallel` threads, which live until `close`."""
+
+    def __init__(self, hand: SendControl, retry: Retry, parallel: int, per_second: float | None) -> None:
+        self._hand, self._retry, self._parallel = _StoppableControl(hand), retry, parallel
+        self._pace = RequestPacer(per_second)
+        self._answers = 0
+        self._pool = ThreadPoolExecutor(parallel, thread_name_prefix="lane")
+
+    def close(self) -> None:
+        """Stop the threads. Those that are busy finish their row."""
+        self._pool.shutdown(wait=False, cancel_futures=True)
+
+    def run(
+        self, count: int, one: Callable[[int], RowOutcome], stop_at_failure: bool = False
+    ) -> list[RowOutcome]:
+        """Call `send_row(index)` for each row, and return the outcomes of the started rows in order.
+
+        Sending stops when `SendControl.may_go` raises, and at a `ConnectorError` of a row, which is raised if no row
+        was sent before. It also stops at a row without a response (`RowOutcome.away`) if no other row got a
+        response in the meantime. When this returns or raises, no request is running.
+        """
+        run = _Run(count, self._hand, stop_at_failure, lambda: self._answers)
+        if self._parallel == 1 or count == 1:
+            run.drive(one)
+        else:
+            futures = [self._pool.submit(run.drive, one) for _ in range(min(self._parallel, count))]
+            all_over(futures)
+            for future in futures:
+                future.result()
+        return run.ended()
+
+    def attempt(self, send: Callable[[], Reply]) -> tuple[RequestOutcome, bool]:
+        """Send with `retry.attempt`. If `SendControl` stops it between two attempts, returns the last outcome and
+        True.
+
+        Raises `SendingStopped` only if nothing was sent.
+        """
+        last: list[RequestOutcome] = []
+        began, waited = time.monotonic(), 0.0
+
+        def may_go() -> None:
+            if not last:  # between two attempts, `wait` has just checked it
+                self._hand.may_go()
+
+        def noted() -> Reply:
+            nonlocal waited
+            self._pace.turn(self._hand.wait, waited)
+            number, unanswered = len(last) + 1, last[-1].unanswered if last else 0
+            spent = round((time.monotonic() - began) * 1000)
+            try:
+                reply = send()
+            except NetError as error:
+                unknown = error.arrived and error.reason != "redirected"
+                last.append(RequestOutcome(None, error, number, unknown, unanswered + unknown, spent))
+                raise
+            self._answers += 1
+            last.append(RequestOutcome(reply, None, number, False, unanswered, spent))
+            if reply.status in _SLOW_DOWN and reply.status in self._retry.retry_on:
+                waited = self._pace.hold(asked_for(reply))
+            return reply
+
+        try:
+            return attempt(noted, self._retry, wait=self._hand.wait, may_go=may_go), False
+        except SendingStopped:
+            if not last:
+                raise
+            return last[-1], True
+
+
+class _Run:
+    """One call of `run`, shared by its threads."""
+
+    def __init__(
+        self, count: int, hand: _StoppableControl, stop_at_failure: bool, answers: Callable[[], int]
+    ) -> None:
+        self._hand, self._stop_at_failure, self._answers = hand, stop_at_failure, answers
+        self._lock = threading.Lock()
+        self._found: list[RowOutcome | None] = [None] * count
+        self._next = 0
+        self._over = False
+        self._error: ConnectorError | None = None
+
+    def drive(self, one: Callable[[int], RowOutcome]) -> None:
+        """Process rows until none is left."""
+        while (place := self._take()) is not None:
+            before = self._answers()
+            try:
+                ended = one(place)
+            except ConnectorError as error:
+                self._over, self._error = True, self._error or error
+                ended = RowOutcome(place, "failed", None, 0, "no_token", error.message)
+            except SendingStopped:
+                self._over = True
+                ended = RowOutcome(place, "failed", None, 0, "interrupted", _NOT_SENT)
+            except BaseException:  # an internal error: start no further rows
+                self._over = True
+                raise
+            self._found[place] = ended
+            if self._stop_at_failure and ended.state != "delivered":
+                self._over = True
+            if ended.away and self._answers() == before:
+                self._over = True
+
+    def _take(self) -> int | None:
+        with self._lock:
+            if self._over or self._next >= len(self._found):
+                return None
+            try:
+                self._hand.may_go()
+            except SendingStopped:
+                self._over = True
+                return None
+            self._next += 1
+            return self._next - 1
+
+    def ended(self) -> list[RowOutcome]:
+        """Return the outcomes of started rows, without trailing rows for which nothing was sent."""
+        found = [one for one in self._found if one is not None]
+        while found and found[-1].attempts == 0:
+            found.pop()
+        if not found and self._error is not None:
+            raise self._error
+        return found
+
+
+_NOT_SENT = "The push was stopped before this row was sent."

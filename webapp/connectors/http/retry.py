@@ -1,0 +1,138 @@
+"""Retry policy: which requests are sent again, how often, and after which delay."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import UTC
+from email.utils import parsedate_to_datetime
+from typing import Annotated, Final, Self
+
+from pydantic import Field, model_validator
+
+from webapp import clock, limits
+from webapp.connectors.base import ConnectorError, Settings
+from webapp.net.session import NetError, Reply
+
+# Errors that may disappear. A blocked network, an untrusted certificate or a redirect do not.
+_NETWORK: Final = frozenset({"unresolved", "refused", "unreachable", "timeout", "reset", "bad_response"})
+_WAITABLE: Final = limits.RETRY_WAIT_SECONDS
+
+_Seconds = Annotated[float, Field(ge=0, le=_WAITABLE, allow_inf_nan=False)]
+_Status = Annotated[int, Field(ge=400, le=599)]
+
+
+class Retry(Settings):
+    """A retry policy.
+
+    `timeout_seconds` applies to each attempt. `retries` is the number of attempts after the first.
+    `backoff_seconds` are the delays before the first, second, ... retry; the last one is used for all others.
+    `retry_on` are response statuses that are retried, in addition to network errors.
+    """
+
+    timeout_seconds: float = Field(
+        30.0, ge=limits.RETRY_TIMEOUT_SECONDS[0], le=limits.RETRY_TIMEOUT_SECONDS[1], allow_inf_nan=False
+    )
+    retries: int = Field(3, ge=0, le=limits.RETRY_MOST)
+    backoff_seconds: list[_Seconds] = Field([1.0, 2.0, 4.0], max_length=limits.RETRY_MOST)
+    retry_on: list[_Status] = Field([429, 502, 503, 504], max_length=100)
+
+    @model_validator(mode="after")
+    def _has_waits(self) -> Self:
+        if self.retries and not self.backoff_seconds:
+            raise ValueError("enter the delays between attempts in backoff_seconds, or set retries to 0")
+        return self
+
+    def wait_before(self, retry: int) -> float:
+        """Return the delay before a retry, counted from 1."""
+        return self.backoff_seconds[min(retry, len(self.backoff_seconds)) - 1]
+
+
+@dataclass(frozen=True, slots=True)
+class RequestOutcome:
+    """The outcome of a request: a reply with any status, or an error."""
+
+    reply: Reply | None
+    error: NetError | None
+    attempts: int
+    """At least 1."""
+    unknown: bool
+    """The last attempt may have been delivered, but got no response."""
+    unanswered: int
+    """The number of attempts that may have been delivered without a response. A target that rejects a
+    duplicate may refer to one of them."""
+    ms: int
+    """From the first attempt to the end of the last, including delays."""
+
+
+def attempt(
+    send: Callable[[], Reply],
+    policy: Retry,
+    *,
+    wait: Callable[[float], None],
+    may_go: Callable[[], None],
+) -> RequestOutcome:
+    """Send until there is a final reply or `policy` is exhausted.
+
+    `send` makes one attempt and returns a Reply, or raises NetError, or ConnectorError if the attempt could
+    not be made (no token). A transient ConnectorError is retried, and raised after the last attempt. `wait`
+    sleeps for a number of seconds; `may_go` is called before each attempt. Exceptions of these two end the
+    sending, which is how pushes are cancelled.
+    """
+    began = time.monotonic()
+    unanswered = 0
+    for number in range(1, policy.retries + 2):
+        last = number > policy.retries
+        reply, error, again = None, None, True
+        may_go()
+        try:
+            reply = send()
+            again = reply.status in policy.retry_on
+        except NetError as failed:
+            error, again = failed, failed.reason in _NETWORK
+        except ConnectorError as failed:
+            if last or not failed.transient:
+                raise
+        unknown = error is not None and error.arrived and error.reason != "redirected"
+        unanswered += unknown
+        if last or not again:
+            break
+        wait(_pause(policy.wait_before(number), reply))
+    return RequestOutcome(reply, error, number, unknown, unanswered, round((time.monotonic() - began) * 1000))
+
+
+def _pause(backoff: float, reply: Reply | None) -> float:
+    """Return the longer of the policy's delay and the target's, which is limited."""
+    return max(backoff, asked_for(reply)) if reply is not None else backoff
+
+
+def asked_for(reply: Reply) -> float:
+    """Return the delay that a response requests, limited to the maximum; 0 or less if there is none."""
+    return min(_retry_after(reply), _WAITABLE)
+
+
+def _retry_after(reply: Reply) -> float:
+    """Parse Retry-After (RFC 9110, 10.2.3): seconds or a date."""
+    text = reply.headers.get("Retry-After", "").strip()
+    try:
+        seconds = float(text)
+        return seconds if math.isfinite(seconds) else 0.0
+    except ValueError:
+        pass
+    until = _moment(text)
+    if until is None:
+        return 0.0
+    # Use the target's clock if it sends a date, because it may differ from ours.
+    now = _moment(reply.headers.get("Date", ""))
+    return until - (clock.epoch() if now is None else now)
+
+
+def _moment(text: str) -> float | None:
+    """Return seconds since 1970 from an HTTP date."""
+    try:
+        found = parsedate_to_datetime(text)
+        return (found if found.tzinfo else found.replace(tzinfo=UTC)).timestamp()
+    except (ValueError, TypeError, OverflowError):
+        return None

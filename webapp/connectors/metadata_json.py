@@ -1,0 +1,69 @@
+"""Convert metadata and verification stages to JSON, for the API, the database and child processes."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict, fields
+from typing import Any
+
+from webapp.connectors.base import Stage
+from webapp.connectors.schema import Column, Entity, Metadata, Relation
+
+
+def to_json(metadata: Metadata) -> dict[str, Any]:
+    """Return metadata as the API returns it. `from_json` is the inverse."""
+    return {
+        "kind": metadata.kind,
+        "version": metadata.version,
+        "base_url": metadata.base_url,
+        "entities": [entity_to_json(entity) for entity in metadata.entities],
+    }
+
+
+def entity_to_json(entity: Entity) -> dict[str, Any]:
+    """Return a table as JSON. Foreign keys are in `relations`."""
+    return asdict(entity)
+
+
+def from_json(stored: Mapping[str, Any]) -> Metadata:
+    """Return the metadata that `to_json` converted."""
+    return Metadata(
+        stored["kind"],
+        stored["version"],
+        tuple(entity_from_json(one) for one in stored["entities"]),
+        stored.get("base_url", ""),
+    )
+
+
+def entity_from_json(stored: Mapping[str, Any]) -> Entity:
+    """Return the table that `entity_to_json` converted."""
+    return Entity(
+        **{
+            **stored,
+            "parts": tuple(stored["parts"]),
+            "keys": tuple(stored["keys"]),
+            "uniques": tuple(tuple(one) for one in stored["uniques"]),
+            "checks": tuple(stored["checks"]),
+            "fields": tuple(_column(one) for one in stored["fields"]),
+            "relations": tuple(_relation(one) for one in stored["relations"]),
+        }
+    )
+
+
+_COLUMN = frozenset(column.name for column in fields(Column))
+
+
+def _column(stored: Mapping[str, Any]) -> Column:
+    known = {key: value for key, value in stored.items() if key in _COLUMN}
+    return Column(**{**known, "choices": tuple(stored.get("choices", ()))})
+
+
+def _relation(stored: Mapping[str, Any]) -> Relation:
+    return Relation(
+        stored["name"], tuple(stored["columns"]), stored["entity"], tuple(stored["entity_columns"])
+    )
+
+
+def stage_to_json(stage: Stage) -> dict[str, Any]:
+    """Return a stage as the API returns it."""
+    return asdict(stage)

@@ -1,0 +1,295 @@
+"""MongoDB through PyMongo: settings, connecting, and verification."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Mapping
+from typing import TYPE_CHECKING, Any, ClassVar, Final, Literal, Self
+from urllib.parse import parse_qsl
+
+from pydantic import model_validator
+
+from webapp import limits
+from webapp.connectors.base import Capabilities, Settings, Stage
+from webapp.connectors.sql.server import ServerConnector, ServerSettings, more_part, part, tls_part
+from webapp.connectors.verification import bad_settings, from_gate_error, staged, unknown_option
+from webapp.net.gate import GateError
+
+if TYPE_CHECKING:
+    from webapp.connectors.mongodb.connection import ConnectOptions, Link
+    from webapp.connectors.mongodb.session import MongodbSession
+
+
+def _switch(text: str) -> bool:
+    if text.lower() not in ("true", "false"):
+        raise ValueError("true or false")
+    return text.lower() == "true"
+
+
+def _one_of(*words: str) -> Callable[[str], str]:
+    def chosen(text: str) -> str:
+        if text not in words:
+            raise ValueError(", ".join(words))
+        return text
+
+    return chosen
+
+
+def _write_concern(text: str) -> int | str:
+    return int(text) if text.isdecimal() else text
+
+
+# Options of connection strings (MongoDB, "Connection String Options") that may be set here, in the driver's spelling.
+# Those that name files of this machine, or have it sign in as itself (AWS, Kerberos), are left out.
+_READ: Final[Mapping[str, Callable[[str], Any]]] = {
+    "authSource": str,
+    "authMechanism": _one_of("DEFAULT", "SCRAM-SHA-1", "SCRAM-SHA-256", "PLAIN"),
+    "replicaSet": str,
+    "directConnection": _switch,
+    "loadBalanced": _switch,
+    "retryWrites": _switch,
+    "retryReads": _switch,
+    "w": _write_concern,
+    "journal": _switch,
+    "wTimeoutMS": int,
+    "readPreference": _one_of("primary", "primaryPreferred", "secondary", "secondaryPreferred", "nearest"),
+    "readConcernLevel": _one_of("local", "available", "majority", "linearizable", "snapshot"),
+    "compressors": _one_of("zlib"),
+}
+_OPTIONS: Final = {name.lower(): (name, read) for name, read in _READ.items()}
+_TLS_KEYS: Final = ("tls", "ssl", "tlsinsecure", "tlsallowinvalidcertificates", "tlsallowinvalidhostnames")
+_IGNORED: Final = ("appname", "maxpoolsize", "minpoolsize", "maxidletimems", "connecttimeoutms", "uuidrepresentation",
+                   "serverselectiontimeoutms", "sockettimeoutms", "waitqueuetimeoutms", "retryablewrites")  # fmt: skip
+_STRING: Final = re.compile(r"mongodb(?:\+srv)?://\S+")
+
+
+class MongodbSettings(ServerSettings):
+    """`connection_string` is a URL. Separate settings override its parts. `options` are options of connection
+    strings."""
+
+    database: str | None = part(4, 63)
+    tls: Literal["disable", "require", "verify-ca", "verify-full"] | None = tls_part()
+    options: dict[str, str] = more_part()
+
+    @model_validator(mode="after")
+    def _sets_what_may_be_set(self) -> Self:
+        for name, value in self.options.items():
+            if name.lower() not in _OPTIONS:
+                known = ", ".join(one for one, _ in _OPTIONS.values())
+                raise ValueError(f"options: {name} is not supported; supported are {known}")
+            try:
+                _OPTIONS[name.lower()][1](value)
+            except ValueError as error:
+                raise ValueError(f"options: {name} does not accept {value!r}: {error}") from None
+        return self
+
+
+class MongodbConnector(ServerConnector):
+    """See `Connector`."""
+
+    kind: ClassVar[str] = "mongodb"
+    title: ClassVar[str] = "MongoDB"
+    extra: ClassVar[str] = "mongodb"
+    module: ClassVar[str] = "pymongo"
+    default_port: ClassVar[int | None] = 27017
+    can: ClassVar[Capabilities] = Capabilities(sql=False, transactions=False, schemas=False, name_chars=120)
+    Settings: ClassVar[type[Settings]] = MongodbSettings
+    settings: MongodbSettings
+
+    # --- connecting ---
+
+    def connect_options(self) -> ConnectOptions:
+        """Return the connect options from the settings. Raises `ConnectorError` (reason `bad_settings`)."""
+        self.driver()
+        from webapp.connectors.mongodb.connection import ConnectOptions
+
+        given = self.settings
+        said = _read(given.connection_string) if given.connection_string else {}
+        hosts = tuple(said.get("hosts") or ())
+        if given.host:
+            hosts = ((given.host, given.port or 27017),)
+        if any("/" in host or host.endswith(".sock") for host, _ in hosts):
+            raise bad_settings("This is not a host name.", "Enter a host. Unix sockets are not supported.")
+        database = given.database or said.get("database")
+        if not database:
+            raise bad_settings(
+                "A database name is required.",
+                "Enter it in `database`, or after the host in the connection string.",
+            )
+        options = {**said.get("options", {})}
+        for name, value in given.options.items():
+            spelled, read = _OPTIONS[name.lower()]
+            options[spelled] = read(value)
+        if len(hosts) == 1 and not options.keys() & {"replicaSet", "loadBalanced"}:
+            options.setdefault("directConnection", not said.get("srv", False))
+        return ConnectOptions(
+            hosts=hosts,
+            database=database,
+            username=said.get("username") if given.username is None else given.username,
+            password=said.get("password") if given.password is None else given.password,
+            tls=given.tls or said.get("tls") or ("verify-full" if given.ca_certificate else "disable"),
+            authority=given.ca_certificate,
+            options=options,
+        )
+
+    def open(self, timeout: float | None = None) -> MongodbSession:
+        """See `Connector.open`."""
+        params = self.connect_options()
+        from webapp.connectors.mongodb.connection import Link, arrive
+        from webapp.connectors.mongodb.session import MongodbSession
+
+        seconds = timeout or limits.TARGET_CONNECT_SECONDS
+        self._known(params)
+        link = Link(params, self.gate, seconds)
+        try:
+            return MongodbSession(link, arrive(link), self.read_only)
+        except BaseException:
+            link.close()
+            raise
+
+    def _known(self, params: ConnectOptions) -> str:
+        """Return the addresses of the hosts, as a message. Raises `ConnectorError` if none of them is
+        allowed."""
+        told, refused = [], None
+        for host, port in params.hosts:
+            try:
+                told.append(f"{host} resolves to {', '.join(self.gate.addresses(host, port))}")
+            except GateError as error:
+                refused = error
+        if refused is not None and not told:
+            raise from_gate_error(refused)
+        return f"{'; '.join(told)}."
+
+    # --- verification ---
+
+    def stages(self) -> Iterator[Stage]:
+        """See `Connector.stages`. `sample` reads one document of the first collection."""
+        visit = _Visit(self)
+        try:
+            yield from staged(
+                (
+                    ("resolve", lambda: self._known(self.connect_options())),
+                    ("connect", visit.connect),
+                    ("tls", visit.tls),
+                    ("auth", visit.auth),
+                    ("permission", lambda: visit.session.permitted()),
+                    ("sample", lambda: visit.session.sampled()),
+                )
+            )
+        finally:
+            visit.end()
+
+
+class _Visit:
+    """A verification, stage by stage."""
+
+    session: MongodbSession
+
+    def __init__(self, connector: MongodbConnector) -> None:
+        self._connector = connector
+        self._link: Link | None = None
+
+    def connect(self) -> str:
+        refused: GateError | None = None
+        for host, port in self._connector.connect_options().hosts:
+            try:
+                self._connector.gate.connect(host, port, limits.TARGET_CONNECT_SECONDS).close()
+            except GateError as error:
+                refused = error
+            else:
+                return f"{host}:{port} accepts connections."
+        assert refused is not None
+        raise from_gate_error(refused)
+
+    def tls(self) -> str:
+        """Connect without an account."""
+        from dataclasses import replace
+
+        from webapp.connectors.mongodb.connection import Link, arrive
+
+        params = self._connector.connect_options()
+        stranger = replace(params, username=None, options=_nameless(params))
+        link = Link(stranger, self._connector.gate, limits.TARGET_CONNECT_SECONDS)
+        try:
+            arrive(link)
+        finally:
+            link.close()
+        if not link.encrypted:
+            return "Without TLS; passwords and documents are sent unencrypted."
+        return f"{link.encrypted}, certificate {'not ' if params.tls == 'require' else ''}verified."
+
+    def auth(self) -> str:
+        self.session = self._connector.open()
+        self._link = self.session.link
+        return f"Signed in to {self.session.title}."
+
+    def end(self) -> None:
+        if self._link is not None:
+            self._link.close()
+
+
+def _nameless(params: ConnectOptions) -> dict[str, Any]:
+    return {
+        name: value for name, value in params.options.items() if name not in ("authSource", "authMechanism")
+    }
+
+
+def _read(text: str) -> dict[str, Any]:
+    """Parse a connection string."""
+    from pymongo.errors import ConfigurationError, InvalidURI
+    from pymongo.synchronous.uri_parser import parse_uri
+
+    text = text.strip()
+    if not _STRING.fullmatch(text):
+        raise bad_settings(
+            "The connection string is invalid.",
+            "Use mongodb://user:password@host:27017/database, with characters such as @ / : in the password "
+            "percent-encoded.",
+        )
+    options, tls = _options(text.partition("?")[2], srv=text.startswith("mongodb+srv:"))
+    try:
+        # The driver only reads the options that the string itself leads to, such as a cluster's name in DNS.
+        found = parse_uri(text.partition("?")[0], validate=True, warn=False, srv_service_name=None)
+    except (InvalidURI, ConfigurationError, ValueError) as error:
+        raise bad_settings(
+            f"The connection string is invalid: {error}", "Check the host and the database."
+        ) from None
+    for name in ("authSource", "replicaSet", "loadBalanced"):
+        if name in found["options"]:
+            options.setdefault(name, found["options"][name])
+    return {
+        "hosts": [(host, port or 27017) for host, port in found["nodelist"]],
+        "srv": text.startswith("mongodb+srv:"),
+        "database": found["database"],
+        "username": found["username"],
+        "password": found["password"],
+        "options": options,
+        "tls": tls,
+    }
+
+
+def _options(query: str, srv: bool) -> tuple[dict[str, Any], str | None]:
+    """Return the options of a connection string, and the TLS mode that follows from them."""
+    found: dict[str, Any] = {}
+    flags: dict[str, bool] = {"tls": True} if srv else {}
+    for name, value in parse_qsl(query, keep_blank_values=True):
+        low = name.lower()
+        try:
+            if low in _TLS_KEYS:
+                flags["tls" if low == "ssl" else low] = _switch(value)
+            elif low in _OPTIONS:
+                spelled, read = _OPTIONS[low]
+                found[spelled] = read(value)
+            elif low not in _IGNORED:
+                raise unknown_option(name, ("tls", *(one for one, _ in _OPTIONS.values())))
+        except ValueError as error:
+            raise bad_settings(
+                f"The option {name} does not accept {value!r}.", f"Supported: {error}."
+            ) from None
+    if "tls" not in flags:
+        return found, None
+    if not flags["tls"]:
+        return found, "disable"
+    if flags.get("tlsinsecure") or flags.get("tlsallowinvalidcertificates"):
+        return found, "require"
+    return found, "verify-ca" if flags.get("tlsallowinvalidhostnames") else "verify-full"

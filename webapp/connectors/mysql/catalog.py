@@ -1,0 +1,264 @@
+"""Read the tables of a MySQL or MariaDB server from information_schema in a few queries."""
+
+from __future__ import annotations
+
+import re
+from collections import defaultdict
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Final
+
+from webapp.connectors.schema import Column, ColumnType, Entity, Relation
+
+Rows = Sequence[Sequence[Any]]
+Ask = Callable[[str, Sequence[Any]], Rows]
+"""Runs a query with its values, and returns its rows, with texts as `str`."""
+
+Place = tuple[str, str]
+"""Schema and table."""
+
+SYSTEM: Final = ("mysql", "information_schema", "performance_schema", "sys")
+
+_BITS: Final = {"tinyint": 8, "smallint": 16, "mediumint": 24, "int": 32, "bigint": 64, "year": 16}
+_TYPES: Final[Mapping[str, ColumnType]] = {
+    **dict.fromkeys(_BITS, "integer"),
+    **dict.fromkeys(("decimal", "numeric"), "decimal"),
+    **dict.fromkeys(("float", "double"), "float"),
+    **dict.fromkeys(("char", "varchar", "tinytext", "text", "mediumtext", "longtext"), "text"),
+    **dict.fromkeys(("binary", "varbinary", "tinyblob", "blob", "mediumblob", "longblob"), "binary"),
+    **dict.fromkeys(("enum", "set"), "enum"),
+    "date": "date", "time": "time", "datetime": "timestamp", "timestamp": "timestamptz",
+    "json": "json", "uuid": "uuid",
+}  # fmt: skip
+_LENGTHS: Final = ("text", "binary")
+_CHOICE: Final = re.compile(r"'((?:[^']|'')*)'")
+_JSON_CHECK: Final = re.compile(r"json_valid\(`([^`]+)`\)", re.I)
+
+
+@dataclass(frozen=True, slots=True)
+class Server:
+    """The kind and version of a server, and the features that depend on it."""
+
+    version: str
+    maria: bool
+    number: tuple[int, int, int]
+
+    @property
+    def title(self) -> str:
+        """The name for users, such as MariaDB 10.11.6."""
+        return f"{'MariaDB' if self.maria else 'MySQL'} {'.'.join(map(str, self.number))}"
+
+    @property
+    def names_rows(self) -> bool:
+        """Whether diagnostics name the row of a statement that was rejected (MariaDB 10.7, "GET
+        DIAGNOSTICS")."""
+        return self.maria and self.number >= (10, 7, 0)
+
+    @property
+    def returns(self) -> bool:
+        """Whether INSERT ... RETURNING is supported (MariaDB 10.5)."""
+        return self.maria and self.number >= (10, 5, 0)
+
+    @property
+    def checks(self) -> bool:
+        """Whether CHECK constraints are enforced and listed."""
+        return self.number >= ((10, 2, 22) if self.maria else (8, 0, 16))
+
+
+def server(version: str) -> Server:
+    """Parse the result of `SELECT VERSION()`: `10.11.6-MariaDB-log`, `5.5.5-10.4.1-MariaDB`, `8.0.36`."""
+    maria = "mariadb" in version.lower()
+    numbers = re.findall(r"(\d+)\.(\d+)\.(\d+)", version) or [("0", "0", "0")]
+    found = numbers[1] if maria and len(numbers) > 1 and numbers[0] == ("5", "5", "5") else numbers[0]
+    return Server(version, maria, (int(found[0]), int(found[1]), int(found[2])))
+
+
+def entities(ask: Ask, of: Server, home: str | None, only: Place | None = None) -> list[Entity]:
+    """Return the tables and views of the connection's database, or only one of them.
+
+    Without a database, all tables outside of system schemas that the account can see.
+    """
+    where, values = _where(only, home)
+    tables = ask(
+        "SELECT table_schema, table_name, table_type, table_comment FROM information_schema.tables "
+        f"WHERE {where('table_schema', 'table_name')} ORDER BY table_schema, table_name",
+        values,
+    )
+    if not tables:
+        return []
+    columns = _columns(ask, of, where, values)
+    uniques = _uniques(ask, where, values)
+    relations = _relations(ask, where, values, home)
+    checks = _checks(ask, of, where, values)
+    return [
+        _entity(
+            (schema, name),
+            home,
+            columns[schema, name],
+            uniques[schema, name],
+            checks[schema, name],
+            kind="view" if "VIEW" in kind else "table",
+            relations=tuple(relations[schema, name]),
+            comment="" if "VIEW" in kind else comment or "",
+        )
+        for schema, name, kind, comment in tables
+        if columns[schema, name]
+    ]
+
+
+def name_of(place: Place, home: str | None) -> str:
+    """Return the `Entity.name`: the plain name in the connection's own database."""
+    return place[1] if place[0] == home else f"{place[0]}.{place[1]}"
+
+
+def _where(only: Place | None, home: str | None) -> tuple[Callable[[str, str], str], tuple[str, ...]]:
+    if only is None and home:
+        return lambda schema, _: f"{schema} = %s", (home,)
+    if only is None:
+        marks = ", ".join(["%s"] * len(SYSTEM))
+        return lambda schema, _: f"{schema} NOT IN ({marks})", SYSTEM
+    return lambda schema, table: f"{schema} = %s AND {table} = %s", only
+
+
+def _columns(
+    ask: Ask, of: Server, where: Callable[[str, str], str], values: Sequence[str]
+) -> dict[Place, list[Column]]:
+    found: dict[Place, list[Column]] = defaultdict(list)
+    for schema, table, *rest in ask(
+        "SELECT table_schema, table_name, column_name, data_type, column_type, is_nullable, column_default, extra, "
+        "character_maximum_length, numeric_precision, numeric_scale, generation_expression, column_comment "
+        f"FROM information_schema.columns WHERE {where('table_schema', 'table_name')} "
+        "ORDER BY table_schema, table_name, ordinal_position",
+        values,
+    ):
+        found[schema, table].append(_column(of, *rest))
+    return found
+
+
+def _column(
+    of: Server, name: str, kind: str, declared: str, nullable: str, default: str | None, extra: str,
+    length: int | None, precision: int | None, scale: int | None, expression: str | None, comment: str,
+) -> Column:  # fmt: skip
+    type_ = _type(kind.lower(), declared.lower())
+    extra = extra.upper()
+    generated = "identity" if "AUTO_INCREMENT" in extra else ""
+    if expression or "GENERATED" in extra.replace("DEFAULT_GENERATED", ""):
+        generated = "computed"
+    if of.maria and default == "NULL":
+        default = None
+    digits = type_ in ("decimal", "integer", "float") and precision is not None
+    return Column(
+        name,
+        type_,
+        declared,
+        nullable=nullable == "YES",
+        max_length=int(length) if type_ in _LENGTHS and length is not None else None,
+        precision=int(precision) if digits and type_ != "float" and precision is not None else None,
+        scale=int(scale) if digits and type_ == "decimal" and scale is not None else None,
+        bits=_BITS.get(kind.lower()) or (int(precision or 1) if kind.lower() == "bit" else None),
+        unsigned="unsigned" in declared.lower() or kind.lower() in ("bit", "year"),
+        generated=generated,
+        default=default,
+        choices=tuple(one.replace("''", "'") for one in _CHOICE.findall(declared)) if type_ == "enum" else (),
+        comment=comment or "",
+    )
+
+
+def _type(kind: str, declared: str) -> ColumnType:
+    if declared.startswith(("tinyint(1)", "bit(1)")):
+        return "boolean"
+    return "integer" if kind == "bit" else _TYPES.get(kind, "other")
+
+
+def _uniques(
+    ask: Ask, where: Callable[[str, str], str], values: Sequence[str]
+) -> dict[Place, dict[str, list[str]]]:
+    """Return the columns of each unique index by name, except for indexes on prefixes or expressions."""
+    found: dict[Place, dict[str, list[str]]] = defaultdict(dict)
+    partial: set[tuple[Place, str]] = set()
+    for schema, table, index, column, part in ask(
+        "SELECT table_schema, table_name, index_name, column_name, sub_part FROM information_schema.statistics "
+        f"WHERE non_unique = 0 AND {where('table_schema', 'table_name')} "
+        "ORDER BY table_schema, table_name, index_name, seq_in_index",
+        values,
+    ):
+        found[schema, table].setdefault(index, []).append(column)
+        if part is not None or column is None:
+            partial.add(((schema, table), index))
+    for place, index in partial:
+        del found[place][index]
+    return found
+
+
+def _relations(
+    ask: Ask, where: Callable[[str, str], str], values: Sequence[str], home: str | None
+) -> dict[Place, list[Relation]]:
+    pairs: dict[Place, dict[str, tuple[Place, list[str], list[str]]]] = defaultdict(dict)
+    for schema, table, name, column, to_schema, to_table, to_column in ask(
+        "SELECT table_schema, table_name, constraint_name, column_name, referenced_table_schema, "
+        "referenced_table_name, referenced_column_name FROM information_schema.key_column_usage "
+        f"WHERE referenced_table_name IS NOT NULL AND {where('table_schema', 'table_name')} "
+        "ORDER BY table_schema, table_name, constraint_name, ordinal_position",
+        values,
+    ):
+        key = pairs[schema, table].setdefault(name, ((to_schema, to_table), [], []))
+        key[1].append(column)
+        key[2].append(to_column)
+    found: dict[Place, list[Relation]] = defaultdict(list)
+    for place, keys in pairs.items():
+        for name, (to, columns, others) in keys.items():
+            found[place].append(Relation(name, tuple(columns), name_of(to, home), tuple(others)))
+    return found
+
+
+def _checks(
+    ask: Ask, of: Server, where: Callable[[str, str], str], values: Sequence[str]
+) -> dict[Place, tuple[str, ...]]:
+    found: dict[Place, tuple[str, ...]] = defaultdict(tuple)
+    if not of.checks:
+        return found
+    if of.maria:
+        text = (
+            "SELECT constraint_schema, table_name, check_clause FROM information_schema.check_constraints "
+            f"WHERE {where('constraint_schema', 'table_name')} ORDER BY 1, 2, constraint_name"
+        )
+    else:
+        text = (
+            "SELECT t.table_schema, t.table_name, c.check_clause FROM information_schema.check_constraints c "
+            "JOIN information_schema.table_constraints t ON t.constraint_schema = c.constraint_schema "
+            "AND t.constraint_name = c.constraint_name AND t.constraint_type = 'CHECK' "
+            f"WHERE {where('t.table_schema', 't.table_name')} ORDER BY 1, 2, c.constraint_name"
+        )
+    for schema, table, clause in ask(text, values):
+        found[schema, table] += (clause,)
+    return found
+
+
+def _entity(
+    place: Place,
+    home: str | None,
+    columns: list[Column],
+    indexes: Mapping[str, list[str]],
+    checks: tuple[str, ...],
+    **rest: Any,
+) -> Entity:
+    keys = tuple(indexes.get("PRIMARY", ()))
+    uniques = tuple(dict.fromkeys(tuple(of) for index, of in indexes.items() if index != "PRIMARY"))
+    alone = {of[0] for of in (keys, *uniques) if len(of) == 1}
+    # MariaDB's JSON type is LONGTEXT with a check constraint.
+    json = {match[1] for check in checks if (match := _JSON_CHECK.fullmatch(check))}
+    fields = []
+    for column in columns:
+        column = replace(column, key=column.name in keys, unique=column.name in alone)
+        if column.type == "text" and column.name in json:
+            column = replace(column, type="json", max_length=None)
+        fields.append(column)
+    return Entity(
+        name_of(place, home),
+        (place[1],) if place[0] == home else place,
+        tuple(fields),
+        keys=keys,
+        uniques=uniques,
+        checks=tuple(check for check in checks if not _JSON_CHECK.fullmatch(check)),
+        **rest,
+    )

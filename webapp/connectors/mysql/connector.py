@@ -1,0 +1,234 @@
+"""MySQL and MariaDB through PyMySQL: settings, connecting, and verification."""
+
+from __future__ import annotations
+
+import re
+import socket
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any, ClassVar, Final, Literal, Self
+
+from pydantic import model_validator
+
+from webapp import limits
+from webapp.connectors.base import Capabilities, ConnectorError, Settings, Stage
+from webapp.connectors.sql.server import ServerConnector, ServerSettings, more_part, of_url, part, tls_part
+from webapp.connectors.verification import bad_settings, staged, unknown_option
+
+if TYPE_CHECKING:
+    from webapp.connectors.mysql.connection import ConnectOptions, Link
+    from webapp.connectors.mysql.session import MysqlSession
+
+_SCHEMES: Final = ("mysql", "mariadb")
+# Names of TLS modes in connection strings of other programs (MySQL, "Connecting to the Server Using URI-Like
+# Strings").
+_TLS: Final = {
+    "disabled": "disable", "disable": "disable", "false": "disable",
+    "preferred": "prefer", "prefer": "prefer",
+    "required": "require", "require": "require", "true": "require", "trust": "require", "skip-verify": "require",
+    "verify_ca": "verify-ca", "verify-ca": "verify-ca",
+    "verify_identity": "verify-full", "verify-full": "verify-full",
+}  # fmt: skip
+_TLS_KEYS: Final = ("ssl-mode", "ssl_mode", "sslmode", "usessl", "ssl", "tls")
+# Options of connection strings in lower case: those that are used, and those that Rowsmith sets itself.
+_READ: Final = (*_TLS_KEYS, "user", "password")
+_IGNORED: Final = (
+    "charset", "characterencoding", "connectioncollation", "collation", "useunicode", "connecttimeout",
+    "connect_timeout", "sockettimeout", "read_timeout", "write_timeout", "servertimezone", "connectiontimezone",
+    "autoreconnect", "rewritebatchedstatements", "allowpublickeyretrieval", "tinyint1isbit", "parsetime", "loc",
+)  # fmt: skip
+# Session variables that reading and writing rows relies on.
+_OURS: Final = frozenset(
+    "autocommit sql_mode time_zone character_set_client character_set_connection character_set_results names"
+    " collation_connection sql_safe_updates foreign_key_checks unique_checks sql_log_bin tx_read_only"
+    " transaction_read_only max_statement_time max_execution_time sql_select_limit sql_auto_is_null".split()
+)
+_VARIABLE: Final = re.compile(r"[a-z][a-z0-9_]{0,63}")
+
+
+class MysqlSettings(ServerSettings):
+    """`connection_string` is a URL. Separate settings override its parts. `options` are session variables."""
+
+    database: str | None = part(4, 64)
+    tls: Literal["disable", "prefer", "require", "verify-ca", "verify-full"] | None = tls_part()
+    options: dict[str, str] = more_part()
+
+    @model_validator(mode="after")
+    def _sets_what_may_be_set(self) -> Self:
+        for name in self.options:
+            if not _VARIABLE.fullmatch(name) or name in _OURS:
+                raise ValueError(f"options: {name} is not supported; other session variables are")
+        return self
+
+
+class MysqlConnector(ServerConnector):
+    """See `Connector`."""
+
+    kind: ClassVar[str] = "mysql"
+    title: ClassVar[str] = "MySQL, MariaDB"
+    extra: ClassVar[str] = "mysql"
+    module: ClassVar[str] = "pymysql"
+    default_port: ClassVar[int | None] = 3306
+    can: ClassVar[Capabilities] = Capabilities(name_chars=64)
+    Settings: ClassVar[type[Settings]] = MysqlSettings
+    settings: MysqlSettings
+
+    # --- connecting ---
+
+    def connect_options(self) -> ConnectOptions:
+        """Return the connect options from the settings. Raises `ConnectorError` (reason `bad_settings`)."""
+        self.driver()
+        from webapp.connectors.mysql.connection import ConnectOptions
+
+        given = self.settings
+        said = _read(given.connection_string) if given.connection_string else {}
+        host = given.host or said.get("host")
+        if not host or host.startswith("/"):
+            raise bad_settings("A host name is required.", "Enter a host. Unix sockets are not supported.")
+        return ConnectOptions(
+            host=host,
+            port=given.port or said.get("port") or 3306,
+            database=given.database or said.get("database") or None,
+            username=given.username or said.get("username") or "root",
+            password=(said.get("password") or "") if given.password is None else given.password,
+            tls=given.tls or said.get("tls") or ("verify-full" if given.ca_certificate else "prefer"),
+            authority=given.ca_certificate,
+            options=given.options,
+        )
+
+    def open(self, timeout: float | None = None) -> MysqlSession:
+        """See `Connector.open`."""
+        params = self.connect_options()
+        from webapp.connectors.mysql.connection import sign_in, wire
+
+        seconds = timeout or limits.TARGET_CONNECT_SECONDS
+        return self.session(params, sign_in(params, wire(params, self.gate, seconds), seconds))
+
+    def session(self, params: ConnectOptions, link: Link) -> MysqlSession:
+        """Return a session for a new connection."""
+        from webapp.connectors.mysql.connection import sign_in, wire
+        from webapp.connectors.mysql.session import MysqlSession
+
+        def another(seconds: float) -> Link:
+            return sign_in(params, wire(params, self.gate, seconds), seconds)
+
+        try:
+            return MysqlSession(link, params, another, self.read_only)
+        except BaseException:
+            link.cut()
+            link.close()
+            raise
+
+    # --- verification ---
+
+    def stages(self) -> Iterator[Stage]:
+        """See `Connector.stages`. `sample` reads one row of the first readable table."""
+        visit = _Visit(self)
+        try:
+            yield from staged(
+                (
+                    ("resolve", visit.resolve),
+                    ("connect", visit.connect),
+                    ("tls", visit.tls),
+                    ("auth", visit.auth),
+                    ("permission", visit.permission),
+                    ("sample", visit.sample),
+                )
+            )
+        finally:
+            visit.end()
+
+
+class _Visit:
+    """A verification over a single connection.
+
+    A server counts aborted connections, and eventually blocks the host. Therefore the driver signs in during
+    the TLS stage, and an error of the sign-in is reported by its own stage.
+    """
+
+    def __init__(self, connector: MysqlConnector) -> None:
+        self._connector = connector
+        self._socket: socket.socket | None = None
+        self._link: Link | None = None
+        self._refused: ConnectorError | None = None
+        self._session: MysqlSession | None = None
+
+    def resolve(self) -> str:
+        params = self._connector.connect_options()
+        return f"{params.host} resolves to {', '.join(self._connector.gate.addresses(params.host, params.port))}."
+
+    def connect(self) -> str:
+        from webapp.connectors.mysql.connection import wire
+
+        params = self._connector.connect_options()
+        self._socket = wire(params, self._connector.gate, limits.TARGET_CONNECT_SECONDS)
+        return f"Port {params.port} accepts connections."
+
+    def tls(self) -> str:
+        from webapp.connectors.mysql.connection import VERIFYING, sign_in
+
+        params = self._connector.connect_options()
+        assert self._socket is not None
+        try:
+            self._link = sign_in(params, self._socket, limits.TARGET_CONNECT_SECONDS)
+        except ConnectorError as error:
+            if error.reason in ("tls_failed", "not_mysql", "bad_settings", "timeout", "refused"):
+                raise
+            self._refused = error
+            return "TLS succeeded, but signing in failed: see the next stage."
+        if self._link.encrypted:
+            return f"{self._link.encrypted}, certificate {'' if params.tls in VERIFYING else 'not '}verified."
+        if params.tls == "disable":
+            return "Without TLS, as configured."
+        return "The server does not support TLS; passwords and rows are sent unencrypted."
+
+    def auth(self) -> str:
+        if self._refused is not None:
+            raise self._refused
+        assert self._link is not None
+        self._session = self._connector.session(self._connector.connect_options(), self._link)
+        return f"Signed in to {self._session.server.title}."
+
+    def permission(self) -> str:
+        assert self._session is not None
+        return self._session.permitted()
+
+    def sample(self) -> str:
+        assert self._session is not None
+        return self._session.sampled()
+
+    def end(self) -> None:
+        if self._session is not None:
+            self._session.close()
+        elif self._link is not None:
+            self._link.cut()
+        elif self._socket is not None:
+            self._socket.close()
+
+
+def _read(text: str) -> dict[str, Any]:
+    """Parse a connection string."""
+    scheme, mark, rest = text.strip().removeprefix("jdbc:").partition("://")
+    try:
+        if not mark or scheme.partition("+")[0].lower() not in _SCHEMES:
+            raise ValueError
+        found, pairs = of_url(rest)
+    except ValueError:
+        raise bad_settings(
+            "The connection string is invalid.",
+            "Use mysql://user:password@host:3306/database, with characters such as @ / : in the password "
+            "percent-encoded.",
+        ) from None
+    options = {name.lower(): value for name, value in pairs}
+    for name in options:
+        if name not in (*_READ, *_IGNORED):
+            raise unknown_option(name, _READ, "Use the setting options for session variables.")
+    mode = next((options[key] for key in _TLS_KEYS if key in options), None)
+    if mode is not None and mode.lower() not in _TLS:
+        known = ", ".join(dict.fromkeys(_TLS.values()))
+        raise bad_settings("The connection string has an unknown TLS mode.", f"Supported modes: {known}.")
+    of_options = {
+        "username": options.get("user"),
+        "password": options.get("password"),
+        "tls": _TLS[mode.lower()] if mode else None,
+    }
+    return of_options | found

@@ -1,0 +1,383 @@
+"""Write rows to a MySQL or MariaDB table with INSERT statements of many rows.
+
+InnoDB rolls back a rejected statement completely, so a chunk needs no savepoints. The bad row is the one that
+MariaDB names (GET DIAGNOSTICS ... ROW_NUMBER), which is then sent on its own to make sure, or it is found by
+splitting. Statements become shorter after rejections, and longer again without them. LOAD DATA LOCAL would be
+faster, but turns errors into warnings, and so truncates and skips silently.
+
+Rows that are matched by key have one statement each, many in one command. Each reports how many rows it
+matched, and the server stops at the first one that fails.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from functools import partial
+from typing import Any, Final
+
+import numpy as np
+import pyarrow as pa
+import pymysql
+
+from webapp import limits
+from webapp.connectors.base import ConnectorError, RowError, Target, WriteResult, WriteSpec
+from webapp.connectors.mysql.catalog import Server
+from webapp.connectors.mysql.commit_token import CommitTokenBuilder, counted
+from webapp.connectors.mysql.connection import Link, batch_of
+from webapp.connectors.mysql.errors import convert_error, converting_errors, row_rejection
+from webapp.connectors.mysql.values import DIALECT, Literals, Writer, texts
+from webapp.connectors.row_isolation import BatchSizer, RowRejection, isolate_bad_rows
+from webapp.connectors.schema import Column
+from webapp.connectors.sql import base as sql
+
+_ROW_NUMBER: Final = b"GET DIAGNOSTICS CONDITION 1 @rowsmith_row = ROW_NUMBER"
+# Division by zero, by which an upsert's statement reports that the row conflicts with another unique key.
+_ALIEN: Final = 1365
+
+
+class MysqlTarget(Target):
+    """See `Target`."""
+
+    def __init__(self, link: Link, server: Server, packet: int, writing: WriteSpec) -> None:
+        _check(writing)
+        self.writing = writing
+        self._link, self._server = link, server
+        self._writer = Writer(writing.columns)
+        self._most = min(packet, limits.MYSQL_STATEMENT_BYTES) - limits.MYSQL_STATEMENT_MARGIN
+        self._longest = packet - limits.MYSQL_STATEMENT_MARGIN
+        self._rows = limits.MYSQL_STATEMENT_ROWS
+        self._batch_sizer = BatchSizer(limits.MYSQL_STATEMENT_ROWS, limits.MYSQL_STATEMENT_ROWS)
+        self._table = sql.qualified(DIALECT, writing.entity.parts)
+        self._names = [DIALECT.quoted(column.name) for column in writing.columns]
+        self._head = f"INSERT INTO {self._table} ({', '.join(self._names)}) VALUES ".encode()
+        self._capture = _Capture(link, server, writing)
+        self._tail = (self._on_duplicate() + self._capture.tail).encode()
+        self._token_builder = CommitTokenBuilder(link, writing)
+        self.is_open = False
+
+    # --- transactions ---
+
+    def begin(self) -> None:
+        """See `Target.begin`."""
+        if self.is_open:
+            return
+        with converting_errors():
+            self._link.write(b"START TRANSACTION")
+        self._token_builder.begin()
+        self.is_open = True
+
+    def commit_token(self) -> dict[str, Any]:
+        """See `Target.commit_token`: this connection, and keys of inserted rows."""
+        with converting_errors():
+            return self._token_builder.commit_token()
+
+    def commit(self) -> None:
+        """See `Target.commit`."""
+        self.is_open = False
+        with converting_errors():
+            self._link.write(b"COMMIT")
+
+    def rollback(self) -> None:
+        """See `Target.rollback`."""
+        self.is_open = False
+        try:
+            if self._link.open:
+                self._link.write(b"ROLLBACK")
+        except (pymysql.err.Error, OSError):
+            pass  # the connection is lost, and the transaction with it
+
+    # --- rows ---
+
+    def statements(self, batch: pa.RecordBatch) -> list[str]:
+        """See `Target.statements`."""
+        return sql.statements(DIALECT, self.writing, batch)
+
+    def send(self, batch: pa.RecordBatch) -> WriteResult:
+        """See `Target.send`."""
+        return self.prepare(batch)()
+
+    def prepare(self, batch: pa.RecordBatch) -> Callable[[], WriteResult]:
+        """See `Target.prepare`: converts the rows of an INSERT to literals."""
+        if self.writing.mode == "update":
+            return partial(self._one_by_one, batch, self._update)
+        arrays, failures = self._writer.fit(batch)
+        rows = _others(batch.num_rows, failures)
+        if failures:
+            arrays = [array.take(pa.array(rows)) for array in arrays]
+        literals = self._writer.literals(arrays) if rows.size else None
+        return partial(self._send, batch, rows, literals, failures)
+
+    def _send(
+        self, batch: pa.RecordBatch, rows: np.ndarray, literals: Literals | None, failures: list[RowError]
+    ) -> WriteResult:
+        self._capture.begin(batch)
+        if literals is not None:
+            rejection = self._insert(literals, rows)
+            failures += rejection
+            if self.writing.mode == "insert":
+                bad = {one.index for one in rejection}
+                self._token_builder.wrote(
+                    batch, rows if not bad else rows[~np.isin(rows, list(bad))], self._capture.first
+                )
+        return WriteResult(sorted(failures, key=lambda one: one.index), self._capture.keys())
+
+    def _insert(self, literals: Literals, rows: np.ndarray) -> list[RowError]:
+        """Insert rows, and return errors of rejected rows. `rows[i]` is the batch position of row `i` of the
+        literals."""
+
+        def attempt(piece: np.ndarray) -> RowRejection | None:
+            return self._attempt(literals, int(piece[0]), int(piece[-1]) + 1, rows)
+
+        failures: list[RowError] = []
+        at = 0
+        while at < rows.size:
+            end = literals.cut(at, min(rows.size, at + self._rows), self._most)
+            if end == at + 1 and literals.size(at, end) > self._longest:
+                message = f"The row has {literals.size(at, end):,} bytes, which exceeds max_allowed_packet."
+                found = [RowError(at, "too_long", message)]
+            else:
+                found = isolate_bad_rows(np.arange(at, end), attempt, self._batch_sizer)
+            failures += (replace(one, index=int(rows[one.index])) for one in found)
+            if found:  # so that most of the next statements are shorter than the distance between bad rows
+                gap = (end - at) // (len(found) + 1)
+                self._rows = max(limits.MYSQL_LEAST_ROWS, min(self._rows, gap // 3))
+            else:
+                self._rows = min(limits.MYSQL_STATEMENT_ROWS, self._rows + self._rows // 3)
+            at = end
+        return failures
+
+    def _attempt(self, literals: Literals, start: int, end: int, rows: np.ndarray) -> RowRejection | None:
+        statement = b"".join((self._head, literals.of(start, end), self._tail))
+        try:
+            self._link.write(statement)
+        except (pymysql.err.Error, OSError) as error:
+            rejection = row_rejection(error, self.writing.entity)
+            if rejection is None:
+                raise convert_error(error) from error
+            if self.writing.mode == "upsert" and rejection.native == str(_ALIEN):
+                message = "Another row has the same value in a different unique index."
+                rejection = replace(rejection, reason="unique", message=message)
+            return rejection if end - start == 1 else replace(rejection, suspect=self._suspect(end - start))
+        self._capture.took(rows[start:end])
+        return None
+
+    def _suspect(self, count: int) -> int | None:
+        """Return the position of the row at which the last statement failed, if the server reports it."""
+        if not self._server.names_rows:
+            return None
+        with converting_errors():
+            self._link.write(_ROW_NUMBER)
+            self._link.write(b"SELECT @rowsmith_row")
+            found = int(self._link.rows[0][0] or 0)
+        return found - 1 if 0 < found <= count else None
+
+    def _on_duplicate(self) -> str:
+        """Return the clause that updates the row with the same key in an upsert.
+
+        A row that conflicts in any other unique index must not be updated: a division by zero, an error in
+        strict mode, rejects it.
+        """
+        writing = self.writing
+        if writing.mode != "upsert":
+            return ""
+        keys, entity = writing.key_columns, writing.entity
+        known = [set(one) for one in (entity.keys, *entity.uniques) if one]
+        if set(keys) not in known:
+            raise ConnectorError(
+                f"{entity.name} has no unique key of {', '.join(keys) or 'no columns'}.",
+                reason="unsupported",
+                hint="Choose the columns of its primary key or of a unique index.",
+            )
+        quoted = DIALECT.quoted
+        sets = [
+            f"{quoted(column.name)} = VALUES({quoted(column.name)})"
+            for column in writing.columns
+            if column.name not in keys
+        ]
+        first = quoted(keys[0])
+        if len(known) > 1:
+            same = " AND ".join(f"{quoted(name)} <=> VALUES({quoted(name)})" for name in keys)
+            sets.insert(0, f"{first} = IF({same}, {first}, 1 DIV 0)")
+        return f" ON DUPLICATE KEY UPDATE {', '.join(sets) or f'{first} = {first}'}"
+
+    # --- rows matched by key ---
+
+    def delete(self, batch: pa.RecordBatch) -> WriteResult:
+        """See `Target.delete`."""
+        return self._one_by_one(batch, self._delete)
+
+    def _update(self, columns: Sequence[Column], values: Sequence[str]) -> str:
+        pairs = dict(zip((column.name for column in columns), values, strict=True))
+        keys = self.writing.key_columns
+        setting = ", ".join(
+            f"{DIALECT.quoted(name)} = {value}" for name, value in pairs.items() if name not in keys
+        )
+        return f"UPDATE {self._table} SET {setting} WHERE {_found(keys, pairs)}"
+
+    def _delete(self, columns: Sequence[Column], values: Sequence[str]) -> str:
+        pairs = dict(zip((column.name for column in columns), values, strict=True))
+        return f"DELETE FROM {self._table} WHERE {_found(tuple(pairs), pairs)}"
+
+    def _one_by_one(self, batch: pa.RecordBatch, statement: Any) -> WriteResult:
+        arrays, failures = self._writer.fit(batch)
+        columns = self.writing.columns
+        literals = [texts(column, array) for column, array in zip(columns, arrays, strict=True)]
+        rows = _others(batch.num_rows, failures).tolist()
+        made = [statement(columns, [column[row] for column in literals]).encode() for row in rows]
+        self._capture.begin(batch)
+        at = 0
+        with converting_errors():
+            self._link.several(True)
+            try:
+                while at < len(rows):
+                    end, size = at, 0
+                    while (
+                        end < len(rows) and end - at < limits.MYSQL_COMMAND_STATEMENTS and size < self._most
+                    ):
+                        size += len(made[end]) + 1
+                        end += 1
+                    at += self._answers(made[at:end], rows[at:end], failures)
+            finally:
+                if self._link.open:
+                    self._link.several(False)
+        failed = {error.index for error in failures}
+        self._capture.took(np.array([row for row in rows if row not in failed], np.int64))
+        return WriteResult(sorted(failures, key=lambda one: one.index), self._capture.keys())
+
+    def _answers(self, statements: list[bytes], rows: list[int], failures: list[RowError]) -> int:
+        """Run statements up to the first that fails, and return how many have a result."""
+        self._link.hand_over(b";".join(statements))
+        for place, row in enumerate(rows):
+            try:
+                found = self._link.next_answer()
+            except (pymysql.err.Error, OSError) as error:
+                rejection = row_rejection(error, self.writing.entity)
+                if rejection is None:
+                    raise
+                failures.append(rejection.of(row))
+                return place + 1
+            if not found:
+                message = f"No such row exists in {self.writing.entity.name}."
+                failures.append(RowError(row, "missing_row", message))
+        return len(rows)
+
+
+def _check(writing: WriteSpec) -> None:
+    names = [column.name for column in writing.columns]
+    if writing.mode == "update" and not set(writing.key_columns) < set(names):
+        raise ConnectorError(
+            "An update needs key columns and other columns to change.",
+            reason="unsupported",
+            hint="Map both kinds of columns.",
+        )
+    if not names:
+        raise ConnectorError("No column is mapped.", reason="unsupported", hint="Map at least one column.")
+
+
+class _Capture:
+    """Returns values that the server generates.
+
+    Uses RETURNING if supported, otherwise counts from the first AUTO_INCREMENT value of a statement: InnoDB
+    assigns consecutive values to an INSERT with a known number of rows, in every innodb_autoinc_lock_mode
+    (MySQL, "AUTO_INCREMENT Handling in InnoDB").
+    """
+
+    def __init__(self, link: Link, server: Server, writing: WriteSpec) -> None:
+        self._link, self._writing = link, writing
+        self._sent = [column.name for column in writing.columns]
+        self._wanted = [name for name in writing.capture if name not in self._sent]
+        self._returns = bool(self._wanted) and server.returns and writing.mode != "update"
+        self._step = 1
+        self._counted = counted(writing)
+        returned = dict.fromkeys([*self._wanted, *([self._counted] if self._counted else [])])
+        self.tail = f" RETURNING {sql.listed(DIALECT, returned)}" if self._returns else ""
+        self.first = 0
+        """The first AUTO_INCREMENT value of the last statement that generated one."""
+        self._batch: pa.RecordBatch | None = None
+        self._parts: list[tuple[np.ndarray, pa.RecordBatch]] = []
+        self._taken: list[np.ndarray] = []
+        if self._wanted and not self._returns:
+            self._prepare()
+
+    def _prepare(self) -> None:
+        columns = [self._writing.entity.column(name) for name in self._wanted]
+        counted = len(columns) == 1 and columns[0] is not None and columns[0].generated == "identity"
+        if not counted or self._writing.mode != "insert":
+            raise ConnectorError(
+                f"This server cannot return {', '.join(self._wanted)} for written rows.",
+                reason="unsupported",
+                hint="It returns only AUTO_INCREMENT values of inserted rows. MariaDB 10.5 returns any column.",
+            )
+        self._link.write(b"SELECT @@auto_increment_increment")
+        self._step = int(self._link.rows[0][0])
+
+    def begin(self, batch: pa.RecordBatch) -> None:
+        """Start over for a new batch."""
+        self._batch, self._parts, self._taken, self.first = batch, [], [], 0
+
+    def took(self, rows: np.ndarray) -> None:
+        """Record the generated values of a statement that wrote the rows at these positions."""
+        if self._writing.capture:
+            self._taken.append(rows)
+        if self._returns:
+            answer = batch_of(self._link.fields, self._link.rows)
+            if answer.num_rows != rows.size:
+                raise ConnectorError(
+                    "The server returned a different number of rows than were sent.", reason="unsupported"
+                )
+            self._parts.append((rows, answer))
+            if self._counted:
+                self.first = self.first or int(answer.column(self._counted)[0].as_py())
+            return
+        first = self._link.first_id
+        self.first = self.first or first
+        if self._wanted:
+            ids = first + self._step * np.arange(rows.size, dtype=np.int64)
+            self._parts.append((rows, pa.RecordBatch.from_arrays([pa.array(ids)], self._wanted)))
+
+    def keys(self) -> pa.RecordBatch | None:
+        """See `WriteResult.keys`."""
+        if not self._writing.capture or self._batch is None:
+            return None
+        count = self._batch.num_rows
+        taken = np.concatenate(self._taken) if self._taken else np.empty(0, np.int64)
+        there = np.zeros(count, bool)
+        there[taken] = True
+        order = np.full(count, -1, np.int64)
+        made = None
+        if self._parts:
+            order[np.concatenate([rows for rows, _ in self._parts])] = np.arange(taken.size)
+            made = pa.Table.from_batches(_alike([part for _, part in self._parts])).combine_chunks()
+        places = pa.array(order, mask=order < 0)
+        arrays = []
+        for name in self._writing.capture:
+            if name in self._sent:
+                sent = self._batch.column(self._sent.index(name))
+                arrays.append(sent.take(pa.array(np.arange(count), mask=~there)))
+            elif made is None:
+                arrays.append(pa.nulls(count))
+            else:
+                arrays.append(made.column(name).combine_chunks().take(places))
+        return pa.RecordBatch.from_arrays(arrays, list(self._writing.capture))
+
+
+def _alike(parts: list[pa.RecordBatch]) -> list[pa.RecordBatch]:
+    """Return the parts with a common schema: columns become text if their types differ."""
+    if all(part.schema == parts[0].schema for part in parts):
+        return parts
+    return [
+        pa.RecordBatch.from_arrays([column.cast(pa.string()) for column in part.columns], part.schema.names)
+        for part in parts
+    ]
+
+
+def _others(count: int, failures: Sequence[RowError]) -> np.ndarray:
+    """Return the positions of rows without an error."""
+    there = np.ones(count, bool)
+    there[[error.index for error in failures]] = False
+    return np.flatnonzero(there)
+
+
+def _found(keys: Sequence[str], pairs: dict[str, str]) -> str:
+    return " AND ".join(f"{DIALECT.quoted(name)} <=> {pairs[name]}" for name in keys)

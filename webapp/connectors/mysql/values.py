@@ -1,0 +1,297 @@
+"""Convert Arrow columns to MySQL literals.
+
+Values that MySQL would change silently even in strict mode (a fraction in an integer column, trailing spaces
+of a text), or does not accept (a time with a time zone), are handled here. All other checks are left to the
+server.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from webapp.connectors.arrow_values import fitted, hexed
+from webapp.connectors.base import RowError
+from webapp.connectors.schema import Column
+from webapp.engine.formats import codecs
+from webapp.engine.formats.column import Codec, Frame, Wrapping
+from webapp.engine.formats.column import Column as Spelled
+from webapp.engine.formats.layout import Slot
+from webapp.engine.formats.nested import scalar_codec
+from webapp.engine.formats.rows import Rows
+from webapp.engine.formats.sql_dialects import DIALECTS, SqlEscape
+
+DIALECT: Final = DIALECTS["mysql"]
+
+_ESCAPE: Final = SqlEscape(DIALECT)
+_TEXTS: Final = ("text", "enum", "json", "uuid", "other")
+_BARE: Final = ("integer", "decimal", "float", "boolean")
+_INTEGER: Final = r"^\s*[+-]?[0-9]+\s*$"
+_NUMBER: Final = r"^\s*[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?\s*$"
+_ZONED: Final = r"^\d{4}-\d{2}-\d{2}[T ]\d{2}:\d{2}(:\d{2}(\.\d{1,6})?)?(Z|[+-]\d{2}:?\d{2})$"
+_TRUE: Final = pa.array(["true", "t", "yes", "y", "on", "1"])
+_FALSE: Final = pa.array(["false", "f", "no", "n", "off", "0"])
+_MEASURED_IN_BYTES: Final = ("tinytext", "text", "mediumtext", "longtext")
+_FIRST_DAY: Final = -719_162  # 0001-01-01
+_LAST_DAY: Final = 2_932_896  # 9999-12-31, where DATE ends
+
+Misfit = tuple[pa.Array, str, str]
+"""Which rows (booleans) do not fit, the reason, and the message."""
+
+
+@dataclass(frozen=True, slots=True)
+class Literals:
+    """Rows as ``,(1,'a')`` one after another. Row ``i`` is between ``bounds[i]`` and the next bound."""
+
+    text: memoryview
+    bounds: np.ndarray
+
+    def of(self, start: int, end: int) -> memoryview:
+        """Return the rows from ``start`` up to ``end``, without the first comma."""
+        return self.text[int(self.bounds[start]) + 1 : int(self.bounds[end])]
+
+    def size(self, start: int, end: int) -> int:
+        """Return the number of bytes of these rows."""
+        return int(self.bounds[end]) - int(self.bounds[start])
+
+    def cut(self, start: int, end: int, most: int) -> int:
+        """Return the end of the rows from ``start`` that fit in ``most`` bytes; at least one row."""
+        within = int(np.searchsorted(self.bounds, int(self.bounds[start]) + most, side="right")) - 1
+        return max(start + 1, min(end, within))
+
+
+class Writer:
+    """Converts batches for a table's columns. May be used by any thread, one at a time."""
+
+    def __init__(self, columns: Sequence[Column]) -> None:
+        self._columns = tuple(columns)
+        self._rows: dict[tuple[pa.DataType, ...], Rows] = {}
+        self._writing = threading.Lock()
+
+    def fit(self, batch: pa.RecordBatch) -> tuple[list[pa.Array], list[RowError]]:
+        """Return the batch's converted arrays, and the first error of each row that does not fit."""
+        failures: dict[int, RowError] = {}
+        arrays = []
+        for column, values in zip(self._columns, batch.columns, strict=True):
+            array, misfits = fit(column, values)
+            arrays.append(array)
+            for where, reason, message in misfits:
+                found = np.flatnonzero(pc.fill_null(where, False).to_numpy(zero_copy_only=False))
+                for index in found.tolist():
+                    failures.setdefault(index, RowError(index, reason, message, column=column.name))
+        return arrays, [failures[index] for index in sorted(failures)]
+
+    def literals(self, arrays: Sequence[pa.Array]) -> Literals:
+        """Return rows of literals from converted arrays of the same length, at least one."""
+        with self._writing:
+            return self._literals(arrays)
+
+    def _literals(self, arrays: Sequence[pa.Array]) -> Literals:
+        kinds = tuple(array.type for array in arrays)
+        rows = self._rows.get(kinds)
+        if rows is None:
+            spelled = [
+                _spelled(column, kind, "," if place else "")
+                for place, (column, kind) in enumerate(zip(self._columns, kinds, strict=True))
+            ]
+            rows = self._rows[kinds] = Rows(spelled, Frame("(", (")",), (",",)), joint=False)
+        texts = rows.texts_of(arrays, np.zeros(len(arrays[0]), np.uint8))
+        _, offsets, data = texts.buffers()
+        bounds = np.frombuffer(offsets, np.int32)[texts.offset : texts.offset + len(texts) + 1]
+        return Literals(memoryview(data), bounds)
+
+
+def texts(column: Column, array: pa.Array) -> list[str]:
+    """A fitted array as literals, one by one."""
+    rows = Rows([_spelled(column, array.type, "")], Frame(), joint=False)
+    listed: list[str] = rows.texts_of([array]).to_pylist()
+    return listed
+
+
+def fit(column: Column, values: pa.Array) -> tuple[pa.Array, list[Misfit]]:
+    """Return ``values`` converted for ``column``. Values in rows that do not fit are unspecified."""
+    values = fitted(values, column)
+    if pa.types.is_dictionary(values.type) and column.type not in _TEXTS:
+        values = values.dictionary_decode()
+    if pa.types.is_null(values.type):
+        return values, []
+    misfits: list[Misfit] = []
+    if pa.types.is_float64(values.type):
+        infinite = pc.invert(pc.is_finite(values))
+        if pc.any(infinite).as_py():
+            misfits.append((infinite, "out_of_range", "MySQL cannot store NaN or infinity."))
+            values = pc.if_else(infinite, 0.0, values)
+    values, found = _FITTING.get(column.type, _as_text)(column, values)
+    values, beyond = _in_calendar(values)
+    return values, misfits + found + beyond
+
+
+def _in_calendar(values: pa.Array) -> tuple[pa.Array, list[Misfit]]:
+    kind = values.type
+    if pa.types.is_date32(kind):
+        numbers, first, last = values.cast(pa.int32()), _FIRST_DAY, _LAST_DAY
+    elif pa.types.is_timestamp(kind):
+        numbers = values.cast(pa.int64())
+        first, last = _FIRST_DAY * codecs.DAY_MICROS, (_LAST_DAY + 1) * codecs.DAY_MICROS - 1
+    else:
+        return values, []
+    ends = pc.min_max(numbers).as_py()
+    if ends["min"] is None or (ends["min"] >= first and ends["max"] <= last):
+        return values, []
+    outside = pc.or_(pc.less(numbers, first), pc.greater(numbers, last))
+    return pc.if_else(outside, None, values), [(outside, "out_of_range", "The year must be from 1 to 9999.")]
+
+
+# --- Conversions by column type
+# --------------------------------------------------------------------------------
+
+
+def _as_text(column: Column, values: pa.Array) -> tuple[pa.Array, list[Misfit]]:
+    kind = values.type
+    if pa.types.is_boolean(kind):
+        return values.cast(pa.string()), []
+    textual = column.type != "binary" and (pa.types.is_string(kind) or pa.types.is_dictionary(kind))
+    return values, _too_long(column, values) if textual else []
+
+
+def _too_long(column: Column, values: pa.Array) -> list[Misfit]:
+    """Return misfits for texts whose trailing spaces the server would remove, or for which its error is
+    misleading.
+
+    MariaDB reports a text that is cut before a non-ASCII letter as an incorrect string.
+    """
+    most = column.max_length
+    if most is None or column.type == "enum":
+        return []
+    in_bytes = column.declared in _MEASURED_IN_BYTES
+    length = pc.binary_length if in_bytes else pc.utf8_length
+    coded = pa.types.is_dictionary(values.type)
+    longest = pc.max(length(values.dictionary if coded else values)).as_py()
+    if longest is None or longest <= most:
+        return []
+    plain = values.dictionary_decode() if coded else values
+    found = pc.greater(length(plain), most)
+    if not in_bytes:
+        found = pc.and_(found, pc.less_equal(length(pc.utf8_rtrim(plain, " ")), most))
+    unit = "bytes" if in_bytes else "characters, including trailing spaces"
+    return [(found, "too_long", f"{column.name} stores at most {most:,} {unit}.")]
+
+
+def _as_integer(column: Column, values: pa.Array) -> tuple[pa.Array, list[Misfit]]:
+    if pa.types.is_integer(values.type):
+        return values, []
+    return _matching(column, values, _INTEGER, "accepts only integers")
+
+
+def _as_number(column: Column, values: pa.Array) -> tuple[pa.Array, list[Misfit]]:
+    if _numeric(values.type):
+        return values, []
+    return _matching(column, values, _NUMBER, "accepts only numbers")
+
+
+def _matching(column: Column, values: pa.Array, pattern: str, rule: str) -> tuple[pa.Array, list[Misfit]]:
+    words = values if pa.types.is_string(values.type) else values.cast(pa.string())
+    wrong = pc.invert(pc.match_substring_regex(words, pattern))
+    return words, [(wrong, "wrong_type", f"{column.name} {rule}.")]
+
+
+def _as_boolean(column: Column, values: pa.Array) -> tuple[pa.Array, list[Misfit]]:
+    if pa.types.is_boolean(values.type) or pa.types.is_integer(values.type):
+        return values, []
+    words = pc.utf8_lower(pc.utf8_trim_whitespace(values.cast(pa.string())))
+    yes, there = pc.is_in(words, _TRUE), pc.is_valid(values)
+    wrong = pc.and_(there, pc.invert(pc.or_(yes, pc.is_in(words, _FALSE))))
+    return pc.if_else(there, yes, None), [
+        (wrong, "wrong_type", f"{column.name} accepts only true and false.")
+    ]
+
+
+def _as_date(column: Column, values: pa.Array) -> tuple[pa.Array, list[Misfit]]:
+    if pa.types.is_timestamp(values.type):
+        return values.cast(pa.timestamp("us")).cast(pa.date32(), safe=False), []
+    return values, []
+
+
+def _as_moment(column: Column, values: pa.Array) -> tuple[pa.Array, list[Misfit]]:
+    if not pa.types.is_string(values.type):
+        return values, []
+    zoned = pc.fill_null(pc.match_substring_regex(values, _ZONED), False)
+    if not pc.any(zoned).as_py():
+        return values, []
+    try:
+        moments = values.filter(zoned).cast(pa.timestamp("us", "UTC")).cast(pa.timestamp("us"))
+    except pa.ArrowInvalid:  # the server names the row
+        return values, []
+    return pc.replace_with_mask(values, zoned, moments.cast(pa.string())), []
+
+
+def _as_time(column: Column, values: pa.Array) -> tuple[pa.Array, list[Misfit]]:
+    if pa.types.is_timestamp(values.type):
+        return values.cast(pa.timestamp("us")).cast(pa.time64("us")), []
+    return values, []
+
+
+_FITTING: Final[dict[str, Callable[[Column, pa.Array], tuple[pa.Array, list[Misfit]]]]] = {
+    "integer": _as_integer,
+    "decimal": _as_number,
+    "float": _as_number,
+    "boolean": _as_boolean,
+    "date": _as_date,
+    "timestamp": _as_moment,
+    "timestamptz": _as_moment,
+    "time": _as_time,
+}
+
+
+# --- Literals
+# --------------------------------------------------------------------------------------------------
+
+
+class HexCodec(codecs.BaseCodec):
+    """Bytes as pairs of hexadecimal digits."""
+
+    width = 1
+    key = "hex"
+
+    def fill(self, column: pa.Array, slot: Slot) -> None:
+        """See `codecs.BaseCodec`."""
+        slot.text(0, hexed(column), None)
+
+    def words(self, column: pa.Array) -> tuple[list[str | None], None]:
+        """See `codecs.BaseCodec`."""
+        return hexed(column).to_pylist(), None
+
+
+def _numeric(kind: pa.DataType) -> bool:
+    return bool(pa.types.is_integer(kind) or pa.types.is_decimal(kind) or pa.types.is_floating(kind))
+
+
+def _spelled(column: Column, kind: pa.DataType, lead: str) -> Spelled:
+    """Return how values of an Arrow type are written for a column. Texts are compared as texts: 5 as '5'."""
+    value = kind.value_type if pa.types.is_dictionary(kind) else kind
+    start, end = "'", "'"
+    if pa.types.is_binary(value):
+        start = "x'"
+    elif pa.types.is_boolean(value) or (_numeric(value) and column.type in _BARE):
+        start = end = ""
+    elif pa.types.is_timestamp(value) and value.tz and column.type in _TEXTS:
+        end = "Z'"
+    return Spelled(
+        column.name, _codec(column, value), Wrapping((lead + start, lead + "NULL", lead), (end, "", ""))
+    )
+
+
+def _codec(column: Column, kind: pa.DataType) -> Codec:
+    if pa.types.is_binary(kind):
+        return HexCodec()
+    if pa.types.is_boolean(kind):
+        return codecs.BoolCodec(b"FALSE", b"TRUE")
+    if pa.types.is_timestamp(kind):
+        return codecs.TimestampCodec(b"T" if column.type in _TEXTS else b" ")
+    return scalar_codec(kind, _ESCAPE)

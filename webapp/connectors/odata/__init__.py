@@ -1,0 +1,1 @@
+"""OData V2 and V4 services."""

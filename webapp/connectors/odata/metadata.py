@@ -1,0 +1,643 @@
+"""Read `$metadata` documents: XML of OData V2 (EDM 1 to 3) and V4, and JSON of V4.
+
+Annotations that are read: V4 vocabularies (Core, Common, Validation, Capabilities) and sap: attributes.
+
+Sources: OData V2 "Conceptual Schema Definition File Format"; OData 4.01 CSDL XML; OData 4.01 CSDL JSON; "SAP
+Annotations for OData 2.0".
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from typing import IO, Any, Final
+from xml.etree.ElementTree import Element, ParseError, TreeBuilder
+
+from defusedxml.common import DefusedXmlException
+from defusedxml.ElementTree import DefusedXMLParser
+from pydantic import TypeAdapter
+
+from webapp import limits
+from webapp.connectors import metadata_documents
+from webapp.connectors.base import ConnectorError
+from webapp.connectors.odata.model import (
+    EntitySet,
+    Enumeration,
+    Navigation,
+    Property,
+    Service,
+    Structured,
+    Terms,
+)
+
+_V4: Final = "http://docs.oasis-open.org/odata/ns/edm"
+_HINT: Final = (
+    "Save the response of the service at $metadata, with Accept: application/xml, and upload that file."
+)
+_STEP: Final = 65_536
+_SERVICE: Final[TypeAdapter[Service]] = TypeAdapter(Service)
+
+
+class _Builder(TreeBuilder):
+    """Builds a tree of limited size and depth."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.count = self.depth = 0
+
+    def start(self, tag: str, attrs: dict[str, str], /) -> Element:
+        """Start an element."""
+        self.count += 1
+        self.depth += 1
+        if self.count > limits.ODATA_DOCUMENT_ELEMENTS or self.depth > limits.MAX_JSON_DEPTH:
+            raise _TooMuch
+        return super().start(tag, attrs)
+
+    def end(self, tag: str, /) -> Element:
+        """End an element."""
+        self.depth -= 1
+        return super().end(tag)
+
+
+class _TooMuch(Exception):
+    """The document has more or deeper elements than allowed."""
+
+
+def read(document: bytes) -> Service:
+    """Read a `$metadata` document. Raises `ConnectorError` (reason `bad_document`), which names the position."""
+    if document[:1_000].removeprefix(b"\xef\xbb\xbf").lstrip()[:1] == b"{":
+        _fits(document)
+        return _read_json(document.removeprefix(b"\xef\xbb\xbf"))
+    root = _tree(document)
+    if _word(root.tag) not in ("Edmx", "Schema"):
+        raise bad_document(f"The document is XML, but its root is {_word(root.tag)[:60]}, not Edmx.")
+    schemas = (
+        [root] if _word(root.tag) == "Schema" else [one for one in root.iter() if _word(one.tag) == "Schema"]
+    )
+    if not schemas:
+        raise bad_document("The document has no Schema.")
+    v4 = any(schema.tag.startswith("{" + _V4) for schema in schemas) or root.get("Version", "").startswith(
+        "4"
+    )
+    return (_V4Reader if v4 else _V2Reader)(root, schemas).service()
+
+
+def read_safely(document: bytes) -> Service:
+    """Read a `$metadata` document in a separate process, with limits on memory and time. Raises as `read`."""
+    function = f"{__name__}:service_in_process"
+    return _SERVICE.validate_json(metadata_documents.run(function, document, {}, limits.METADATA_CPU_SECONDS))
+
+
+def service_in_process(file: IO[bytes]) -> bytes | dict[str, Any]:
+    """Run by `read_safely` in the separate process."""
+    return metadata_documents.answer(lambda: _SERVICE.dump_json(read(file.read())))
+
+
+def bad_document(message: str, where: tuple[int, int] | None = None) -> ConnectorError:
+    """Return the error for an invalid document. `where` is line and column, from 1."""
+    place = f" (line {where[0]}, column {where[1]})" if where else ""
+    details = {"line": where[0], "column": where[1]} if where else {}
+    return ConnectorError(f"{message}{place}", reason="bad_document", hint=_HINT, details=details)
+
+
+def _fits(document: bytes) -> None:
+    if len(document) > limits.ODATA_DOCUMENT_BYTES:
+        most = limits.ODATA_DOCUMENT_BYTES // limits.MB
+        raise bad_document(
+            f"The document has {len(document) // limits.MB} MB; at most {most} MB are allowed."
+        )
+
+
+def _tree(document: bytes) -> Element:
+    _fits(document)
+    parser = DefusedXMLParser(target=_Builder(), forbid_dtd=True)
+    try:
+        for start in range(0, len(document), _STEP):
+            parser.feed(document[start : start + _STEP])
+        root: Element = parser.close()
+    except ParseError as error:
+        line, column = error.position
+        said = str(error).partition(":")[0]
+        raise bad_document(f"The document is not well-formed XML: {said}", (line, column + 1)) from None
+    except DefusedXmlException:
+        raise bad_document(
+            "The document declares a DTD or entities, which are not allowed", _position(parser)
+        ) from None
+    except _TooMuch:
+        raise bad_document(
+            "The document has too many elements, or is nested too deeply", _position(parser)
+        ) from None
+    except (LookupError, ValueError):
+        raise bad_document("The document's encoding is unknown", (1, 1)) from None
+    return root
+
+
+def _position(parser: Any) -> tuple[int, int]:
+    expat = parser.parser
+    return expat.CurrentLineNumber, expat.CurrentColumnNumber + 1
+
+
+def _word(tag: str) -> str:
+    return tag.rpartition("}")[2] if isinstance(tag, str) else ""
+
+
+def _whole(text: str | None) -> int | None:
+    """Return an integer facet; None for Max, variable and invalid numbers."""
+    return int(text) if text and text.isascii() and text.isdigit() and len(text) < 10 else None
+
+
+class _Reader:
+    """Common parts of the readers for V2 and V4."""
+
+    version: Any = "v4"
+    nullable_words = ("false", "0")
+
+    def __init__(self, root: Element, schemas: list[Element]) -> None:
+        self.schemas = schemas
+        self.aliases: dict[str, str] = {}
+        for one in root.iter():
+            word = _word(one.tag)
+            if word in ("Include", "Using", "Schema") and one.get("Alias"):
+                self.aliases[one.get("Alias", "")] = one.get("Namespace", "")
+        self.found = Service(self.version)
+        self.notes: list[tuple[str, Element]] = []
+
+    def service(self) -> Service:
+        """Read all schemas."""
+        containers: list[tuple[str, Element]] = []
+        for schema in self.schemas:
+            namespace = schema.get("Namespace", "")
+            for one in schema:
+                word = _word(one.tag)
+                name = f"{namespace}.{one.get('Name', '')}"
+                if word in ("EntityType", "ComplexType"):
+                    self.found.types[name] = self._structured(one, name, word == "EntityType")
+                elif word == "EnumType":
+                    self.found.enums[name] = self._enumeration(one, name)
+                elif word == "TypeDefinition":
+                    self.found.definitions[name] = self._property(
+                        one, one.get("UnderlyingType", "Edm.String")
+                    )
+                elif word == "Annotations":
+                    self.notes.append((one.get("Target", ""), one))
+                elif word == "EntityContainer":
+                    containers.append((name, one))
+                else:
+                    self._other(word, name, one)
+        for name, one in containers:
+            self._container(name, one)
+        self._joined()
+        self._annotated({name for name, _ in containers})
+        return self.found
+
+    def _other(self, word: str, name: str, element: Element) -> None:
+        """Read an element that only one version has."""
+
+    def _joined(self) -> None:
+        """Finish after all elements have been read."""
+
+    def qualified(self, name: str) -> str:
+        """Return a qualified name with its alias resolved."""
+        prefix, dot, word = name.rpartition(".")
+        return f"{self.aliases.get(prefix, prefix)}{dot}{word}"
+
+    def typed(self, text: str) -> tuple[str, bool]:
+        """Return a type's qualified name, and whether it is a collection."""
+        if text.startswith("Collection(") and text.endswith(")"):
+            return self.qualified(text[11:-1]), True
+        return self.qualified(text), False
+
+    def _structured(self, element: Element, name: str, entity: bool) -> Structured:
+        base = element.get("BaseType", "")
+        found = Structured(
+            name, entity, self.qualified(base) if base else "", element.get("Abstract") == "true",
+            element.get("OpenType") == "true", terms=self._terms(element),
+        )  # fmt: skip
+        for one in element:
+            word = _word(one.tag)
+            if word == "Property":
+                made = self._property(one, one.get("Type", "Edm.String"))
+                found.properties[made.name] = made
+            elif word == "NavigationProperty":
+                navigation = self._navigation(one)
+                found.navigations[navigation.name] = navigation
+            elif word == "Key":
+                found.key = tuple(part.get("Name", "") for part in one)
+        return found
+
+    def _property(self, element: Element, declared: str) -> Property:
+        get = element.get
+        name, many = self.typed(declared)
+        if get("CollectionKind", "None") != "None":
+            many = True
+        return Property(
+            get("Name", ""), name, many, get("Nullable", "true") not in self.nullable_words,
+            _whole(get("MaxLength")), _whole(get("Precision")), self._scale(get("Scale"), get("Precision")),
+            get("DefaultValue"),
+            self._terms(element),
+        )  # fmt: skip
+
+    def _terms(self, element: Element) -> dict[str, Any]:
+        return of_attributes(element.attrib) | (of_children(element, self.aliases) if len(element) else {})
+
+    def _scale(self, text: str | None, precision: str | None) -> int | None:
+        return _whole(text)
+
+    def _navigation(self, element: Element) -> Navigation:
+        raise NotImplementedError
+
+    def _enumeration(self, element: Element, name: str) -> Enumeration:
+        members: dict[str, int] = {}
+        for one in element:
+            if _word(one.tag) == "Member":
+                value = one.get("Value", "")
+                digits = value.removeprefix("-").isdecimal() and len(value) < 20
+                members[one.get("Name", "")] = int(value) if digits else len(members)
+        return Enumeration(name, members, element.get("IsFlags") == "true")
+
+    def _container(self, name: str, element: Element) -> None:
+        for one in element:
+            if _word(one.tag) == "EntitySet":
+                made = EntitySet(
+                    one.get("Name", ""), self.qualified(one.get("EntityType", "")), terms=self._terms(one)
+                )
+                made.bindings = dict(self._bindings(one))
+                self.found.sets[made.name] = made
+
+    def _bindings(self, element: Element) -> Iterator[tuple[str, str]]:
+        for one in element:
+            if _word(one.tag) == "NavigationPropertyBinding":
+                path = one.get("Path", "").rpartition("/")
+                yield (
+                    path[2] if "." in path[0] else one.get("Path", ""),
+                    one.get("Target", "").rpartition("/")[2],
+                )
+
+    def _annotated(self, containers: set[str]) -> None:
+        """Apply annotations that are separate from their targets."""
+        for target, element in self.notes:
+            owner, _, path = target.partition("/")
+            owner = self.qualified(owner)
+            holder: Any = None
+            if owner in containers:
+                holder = self.found.sets.get(path)
+            elif (kind := self.found.types.get(owner)) is not None:
+                holder = kind if not path else kind.properties.get(path) or kind.navigations.get(path)
+            if holder is None:
+                continue
+            for one in element:
+                if _word(one.tag) == "Annotation" and (word := term(one.get("Term", ""), self.aliases)):
+                    holder.terms[word] = value_of(one)
+
+
+class _V4Reader(_Reader):
+    """Reads CSDL XML 4.0 and 4.01."""
+
+    def _scale(self, text: str | None, precision: str | None) -> int | None:
+        """Return None for a variable scale, and 0 by default (CSDL, "Scale")."""
+        return 0 if text is None and precision is not None else _whole(text)
+
+    def _navigation(self, element: Element) -> Navigation:
+        name, many = self.typed(element.get("Type", ""))
+        pairs = tuple(
+            (one.get("Property", ""), one.get("ReferencedProperty", ""))
+            for one in element
+            if _word(one.tag) == "ReferentialConstraint"
+        )
+        return Navigation(
+            element.get("Name", ""), name, many, element.get("Nullable", "true") not in self.nullable_words,
+            element.get("Partner", ""), element.get("ContainsTarget") == "true", pairs=pairs,
+            terms=self._terms(element),
+        )  # fmt: skip
+
+
+class _V2Reader(_Reader):
+    """Reads EDM 1 to 3, in which navigation uses associations."""
+
+    version = "v2"
+
+    def __init__(self, root: Element, schemas: list[Element]) -> None:
+        super().__init__(root, schemas)
+        self.associations: dict[str, Element] = {}
+        self.association_sets: list[Element] = []
+
+    def _other(self, word: str, name: str, element: Element) -> None:
+        if word == "Association":
+            self.associations[name] = element
+
+    def _navigation(self, element: Element) -> Navigation:
+        return Navigation(
+            element.get("Name", ""), "", relationship=self.qualified(element.get("Relationship", "")),
+            role=element.get("ToRole", ""), terms=self._terms(element),
+        )  # fmt: skip
+
+    def _container(self, name: str, element: Element) -> None:
+        super()._container(name, element)
+        self.association_sets += [one for one in element if _word(one.tag) == "AssociationSet"]
+
+    def _joined(self) -> None:
+        """Copy types, multiplicities and constraints of associations to the navigation properties."""
+        navigations: dict[str, list[tuple[str, Navigation]]] = {}
+        for kind in self.found.types.values():
+            for name, navigation in list(kind.navigations.items()):
+                association = self.associations.get(navigation.relationship)
+                if association is None or not self._ended(navigation, association):
+                    del kind.navigations[name]
+                else:
+                    navigations.setdefault(navigation.relationship, []).append((kind.name, navigation))
+        for both in navigations.values():
+            if len(both) == 2:
+                (_, one), (_, other) = both
+                one.partner, other.partner = other.name, one.name
+        for element in self.association_sets:
+            self._bound(element, navigations, self.found.sets)
+
+    def _ended(self, navigation: Navigation, association: Element) -> bool:
+        for one in association:
+            word = _word(one.tag)
+            if word == "End" and one.get("Role") == navigation.role:
+                navigation.type = self.qualified(one.get("Type", ""))
+                navigation.collection = one.get("Multiplicity") == "*"
+                navigation.nullable = one.get("Multiplicity") != "1"
+            elif word == "ReferentialConstraint":
+                navigation.pairs = self._pairs(one, navigation.role)
+        return bool(navigation.type)
+
+    def _pairs(self, constraint: Element, role: str) -> tuple[tuple[str, str], ...]:
+        """Return pairs of own and target property if this navigation leads from the dependent to the
+        principal."""
+        ends: dict[str, tuple[str, tuple[str, ...]]] = {
+            _word(one.tag): (one.get("Role", ""), tuple(part.get("Name", "") for part in one))
+            for one in constraint
+        }
+        principal, dependent = ends.get("Principal", ("", ())), ends.get("Dependent", ("", ()))
+        if principal[0] != role or dependent[0] == role:
+            return ()
+        return tuple(zip(dependent[1], principal[1], strict=False))
+
+    def _bound(
+        self,
+        element: Element,
+        navigations: Mapping[str, list[tuple[str, Navigation]]],
+        sets: Mapping[str, EntitySet],
+    ) -> None:
+        ends = {one.get("Role", ""): one.get("EntitySet", "") for one in element if _word(one.tag) == "End"}
+        for owner, navigation in navigations.get(self.qualified(element.get("Association", "")), []):
+            target = ends.get(navigation.role, "")
+            near = [name for role, name in ends.items() if role != navigation.role] or [target]
+            for source in near:
+                found = sets.get(source)
+                if found is not None and target and self._is_a(found.type, owner):
+                    found.bindings[navigation.name] = target
+
+    def _is_a(self, name: str, owner: str) -> bool:
+        flat = self.found.types.get(name)
+        return flat is not None and any(one.name == owner for one in self.found.lineage(flat))
+
+
+_Json = Mapping[str, Any]
+
+
+def _read_json(document: bytes) -> Service:
+    """Read a JSON document. Raises `ConnectorError` (reason `bad_document`)."""
+
+    try:
+        found = json.loads(document)
+    except json.JSONDecodeError as error:
+        raise bad_document(f"The document is not JSON: {error.msg}", (error.lineno, error.colno)) from None
+    except (UnicodeDecodeError, RecursionError):
+        raise bad_document("The document is not JSON in UTF-8, or is nested too deeply", (1, 1)) from None
+    if not isinstance(found, dict) or "$Version" not in found:
+        raise bad_document("The document is JSON without $Version, so it is not OData metadata", (1, 1))
+    try:
+        return _JsonReader(found).service()
+    except ConnectorError:
+        raise
+    except (AttributeError, KeyError, TypeError, ValueError, RecursionError):
+        raise bad_document("The document is JSON, but does not follow OData 4.01 CSDL", (1, 1)) from None
+
+
+class _JsonReader:
+    """Reads CSDL JSON 4.01."""
+
+    def __init__(self, found: _Json) -> None:
+        self.schemas = {name: one for name, one in found.items() if isinstance(one, dict) and name[0] != "$"}
+        self.aliases = {one["$Alias"]: name for name, one in self.schemas.items() if "$Alias" in one}
+        for reference in found.get("$Reference", {}).values():
+            for one in reference.get("$Include", ()):
+                self.aliases[one.get("$Alias", "")] = one["$Namespace"]
+        self.found = Service("v4")
+
+    def service(self) -> Service:
+        """Read all schemas."""
+        containers = set()
+        for namespace, schema in self.schemas.items():
+            for word, one in _members(schema):
+                name, kind = f"{namespace}.{word}", one.get("$Kind")
+                if kind in ("EntityType", "ComplexType"):
+                    self.found.types[name] = self._structured(one, name, kind == "EntityType")
+                elif kind == "EnumType":
+                    members = {
+                        key: value for key, value in one.items() if isinstance(value, int) and key[0] != "$"
+                    }
+                    self.found.enums[name] = Enumeration(name, members, bool(one.get("$IsFlags")))
+                elif kind == "TypeDefinition":
+                    self.found.definitions[name] = self._property(
+                        word, one, one.get("$UnderlyingType", "Edm.String")
+                    )
+                elif kind == "EntityContainer":
+                    containers.add(name)
+                    self._container(one)
+        for schema in self.schemas.values():
+            for target, notes in schema.get("$Annotations", {}).items():
+                self._annotated(target, notes, containers)
+        return self.found
+
+    def _qualified(self, name: str) -> str:
+        prefix, dot, word = name.rpartition(".")
+        return f"{self.aliases.get(prefix, prefix)}{dot}{word}"
+
+    def _structured(self, one: _Json, name: str, entity: bool) -> Structured:
+        base = one.get("$BaseType", "")
+        key = tuple(part if isinstance(part, str) else next(iter(part)) for part in one.get("$Key", ()))
+        made = Structured(
+            name, entity, self._qualified(base) if base else "", bool(one.get("$Abstract")),
+            bool(one.get("$OpenType")), key, terms=self._terms(one),
+        )  # fmt: skip
+        for word, part in _members(one):
+            if part.get("$Kind") == "NavigationProperty":
+                made.navigations[word] = Navigation(
+                    word, self._qualified(part["$Type"]), bool(part.get("$Collection")),
+                    bool(part.get("$Nullable")), str(part.get("$Partner", "")), bool(part.get("$ContainsTarget")),
+                    pairs=tuple(
+                        (own, other) for own, other in part.get("$ReferentialConstraint", {}).items()
+                        if isinstance(other, str) and own[0] not in "@$"
+                    ),
+                    terms=self._terms(part),
+                )  # fmt: skip
+            else:
+                made.properties[word] = self._property(word, part, part.get("$Type", "Edm.String"))
+        return made
+
+    def _property(self, name: str, one: _Json, declared: str) -> Property:
+        precision, scale = _json_integer(one.get("$Precision")), one.get("$Scale")
+        default = one.get("$DefaultValue")
+        return Property(
+            name, self._qualified(declared), bool(one.get("$Collection")), bool(one.get("$Nullable")),
+            _json_integer(one.get("$MaxLength")), precision,
+            0 if scale is None and precision is not None else _json_integer(scale),
+            None if default is None else str(default), self._terms(one),
+        )  # fmt: skip
+
+    def _container(self, container: _Json) -> None:
+        for name, one in _members(container):
+            if one.get("$Collection") and "$Type" in one:
+                bindings = {
+                    path: target.rpartition("/")[2]
+                    for path, target in one.get("$NavigationPropertyBinding", {}).items()
+                }
+                made = EntitySet(name, self._qualified(one["$Type"]), bindings, self._terms(one))
+                self.found.sets[name] = made
+
+    def _terms(self, one: _Json) -> Terms:
+        """Return annotations, which are next to the members as `@Term`."""
+        found: Terms = {}
+        for name, value in one.items():
+            if name[:1] == "@" and (word := term(name[1:], self.aliases)):
+                found[word] = value
+        return found
+
+    def _annotated(self, target: str, notes: _Json, containers: set[str]) -> None:
+        owner, _, path = target.partition("/")
+        owner = self._qualified(owner)
+        holder: Any = self.found.sets.get(path) if owner in containers else None
+        if (kind := self.found.types.get(owner)) is not None:
+            holder = kind if not path else kind.properties.get(path) or kind.navigations.get(path)
+        if holder is not None:
+            holder.terms |= self._terms(notes)
+
+
+def _members(one: _Json) -> Iterator[tuple[str, _Json]]:
+    for name, part in one.items():
+        if name[:1] not in ("$", "@") and "@" not in name and isinstance(part, dict):
+            yield name, part
+
+
+def _json_integer(value: Any) -> int | None:
+    return value if isinstance(value, int) and not isinstance(value, bool) and 0 <= value < 10**9 else None
+
+
+# Terms that are used, by their last part. Terms with the same name in other vocabularies are ignored.
+WANTED: Final = frozenset(
+    "Computed ComputedDefaultValue Immutable Permissions Label Description LongDescription FieldControl ValueList"
+    " ValueListWithFixedValues AllowedValues InsertRestrictions UpdateRestrictions"
+    " DeleteRestrictions".split()
+)
+_VOCABULARIES: Final = ("Org.OData.", "com.sap.vocabularies.")
+_SAP: Final = ("http://www.sap.com/Protocols/SAPData", "http://www.sap.com/protocols/SAPData")
+_SAP_FLAGS: Final = frozenset(
+    ("creatable", "updatable", "deletable", "sortable", "filterable", "required-in-filter")
+)
+_SAP_TEXTS: Final = {
+    "label": "Label",
+    "value-list": "value-list",
+    "display-format": "display-format",
+    "unit": "unit",
+}
+_GENERATED: Final = "StoreGeneratedPattern"
+_DEPTH: Final = 16  # maximum depth of nested records and collections
+
+
+def term(name: str, aliases: Mapping[str, str]) -> str:
+    """Return the last part of a used term, otherwise "". `aliases` are those of the document."""
+    prefix, _, word = name.partition("#")[0].rpartition(".")
+    if word not in WANTED:
+        return ""
+    namespace = aliases.get(prefix, prefix)
+    return word if "." not in namespace or namespace.startswith(_VOCABULARIES) else ""
+
+
+def of_attributes(attributes: Mapping[str, str]) -> Terms:
+    """Return the sap: attributes of an element, and what the server generates (EDM annotation attributes)."""
+    found: Terms = {}
+    for name, value in attributes.items():
+        if name[0] != "{":
+            continue
+        namespace, _, word = name[1:].partition("}")
+        if word == _GENERATED:
+            found |= (
+                {"Computed": True} if value == "Computed" else {"ComputedDefaultValue": value == "Identity"}
+            )
+        elif namespace in _SAP:
+            if word in _SAP_FLAGS:
+                found[word] = value.strip().lower() != "false"
+            elif word in _SAP_TEXTS:
+                found[_SAP_TEXTS[word]] = value
+    return found
+
+
+def of_children(element: Element, aliases: Mapping[str, str]) -> Terms:
+    """Return the annotations inside an element."""
+    found: Terms = {}
+    for child in element:
+        if child.tag.endswith("}Annotation") and (word := term(child.get("Term", ""), aliases)):
+            found[word] = value_of(child)
+    return found
+
+
+def value_of(element: Element, depth: int = 0) -> Any:
+    """Return the value of an annotation: text, boolean, number, a dict for a record, a list for a collection.
+
+    Without a value it is true, the default of tagging terms.
+    """
+    if depth > _DEPTH:
+        return None
+    for name, value in element.items():
+        if name in (
+            "Bool",
+            "Int",
+            "Decimal",
+            "Float",
+            "String",
+            "EnumMember",
+            "Path",
+            "PropertyPath",
+            "AnnotationPath",
+        ):
+            return _constant(name, value)
+        if name == "NavigationPropertyPath":
+            return value
+    for child in element:
+        name = child.tag.rpartition("}")[2]
+        if name == "Record":
+            return {
+                one.get("Property", ""): value_of(one, depth + 1)
+                for one in child
+                if one.tag.endswith("}PropertyValue")
+            }
+        if name == "Collection":
+            return [_element(one, depth + 1) for one in child]
+        if name != "Annotation":
+            return _constant(name, child.text or "")
+    return True
+
+
+def _element(one: Element, depth: int) -> Any:
+    name = one.tag.rpartition("}")[2]
+    if name == "Record":
+        holder = Element("holder")
+        holder.append(one)
+        return value_of(holder, depth)
+    return _constant(name, one.text or "")
+
+
+def _constant(kind: str, value: str) -> Any:
+    text = value.strip()
+    if kind == "Bool":
+        return text.lower() != "false"
+    if kind == "Int":
+        try:
+            return int(text)
+        except ValueError:
+            return text
+    return text

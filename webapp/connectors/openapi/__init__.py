@@ -1,0 +1,1 @@
+"""APIs described by an OpenAPI document."""

@@ -1,0 +1,197 @@
+"""OpenAPI: an API with a description. Rows are sent to its operations that accept a JSON body."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import ClassVar, Final
+
+import orjson
+import requests
+from pydantic import Field
+
+from webapp import limits
+from webapp.connectors import metadata_documents, metadata_json
+from webapp.connectors.base import (
+    ConnectorError,
+    Stage,
+    WriteSpec,
+)
+from webapp.connectors.http.authentication import Url, send_authenticated
+from webapp.connectors.http.channel import SendControl, Sender
+from webapp.connectors.http.request_template import RequestTemplate
+from webapp.connectors.http.verification import from_net_error, looked
+from webapp.connectors.openapi import document as openapi_document
+from webapp.connectors.openapi import metadata as openapi_metadata
+from webapp.connectors.rest.connector import RestChannel, RestConnector, RestSettings
+from webapp.connectors.rest.sending import RestSender
+from webapp.connectors.schema import Entity, Metadata
+from webapp.net import session as net
+from webapp.net.urls import origin, shown
+
+_PARAMETER: Final = re.compile(r"\{([^{}]+)\}")
+
+
+class OpenapiSettings(RestSettings):
+    """The document's URL, unless it is uploaded, and the settings of REST connections."""
+
+    base_url: Url | None = Field(None, description="Overrides the server in the document.")  # type: ignore[assignment]  # not required here
+    document_url: Url | None = Field(None, description="URL of the OpenAPI document, if it is not uploaded.")
+
+
+class OpenapiConnector(RestConnector):
+    """An API with an OpenAPI document. Targets are its operations, such as `POST /orders`."""
+
+    kind = "openapi"
+    title = "OpenAPI"
+    Settings = OpenapiSettings
+    settings: OpenapiSettings
+    has_entities = True
+    reads_document = True
+    harmless: ClassVar[frozenset[str]] = RestConnector.harmless - {"document_url"}
+
+    @classmethod
+    def read_document(cls, document: bytes) -> Metadata:
+        """See `HttpConnector.read_document`. Services use `metadata_documents.metadata`."""
+        return openapi_metadata.metadata(openapi_document.read(document), "")
+
+    def stages(self) -> Iterator[Stage]:
+        """Verify the document, then the API as for a REST connection."""
+        try:
+            found = self.described()
+            base = self.base_url(found)
+        except ConnectorError as error:
+            yield Stage("resolve", False, error.reason, self.redact(error.message), error.hint)
+            return
+        settings = self.settings
+        with net.open_session(self.gate, verify_tls=settings.trust) as session:
+            for stage in looked(
+                session, base, settings.auth, settings.default_headers, settings.retry.timeout_seconds
+            ):
+                told = (
+                    f"; {len(found.entities):,} operations accept rows"
+                    if stage.name == "sample" and stage.ok
+                    else ""
+                )
+                yield replace(stage, message=stage.message + told)
+
+    def open(self, timeout: float | None = None) -> OpenapiChannel:
+        """Open a channel. Reads the document if the metadata is not known."""
+        found = self.known or self.described()
+        made = OpenapiConnector(
+            self.settings.model_copy(update={"base_url": self.base_url(found)}),
+            self.gate,
+            self.folder,
+            self.read_only,
+        )
+        made.known, made.redact = found, self.redact
+        return OpenapiChannel(made, found)
+
+    def base_url(self, found: Metadata) -> str:
+        """Return the base URL of the API. Raises `ConnectorError`."""
+        if self.settings.base_url is not None:
+            return self.settings.base_url
+        try:
+            return net.checked(found.base_url)
+        except net.NetError:
+            raise ConnectorError(
+                "The document does not contain a usable server URL.",
+                reason="bad_settings",
+                hint="Enter base_url, the address of the API.",
+            ) from None
+
+    def described(self) -> Metadata:
+        """Return the metadata of the document. Raises `ConnectorError`."""
+        at = self.settings.document_url
+        if self.document is not None:
+            return metadata_json.from_json(
+                orjson.loads(metadata_documents.metadata("openapi", self.document, at or "")[0])
+            )
+        if at is None:
+            raise ConnectorError(
+                "An OpenAPI document is required.",
+                reason="bad_settings",
+                hint="Upload one, or enter document_url.",
+            )
+        with net.open_session(self.gate, verify_tls=self.settings.trust) as session:
+            own = self.settings.base_url is None or origin(self.settings.base_url) == origin(at)
+            auth = self.settings.auth.requests_auth(session) if own else None
+            wanted = {"Accept": "application/json, application/yaml, */*"}
+            request = requests.Request("GET", at, headers=wanted, auth=auth)
+            try:
+                reply = send_authenticated(
+                    session,
+                    request,
+                    timeout_seconds=limits.METADATA_SECONDS,
+                    max_bytes=limits.DOCUMENT_BYTES + 1,
+                )
+            except net.NetError as error:
+                raise from_net_error(error) from None
+        if reply.status != 200:
+            told = f"{shown(at)} returned {reply.status} instead of the document."
+            hint = "Check the address, or download the document and upload it here."
+            raise ConnectorError(told, reason="no_document", hint=hint)
+        return metadata_json.from_json(
+            orjson.loads(metadata_documents.metadata("openapi", reply.body, reply.url)[0])
+        )
+
+
+class OpenapiChannel(RestChannel):
+    """See `RestChannel`. Targets are operations."""
+
+    def __init__(self, connector: OpenapiConnector, found: Metadata) -> None:
+        super().__init__(connector)
+        self._found = found
+
+    def metadata(self) -> Metadata:
+        """Return the operations and their columns."""
+        return self._found
+
+    def entity(self, name: str) -> Entity | None:
+        """Return an operation by its name, ignoring case."""
+        exact = [entity for entity in self._found.entities if entity.name == name]
+        folded = [entity for entity in self._found.entities if entity.name.casefold() == name.casefold()]
+        return exact[0] if exact else folded[0] if len(folded) == 1 else None
+
+    def sending(self, writing: WriteSpec, hand: SendControl) -> Sender:
+        """See `Channel.sender`: uses the operation's method and path, and its parameters."""
+        connector = self._connector
+        encoding = connector.settings.request_template.header_encoding
+        template = _template(writing).model_copy(update={"header_encoding": encoding})
+        changed = connector.settings.model_copy(update={"request_template": template})
+        made = OpenapiConnector(changed, connector.gate, connector.folder, connector.read_only)
+        made.redact = connector.redact
+        entity = replace(writing.entity, name=template.path or "/")
+        self._may_send()
+        sending = RestSender(made, self._session, self._auth, replace(writing, entity=entity), hand)
+        self._sendings.append(sending)
+        return sending
+
+
+def request_of(entity: Entity) -> RequestTemplate:
+    """Return the request of an operation with all its columns."""
+    return _template(
+        WriteSpec(entity, tuple(column for column in entity.fields if column.generated != "computed"))
+    )
+
+
+def _template(writing: WriteSpec) -> RequestTemplate:
+    """Return the request of an operation for the columns to write."""
+    method, path, *others = writing.entity.parts
+    in_path = set(_PARAMETER.findall(path))
+    query = {other[1:] for other in others if other.startswith("?")}
+    headers = {other[:-1] for other in others if other.endswith(":")}
+    names = [column.name for column in writing.columns]
+    body = [name for name in names if name not in in_path | query | headers]
+    return RequestTemplate(
+        method=method,  # type: ignore[arg-type]  # one of METHODS, as read from the document
+        path=_PARAMETER.sub(lambda found: _hole(found[1]), path),
+        query_params={name: _hole(name) for name in names if name in query},
+        headers={name: _hole(name) for name in names if name in headers},
+        body={name: _hole(name) for name in body},
+    )
+
+
+def _hole(name: str) -> str:
+    return f'{{{{"{name}"}}}}'

@@ -1,0 +1,1 @@
+"""Oracle Database through python-oracledb."""

@@ -1,0 +1,131 @@
+"""Read the tables of an Oracle database from its dictionary (ALL_* views), with three queries for any number
+of tables."""
+
+from __future__ import annotations
+
+import re
+from collections import defaultdict
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from typing import Any, Final
+
+from webapp.connectors.schema import Column, ColumnType, Entity, Relation
+
+Ask = Callable[[str, Sequence[Any]], Sequence[Sequence[Any]]]
+_TYPES: Final[Mapping[str, ColumnType]] = {
+    **dict.fromkeys(("CHAR", "NCHAR", "VARCHAR2", "NVARCHAR2", "CLOB", "NCLOB", "LONG"), "text"),
+    **dict.fromkeys(("RAW", "BLOB", "LONG RAW"), "binary"),
+    **dict.fromkeys(("FLOAT", "BINARY_FLOAT", "BINARY_DOUBLE"), "float"),
+    "DATE": "date", "JSON": "json", "BOOLEAN": "boolean",
+}  # fmt: skip
+_SIZED: Final = ("CHAR", "NCHAR", "VARCHAR2", "NVARCHAR2")
+_NOT_NULL: Final = re.compile(r'"[^"]+" IS NOT NULL')
+
+_THEIRS: Final = "(SELECT username FROM all_users WHERE oracle_maintained = 'Y')"
+_COLUMNS: Final = (
+    "SELECT c.owner, c.table_name, o.object_type, c.column_name, c.data_type, c.char_length, c.data_length,"
+    " c.data_precision, c.data_scale, c.nullable, c.data_default, c.identity_column, c.virtual_column"
+    " FROM all_tab_cols c JOIN all_objects o ON o.owner = c.owner AND o.object_name = c.table_name"
+    " WHERE o.object_type IN ('TABLE', 'VIEW') AND c.hidden_column = 'NO' AND {where}"
+    " ORDER BY c.owner, c.table_name, c.column_id"
+)
+_CONSTRAINTS: Final = (
+    "SELECT c.owner, c.table_name, c.constraint_name, c.constraint_type, x.column_name, r.owner, r.table_name,"
+    " rx.column_name, c.search_condition_vc FROM all_constraints c"
+    " JOIN all_cons_columns x ON x.owner = c.owner AND x.constraint_name = c.constraint_name"
+    " LEFT JOIN all_constraints r ON r.owner = c.r_owner AND r.constraint_name = c.r_constraint_name"
+    " LEFT JOIN all_cons_columns rx ON rx.owner = r.owner AND rx.constraint_name = r.constraint_name"
+    " AND rx.position = x.position"
+    " WHERE c.constraint_type IN ('P', 'U', 'R', 'C') AND c.status = 'ENABLED' AND {where}"
+    " ORDER BY c.owner, c.table_name, c.constraint_name, x.position"
+)
+
+
+def entities(ask: Ask, home: str, like: str = "") -> list[Entity]:
+    """Return the tables and views outside of Oracle's schemas that the account can see, or those with a name,
+    ignoring case."""
+    where, values = f"c.owner NOT IN {_THEIRS}", []
+    if like:
+        where = "(LOWER(c.table_name) = :1 AND c.owner = :2 OR LOWER(c.owner || '.' || c.table_name) = :3)"
+        values = [like.lower(), home, like.lower()]
+    columns: dict[tuple[str, str], list[Column]] = defaultdict(list)
+    kinds: dict[tuple[str, str], str] = {}
+    for owner, table, kind, *told in ask(_COLUMNS.format(where=where), values):
+        kinds[owner, table] = kind
+        columns[owner, table].append(_column(*told))
+    constraints: dict[tuple[str, str], list[Sequence[Any]]] = defaultdict(list)
+    for owner, table, *told in ask(_CONSTRAINTS.format(where=where), values):
+        constraints[owner, table].append(told)
+    found = [
+        _entity(place, home, kinds[place], fields, constraints[place]) for place, fields in columns.items()
+    ]
+    return sorted(found, key=lambda one: (len(one.parts) > 1, one.parts))
+
+
+def name_of(owner: str, table: str, home: str) -> str:
+    """Return the `Entity.name`: the plain name in the account's own schema."""
+    return table if owner == home else f"{owner}.{table}"
+
+
+def _column(
+    name: str, kind: str, chars: int | None, octets: int | None, precision: int | None, scale: int | None,
+    nullable: str, default: Any, identity: str, virtual: str,
+) -> Column:  # fmt: skip
+    plain = kind.partition("(")[0]
+    type_: ColumnType = _TYPES.get(plain, "other")
+    declared = kind
+    if kind == "NUMBER":
+        type_ = "integer" if scale == 0 else "decimal"
+        declared = "NUMBER" if precision is None else f"NUMBER({precision},{scale or 0})"
+    elif plain == "TIMESTAMP":
+        type_ = "timestamptz" if "TIME ZONE" in kind else "timestamp"
+    elif plain.startswith("INTERVAL"):
+        type_ = "interval"
+    elif plain in _SIZED:
+        declared = f"{kind}({chars} CHAR)" if not plain.startswith("N") else f"{kind}({chars})"
+    elif plain == "RAW":
+        type_, declared = ("uuid" if octets == 16 else "binary"), f"RAW({octets})"
+    return Column(
+        name,
+        type_,
+        declared,
+        nullable=nullable == "Y",
+        max_length=chars if plain in _SIZED else octets if plain == "RAW" and type_ == "binary" else None,
+        precision=precision if type_ in ("integer", "decimal") else None,
+        scale=scale if type_ == "decimal" and precision is not None else None,
+        generated="identity" if identity == "YES" else "computed" if virtual == "YES" else "",
+        default=str(default).strip()
+        if default is not None and virtual != "YES" and identity != "YES"
+        else None,
+    )
+
+
+def _entity(
+    place: tuple[str, str], home: str, kind: str, fields: Sequence[Column], told: Sequence[Sequence[Any]]
+) -> Entity:
+    keys: list[str] = []
+    uniques: dict[str, list[str]] = defaultdict(list)
+    relations: dict[str, tuple[str, list[str], list[str]]] = {}
+    checks: dict[str, str] = {}
+    for name, sort, column, to_owner, to_table, to_column, condition in told:
+        if sort == "P":
+            keys.append(column)
+        elif sort == "U":
+            uniques[name].append(column)
+        elif sort == "R" and to_table:
+            found = relations.setdefault(name, (name_of(to_owner, to_table, home), [], []))
+            found[1].append(column)
+            found[2].append(to_column)
+        elif sort == "C" and condition and not _NOT_NULL.fullmatch(condition.strip()):
+            checks[name] = condition
+    alone = {one[0] for one in (keys, *uniques.values()) if len(one) == 1}
+    return Entity(
+        name_of(*place, home),
+        (place[1],) if place[0] == home else place,
+        tuple(replace(column, key=column.name in keys, unique=column.name in alone) for column in fields),
+        "view" if kind == "VIEW" else "table",
+        tuple(keys),
+        tuple(tuple(unique) for unique in uniques.values()),
+        tuple(Relation(name, tuple(of), to, tuple(others)) for name, (to, of, others) in relations.items()),
+        tuple(checks.values()),
+    )

@@ -1,0 +1,184 @@
+"""Oracle through python-oracledb in thin mode: settings, connecting, and verification."""
+
+from __future__ import annotations
+
+import re
+import socket
+import ssl
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, ClassVar, Final, Literal
+
+from webapp.connectors import base
+from webapp.connectors.base import Capabilities, Stage
+from webapp.connectors.sql.server import (
+    SPOKEN,
+    ServerConnector,
+    ServerSettings,
+    answering,
+    entered,
+    in_one_go,
+    of_url,
+    tls_part,
+    unanswered,
+)
+from webapp.connectors.verification import bad_settings, unknown_option
+
+if TYPE_CHECKING:
+    from webapp.connectors.oracle.connection import OracleLink
+    from webapp.connectors.oracle.session import OracleSession
+
+# host:1521/service, tcps://host/service, jdbc:oracle:thin:user/password@//host:1521/service
+_EASY: Final = re.compile(
+    r"(?:(?P<user>[^/@]+)/(?P<password>.*)@)?(?:(?P<protocol>tcps?):)?(?://)?"
+    r"(?P<host>\[[^\]]+\]|[^:/\s()=]+)(?::(?P<port>\d+))?/(?P<service>[\w.$#-]+)"
+)
+
+
+class OracleSettings(ServerSettings):
+    """`connection_string` is a URL or an easy connect string. Separate settings override its parts.
+    `database` is the service name."""
+
+    tls: Literal["disable", "require", "verify-full"] | None = tls_part()
+
+
+@dataclass(frozen=True, slots=True)
+class ConnectOptions:
+    """Connect options that are combined from all settings."""
+
+    host: str
+    port: int
+    service: str
+    username: str
+    password: str = field(repr=False)
+    tls: str = "disable"
+
+
+class OracleConnector(ServerConnector):
+    """See `Connector`."""
+
+    kind: ClassVar[str] = "oracle"
+    title: ClassVar[str] = "Oracle"
+    extra: ClassVar[str] = "oracle"
+    module: ClassVar[str] = "oracledb"
+    default_port: ClassVar[int | None] = 1521
+    can: ClassVar[Capabilities] = Capabilities(name_chars=128)
+    Settings: ClassVar[type[base.Settings]] = OracleSettings
+    settings: OracleSettings
+
+    # --- connecting ---
+
+    def connect_options(self) -> ConnectOptions:
+        """Return the connect options from the settings. Raises `ConnectorError` (reason `bad_settings`)."""
+        given = self.settings
+        said = _read(given.connection_string) if given.connection_string else {}
+        host, service = given.host or said.get("host") or "", given.database or said.get("service") or ""
+        if not host or not service or re.search(r"[\s()=/]", host + service):
+            raise bad_settings(
+                "A host and a service name are required.", "Enter a host, and the service name as database."
+            )
+        tls = given.tls or said.get("tls") or ("verify-full" if given.ca_certificate else "disable")
+        return ConnectOptions(
+            host,
+            given.port or said.get("port") or (1521 if tls == "disable" else 2484),
+            service,
+            (said.get("username") or "") if given.username is None else given.username,
+            (said.get("password") or "") if given.password is None else given.password,
+            tls,
+        )
+
+    def open(self, timeout: float | None = None) -> OracleSession:
+        """See `Connector.open`."""
+        self.driver()
+        from webapp.connectors.oracle.session import OracleSession
+
+        return entered(
+            self._link, lambda link, another: OracleSession(link, another, self.read_only), timeout
+        )
+
+    def _link(self, seconds: float) -> OracleLink:
+        """Connect to an address that the guard allowed."""
+        from webapp.connectors.oracle.connection import OracleLink
+
+        params = self.connect_options()
+        address = answering(self.gate, params.host, params.port, seconds)
+        how: dict[str, Any] = {"protocol": "tcp"}
+        if params.tls != "disable":
+            how = {
+                "protocol": "tcps",
+                "ssl_server_dn_match": False,
+                "ssl_context": self._context(params),
+            }
+        try:
+            return OracleLink(
+                self.gate,
+                user=params.username,
+                password=params.password,
+                host=address,
+                port=params.port,
+                service_name=params.service,
+                tcp_connect_timeout=seconds,
+                retry_count=0,
+                **how,
+            )
+        except base.ConnectionLost as error:
+            hint = (
+                "Check that an Oracle listener responds on this address, with or without TLS as configured."
+            )
+            raise unanswered(error.message, hint) from None
+
+    def _context(self, params: ConnectOptions) -> ssl.SSLContext:
+        """Return a TLS context for the host name in the settings, because the driver only knows the address."""
+
+        class Named(ssl.SSLContext):
+            def wrap_socket(self, sock: socket.socket, *args: Any, **kwargs: Any) -> ssl.SSLSocket:
+                self.check_hostname = self.verify_mode == ssl.CERT_REQUIRED  # the driver turns it off
+                return super().wrap_socket(sock, *args, **{**kwargs, "server_hostname": params.host})
+
+        context = Named(ssl.PROTOCOL_TLS_CLIENT)
+        if params.tls == "require":
+            context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
+            return context
+        try:
+            if self.settings.ca_certificate:
+                context.load_verify_locations(cadata=self.settings.ca_certificate)
+            else:
+                context.load_default_certs()
+        except ssl.SSLError as error:
+            said = f"The CA certificate is invalid: {error.reason}."
+            raise bad_settings(said, "Enter it in PEM format.") from None
+        return context
+
+    # --- verification ---
+
+    def stages(self) -> Iterator[Stage]:
+        """See `Connector.stages`."""
+        return in_one_go(self.gate, self.connect_options, self.open, SPOKEN)
+
+
+def _read(text: str) -> dict[str, Any]:
+    """Parse a connection string."""
+    plain = text.strip().removeprefix("jdbc:oracle:thin:").removeprefix("@")
+    try:
+        if plain.lower().startswith(("oracle://", "oracle+oracledb://")):
+            said, options = of_url(plain.partition("://")[2])
+            query = dict(options)
+            for name in query.keys() - {"service_name"}:
+                raise unknown_option(name, ("service_name",))
+            return {**said, "service": said.get("database") or query.get("service_name", "")}
+    except ValueError:
+        pass
+    found = _EASY.fullmatch(plain)
+    if found is None:
+        raise bad_settings(
+            "The connection string is invalid.",
+            "Use oracle://user:password@host:1521/service or host:1521/service.",
+        )
+    return {
+        "host": found["host"].strip("[]"),
+        "port": int(found["port"]) if found["port"] else None,
+        "service": found["service"],
+        "username": found["user"] or "",
+        "password": found["password"] or "",
+        "tls": "verify-full" if found["protocol"] == "tcps" else None,
+    }

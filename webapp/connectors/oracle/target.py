@@ -1,0 +1,164 @@
+"""Write rows to an Oracle table with one statement for an array of rows, in which the server reports the
+rejected rows (batch errors)."""
+
+from __future__ import annotations
+
+import datetime as dt
+from collections.abc import Sequence
+from typing import Any, ClassVar, Final
+
+import pyarrow as pa
+
+from webapp import limits
+from webapp.connectors import scalars
+from webapp.connectors.base import ConnectorError, RowError, WriteResult
+from webapp.connectors.oracle.connection import OracleLink
+from webapp.connectors.oracle.errors import failure
+from webapp.connectors.schema import Column
+from webapp.connectors.sql import base as sql
+from webapp.connectors.sql.statement_target import StatementTarget
+from webapp.connectors.sql.statements import literals
+from webapp.engine.formats.sql_dialects import DIALECTS, Dialect
+
+DIALECT: Final = DIALECTS["oracle"]
+# Types of the driver, where they do not follow from the values.
+_BINDS: Final = {
+    "integer": "DB_TYPE_NUMBER", "decimal": "DB_TYPE_NUMBER", "timestamp": "DB_TYPE_TIMESTAMP",
+    "timestamptz": "DB_TYPE_TIMESTAMP", "date": "DB_TYPE_DATE", "boolean": "DB_TYPE_NUMBER",
+}  # fmt: skip
+_LARGE: Final = {"CLOB": "DB_TYPE_CLOB", "NCLOB": "DB_TYPE_NCLOB", "BLOB": "DB_TYPE_BLOB"}
+
+
+class OracleTarget(StatementTarget):
+    """See `StatementTarget`."""
+
+    dialect: ClassVar[Dialect] = DIALECT
+    title: ClassVar[str] = "Oracle"
+    _link: OracleLink
+
+    # --- transactions ---
+
+    def opening(self) -> None:
+        """See `StatementTarget.opening`. Oracle opens a transaction with the first change."""
+        self._link.rollback()
+
+    def ending(self) -> None:
+        """See `StatementTarget.ending`."""
+        try:
+            self._link.commit()
+        except ConnectorError as error:
+            if (
+                error.details.get("native") != "ORA-02091"
+            ):  # the server rolled back because of a deferred constraint
+                raise
+            hint = "These rows violate a deferred constraint of the table."
+            raise ConnectorError(error.message, reason="deferred", hint=hint) from None
+
+    # --- rows ---
+
+    def sent(self, batch: pa.RecordBatch, mode: str) -> WriteResult:
+        """See `StatementTarget.sent`."""
+        cells: list[list[Any]] = []
+        unfit: dict[int, RowError] = {}
+        for column, array in zip(self.writing.columns, batch.columns, strict=True):
+            values, found = scalars.convert_column(array, column, _bound)
+            cells.append(values)
+            unfit |= {one.index: one for one in found}
+        rows = [row for row in range(batch.num_rows) if row not in unfit]
+        statement, order = self._statement(mode)
+        types = [_type(self.writing.columns[place]) for place in order]
+        failures = list(unfit.values())
+        self._caught = {}
+        back = [_type(one) or "DB_TYPE_VARCHAR" for one in self._wanted()] if mode == "insert" else []
+        for at in range(0, len(rows), limits.TARGET_SAVEPOINT_ROWS):
+            piece = rows[at : at + limits.TARGET_SAVEPOINT_ROWS]
+            answer = self._link.many(
+                statement, [[cells[place][row] for place in order] for row in piece], types, back
+            )
+            rejection = [
+                failure(piece[place], code, said, self.writing.entity) for place, code, said in answer.refused
+            ]
+            failures += rejection
+            bad = {one.index for one in rejection}
+            self._caught |= {
+                row: one for row, one in zip(piece, answer.returned, strict=False) if row not in bad
+            }
+            if mode in ("update", "delete"):
+                failures += self._unfound(piece, answer.counts, bad)
+        if mode == "insert":
+            bad = {error.index for error in failures}
+            self._note(batch, [row for row in rows if row not in bad])
+        failures.sort(key=lambda one: one.index)
+        return WriteResult(failures, self.captured(batch.num_rows) if back else None)
+
+    def _unfound(self, piece: Sequence[int], counts: Sequence[int], bad: set[int]) -> list[RowError]:
+        told = piece if len(counts) == len(piece) else [row for row in piece if row not in bad]
+        pairs = zip(told, counts, strict=True)
+        return [self.missing(row) for row, count in pairs if not count and row not in bad]
+
+    def _note(self, batch: pa.RecordBatch, rows: Sequence[int]) -> None:
+        """Record keys of the first, middle and last row for the commit token."""
+        if not rows:
+            return
+        some = list(dict.fromkeys((rows[0], rows[len(rows) // 2], rows[-1])))
+        cells, _ = literals(DIALECT, self.writing.columns, batch.take(pa.array(some)))
+        self._commit_keys.wrote(self._names, cells, list(range(len(some))))
+
+    def _wanted(self) -> list[Column]:
+        found = (self.writing.entity.column(name) for name in self.writing.capture)
+        return [one for one in found if one is not None]
+
+    # --- statements ---
+
+    def _statement(self, mode: str) -> tuple[str, list[int]]:
+        """Return a statement with placeholders, and the index of the column for each placeholder."""
+        quoted, names = DIALECT.quoted, self._names
+        keys, table = self.writing.key_columns, self._table
+        others = [name for name in names if name not in keys] or list(keys[:1])
+        every = list(range(len(names)))
+        if mode in ("update", "delete"):
+            setting = ", ".join(f"{quoted(name)} = :{place}" for place, name in enumerate(others, 1))
+            start = len(others) + 1 if mode == "update" else 1
+            found = " AND ".join(f"{quoted(name)} = :{place}" for place, name in enumerate(keys, start))
+            if mode == "delete":
+                return f"DELETE FROM {table} WHERE {found}", [names.index(name) for name in keys]
+            order = [names.index(name) for name in (*others, *keys)]
+            return f"UPDATE {table} SET {setting} WHERE {found}", order
+        if mode == "upsert":
+            source = ", ".join(f":{place} AS {quoted(name)}" for place, name in enumerate(names, 1))
+            on = " AND ".join(f"t.{quoted(name)} = s.{quoted(name)}" for name in keys)
+            changed = [name for name in names if name not in keys]
+            setting = ", ".join(f"t.{quoted(name)} = s.{quoted(name)}" for name in changed)
+            update = f"WHEN MATCHED THEN UPDATE SET {setting} " if changed else ""
+            return (
+                f"MERGE INTO {table} t USING (SELECT {source} FROM DUAL) s ON ({on}) {update}WHEN NOT MATCHED THEN "
+                f"INSERT ({sql.listed(DIALECT, names)}) VALUES ({sql.listed(DIALECT, names, 's.')})"
+            ), every
+        places = ", ".join(f":{place}" for place in range(1, len(names) + 1))
+        insert = f"INSERT INTO {table} ({sql.listed(DIALECT, names)}) VALUES ({places})"
+        if self.writing.capture:
+            into = ", ".join(
+                f":{place}" for place in range(len(names) + 1, len(names) + 1 + len(self.writing.capture))
+            )
+            insert += f" RETURNING {sql.listed(DIALECT, self.writing.capture)} INTO {into}"
+        return insert, every
+
+
+def _bound(value: Any, column: Column) -> Any:
+    """Convert a value for the driver."""
+    if column.type == "date":  # Oracle's DATE includes a time of day
+        return scalars.local(value, column).replace(microsecond=0)
+    if column.type == "timestamptz":  # the session's time zone is UTC
+        return scalars.instant(value, column).replace(tzinfo=None)
+    if column.type == "boolean":
+        return int(scalars.boolean(value, column))
+    if column.type == "uuid":
+        return scalars.identifier(value, column).bytes
+    found = scalars.CONVERTERS[column.type](value, column)
+    return found.isoformat() if isinstance(found, dt.time) else found
+
+
+def _type(column: Column) -> str | None:
+    if column.type == "float" and column.declared == "BINARY_DOUBLE":
+        return "DB_TYPE_BINARY_DOUBLE"
+    return _LARGE.get(column.declared) or _BINDS.get(column.type)

@@ -1,0 +1,232 @@
+"""Read the tables of a PostgreSQL database from its catalog, with five queries regardless of their number.
+
+Types, lengths and precisions are decoded as in the server's information schema (PostgreSQL, "System
+Catalogs": pg_attribute.atttypmod).
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Final
+
+import psycopg
+
+from webapp.connectors.schema import Column, ColumnType, Entity, Relation
+from webapp.connectors.sql.base import matched
+
+_TABLES: Final = """
+SELECT c.oid, n.nspname, c.relname, c.relkind::text, obj_description(c.oid, 'pg_class')
+FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
+WHERE c.relkind IN ('r', 'p', 'v', 'm', 'f') AND NOT c.relispartition
+  AND n.nspname NOT IN ('pg_catalog', 'information_schema') AND n.nspname !~ '^pg_(toast|temp)'
+  AND has_schema_privilege(n.oid, 'USAGE')
+  AND (has_any_column_privilege(c.oid, 'SELECT, INSERT, UPDATE') OR has_table_privilege(c.oid, 'DELETE'))
+  AND (%(name)s::text IS NULL OR c.relname = %(name)s) AND (%(schema)s::text IS NULL OR n.nspname = %(schema)s)
+ORDER BY n.nspname <> %(own)s, n.nspname, c.relname
+"""
+_COLUMNS: Final = """
+SELECT a.attrelid, a.attnum, a.attname, format_type(a.atttypid, a.atttypmod), a.atttypid, a.atttypmod,
+  a.attnotnull, a.attidentity::text, a.attgenerated::text, pg_get_expr(d.adbin, d.adrelid),
+  col_description(a.attrelid, a.attnum)
+FROM pg_attribute a LEFT JOIN pg_attrdef d ON d.adrelid = a.attrelid AND d.adnum = a.attnum
+WHERE a.attrelid = ANY(%(tables)s) AND a.attnum > 0 AND NOT a.attisdropped
+ORDER BY a.attrelid, a.attnum
+"""
+# The types of these columns, with the base types of domains and the item types of arrays.
+_TYPES: Final = """
+WITH RECURSIVE used(oid) AS (
+  SELECT DISTINCT atttypid FROM pg_attribute WHERE attrelid = ANY(%(tables)s) AND attnum > 0 AND NOT attisdropped
+  UNION
+  SELECT part FROM used JOIN pg_type t ON t.oid = used.oid
+  CROSS JOIN LATERAL (VALUES (t.typbasetype), (CASE WHEN t.typcategory = 'A' THEN t.typelem ELSE 0 END)) p(part)
+  WHERE part <> 0
+)
+SELECT t.oid, t.typname, t.typtype::text, t.typbasetype, t.typtypmod, t.typnotnull,
+  CASE WHEN t.typcategory = 'A' THEN t.typelem ELSE 0 END,
+  CASE WHEN t.typtype = 'e' THEN ARRAY(
+    SELECT e.enumlabel::text FROM pg_enum e WHERE e.enumtypid = t.oid ORDER BY e.enumsortorder) END
+FROM used JOIN pg_type t ON t.oid = used.oid
+"""
+_CONSTRAINTS: Final = """
+SELECT k.conrelid, k.contype::text, k.conname, k.conkey, n.nspname, f.relname,
+  ARRAY(SELECT a.attname::text FROM unnest(k.confkey) WITH ORDINALITY u(num, place)
+        JOIN pg_attribute a ON a.attrelid = k.confrelid AND a.attnum = u.num ORDER BY u.place),
+  CASE WHEN k.contype = 'c' THEN pg_get_constraintdef(k.oid, true) END
+FROM pg_constraint k LEFT JOIN pg_class f ON f.oid = k.confrelid LEFT JOIN pg_namespace n ON n.oid = f.relnamespace
+WHERE k.conrelid = ANY(%(tables)s) AND k.contype IN ('p', 'u', 'f', 'c') ORDER BY k.conrelid, k.conname
+"""
+_INDEXES: Final = """
+SELECT i.indrelid, (i.indkey::int2[])[0:i.indnkeyatts - 1] FROM pg_index i
+WHERE i.indrelid = ANY(%(tables)s) AND i.indisunique AND NOT i.indisprimary AND i.indisvalid
+  AND i.indpred IS NULL AND i.indexprs IS NULL
+  AND NOT EXISTS (SELECT FROM pg_constraint k WHERE k.conindid = i.indexrelid AND k.contype = 'u')
+ORDER BY i.indexrelid
+"""
+_ALIKE: Final = """
+SELECT n.nspname, c.relname FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
+WHERE lower(c.relname) = lower(%(name)s) OR lower(n.nspname || '.' || c.relname) = lower(%(name)s)
+"""
+
+# Types by pg_type.typname.
+_KINDS: Final[Mapping[str, ColumnType]] = {
+    "int2": "integer", "int4": "integer", "int8": "integer", "numeric": "decimal", "money": "other",
+    "float4": "float", "float8": "float", "bool": "boolean", "date": "date", "time": "time", "timetz": "other",
+    "timestamp": "timestamp", "timestamptz": "timestamptz", "interval": "interval", "uuid": "uuid",
+    "bytea": "binary", "json": "json", "jsonb": "json", "text": "text", "varchar": "text", "bpchar": "text",
+    "name": "text", "citext": "text",
+}  # fmt: skip
+_BITS: Final = {"int2": 16, "int4": 32, "int8": 64}
+_HEADER: Final = 4  # the typmod of text or numeric includes the four bytes of the length header
+
+
+@dataclass(frozen=True, slots=True)
+class _Type:
+    name: str
+    sort: str
+    base: int
+    modifier: int
+    not_null: bool
+    items: int
+    labels: list[str] | None
+
+
+class Catalog:
+    """Reads tables through a connection. Tables of the schema `own` have plain names."""
+
+    def __init__(self, connection: psycopg.Connection[Any], own: str) -> None:
+        self._connection, self._own = connection, own
+
+    def entities(self, schema: str | None = None, name: str | None = None) -> list[Entity]:
+        """Return tables and views that the account can use, those of its own schema first, optionally only
+        those of one name.
+
+        Partitions are represented by their parent.
+        """
+        values = {"name": name, "schema": schema, "own": self._own}
+        tables = self._rows(_TABLES, values)
+        if not tables:
+            return []
+        chosen = {"tables": [row[0] for row in tables]}
+        types = {row[0]: _Type(*row[1:]) for row in self._rows(_TYPES, chosen)}
+        columns = _grouped(self._rows(_COLUMNS, chosen))
+        constraints = _grouped(self._rows(_CONSTRAINTS, chosen))
+        indexes = _grouped(self._rows(_INDEXES, chosen))
+        return [
+            self._entity(row, columns[row[0]], constraints[row[0]], indexes[row[0]], types) for row in tables
+        ]
+
+    def entity(self, name: str) -> Entity | None:
+        """Return the table with this `Entity.name`, or else the only one whose name differs only in case."""
+        found = self.entities(self._own, name)
+        parts = name.split(".")
+        for at in range(1, len(parts)):
+            found = found or self.entities(".".join(parts[:at]), ".".join(parts[at:]))
+        if found:
+            return found[0]
+        alike = self._rows(_ALIKE, {"name": name})
+        return matched([entity for pair in alike for entity in self.entities(*pair)], name)
+
+    def _rows(self, query: str, values: Mapping[str, Any]) -> list[Any]:
+        return self._connection.execute(query, values).fetchall()
+
+    def name_of(self, schema: str, name: str) -> str:
+        """Return the `Entity.name` of a table."""
+        return name if schema == self._own else f"{schema}.{name}"
+
+    def _entity(
+        self,
+        row: Any,
+        columns: list[Any],
+        constraints: list[Any],
+        indexes: list[Any],
+        types: Mapping[int, _Type],
+    ) -> Entity:
+        _, schema, name, sort, comment = row
+        names = {found[1]: found[2] for found in columns}
+        keys: tuple[str, ...] = ()
+        uniques: list[tuple[str, ...]] = []
+        relations: list[Relation] = []
+        checks: list[str] = []
+        for _, kind, label, numbers, other_schema, other, other_columns, check in constraints:
+            own = tuple(names[number] for number in numbers or ())
+            if kind == "p":
+                keys = own
+            elif kind == "u":
+                uniques.append(own)
+            elif kind == "f":
+                relations.append(
+                    Relation(label, own, self.name_of(other_schema, other), tuple(other_columns))
+                )
+            else:
+                checks.append(check.removeprefix("CHECK ").removeprefix("(").removesuffix(")"))
+        uniques += [tuple(names[number] for number in numbers) for _, numbers in indexes]
+        alone = {one[0] for one in (*uniques, keys) if len(one) == 1}
+        return Entity(
+            self.name_of(schema, name),
+            (schema, name),
+            tuple(_column(found, types, keys, alone) for found in columns),
+            "view" if sort in "vm" else "table",
+            keys,
+            tuple(dict.fromkeys(uniques)),
+            tuple(relations),
+            tuple(checks),
+            comment or "",
+        )
+
+
+def _grouped(rows: Sequence[Any]) -> defaultdict[int, list[Any]]:
+    found: defaultdict[int, list[Any]] = defaultdict(list)
+    for row in rows:
+        found[row[0]].append(row)
+    return found
+
+
+def _column(row: Any, types: Mapping[int, _Type], keys: tuple[str, ...], alone: set[str]) -> Column:
+    _, _, name, declared, oid, modifier, not_null, identity, computed, default, comment = row
+    made = "computed" if computed else ""
+    if identity or (default or "").startswith("nextval("):
+        made = "identity"
+    column = Column(
+        name,
+        "other",
+        declared,
+        nullable=not (not_null or any(base.not_null for base in _bases(oid, types))),
+        key=name in keys,
+        unique=name in alone,
+        generated=made,
+        default=None if made else default,
+        comment=comment or "",
+    )
+    return replace(column, **_shape(oid, modifier, types))
+
+
+def _bases(oid: int, types: Mapping[int, _Type]) -> Iterator[_Type]:
+    """Yield a type, and the types that it is a domain over."""
+    while oid in types:
+        yield types[oid]
+        oid = types[oid].base
+
+
+def _shape(oid: int, modifier: int, types: Mapping[int, _Type]) -> dict[str, Any]:
+    """Return the fields of `Column` that follow from a type."""
+    for kind in _bases(oid, types):
+        if kind.sort == "d":
+            modifier = kind.modifier
+    if kind.labels is not None:
+        return {"type": "enum", "choices": tuple(kind.labels)}
+    if kind.items:
+        return {"type": "array", "items": _shape(kind.items, modifier, types)["type"]}
+    shape: dict[str, Any] = {"type": _KINDS.get(kind.name, "other")}
+    if kind.name in _BITS:
+        shape["bits"] = _BITS[kind.name]
+    elif kind.name in ("varchar", "bpchar") and modifier >= _HEADER:
+        shape["max_length"] = modifier - _HEADER
+    elif kind.name == "name":
+        shape["max_length"] = 63
+    elif kind.name == "numeric" and modifier >= _HEADER:
+        # The scale has eleven bits, signed since PostgreSQL 15, below sixteen bits of precision.
+        scale = (modifier - _HEADER) & 0x7FF
+        shape |= {"precision": (modifier - _HEADER) >> 16 & 0xFFFF, "scale": (scale ^ 1024) - 1024}
+    return shape

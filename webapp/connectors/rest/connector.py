@@ -1,0 +1,188 @@
+"""REST: any API that accepts JSON. Each row is sent in its own request, or many rows in one."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from typing import Annotated, ClassVar, Final, Literal
+
+from pydantic import AfterValidator, Field, model_validator
+
+from webapp import limits
+from webapp.connectors.base import (
+    Capabilities,
+    ConnectorError,
+    Stage,
+    WriteSpec,
+)
+from webapp.connectors.http.authentication import Auth, NoAuth, Url
+from webapp.connectors.http.channel import LOCATION, Channel, HttpConnector, SendControl, Sender
+from webapp.connectors.http.request_template import FixedHeaders, PathText, RequestTemplate
+from webapp.connectors.http.retry import Retry
+from webapp.connectors.http.tls import BINDS, TlsSettings
+from webapp.connectors.http.verification import looked
+from webapp.connectors.rest.fetch import Fetched, Fetching, Manner
+from webapp.connectors.rest.sending import RestSender
+from webapp.connectors.schema import Column, Entity, Metadata
+from webapp.engine import json_paths
+from webapp.net import session as net
+
+_NAME: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+
+
+def _json_path(text: str) -> str:
+    json_paths.read(text)
+    return text
+
+
+def _names(captured: dict[str, str]) -> dict[str, str]:
+    for name in captured:
+        if not _NAME.fullmatch(name):
+            raise ValueError(f'"{name[:50]}" is not a valid name: use letters, digits and _')
+    return captured
+
+
+JsonPath = Annotated[str, Field(min_length=1, max_length=limits.JSON_PATH_CHARS), AfterValidator(_json_path)]
+
+
+class RestSettings(TlsSettings):
+    """Settings to reach an API, and how rows are sent to it."""
+
+    base_url: Url = Field(description="All paths are relative to it.")
+    auth: Auth = Field(default_factory=NoAuth)
+    default_headers: FixedHeaders = Field(default_factory=dict, description="Sent with every request.")
+    push_mode: Literal["per_row", "batch"] = Field(
+        "per_row", description="One request per row, or an array of rows per request."
+    )
+    wrapper_key: Annotated[str, Field(max_length=limits.MAX_NAME_CHARS)] | None = Field(
+        None, description="In batch mode: the key that contains the array. Without it, the body is the array."
+    )
+    batch_size: Annotated[int, Field(ge=1, le=limits.HTTP_BATCH_ROWS)] | None = Field(
+        None, description="In batch mode: rows per request. Without it, one request contains all rows."
+    )
+    push_path: PathText = Field("", description="Path for rows, unless a push sets another one.")
+    request_template: RequestTemplate = Field(default_factory=RequestTemplate)
+    retry: Retry = Field(default_factory=Retry)
+    parallel: int = Field(
+        limits.HTTP_PARALLEL, ge=1, le=limits.HTTP_MOST_PARALLEL, description="Requests at the same time."
+    )
+    rate_per_second: Annotated[float, Field(gt=0, le=10_000, allow_inf_nan=False)] | None = Field(
+        None, description="Maximum requests per second."
+    )
+    capture: Annotated[
+        dict[str, JsonPath], Field(max_length=limits.HTTP_CAPTURES), AfterValidator(_names)
+    ] = Field(
+        default_factory=dict,
+        description="Values to read from the response, by JSONPath: for child rows and for undo.",
+    )
+    delete_path: PathText | None = Field(
+        None,
+        description="Path that an undo deletes, with {{key}}. Without it, the Location header of each response.",
+    )
+    idempotent: bool = Field(
+        False, description="The target processes requests with the same Idempotency-Key only once."
+    )
+
+    @model_validator(mode="after")
+    def _batch_is_one_request(self) -> RestSettings:
+        if self.push_mode == "batch" and self.request_template.names(body=False):
+            raise ValueError(
+                "in batch mode a request contains many rows: path, query and headers cannot contain {{field}}"
+            )
+        return self
+
+
+class RestConnector(HttpConnector):
+    """An API. Rows can be sent to any path."""
+
+    kind = "rest"
+    title = "REST API"
+    Settings = RestSettings
+    settings: RestSettings
+    can: ClassVar[Capabilities] = replace(HttpConnector.can, fetch=True)
+    harmless: ClassVar[frozenset[str]] = frozenset(RestSettings.model_fields) - {
+        "base_url",
+        "auth",
+        *BINDS,
+    }
+
+    def stages(self) -> Iterator[Stage]:
+        """Verify the connection and the token, and show the response of the base URL to HEAD, OPTIONS or GET."""
+        with net.open_session(self.gate, verify_tls=self.settings.trust) as session:
+            yield from looked(
+                session,
+                self.settings.base_url,
+                self.settings.auth,
+                self.settings.default_headers,
+                self.settings.retry.timeout_seconds,
+            )
+
+    def open(self, timeout: float | None = None) -> RestChannel:
+        """Open a channel."""
+        return RestChannel(self)
+
+    def place(self, path: str | None) -> Entity:
+        """See `HttpConnector.place`."""
+        template = self.settings.request_template
+        told = (
+            path
+            if path is not None
+            else (template.path if template.path is not None else self.settings.push_path)
+        )
+        brought = [Column(name, "text", "", generated="identity") for name in self.settings.capture]
+        keys = self._delete_keys() or (LOCATION,)
+        if keys == (LOCATION,):
+            brought.append(Column(LOCATION, "text", "", generated="identity", key=True))
+        return Entity(told or "/", (told or "/",), tuple(brought), "endpoint", keys)
+
+    def _delete_keys(self) -> tuple[str, ...]:
+        path = self.settings.delete_path
+        return tuple(sorted(RequestTemplate(path=path).names())) if path is not None else ()
+
+
+class RestChannel(Channel):
+    """A connection to an API."""
+
+    def __init__(self, connector: RestConnector) -> None:
+        self._connector = connector
+        settings = connector.settings
+        self._session = net.open_session(connector.gate, verify_tls=settings.trust, pool=settings.parallel)
+        self._auth = settings.auth.requests_auth(self._session)
+        self._sendings: list[RestSender] = []
+
+    def close(self) -> None:
+        """See `Link.close`."""
+        for sending in self._sendings:
+            sending.close()
+        self._session.close()
+
+    def cancel(self) -> None:
+        """See `Link.cancel`."""
+        self._session.stop()
+
+    def metadata(self) -> Metadata:
+        """Return no entities, because an API does not list them."""
+        return Metadata("rest", "", ())
+
+    def entity(self, name: str) -> Entity | None:
+        """Return an entity for any path."""
+        return self._connector.place(name)
+
+    def fetch(self, paths: Sequence[str], manner: Manner) -> Fetched:
+        """See `fetch.Fetches`. Also allowed for read-only connections."""
+        base = self._connector.settings.base_url
+        return Fetching(self._connector, self._session, self._auth, manner, base).all(paths)
+
+    def sending(self, writing: WriteSpec, hand: SendControl) -> Sender:
+        """See `Channel.sending`."""
+        self._may_send()
+        made = RestSender(self._connector, self._session, self._auth, writing, hand)
+        self._sendings.append(made)
+        return made
+
+    def _may_send(self) -> None:
+        if self._connector.read_only:
+            raise ConnectorError(
+                "This connection is read-only.", code="read_only_connection", reason="read_only"
+            )

@@ -1,0 +1,1 @@
+"""What all SQL databases share: quoting, values, statements, sessions of the servers."""

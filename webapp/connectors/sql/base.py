@@ -1,0 +1,448 @@
+"""Functions that all SQL kinds share: error reasons, names, readable statements, CREATE TABLE, and
+parameters.
+
+Dialects (quoting, literals, types) are those of SQL files (`engine.formats.sql_dialects`).
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from itertools import islice
+from typing import Any, Final, TypeVar
+
+import pyarrow as pa
+
+from webapp import limits
+from webapp.connectors.arrow_values import fitted
+from webapp.connectors.base import ConnectorError, WriteSpec
+from webapp.connectors.schema import Column, Entity
+from webapp.engine import placeholders
+from webapp.engine.formats import codecs
+from webapp.engine.formats.column import Column as Spelled
+from webapp.engine.formats.column import Frame, Wrapping
+from webapp.engine.formats.nested import scalar_codec
+from webapp.engine.formats.rows import Rows
+from webapp.engine.formats.sql_dialects import Dialect, SqlEscape
+
+Row = TypeVar("Row")
+
+# --- Why rows are rejected
+# -------------------------------------------------------------------------------------
+
+# SQLSTATE (ISO/IEC 9075-2, 24.1, and PostgreSQL, "Error Codes"). The longest matching prefix counts.
+_REASONS: Final[Mapping[str, str]] = {
+    "23505": "unique",
+    "23P01": "unique",  # exclusion constraints
+    "23503": "foreign_key",
+    "23001": "foreign_key",
+    "23502": "not_null",
+    "23514": "check",
+    "23513": "check",
+    "44000": "check",  # WITH CHECK OPTION
+    "22001": "too_long",
+    "22026": "too_long",
+    "54000": "too_long",  # a key too long for its index
+    "22003": "out_of_range",
+    "22008": "out_of_range",
+    "22015": "out_of_range",
+    "22004": "not_null",
+    "22": "wrong_type",
+}
+# Classes that concern the statement, the session or the server, not a row.
+_NOT_OF_ROW: Final = (
+    "08",
+    "0A",
+    "25",
+    "26",
+    "28",
+    "2D",
+    "3D",
+    "3F",
+    "40",
+    "42",
+    "53",
+    "55",
+    "57",
+    "58",
+    "F0",
+    "XX",
+)
+
+
+def is_of_row(state: str) -> bool:
+    """Return whether a SQLSTATE concerns a row's values. States that triggers define do."""
+    return bool(state) and not state.startswith(_NOT_OF_ROW)
+
+
+def reason_of(state: str) -> str:
+    """Return the `base.REASONS` entry for the SQLSTATE of a rejected row."""
+    return _REASONS.get(state) or _REASONS.get(state[:2], "refused")
+
+
+def shortened(message: str) -> str:
+    """Return a target's message, shortened to the length that is stored."""
+    text = " ".join(message.split())
+    return text if len(text) <= limits.PUSH_MESSAGE_CHARS else text[: limits.PUSH_MESSAGE_CHARS - 1] + "…"
+
+
+# --- Names -----------------------------------------------------------------------------------------------------
+
+
+def qualified(dialect: Dialect, parts: Iterable[str]) -> str:
+    """Return a table's qualified name with every part quoted."""
+    return ".".join(map(dialect.quoted, parts))
+
+
+def listed(dialect: Dialect, names: Iterable[str], lead: str = "") -> str:
+    """Return quoted column names, separated by commas, each with the prefix `lead` (such as `s.`)."""
+    return ", ".join(lead + dialect.quoted(name) for name in names)
+
+
+def ordered(dialect: Dialect, columns: Sequence[str], order: Sequence[str] | None) -> str:
+    """Return an ORDER BY clause for `order`, or else for `columns`; "" if there are none."""
+    names = listed(dialect, columns if order is None else order)
+    return f" ORDER BY {names}" if names else ""
+
+
+def matched(entities: Iterable[Entity], name: str) -> Entity | None:
+    """Return the entity with this name, or else the only one whose name differs only in case."""
+    every = list(entities)
+    exact = next((one for one in every if one.name == name), None)
+    alike = [one for one in every if one.name.casefold() == name.casefold()]
+    return exact or (alike[0] if len(alike) == 1 else None)
+
+
+_NUMBER: Final = re.compile(r"'-?\d+(\.\d+)?'")
+
+# --- Readable statements
+# ---------------------------------------------------------------------------------------
+
+
+def literals(dialect: Dialect, array: pa.Array, column: Column) -> list[str]:
+    """Return `array` as literals for `column`. Raises `FormatError` for a text that the dialect cannot
+    express."""
+    values = fitted(array, column)
+    if pa.types.is_dictionary(values.type):
+        values = values.dictionary_decode()
+    kind = values.type
+    if pa.types.is_string(kind) and column.type in ("integer", "decimal", "float"):
+        words = literals(dialect, values, replace(column, type="text"))
+        return [word[1:-1] if _NUMBER.fullmatch(word) else word for word in words]
+    if pa.types.is_binary(kind):
+        return [_binary(dialect, one) for one in values.to_pylist()]
+    escape = SqlEscape(dialect)
+    start = end = ""
+    codec = scalar_codec(kind, escape)
+    if pa.types.is_string(kind):
+        start, end = dialect.text_lead, "'"
+    elif pa.types.is_date(kind):
+        start, end = dialect.date_lead, "'"
+    elif pa.types.is_time(kind):
+        start, end = "'", "'"
+    elif pa.types.is_timestamp(kind):
+        start, end = dialect.timestamp_lead, (dialect.zone if kind.tz else "") + "'"
+        codec = codecs.TimestampCodec(dialect.between.encode())
+    elif pa.types.is_boolean(kind):
+        false, true = dialect.booleans
+        codec = codecs.BoolCodec(false.encode(), true.encode())
+    wrapping = Wrapping((start, "NULL", ""), (end, "", ""))
+    return Rows([Spelled(column.name, codec, wrapping)], Frame(), joint=False).words_of([values])
+
+
+def _binary(dialect: Dialect, value: bytes | None) -> str:
+    if value is None:
+        return "NULL"
+    text = value.hex()
+    return {
+        "postgresql": f"'\\x{text}'",
+        "mssql": f"0x{text}",
+        "oracle": f"HEXTORAW('{text}')",
+        "db2": f"BX'{text}'",
+    }.get(dialect.name, f"X'{text}'")
+
+
+def statements(dialect: Dialect, writing: WriteSpec, batch: pa.RecordBatch) -> list[str]:
+    """Return one statement for each row, for users to read."""
+    names = [column.name for column in writing.columns]
+    cells = [
+        literals(dialect, array, column) for array, column in zip(batch.columns, writing.columns, strict=True)
+    ]
+    table = qualified(dialect, writing.entity.parts)
+    make: Callable[[Dialect, str, WriteSpec, dict[str, str]], str] = {
+        "insert": _insert,
+        "upsert": _upsert,
+        "update": _update,
+    }[writing.mode]
+    return [
+        make(dialect, table, writing, dict(zip(names, row, strict=True))) for row in zip(*cells, strict=True)
+    ]
+
+
+def _insert(dialect: Dialect, table: str, writing: WriteSpec, row: dict[str, str]) -> str:
+    override = ""
+    if dialect.name == "postgresql" and any(column.generated == "identity" for column in writing.columns):
+        override = " OVERRIDING SYSTEM VALUE"
+    return f"INSERT INTO {table} ({listed(dialect, row)}){override} VALUES ({', '.join(row.values())});"
+
+
+def _update(dialect: Dialect, table: str, writing: WriteSpec, row: dict[str, str]) -> str:
+    keys = writing.key_columns
+    pairs = {name: f"{dialect.quoted(name)} = {value}" for name, value in row.items()}
+    setting = ", ".join(pair for name, pair in pairs.items() if name not in keys)
+    found = " AND ".join(pairs[name] for name in keys)
+    return f"UPDATE {table} SET {setting} WHERE {found};"
+
+
+def _upsert(dialect: Dialect, table: str, writing: WriteSpec, row: dict[str, str]) -> str:
+    keys = writing.key_columns
+    others = [name for name in row if name not in keys] or list(keys[:1])
+    quoted = dialect.quoted
+    if dialect.name in ("postgresql", "ansi"):
+        setting = ", ".join(f"{quoted(name)} = excluded.{quoted(name)}" for name in others)
+        insert = _insert(dialect, table, writing, row).removesuffix(";")
+        return f"{insert} ON CONFLICT ({listed(dialect, keys)}) DO UPDATE SET {setting};"
+    if dialect.name == "mysql":
+        setting = ", ".join(f"{quoted(name)} = VALUES({quoted(name)})" for name in others)
+        return f"{_insert(dialect, table, writing, row).removesuffix(';')} ON DUPLICATE KEY UPDATE {setting};"
+    source = ", ".join(f"{value} AS {quoted(name)}" for name, value in row.items())
+    origin = {"oracle": " FROM DUAL", "db2": " FROM SYSIBM.SYSDUMMY1"}.get(dialect.name, "")
+    found = " AND ".join(f"t.{quoted(name)} = s.{quoted(name)}" for name in keys)
+    parts = [f"MERGE INTO {table} t USING (SELECT {source}{origin}) s ON ({found})"]
+    if any(name not in keys for name in row):
+        setting = ", ".join(f"t.{quoted(name)} = s.{quoted(name)}" for name in others)
+        parts.append(f"WHEN MATCHED THEN UPDATE SET {setting}")
+    parts.append(
+        f"WHEN NOT MATCHED THEN INSERT ({listed(dialect, row)}) VALUES ({listed(dialect, row, 's.')});"
+    )
+    return " ".join(parts)
+
+
+# --- CREATE TABLE
+# ----------------------------------------------------------------------------------------------
+
+# Types that the dialects of SQL files do not need, because they write such values as text.
+_TYPES: Final[Mapping[str, Mapping[str, str]]] = {
+    "postgresql": {"uuid": "uuid", "binary": "bytea", "interval": "interval"},
+    "mysql": {"uuid": "CHAR(36)", "binary": "LONGBLOB"},
+    "mssql": {"uuid": "uniqueidentifier", "binary": "varbinary(max)"},
+    "oracle": {"uuid": "VARCHAR2(36 CHAR)", "binary": "BLOB"},
+    "db2": {"uuid": "VARCHAR(36)", "binary": "BLOB(2G)"},
+    "ansi": {"uuid": "VARCHAR(36)", "binary": "BLOB"},
+}
+_KINDS: Final[Mapping[str, str]] = {
+    "integer": "integer", "float": "float", "boolean": "boolean", "date": "date", "time": "time",
+    "timestamp": "timestamp", "timestamptz": "instant", "json": "json",
+}  # fmt: skip
+
+
+def declared(dialect: Dialect, column: Column, *, key: bool = False) -> str:
+    """Return the type of a column in CREATE TABLE. `key` columns get short texts where the target requires
+    it."""
+    if column.declared:
+        return column.declared
+    own = _TYPES[dialect.name].get(column.type)
+    if own:
+        return own
+    if column.type == "array" and dialect.name == "postgresql" and column.items:
+        return declared(dialect, Column("", column.items, "")) + "[]"
+    if column.type == "decimal":
+        precision = min(column.precision or 38, 31 if dialect.name == "db2" else 38)
+        name = dialect.types["decimal"].partition("(")[0]
+        return f"{name}({precision},{min(column.scale or 0, precision)})"
+    if column.type in ("array", "json"):
+        return dialect.types["json"]
+    if column.type == "integer" and column.unsigned:
+        return dialect.types["unsigned"]
+    if column.type in _KINDS:
+        return dialect.types[_KINDS[column.type]]
+    length = column.max_length
+    if key and dialect.key_chars is not None:
+        length = min(length or dialect.key_chars, dialect.key_chars)
+    return dialect.type_of(pa.string(), length)
+
+
+def create_statement(
+    dialect: Dialect, parts: Sequence[str], columns: Sequence[Column], keys: Sequence[str]
+) -> str:
+    """Return the CREATE TABLE statement without a semicolon. Raises `ConnectorError` for an invalid name."""
+    for name in (*parts, *(column.name for column in columns)):
+        if fault := dialect.name_fault(name):
+            raise ConnectorError(fault, reason="bad_name", hint="Choose another name.")
+    lines = []
+    for column in columns:
+        tail = " NOT NULL" if not column.nullable or column.name in keys else ""
+        lines.append(
+            f"  {dialect.quoted(column.name)} {declared(dialect, column, key=column.name in keys)}{tail}"
+        )
+    if keys:
+        lines.append(f"  PRIMARY KEY ({listed(dialect, keys)})")
+    return f"CREATE TABLE {qualified(dialect, parts)} (\n" + ",\n".join(lines) + f"\n){dialect.table_tail}"
+
+
+# --- How many rows are read together
+# ---------------------------------------------------------------------------
+
+
+def answer_too_large() -> ConnectorError:
+    """Return the error for a query of a field whose rows exceed the limit."""
+    mb = limits.QUERY_ANSWER_BYTES // limits.MB
+    return ConnectorError(
+        f"The result is larger than {mb:,} MB.", reason="too_large", hint="Read fewer rows or shorter values."
+    )
+
+
+def size_of(value: Any) -> int:
+    """Estimate the bytes of a driver's value: the length of text and bytes, 16 for any other value."""
+    if isinstance(value, str | bytes):
+        return len(value)
+    if isinstance(value, dict):
+        return sum(len(key) + size_of(inner) for key, inner in value.items())
+    if isinstance(value, list | tuple):
+        return sum(map(size_of, value))
+    return 16
+
+
+def grouped(rows: Iterable[Row]) -> Iterator[list[Row]]:
+    """Group rows into lists of up to `limits.QUERY_BATCH_BYTES`, or `limits.TARGET_READ_ROWS` rows."""
+    piece: list[Row] = []
+    size = 0
+    for row in rows:
+        piece.append(row)
+        size += size_of(row)
+        if size >= limits.QUERY_BATCH_BYTES or len(piece) == limits.TARGET_READ_ROWS:
+            yield piece
+            piece, size = [], 0
+    if piece:
+        yield piece
+
+
+def next_count(count: int, rows: int, size: int) -> int:
+    """Return how many rows to read next from a driver that buffers them, after reading `rows` rows of `size`
+    bytes."""
+    fit = int(limits.QUERY_BATCH_BYTES * rows / max(1, size))
+    return max(1, min(8 * count, fit, limits.QUERY_BATCH_ROWS))
+
+
+def answer(rows: Iterable[Row], limit: int | None) -> list[Row]:
+    """Return the first rows of a query for a field. Raises `ConnectorError` if they exceed
+    `limits.QUERY_ANSWER_BYTES`."""
+    found, size = [], 0
+    for row in islice(rows, limit):
+        found.append(row)
+        size += size_of(row)
+        if size > limits.QUERY_ANSWER_BYTES:
+            raise answer_too_large()
+    return found
+
+
+def first(rows: Iterable[Row]) -> list[Row]:
+    """Return the rows up to the one that exceeds `limits.SAMPLE_BYTES`."""
+    found, size = [], 0
+    for row in rows:
+        found.append(row)
+        size += size_of(row)
+        if size > limits.SAMPLE_BYTES:
+            break
+    return found
+
+
+# --- Queries with placeholders
+# ---------------------------------------------------------------------------------
+
+
+def bound(text: str, values: Mapping[str, Any], marker: str, *, doubled: str = "") -> tuple[str, list[Any]]:
+    """Return a query with each `{{name}}` replaced by the driver's `marker`, and the values for them in
+    order.
+
+    `doubled` are characters that the driver needs doubled (`%`). Quotation marks directly around a
+    placeholder are removed, because a parameter is never inside a literal. Raises `ConnectorError` (reason
+    `bad_query`).
+    """
+    try:
+        parts = list(placeholders.parse(text.strip().rstrip(";")).parts)
+    except placeholders.PlaceholderError as problem:
+        raise ConnectorError(f"The query is invalid: {problem}", reason="bad_query") from None
+    for at in range(1, len(parts) - 1):
+        before, hole, after = parts[at - 1 : at + 2]
+        if not isinstance(before, str) or isinstance(hole, str) or not isinstance(after, str):
+            continue
+        if before.endswith("'") and after.startswith("'"):
+            parts[at - 1], parts[at + 1] = before[:-1], after[1:]
+    found: list[Any] = []
+    pieces: list[str] = []
+    for part in parts:
+        if isinstance(part, str):
+            for sign in doubled:
+                part = part.replace(sign, sign + sign)
+            pieces.append(part)
+            continue
+        if part.name not in values:
+            raise ConnectorError(
+                f"The query uses {part.name}, which has no value.",
+                reason="bad_query",
+                hint=f"Available values: {', '.join(map(str, values)) or 'none'}.",
+            )
+        found.append(_filtered(part, values[part.name]))
+        pieces.append(marker.format(len(found)))
+    return "".join(pieces), found
+
+
+# Names of the dialects in sqlglot. The others are tokenized as standard SQL.
+_TOKENIZERS: Final[Mapping[str, str]] = {
+    "postgresql": "postgres", "mysql": "mysql", "mssql": "tsql", "oracle": "oracle", "sqlite": "sqlite",
+}  # fmt: skip
+
+
+def checked_condition(kind: str, text: str) -> str:
+    """Return a user's condition if it cannot leave the parentheses that surround it in a statement.
+
+    Raises `ConnectorError` (reason `bad_query`) for unbalanced parentheses, a second statement, an
+    unterminated text or comment, and MySQL's executable comments.
+    """
+    import sqlglot  # takes a while to import, and most references have no condition
+    from sqlglot.tokenizer_core import TokenType
+
+    problem = ""
+    depth = 0
+    try:
+        tokens = sqlglot.tokenize(text, read=_TOKENIZERS.get(kind))
+    except sqlglot.errors.TokenError:
+        tokens, problem = [], "It contains a quoted text or a comment that is not closed."
+    for token in tokens:
+        depth += {TokenType.L_PAREN: 1, TokenType.R_PAREN: -1}.get(token.token_type, 0)
+        if depth < 0:
+            problem = "It closes a parenthesis that was not opened."
+        elif token.token_type == TokenType.SEMICOLON:
+            problem = "It contains a semicolon."
+        if problem:
+            break
+    if depth > 0:
+        problem = "It opens a parenthesis that is not closed."
+    if kind == "mysql" and EXECUTABLE_COMMENT.search(text):
+        problem = "It contains a comment that MySQL executes."
+    if problem:
+        raise ConnectorError(
+            f"The condition must be a single expression. {problem}",
+            reason="bad_query",
+            hint="Enter the part after WHERE, for example: status = 'active'.",
+        )
+    return text
+
+
+EXECUTABLE_COMMENT: Final = re.compile(r"/\*M?!")
+
+
+def where_clause(kind: str, condition: str) -> str:
+    """Return ` WHERE (...)` for a user's condition, or "" if it is empty. Raises as `checked_condition`."""
+    return f" WHERE ({checked_condition(kind, condition)}\n)" if condition.strip() else ""
+
+
+def _filtered(hole: placeholders.Hole, value: Any) -> Any:
+    if not hole.filters or value is None:
+        return value
+    column = pa.array([value])
+    for step in hole.filters:
+        column = step(column)
+    return column[0].as_py()

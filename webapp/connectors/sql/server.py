@@ -1,0 +1,186 @@
+"""Settings, driver loading and verification for the kinds that connect to a server by host name."""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Callable, Iterator, Mapping
+from types import ModuleType
+from typing import Any, ClassVar, Final, Protocol, Self, TypeVar
+from urllib.parse import parse_qsl, unquote, urlsplit
+
+from pydantic import Field, model_validator
+
+from webapp import limits
+from webapp.connectors.base import Connector, ConnectorError, DriverMissing, Session, Settings, Stage
+from webapp.connectors.verification import from_gate_error, staged
+from webapp.net.gate import Gate, GateError
+
+SPOKEN: Final = {
+    "disable": "Without TLS, as configured.",
+    "require": "With TLS, certificate not verified.",
+    "verify-full": "With TLS, certificate verified.",
+}
+"""Messages about TLS by mode, for drivers that report no details."""
+_PEM: Final = "-----BEGIN CERTIFICATE-----"
+S = TypeVar("S", bound=Session)
+
+
+def part(order: int, most: int, **more: Any) -> Any:
+    """Return the form field of a text that is part of the server's address."""
+    return Field(
+        None, min_length=1, max_length=most, json_schema_extra={"group": "server", "order": order}, **more
+    )
+
+
+def tls_part() -> Any:
+    """Return the form field of the TLS mode. Each kind has its own modes."""
+    return Field(None, json_schema_extra={"group": "tls", "order": 8})
+
+
+def more_part() -> Any:
+    """Return the form field of further options."""
+    return Field(default_factory=dict, json_schema_extra={"group": "more", "order": 10})
+
+
+class ServerSettings(Settings):
+    """Settings of a server. Separate settings override the parts of `connection_string`."""
+
+    connection_string: str | None = Field(
+        None, max_length=2_000, json_schema_extra={"secret": True, "group": "string", "order": 1}
+    )
+    host: str | None = part(2, 255)
+    port: int | None = Field(None, ge=1, le=65_535, json_schema_extra={"group": "server", "order": 3})
+    database: str | None = part(4, 128)
+    username: str | None = Field(None, max_length=128, json_schema_extra={"group": "server", "order": 5})
+    password: str | None = Field(
+        None, max_length=1_000, json_schema_extra={"secret": True, "group": "server", "order": 6}
+    )
+    ca_certificate: str | None = Field(
+        None, max_length=100_000, json_schema_extra={"group": "tls", "order": 9, "multiline": True}
+    )
+
+    @model_validator(mode="after")
+    def _leads_somewhere(self) -> Self:
+        if not self.connection_string and not self.host:
+            raise ValueError("enter a connection_string or a host")
+        if self.ca_certificate and _PEM not in self.ca_certificate:
+            raise ValueError(f"ca_certificate: enter the certificate as PEM text ({_PEM})")
+        return self
+
+
+class ServerConnector(Connector):
+    """See `Connector`. `module` is the driver's, imported when it is first needed."""
+
+    module: ClassVar[str]
+
+    @classmethod
+    def driver(cls) -> ModuleType:
+        """See `Connector.driver`."""
+        try:
+            return importlib.import_module(cls.module)
+        except ImportError:
+            raise DriverMissing(cls.title, cls.extra) from None
+
+
+def of_url(rest: str) -> tuple[dict[str, Any], list[tuple[str, str]]]:
+    """Parse a URL after its scheme. Returns host, port, database, user name and password if given, and the
+    query's options.
+
+    Raises ValueError.
+    """
+    parts = urlsplit(f"any://{rest}")
+    found: dict[str, Any] = {
+        "host": parts.hostname,
+        "port": parts.port,
+        "database": unquote(parts.path.removeprefix("/")),
+        "username": unquote(parts.username or ""),
+    }
+    found = {name: value for name, value in found.items() if value}
+    if parts.password is not None:
+        found["password"] = unquote(parts.password)  # may be empty
+    return found, parse_qsl(parts.query, keep_blank_values=True)
+
+
+class ConnectOptions(Protocol):
+    """The part of the connect options that verification uses."""
+
+    @property
+    def host(self) -> str: ...
+    @property
+    def port(self) -> int: ...
+    @property
+    def tls(self) -> str: ...
+
+
+def in_one_go(
+    gate: Gate,
+    connect_options: Callable[[], ConnectOptions],
+    enter: Callable[[], Any],
+    spoken: Mapping[str, str],
+) -> Iterator[Stage]:
+    """Yield the stages for a driver that connects, agrees on TLS and signs in with one call.
+
+    `sign_in` opens a session with `title`, `permitted` and `sampled`; `tls_messages` are messages by TLS
+    mode.
+    """
+    opened: list[Any] = []
+    found: list[ConnectOptions] = []
+
+    def resolve() -> str:
+        found.append(connect_options())
+        return f"{found[0].host} resolves to {', '.join(gate.addresses(found[0].host, found[0].port))}."
+
+    def connect() -> str:
+        gate.connect(found[0].host, found[0].port, limits.TARGET_CONNECT_SECONDS).close()
+        return f"Port {found[0].port} accepts connections."
+
+    def auth() -> str:
+        opened.append(enter())
+        return f"Signed in to {opened[0].title}. {spoken[found[0].tls]}"
+
+    try:
+        yield from staged(
+            (
+                ("resolve", resolve),
+                ("connect", connect),
+                ("auth", auth),
+                ("permission", lambda: opened[0].permitted()),
+                ("sample", lambda: opened[0].sampled()),
+            )
+        )
+    finally:
+        for one in opened:
+            one.close()
+
+
+def answering(gate: Gate, host: str, port: int, seconds: float) -> str:
+    """Connect to a host through the address guard, and return the address that answered. Raises
+    `ConnectorError`."""
+    try:
+        with gate.connect(host, port, seconds) as answer:
+            return str(answer.getpeername()[0])
+    except GateError as error:
+        raise from_gate_error(error) from None
+
+
+def entered(
+    link: Callable[[float], Any], session: Callable[[Any, Callable[[], Any]], S], timeout: float | None
+) -> S:
+    """Open a session over a connection that `connect` opens within the timeout.
+
+    `session` gets the connection and a function that opens another one.
+    """
+    seconds = timeout or limits.TARGET_CONNECT_SECONDS
+    first = link(seconds)
+    try:
+        return session(first, lambda: link(seconds))
+    except BaseException:
+        first.close()
+        raise
+
+
+def unanswered(said: str, hint: str, code: str = "target_failed") -> ConnectorError:
+    """Return the error for a failed connection whose driver does not report the cause."""
+    return ConnectorError(
+        f"The connection failed: {said}", code=code, reason="refused", hint=hint, transient=True
+    )

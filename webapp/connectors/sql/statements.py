@@ -1,0 +1,452 @@
+"""Sessions of the kinds whose drivers take statements and return rows: SQL Server, Oracle, Db2.
+
+None of these servers has a session that is reliably read-only: SQL Server runs several statements in one text
+without separators; Oracle accepts PL/SQL with its own transactions inside a query; in Db2, a SELECT may
+contain an INSERT. Therefore Rowsmith tokenizes queries as the server does, ignoring quoted texts, quoted
+names and comments, and rejects keywords that change something, and anything ambiguous. Effects of functions
+that a query calls cannot be detected.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from abc import abstractmethod
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import closing
+from dataclasses import replace
+from typing import Any, ClassVar, Final, Protocol
+
+import pyarrow as pa
+
+from webapp import limits
+from webapp.connectors.arrow_values import of_objects, plain
+from webapp.connectors.base import ConnectorError, RowError, Session, WriteSpec
+from webapp.connectors.scalars import CONVERTERS, convert_column
+from webapp.connectors.schema import Column, Entity, Metadata
+from webapp.connectors.sql import base
+from webapp.engine.formats.base import FormatError
+from webapp.engine.formats.sql_dialects import Dialect
+
+
+class Link(Protocol):
+    """A connection of a driver. Its errors are already converted to `ConnectorError`."""
+
+    def ask(
+        self, text: str, values: Sequence[Any] = (), limit: int | None = None
+    ) -> tuple[list[str], list[Sequence[Any]]]:
+        """Run a statement, and return the names and the rows, only the first ones if there is a `limit`.
+
+        Raises `ConnectorError` if they exceed the size limit.
+        """
+
+    def run(self, text: str) -> int:
+        """Run a statement, and return the number of changed rows."""
+
+    def stream(self, text: str) -> Iterator[tuple[list[str], list[Sequence[Any]]]]:
+        """Yield names and rows of a query in pieces: see `sql.base.grouped`."""
+
+    def close(self) -> None:
+        """Close the connection, if it is open."""
+
+    def cut(self) -> None:
+        """Close the connection from another thread, so that operations that wait for it fail."""
+
+
+class StatementSession(Session):
+    """A connection in autocommit mode. Transactions are opened where needed."""
+
+    dialect: ClassVar[Dialect]
+    origin: ClassVar[str] = ""
+    """Suffix of a SELECT without a table, such as ` FROM DUAL`."""
+    locking: ClassVar[str] = ""
+    """Lock hint after a table name: the query waits for transactions that write these rows."""
+
+    def __init__(self, link: Link, title: str, home: str, read_only: bool) -> None:
+        self.link, self.title, self.home, self.read_only = link, title, home, read_only
+
+    # --- differences between kinds ---
+
+    @abstractmethod
+    def entities(self, like: str = "") -> list[Entity]:
+        """Return all tables and views that the account can see, or those whose `Entity.name` equals `like`,
+        ignoring case."""
+
+    def limited(self, names: str, rest: str, limit: int) -> str:
+        """Return a query for the first rows. `rest` begins with FROM."""
+        return f"SELECT {names} {rest} FETCH FIRST {limit} ROWS ONLY"
+
+    @abstractmethod
+    def another(self) -> Link:
+        """Open a second connection."""
+
+    def reading(
+        self, link: Link, text: str, values: Sequence[Any], limit: int
+    ) -> tuple[list[str], list[Sequence[Any]]]:
+        """Return the first rows of a query in a transaction that is rolled back."""
+        raise NotImplementedError
+
+    @abstractmethod
+    def begin_reading(self, link: Link) -> None:
+        """Begin a transaction that is rolled back when the connection closes, read-only if the server
+        supports it."""
+
+    marker: ClassVar[str] = "%s"
+    doubled: ClassVar[str] = ""
+
+    # --- the connection ---
+
+    def close(self) -> None:
+        """See `Session.close`."""
+        self.link.close()
+
+    def cancel(self) -> None:
+        """See `Session.cancel`."""
+        self.link.cut()
+
+    # --- verification ---
+
+    def permitted(self) -> str:
+        """Return what the account can see, as a message."""
+        count = len(self.entities())
+        return f"{count:,} tables and views are visible."
+
+    def sampled(self) -> str:
+        """Read one row of the first table, and return a message."""
+        found = next((entity for entity in self.entities() if entity.kind == "table"), None)
+        if found is None:
+            return "No tables yet."
+        self.link.ask(self.limited("*", f"FROM {self.table(found)}", 1))
+        return f"Read from {found.name}."
+
+    # --- metadata ---
+
+    def table(self, entity: Entity) -> str:
+        """Return the table's name for statements."""
+        return base.qualified(self.dialect, entity.parts)
+
+    def metadata(self) -> Metadata:
+        """See `Session.metadata`."""
+        return Metadata(self.dialect.name, self.title, tuple(self.entities()))
+
+    def entity(self, name: str) -> Entity | None:
+        """See `Session.entity`."""
+        return base.matched(self.entities(name), name) if name else None
+
+    # --- reading ---
+
+    def sample(self, entity: Entity, limit: int) -> pa.RecordBatch:
+        """See `Session.sample`."""
+        names = base.listed(self.dialect, (column.name for column in entity.fields))
+        text = self.limited(names, f"FROM {self.table(entity)}", max(int(limit), 0))
+        found: list[Sequence[Any]] = []
+        with closing(self.another()) as link:
+            for _, rows in link.stream(text):
+                found += rows
+                if base.size_of(found) > limits.SAMPLE_BYTES:
+                    break
+        return batch_of([column.name for column in entity.fields], found)
+
+    def keys(
+        self, entity: Entity, columns: Sequence[str], where: str = "", order: Sequence[str] | None = None
+    ) -> Iterator[pa.RecordBatch]:
+        """See `Session.keys`. They come over a connection of their own, which may be given up half-way."""
+        names = base.listed(self.dialect, columns)
+        condition = base.where_clause(self.dialect.name, where)
+        ordered = base.ordered(self.dialect, columns, order)
+        if where.strip():
+            check_condition(self.dialect.name, where)
+        yield from self._streamed(f"SELECT {names} FROM {self.table(entity)}{condition}{ordered}")
+
+    def stream(self, text: str) -> Iterator[pa.RecordBatch]:
+        """See `Session.stream`."""
+        statement, _ = base.bound(text, {}, self.marker)
+        check_query(self.dialect.name, statement)
+        empty = True
+        for batch in self._streamed(statement):
+            empty = False
+            yield batch
+        if empty:  # an empty stream has no column names
+            yield self.query(text, {}, 1)
+
+    def _streamed(self, text: str) -> Iterator[pa.RecordBatch]:
+        link = self.another()
+        try:
+            self.begin_reading(link)
+            for piece in link.stream(text):
+                yield batch_of(*piece)
+        finally:
+            link.close()
+
+    def contains(self, entity: Entity, columns: Sequence[str], wanted: pa.RecordBatch) -> pa.BooleanArray:
+        """See `Session.contains`."""
+        fields = [entity.column(name) or Column(name, "text", "") for name in columns]
+        cells, failures = literals(self.dialect, fields, wanted)
+        missing = {error.index for error in failures}
+        names = [self.dialect.quoted(name) for name in columns]
+        asked = [
+            f"SELECT {row} AS n{self.origin} WHERE EXISTS (SELECT 1 FROM {self.table(entity)} WHERE "
+            + " AND ".join(f"{name} = {value}" for name, value in zip(names, values, strict=True))
+            + ")"
+            for row, values in enumerate(zip(*cells, strict=True))
+            if row not in missing and "NULL" not in values
+        ]
+        there: set[int] = set()
+        for at in range(0, len(asked), limits.STATEMENT_KNOWN_ROWS):
+            _, rows = self.link.ask(" UNION ALL ".join(asked[at : at + limits.STATEMENT_KNOWN_ROWS]))
+            there.update(int(row[0]) for row in rows)
+        return pa.array([row in there for row in range(wanted.num_rows)], pa.bool_())
+
+    def query(self, text: str, values: Mapping[str, Any], limit: int) -> pa.RecordBatch:
+        """See `Session.query`. It may hold nothing but a SELECT, and what it did nevertheless is undone."""
+        statement, found = base.bound(text, values, self.marker, doubled=self.doubled)
+        check_query(self.dialect.name, statement)
+        return batch_of(*self.reading(self.link, statement, found, max(int(limit), 0)))
+
+    # --- statements ---
+
+    def execute(self, statement: str) -> None:
+        """See `Session.execute`."""
+        self.may_write()
+        self.link.run(statement.strip().rstrip(";"))
+
+    def create(self, name: str, columns: Sequence[Column], keys: Sequence[str]) -> str:
+        """See `Session.create`."""
+        statement = self.create_statement(name, columns, keys)
+        self.execute(statement)
+        return statement
+
+    def create_statement(self, name: str, columns: Sequence[Column], keys: Sequence[str]) -> str:
+        """See `Session.create_statement`. A name without a dot is of the connection's own schema."""
+        schema, dot, table = name.partition(".")
+        return base.create_statement(self.dialect, (schema, table) if dot else (name,), columns, keys)
+
+    def writable(self, writing: WriteSpec) -> None:
+        """Raise `ConnectorError` if the table cannot be written to."""
+        self.may_write()
+        if writing.entity.kind == "view":
+            raise ConnectorError(
+                f"{writing.entity.name} is a view.", reason="unsupported", hint="Select the underlying table."
+            )
+        keys = writing.key_columns
+        known = [set(one) for one in (writing.entity.keys, *writing.entity.uniques) if one]
+        if writing.mode == "upsert" and set(keys) not in known:
+            raise ConnectorError(
+                f"{writing.entity.name} has no unique key of {', '.join(keys) or 'no columns'}.",
+                reason="unsupported",
+                hint="Choose the columns of its primary key or of a unique constraint.",
+            )
+
+    def commit_outcome(self, entity: Entity, commit_token: Mapping[str, Any]) -> bool | None:
+        """See `Session.commit_outcome`. Waits for a locked row up to the lock timeout, then returns None."""
+        if not {"keys", "rows"} <= commit_token.keys():
+            return None
+        found = []
+        for row in commit_token["rows"]:
+            same = " AND ".join(
+                f"{self.dialect.quoted(name)} = {value}"
+                for name, value in zip(commit_token["keys"], row, strict=True)
+            )
+            try:
+                found.append(
+                    bool(self.link.ask(f"SELECT 1 FROM {self.table(entity)}{self.locking} WHERE {same}")[1])
+                )
+            except ConnectorError as error:
+                if error.reason != "locked":
+                    raise
+                return None
+        if not found:
+            return True  # nothing was inserted, so nothing can be missing or duplicated
+        return found[0] if all(found) or not any(found) else None
+
+
+def batch_of(names: Sequence[str], rows: Sequence[Sequence[Any]]) -> pa.RecordBatch:
+    """Convert a driver's rows to a record batch."""
+    columns = list(zip(*rows, strict=True)) if rows else [()] * len(names)
+    return pa.RecordBatch.from_arrays([of_objects(list(values)) for values in columns], list(names))
+
+
+_NATURAL: Final = {
+    "text": pa.types.is_string, "enum": pa.types.is_string, "other": pa.types.is_string, "json": pa.types.is_string,
+    "float": pa.types.is_floating, "boolean": pa.types.is_boolean, "date": pa.types.is_date,
+}  # fmt: skip
+
+
+def literals(
+    dialect: Dialect, columns: Sequence[Column], batch: pa.RecordBatch
+) -> tuple[list[list[str]], list[RowError]]:
+    """Return the literals of each column, and the errors of rows with a value that does not fit."""
+    failures: dict[int, RowError] = {}
+    cells = []
+    for column, array in zip(columns, batch.columns, strict=True):
+        values = plain(array)
+        if pa.types.is_dictionary(values.type):
+            values = values.dictionary_decode()
+        if not _NATURAL.get(column.type, lambda _: False)(values.type):
+            objects, found = convert_column(values, column, CONVERTERS[column.type])
+            failures |= {one.index: one for one in found}
+            if column.type == "uuid" and column.declared.startswith("RAW"):  # Oracle stores UUIDs as 16 bytes
+                values = pa.array([one and one.bytes for one in objects], pa.binary())
+                column = replace(column, type="binary")
+            elif column.type == "uuid":
+                values = pa.array([one and str(one) for one in objects], pa.string())
+            else:
+                values = of_objects(objects)
+        cells.append(_written(dialect, values, column, failures))
+    return cells, sorted(failures.values(), key=lambda one: one.index)
+
+
+def _written(dialect: Dialect, values: pa.Array, column: Column, failures: dict[int, RowError]) -> list[str]:
+    try:
+        return base.literals(dialect, values, column)
+    except FormatError:
+        pass  # one of the values is invalid: find out which
+    found = []
+    for row in range(len(values)):
+        try:
+            found += base.literals(dialect, values.slice(row, 1), column)
+        except FormatError as error:
+            found.append("NULL")
+            failures[row] = RowError(row, "wrong_type", f"{column.name}: {error}", column=column.name)
+    return found
+
+
+_CHANGES: Final = frozenset(
+    "insert update delete merge truncate into drop alter create grant revoke deny exec execute call declare begin"
+    " commit rollback save savepoint set use kill shutdown backup restore dbcc waitfor trigger bulk nextval".split()
+)
+_OF_KIND: Final[Mapping[str, frozenset[str]]] = {
+    # Statements need no separator, so this lists all reserved words that begin one (Transact-SQL,
+    # "Statements").
+    "mssql": frozenset(
+        "add checkpoint close conversation deallocate disable dump enable goto if load lineno open opendatasource"
+        " openquery openrowset print raiserror readtext receive reconfigure return revert setuser throw updatetext"
+        " while writetext tablockx updlock xlock".split()
+    ),
+    # WITH FUNCTION and WITH PROCEDURE (PL/SQL); inline external tables, which may run programs on the server.
+    "oracle": frozenset(["external", "function", "lock", "pragma", "procedure"]),
+    "db2": frozenset(["lock"]),
+}  # fmt: skip
+_NUMBER: Final = re.compile(r"0[xX][0-9a-fA-F]*|(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?[fFdD]?")
+_TOKEN: Final = re.compile(
+    r"(?P<space>\s+)|(?P<line>--[^\n]*)|(?P<comment>/\*)|(?P<text>')|(?P<name>\")|(?P<bracket>\[)"
+    r"|(?P<number>\.?[0-9](?:(?<=[eE])[+-](?=[0-9])|[\w.$#@])*)|(?P<word>[^\W\d][\w$#@]*)|(?P<sign>.)",
+    re.S,
+)
+_COMMENT_SIGN: Final = re.compile(r"/\*|\*/")
+_ORACLE_CLOSERS: Final = {"[": "]", "(": ")", "{": "}", "<": ">"}
+# Characters that a server may convert to an apostrophe if its character set lacks them.
+_APOSTROPHES: Final = frozenset("\u02b9\u02bb\u02bc\u02bd\u2018\u2019\u201a\u201b\u2032\uff07")
+_LINE_ENDS: Final = re.compile("\r(?!\n|$)|[\u0085\u2028\u2029]")
+_CONTROLS: Final = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f]")
+
+
+def check_query(kind: str, text: str) -> None:
+    """Raise `ConnectorError` (reason `bad_query`) unless the text is a single SELECT."""
+    words = list(_words(kind, text))
+    start = next((word for word in words if word != "("), "")
+    if start not in ("select", "with"):
+        raise _rejected("It does not start with SELECT or WITH.")
+    _check(kind, words)
+
+
+def check_condition(kind: str, text: str) -> None:
+    """Raise `ConnectorError` (reason `bad_query`) if a text is more than a condition."""
+    _check(kind, list(_words(kind, text)))
+
+
+def _check(kind: str, words: list[str]) -> None:
+    depth = 0
+    for place, word in enumerate(words):
+        depth += {"(": 1, ")": -1}.get(word, 0)
+        if word == ";":
+            raise _rejected("It contains a semicolon.")
+        if depth < 0:
+            raise _rejected("It closes a parenthesis that was not opened.")
+        if word in _CHANGES or word in _OF_KIND[kind]:
+            raise _rejected(f"It contains the keyword {word.upper()}.")
+        if word == "next" and words[place + 1 : place + 2] == ["value"]:
+            raise _rejected("It reads the next value of a sequence.")
+    if depth:
+        raise _rejected("It opens a parenthesis that is not closed.")
+
+
+def _rejected(problem: str) -> ConnectorError:
+    return ConnectorError(
+        f"Only SELECT queries are allowed. {problem}",
+        reason="bad_query",
+        hint="Enter a single SELECT, and quote names that are SQL keywords.",
+    )
+
+
+def _words(kind: str, text: str) -> Iterator[str]:
+    """Yield words in lower case and other characters outside of quoted texts, quoted names and comments.
+
+    Raises `ConnectorError` for anything that servers may interpret differently.
+    """
+    if _CONTROLS.search(text):
+        raise _rejected("It contains a control character.")
+    if kind != "mssql" and _APOSTROPHES & set(text):
+        raise _rejected("It contains a character that the server may read as an apostrophe.")
+    at = 0
+    while at < len(text):
+        found = _TOKEN.match(text, at)
+        assert found is not None
+        token, at = found[0], found.end()
+        match found.lastgroup:
+            case "line":
+                if _LINE_ENDS.search(token):
+                    raise _rejected("It contains a comment that may end before the end of the line.")
+            case "comment":
+                at = _after_comment(text, at)
+            case "text":
+                at = _after_quote(text, at, "'")
+            case "name":
+                at = _after_quote(text, at, '"')
+            case "bracket" if kind == "mssql":
+                at = _after_quote(text, at, "]")
+            case "number":
+                if not _NUMBER.fullmatch(token):  # servers read `1delete` as a number and a word
+                    raise _rejected(f'"{token[:20]}" is not a number.')
+            case "word":
+                word = unicodedata.normalize("NFKC", token).lower()
+                if kind == "oracle" and word in ("q", "nq") and text[at : at + 1] == "'":
+                    at = _after_oracle_quote(text, at + 1)
+                else:
+                    if any(not one.isascii() and unicodedata.category(one)[0] not in "LM" for one in token):
+                        raise _rejected(f'The name "{token[:20]}" must be quoted.')
+                    yield word
+            case "sign" | "bracket":
+                if not token.isascii():
+                    raise _rejected(f'It contains "{token}" outside of quotes.')
+                yield token
+
+
+def _after_quote(text: str, at: int, sign: str) -> int:
+    """Return the end of a quoted text or name, in which a doubled `sign` stands for itself."""
+    while (end := text.find(sign, at)) != -1:
+        if text[end + 1 : end + 2] != sign:
+            return end + 1
+        at = end + 2
+    raise _rejected("It contains a quoted text or name that is not closed.")
+
+
+def _after_oracle_quote(text: str, at: int) -> int:
+    """Return the end of `q'[...]'` (Oracle, "Text Literals"). `at` is the position after the apostrophe."""
+    opener = text[at : at + 1]
+    if not opener or opener.isspace():
+        raise _rejected("It contains a quoted text that is not closed.")
+    end = text.find(_ORACLE_CLOSERS.get(opener, opener) + "'", at + 1)
+    if end == -1:
+        raise _rejected("It contains a quoted text that is not closed.")
+    return end + 2
+
+
+def _after_comment(text: str, at: int) -> int:
+    """Return the end of a comment that starts before `at`. Some servers nest comments, others do not."""
+    found = _COMMENT_SIGN.search(text, at)
+    if found is None:
+        raise _rejected("It contains a comment that is not closed.")
+    if found[0] == "/*":
+        raise _rejected("It contains a comment inside a comment.")
+    return found.end()

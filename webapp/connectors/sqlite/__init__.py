@@ -1,0 +1,1 @@
+"""SQLite files of a workspace."""

@@ -1,0 +1,745 @@
+"""A connection to a SQLite file: metadata, reading, statements, and writing rows."""
+
+from __future__ import annotations
+
+import marshal
+import re
+import signal
+import sqlite3
+import struct
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, closing, contextmanager, suppress
+from decimal import Decimal
+from pathlib import Path
+from typing import Any, Final
+from urllib.parse import quote
+
+import pyarrow as pa
+
+from webapp import limits
+from webapp.connectors.arrow_values import fitted, of_objects, read
+from webapp.connectors.base import ConnectorError, RowError, Session, Target, WriteResult, WriteSpec
+from webapp.connectors.schema import Column, Entity, Metadata
+from webapp.connectors.sql import base as sql
+from webapp.connectors.sqlite import catalog, reader
+from webapp.engine.formats.sql_dialects import DIALECTS
+
+DIALECT: Final = DIALECTS["ansi"]
+_BUSY: Final = ("SQLITE_BUSY", "SQLITE_LOCKED")
+_readers: Final = threading.BoundedSemaphore(limits.QUERY_PROCESSES)
+
+
+def translated(error: sqlite3.Error | sqlite3.Warning) -> ConnectorError:
+    """Convert an error of SQLite."""
+    return _error_of(getattr(error, "sqlite_errorname", None) or "", str(error))
+
+
+def _error_of(name: str, message: str) -> ConnectorError:
+    said = sql.shortened(message)
+    reason, hint, code, transient = "bad_query", "Check the statement.", "target_failed", False
+    if name.startswith(_BUSY):
+        reason, hint, transient = (
+            "locked",
+            "Another push or program is writing to the file. Try again later.",
+            True,
+        )
+    elif name == "TOO_LARGE":
+        reason, hint = "too_large", "Read fewer rows or shorter values."
+    elif name == "SQLITE_INTERRUPT":
+        reason, hint, code = "timeout", "The statement took too long or was cancelled.", "target_timeout"
+    elif name == "SQLITE_FULL":
+        reason, hint = (
+            "full",
+            (
+                "The file has reached its maximum size, or the workspace's SQLite files have used up their quota. "
+                "Delete SQLite connections that are no longer needed."
+            ),
+        )
+    elif name in ("SQLITE_NOTADB", "SQLITE_CORRUPT"):
+        reason, hint = "not_sqlite", "The file is not a SQLite database, or is damaged."
+    elif name.startswith("SQLITE_READONLY"):
+        reason, hint = "read_only", "The file is read-only."
+    elif name.startswith(("SQLITE_IOERR", "SQLITE_CANTOPEN")):
+        reason, hint, transient = "failed", "Ask your administrator to check the disk.", True
+    elif name == "SQLITE_AUTH":
+        reason, hint = "no_permission", "Access to other files and to settings of SQLite is not allowed."
+    elif "no such table" in said:
+        reason, hint = "no_table", "Check the name of the table."
+    elif "no such column" in said or "has no column" in said:
+        reason, hint = "no_column", "The table has changed. Refresh its columns."
+    elif "already exists" in said:
+        reason, hint = "exists", "Choose a name that does not exist yet."
+    return ConnectorError(
+        said,
+        code=code,
+        reason=reason,
+        hint=hint,
+        transient=transient,
+        details={"native": name} if name else {},
+    )
+
+
+class SqliteSession(Session):
+    """A connection in autocommit mode. Transactions are opened where needed."""
+
+    def __init__(
+        self,
+        connection: sqlite3.Connection,
+        path: Path,
+        read_only: bool,
+        growth: Callable[[], int] = lambda: limits.SQLITE_FILE_BYTES,
+    ) -> None:
+        self.connection, self.path, self.read_only, self._growth = connection, path, read_only, growth
+        self._closed = self._ours = False
+        self._children: set[subprocess.Popen[bytes]] = set()
+        reader.confine(connection, limits.QUERY_VALUE_BYTES)
+        connection.set_authorizer(self._allowed)
+        with self.talking():
+            self.bound()
+            self._only(read_only)
+
+    # --- the connection ---
+
+    def _allowed(self, action: int, first: Any, second: Any, *more: Any) -> int:
+        if action == sqlite3.SQLITE_PRAGMA and self._ours:
+            return sqlite3.SQLITE_OK
+        return reader.authorized(action, first, second, *more)
+
+    @contextmanager
+    def talking(self) -> Iterator[None]:
+        """Convert errors of SQLite."""
+        try:
+            yield
+        except (sqlite3.Error, sqlite3.Warning) as error:
+            raise translated(error) from error
+
+    def close(self) -> None:
+        """See `Session.close`."""
+        if not self._closed:
+            self._closed = True
+            self.connection.close()
+
+    def cancel(self) -> None:
+        """See `Session.cancel`."""
+        for child in list(self._children):
+            child.kill()
+        if not self._closed:
+            self.connection.interrupt()
+
+    @contextmanager
+    def _reading(self, *, limited: bool = True) -> Iterator[None]:
+        """Prevent writing in the block, and limit its time."""
+        deadline = time.monotonic() + limits.TARGET_QUERY_SECONDS
+        with self.talking():
+            self._only(True)
+            if limited:
+                self.connection.set_progress_handler(lambda: time.monotonic() > deadline, limits.SQLITE_STEPS)
+            try:
+                yield
+            finally:
+                if not self._closed:
+                    self.connection.set_progress_handler(None, 0)
+                    self._only(self.read_only)
+
+    def bound(self) -> None:
+        """Limit how much the next transaction may add to the file."""
+        self._ours = True
+        try:
+            page = self.connection.execute("PRAGMA page_size").fetchone()[0]
+            size = page * self.connection.execute("PRAGMA page_count").fetchone()[0]
+            most = min(limits.SQLITE_FILE_BYTES, size + self._growth())
+            # The first two pages, which make the file a database, always fit; a larger file keeps its size.
+            self.connection.execute(f"PRAGMA max_page_count = {max(2, most // page)}")
+        finally:
+            self._ours = False
+
+    def _only(self, reading: bool) -> None:
+        self._ours = True
+        try:
+            self.connection.execute(f"PRAGMA query_only = {'ON' if reading else 'OFF'}")
+        finally:
+            self._ours = False
+
+    # --- verification ---
+
+    def permitted(self) -> str:
+        """Check that the file can be written to, and return a message."""
+        if not self.read_only:
+            with self.talking():
+                self.connection.execute("BEGIN IMMEDIATE")
+                self.connection.execute("ROLLBACK")
+        return "Readable." if self.read_only else "Readable and writable."
+
+    def sampled(self) -> str:
+        """Read a row of the first table, and return a message."""
+        with self._reading():
+            found = catalog.entities(self.connection)
+            if not found:
+                return "No tables yet."
+            self.connection.execute(f"SELECT * FROM {_table(found[0])} LIMIT 1").fetchall()
+        return f"Read from {found[0].name}."
+
+    # --- metadata ---
+
+    def metadata(self) -> Metadata:
+        """See `Session.metadata`."""
+        with self._reading():
+            found = catalog.entities(self.connection)
+        return Metadata("sqlite", f"SQLite {sqlite3.sqlite_version}", tuple(found))
+
+    def entity(self, name: str) -> Entity | None:
+        """See `Session.entity`."""
+        return sql.matched(self.metadata().entities, name)
+
+    def sample(self, entity: Entity, limit: int) -> pa.RecordBatch:
+        """See `Session.sample`."""
+        names = sql.listed(DIALECT, (column.name for column in entity.fields)) or "*"
+        with self._reading():
+            cursor = self.connection.execute(f"SELECT {names} FROM {_table(entity)} LIMIT ?", (int(limit),))
+            return _batch([column[0] for column in cursor.description], cursor.fetchall(), entity)
+
+    def keys(
+        self, entity: Entity, columns: Sequence[str], where: str = "", order: Sequence[str] | None = None
+    ) -> Iterator[pa.RecordBatch]:
+        """See `Session.keys`."""
+        names = sql.listed(DIALECT, columns)
+        condition = sql.where_clause("sqlite", where) + sql.ordered(DIALECT, columns, order)
+        found, batches = self._read(f"SELECT {names} FROM {_table(entity)}{condition}")
+        for rows in batches:
+            yield _batch(found, rows, entity)
+
+    def stream(self, text: str) -> Iterator[pa.RecordBatch]:
+        """See `Session.stream`."""
+        names, batches = self._read(sql.bound(text, {}, "?")[0])
+        for rows in batches:
+            yield _batch(names, rows)
+        yield _batch(names, [])
+
+    def _read(
+        self, statement: str, values: Sequence[Any] = (), limit: int | None = None
+    ) -> tuple[list[str], Iterator[list[Any]]]:
+        """Run a user's query in a separate process (see `reader`), and return the column names and the rows."""
+        frames = self._frames(statement, values, limit)
+        try:
+            return next(frames)[0][1], _gathered(frames)
+        except BaseException:
+            frames.close()
+            raise
+
+    def _frames(
+        self, statement: str, values: Sequence[Any], limit: int | None
+    ) -> Generator[tuple[tuple[Any, ...], int]]:
+        request = {
+            "path": quote(str(self.path)),
+            "statement": statement,
+            "values": tuple(values),
+            "rows": limit,
+            "batch_rows": limits.TARGET_READ_ROWS,
+            "seconds": limits.TARGET_QUERY_SECONDS,
+            "busy_seconds": limits.TARGET_CONNECT_SECONDS,
+            "steps": limits.SQLITE_STEPS,
+            "step_seconds": limits.SQLITE_STEP_SECONDS,
+            "value_bytes": limits.QUERY_VALUE_BYTES,
+            "row_bytes": limits.QUERY_ROW_BYTES,
+            "answer_bytes": None if limit is None else limits.QUERY_ANSWER_BYTES,
+            "memory_bytes": limits.QUERY_MEMORY_BYTES,
+            "file_bytes": limits.SQLITE_FILE_BYTES,
+        }
+        if not _readers.acquire(timeout=limits.APART_TURN_SECONDS):
+            raise ConnectorError(
+                "Too many queries are running at the moment.",
+                reason="busy",
+                hint="Try again.",
+                transient=True,
+            )
+        try:
+            command = [sys.executable, "-I", "-S", reader.__file__]
+            with subprocess.Popen(
+                command,
+                env={},
+                cwd="/",
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.DEVNULL,
+            ) as child:
+                self._children.add(child)
+                try:
+                    yield from _received(child, marshal.dumps(request))
+                finally:
+                    self._children.discard(child)
+                    child.kill()
+        finally:
+            _readers.release()
+
+    def contains(self, entity: Entity, columns: Sequence[str], wanted: pa.RecordBatch) -> pa.BooleanArray:
+        """See `Session.contains`."""
+        same = " AND ".join(f"{DIALECT.quoted(name)} = ?" for name in columns)
+        query = f"SELECT EXISTS (SELECT 1 FROM {_table(entity)} WHERE {same})"
+        cells = [
+            bindable(array, entity.column(name) or Column(name, "other", ""))
+            for array, name in zip(wanted.columns, columns, strict=True)
+        ]
+        with self._reading():
+            found = [
+                self.connection.execute(query, row).fetchone()[0] == 1 for row in zip(*cells, strict=True)
+            ]
+        return pa.array(found, pa.bool_())
+
+    def query(self, text: str, values: Mapping[str, Any], limit: int) -> pa.RecordBatch:
+        """See `Session.query`. Runs read-only for at most `limits.TARGET_QUERY_SECONDS`."""
+        statement, found = sql.bound(text, values, "?")
+        names, batches = self._read(statement, [_parameter(value) for value in found], int(limit))
+        return _batch(names, [row for rows in batches for row in rows])
+
+    # --- statements ---
+
+    def execute(self, statement: str) -> None:
+        """See `Session.execute`. A transaction that it leaves open is rolled back."""
+        self.may_write()
+        with self.talking():
+            self.bound()
+            self.connection.execute(statement).close()
+            if self.connection.in_transaction:
+                self.connection.execute("ROLLBACK")
+
+    def create(self, name: str, columns: Sequence[Column], keys: Sequence[str]) -> str:
+        """See `Session.create`."""
+        statement = self.create_statement(name, columns, keys)
+        self.execute(statement)
+        return statement
+
+    def create_statement(self, name: str, columns: Sequence[Column], keys: Sequence[str]) -> str:
+        """See `Session.create_statement`."""
+        return sql.create_statement(DIALECT, (name,), columns, keys)
+
+    def target(self, writing: WriteSpec) -> Target:
+        """See `Session.target`."""
+
+        self.may_write()
+        if writing.entity.kind == "view":
+            raise ConnectorError(
+                f"{writing.entity.name} is a view.", reason="unsupported", hint="Select the underlying table."
+            )
+        return SqliteTarget(self.connection, self.talking, writing, self.bound)
+
+    def may_suspend_foreign_keys(self) -> bool:
+        """See `Session`: whoever writes to the file may."""
+        return not self.read_only
+
+    @contextmanager
+    def suspended_foreign_keys(self) -> Iterator[None]:
+        """See `Session`."""
+        self._check_foreign_keys(False)
+        try:
+            yield
+        finally:
+            with suppress(ConnectorError):
+                self._check_foreign_keys(True)
+
+    def _check_foreign_keys(self, check: bool) -> None:
+        self._ours = True
+        try:
+            with self.talking():
+                self.connection.execute(f"PRAGMA foreign_keys = {'ON' if check else 'OFF'}")
+        finally:
+            self._ours = False
+
+    def highest(self, entity: Entity, column: str) -> int | None:
+        """See `Session.highest`."""
+        with self.talking():
+            row = self.connection.execute(
+                f"SELECT max({DIALECT.quoted(column)}) FROM {_table(entity)}"
+            ).fetchone()
+        return None if row[0] is None else int(row[0])
+
+    def commit_outcome(self, entity: Entity, commit_token: Mapping[str, Any]) -> bool | None:
+        """See `Session.commit_outcome`: looks up the row in the token while no other process can write.
+
+        Returns None if another process locks the file for longer than the timeout.
+        """
+        if not {"found", "absent"} & commit_token.keys():
+            return None
+        cells = commit_token.get("found") or commit_token["absent"]
+        same = " AND ".join(f"{name} IS ?" for name in map(_place, cells))
+        try:
+            self.connection.execute("BEGIN IMMEDIATE")
+            try:
+                row = self.connection.execute(
+                    f"SELECT 1 FROM {_table(entity)} WHERE {same}", list(cells.values())
+                )
+                there = row.fetchone() is not None
+            finally:
+                self.connection.execute("ROLLBACK")
+        except sqlite3.OperationalError as error:
+            if (error.sqlite_errorname or "").startswith(_BUSY):
+                return None
+            raise translated(error) from error
+        return there is ("found" in commit_token)
+
+
+ROWID: Final = ""
+"""The name of the rowid in a commit token. No column has an empty name."""
+
+
+def _place(name: str) -> str:
+    return "rowid" if name == ROWID else DIALECT.quoted(name)
+
+
+def _table(entity: Entity) -> str:
+    return sql.qualified(DIALECT, entity.parts)
+
+
+def bindable(array: pa.Array, column: Column) -> list[Any]:
+    """A column's values as sqlite3 binds them: numbers, bytes and text as they are, whatever else as SQL writes it."""
+    values = fitted(array, column)
+    if pa.types.is_dictionary(values.type):
+        values = values.dictionary_decode()
+    kind = values.type
+    if pa.types.is_boolean(kind):
+        values = values.cast(pa.int64())
+        kind = values.type
+    if pa.types.is_uint64(kind):
+        return [one if one is None or one < 2**63 else str(one) for one in values.to_pylist()]
+    if (
+        pa.types.is_integer(kind)
+        or pa.types.is_floating(kind)
+        or pa.types.is_binary(kind)
+        or pa.types.is_string(kind)
+    ):
+        found: list[Any] = values.to_pylist()
+        return found
+    if pa.types.is_decimal(kind):
+        found = values.cast(pa.string()).to_pylist()
+        return found
+    words = sql.literals(DIALECT, values, column)
+    # Literals are enclosed in apostrophes, and dates contain none.
+    return [None if word == "NULL" else word[1:-1] for word in words]
+
+
+def _parameter(value: Any) -> Any:
+    if value is None or isinstance(value, int | float | str | bytes):
+        return value
+    return f"{value:f}" if isinstance(value, Decimal) else str(value)
+
+
+def _gathered(frames: Iterator[tuple[tuple[Any, ...], int]]) -> Iterator[list[Any]]:
+    """Combine the rows of small frames to batches of TARGET_READ_ROWS, or fewer if they are large."""
+    rows: list[Any] = []
+    size = 0
+    for (_, more), width in frames:
+        rows += more
+        size += width
+        if len(rows) >= limits.TARGET_READ_ROWS or size >= limits.QUERY_ROW_BYTES:
+            yield rows
+            rows, size = [], 0
+    if rows:
+        yield rows
+
+
+def _received(child: subprocess.Popen[bytes], request: bytes) -> Iterator[tuple[tuple[Any, ...], int]]:
+    """Yield the frames of a reader process with their sizes. Raises `ConnectorError`."""
+    assert child.stdin is not None
+    assert child.stdout is not None
+    with suppress(BrokenPipeError), closing(child.stdin):
+        child.stdin.write(request)
+    while True:
+        head = child.stdout.read(4)
+        data = child.stdout.read(struct.unpack(">I", head)[0]) if len(head) == 4 else b""
+        if not data:
+            if child.wait() == -signal.SIGPROF:
+                raise ConnectorError(
+                    "A function in the query takes too long.",
+                    code="target_timeout",
+                    reason="timeout",
+                    hint="Let it work on shorter values.",
+                )
+            raise ConnectorError(
+                "The query was stopped.",
+                reason="too_large",
+                hint="It was cancelled, or needed too much memory.",
+            )
+        frame = marshal.loads(data)  # noqa: S302 - written by our own process
+        if frame[0] == "end":
+            return
+        if frame[0] == "error":
+            raise _error_of(frame[1], frame[2])
+        yield frame, len(data)
+
+
+def _batch(names: Sequence[str], rows: list[Any], entity: Entity | None = None) -> pa.RecordBatch:
+    columns = list(zip(*rows, strict=True)) or [()] * len(names)
+    fields = [entity.column(name) if entity else None for name in names]
+    arrays = [_column(list(values), field) for values, field in zip(columns, fields, strict=True)]
+    return pa.RecordBatch.from_arrays(arrays, list(names))
+
+
+def _column(values: list[Any], column: Column | None) -> pa.Array:
+    """Convert values to the column's declared type if all of them fit, otherwise by their own types."""
+    kind = column.type if column else "other"
+    if column is not None and kind in (
+        "date",
+        "time",
+        "timestamp",
+        "timestamptz",
+        "boolean",
+        "decimal",
+        "integer",
+    ):
+        texts = [None if value is None else str(value) for value in values]
+        found = read(texts, kind, column.scale)
+        if not pa.types.is_string(found.type):
+            return found
+    if kind in ("text", "json", "uuid", "enum") and all(
+        value is None or isinstance(value, str) for value in values
+    ):
+        return pa.array(values, pa.string())
+    return of_objects(values)
+
+
+# Reasons for SQLite's extended result codes (sqlite.org/rescode.html).
+_REASONS: Final = {
+    "SQLITE_CONSTRAINT_UNIQUE": "unique",
+    "SQLITE_CONSTRAINT_PRIMARYKEY": "unique",
+    "SQLITE_CONSTRAINT_ROWID": "unique",
+    "SQLITE_CONSTRAINT_FOREIGNKEY": "foreign_key",
+    "SQLITE_CONSTRAINT_NOTNULL": "not_null",
+    "SQLITE_CONSTRAINT_CHECK": "check",
+    "SQLITE_CONSTRAINT_DATATYPE": "wrong_type",
+    "SQLITE_MISMATCH": "wrong_type",
+    "SQLITE_TOOBIG": "too_long",
+}
+_COLUMN: Final = re.compile(r"constraint failed: [^.,]+\.([^.,]+)$")
+_PROOF_CELLS: Final = 8  # maximum number of columns in a commit token
+_PROOF_CHARS: Final = 200
+
+
+class SqliteTarget(Target):
+    """See `Target`. `driver_errors` converts errors of SQLite; `limit_growth` limits what a transaction may
+    add."""
+
+    def __init__(
+        self,
+        connection: sqlite3.Connection,
+        talking: Callable[[], AbstractContextManager[None]],
+        writing: WriteSpec,
+        bound: Callable[[], None] = lambda: None,
+    ) -> None:
+        self.writing, self._bound = writing, bound
+        self._connection, self._talking = connection, talking
+        self._names = [column.name for column in writing.columns]
+        self._commit_keys: dict[str, Any] = {}
+        self._statement, self._order = self._written()
+
+    def _written(self) -> tuple[str, list[int]]:
+        """Return the statement with placeholders, and the index of the column for each placeholder."""
+        writing, quoted = self.writing, DIALECT.quoted
+        table, keys = sql.qualified(DIALECT, writing.entity.parts), writing.key_columns
+        back = f" RETURNING {sql.listed(DIALECT, writing.capture)}" if writing.capture else ""
+        others = [name for name in self._names if name not in keys]
+        order = list(range(len(self._names)))
+        if writing.mode == "update":
+            setting = ", ".join(f"{quoted(name)} = ?" for name in others or keys[:1])
+            found = " AND ".join(f"{quoted(name)} = ?" for name in keys)
+            order = [self._names.index(name) for name in (*(others or keys[:1]), *keys)]
+            return f"UPDATE {table} SET {setting} WHERE {found}{back}", order
+        conflict = ""
+        if writing.mode == "upsert":
+            setting = ", ".join(f"{quoted(name)} = excluded.{quoted(name)}" for name in others or keys[:1])
+            conflict = f" ON CONFLICT ({sql.listed(DIALECT, keys)}) DO UPDATE SET {setting}"
+        places = ", ".join("?" * len(self._names))
+        names = sql.listed(DIALECT, self._names)
+        return f"INSERT INTO {table} ({names}) VALUES ({places}){conflict}{back}", order
+
+    # --- transactions ---
+
+    def begin(self) -> None:
+        """See `Target.begin`."""
+        if not self._connection.in_transaction:
+            self._commit_keys = {}
+            with self._talking():
+                self._bound()
+                self._connection.execute("BEGIN IMMEDIATE")
+
+    def commit_token(self) -> dict[str, Any]:
+        """See `Target.commit_token`: a row that exists after the commit, or one that no longer exists."""
+        return self._commit_keys
+
+    def commit(self) -> None:
+        """See `Target.commit`."""
+        try:
+            self._connection.execute("COMMIT")
+        except sqlite3.IntegrityError as error:
+            self.rollback()
+            raise ConnectorError(
+                f"Rejected at commit: {error}",
+                reason="deferred",
+                hint="These rows violate a deferred foreign key of the table.",
+            ) from error
+        except sqlite3.Error as error:
+            raise translated(error) from error
+
+    def rollback(self) -> None:
+        """See `Target.rollback`."""
+        try:
+            if self._connection.in_transaction:
+                self._connection.execute("ROLLBACK")
+        except sqlite3.Error:
+            pass  # closed, and the transaction with it
+
+    # --- rows ---
+
+    def statements(self, batch: pa.RecordBatch) -> list[str]:
+        """See `Target.statements`."""
+        return sql.statements(DIALECT, self.writing, batch)
+
+    def send(self, batch: pa.RecordBatch) -> WriteResult:
+        """See `Target.send`."""
+        cells = self._cells(batch)
+        rows = list(zip(*(cells[place] for place in self._order), strict=True))
+        failures, captured = self._sent(self._statement, rows)
+        self._note(cells, failures, len(rows))
+        return WriteResult(failures, self._keys(captured) if self.writing.capture else None)
+
+    def delete(self, batch: pa.RecordBatch) -> WriteResult:
+        """See `Target.delete`."""
+        keys = self.writing.key_columns
+        found = " AND ".join(f"{DIALECT.quoted(name)} = ?" for name in keys)
+        table = sql.qualified(DIALECT, self.writing.entity.parts)
+        cells = self._cells(batch)
+        rows = list(zip(*(cells[self._names.index(name)] for name in keys), strict=True))
+        failures, _ = self._sent(f"DELETE FROM {table} WHERE {found}", rows)
+        last = _last(failures, len(rows))
+        if last is not None:
+            self._commit_keys = {"absent": dict(zip(keys, rows[last], strict=True))}
+        return WriteResult(failures)
+
+    def _cells(self, batch: pa.RecordBatch) -> list[list[Any]]:
+        return [
+            bindable(array, column) for array, column in zip(batch.columns, self.writing.columns, strict=True)
+        ]
+
+    def _sent(self, statement: str, rows: list[tuple[Any, ...]]) -> tuple[list[RowError], list[Any]]:
+        """Return the rejected rows, and the values that RETURNING produced for each row."""
+        failures: list[RowError] = []
+        captured: list[Any] = []
+        size = limits.TARGET_SAVEPOINT_ROWS
+        with self._talking():
+            for at in range(0, len(rows), size):
+                piece = rows[at : at + size]
+                if self.writing.capture or not self._at_once(statement, piece):
+                    failures += self._one_by_one(statement, piece, at, captured)
+        return failures, captured
+
+    def _at_once(self, statement: str, rows: Sequence[tuple[Any, ...]]) -> bool:
+        """Write all rows and return True, or none and return False."""
+        self._connection.execute("SAVEPOINT rows")
+        try:
+            taken = self._connection.executemany(statement, rows).rowcount
+        except (sqlite3.Error, OverflowError) as error:
+            if not _is_of_row(error):
+                raise
+            taken = -1
+        self._still_open()
+        if taken != len(rows):
+            self._connection.execute("ROLLBACK TO rows")
+        self._connection.execute("RELEASE rows")
+        return taken == len(rows)
+
+    def _one_by_one(
+        self, statement: str, rows: Sequence[tuple[Any, ...]], start: int, captured: list[Any]
+    ) -> list[RowError]:
+        failures: list[RowError] = []
+        for index, row in enumerate(rows, start):
+            answer = None
+            try:
+                cursor = self._connection.execute(statement, row)
+                if self.writing.capture:
+                    answer = cursor.fetchone()
+                    cursor.fetchall()
+                taken = answer is not None if self.writing.capture else cursor.rowcount > 0
+                if not taken:
+                    failures.append(self._left_out(index, statement))
+            except (sqlite3.Error, OverflowError) as error:
+                if not _is_of_row(error):
+                    raise
+                self._still_open()
+                failures.append(_failure(index, error))
+            captured.append(answer)
+        return failures
+
+    def _still_open(self) -> None:
+        if not self._connection.in_transaction:
+            raise ConnectorError(
+                "A trigger or constraint of the table rolled back the whole chunk.",
+                reason="rolled_back",
+                hint="Remove RAISE(ROLLBACK) or ON CONFLICT ROLLBACK from the table.",
+            )
+
+    def _left_out(self, index: int, statement: str) -> RowError:
+        if statement.startswith("INSERT"):
+            return RowError(
+                index, "refused", "A trigger or constraint of the table silently skipped this row."
+            )
+        return RowError(index, "missing_row", f"No such row exists in {self.writing.entity.name}.")
+
+    def _keys(self, captured: list[Any]) -> pa.RecordBatch:
+        arrays = []
+        for place, name in enumerate(self.writing.capture):
+            values = [None if row is None or row[place] is None else str(row[place]) for row in captured]
+            column = self.writing.entity.column(name)
+            arrays.append(read(values, column.type if column else "text", column.scale if column else None))
+        return pa.RecordBatch.from_arrays(arrays, list(self.writing.capture))
+
+    # --- commit token ---
+
+    def _note(self, cells: list[list[Any]], failures: list[RowError], count: int) -> None:
+        """Remember the last inserted row: its rowid, if it has one, and its values."""
+        last = _last(failures, count)
+        if self.writing.mode != "insert" or last is None:
+            return
+        sent = {name: values[last] for name, values in zip(self._names, cells, strict=True)}
+        names = [name for name in sent if isinstance(sent[name], int | str)][:_PROOF_CELLS]
+        table = sql.qualified(DIALECT, self.writing.entity.parts)
+        chosen = "".join(f", {DIALECT.quoted(name)}" for name in names)
+        try:
+            row = self._connection.execute(
+                f"SELECT rowid{chosen} FROM {table} WHERE rowid = last_insert_rowid()"
+            )
+            found = dict(zip((ROWID, *names), row.fetchone() or (), strict=False))
+        except sqlite3.OperationalError:
+            found = {}  # WITHOUT ROWID tables: the keys are sent with the row
+            if set(self.writing.entity.keys) <= set(names):
+                found = {name: sent[name] for name in self.writing.entity.keys}
+        commit_token = {
+            name: value
+            for name, value in found.items()
+            if isinstance(value, int) or (isinstance(value, str) and len(value) <= _PROOF_CHARS)
+        }
+        self._commit_keys = {"found": commit_token} if commit_token else self._commit_keys
+
+
+def _last(failures: list[RowError], count: int) -> int | None:
+    """Return the last accepted row."""
+    bad = {failure.index for failure in failures}
+    return next((row for row in range(count - 1, -1, -1) if row not in bad), None)
+
+
+def _is_of_row(error: Exception) -> bool:
+    if isinstance(error, OverflowError):
+        return True
+    name = getattr(error, "sqlite_errorname", None) or ""
+    return name.startswith("SQLITE_CONSTRAINT") or name in _REASONS
+
+
+def _failure(index: int, error: Exception) -> RowError:
+    if isinstance(error, OverflowError):
+        return RowError(index, "out_of_range", "The number has more than 64 bits.")
+    name = getattr(error, "sqlite_errorname", None) or ""
+    column = _COLUMN.search(str(error))
+    return RowError(
+        index, _REASONS.get(name, "refused"), sql.shortened(str(error)), name, column and column[1]
+    )

@@ -1,0 +1,150 @@
+"""Read the tables of a SQL Server database from its catalog views, with five queries for any number of tables."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from typing import Any, Final
+
+from webapp.connectors.schema import Column, ColumnType, Entity, Relation
+
+Ask = Callable[[str], Sequence[Sequence[Any]]]
+_BITS: Final = {"tinyint": 8, "smallint": 16, "int": 32, "bigint": 64}
+_TYPES: Final[Mapping[str, ColumnType]] = {
+    **dict.fromkeys(_BITS, "integer"),
+    **dict.fromkeys(("decimal", "numeric", "money", "smallmoney"), "decimal"),
+    **dict.fromkeys(("float", "real"), "float"),
+    **dict.fromkeys(("char", "varchar", "nchar", "nvarchar", "text", "ntext", "sysname", "xml"), "text"),
+    **dict.fromkeys(("binary", "varbinary", "image"), "binary"),
+    **dict.fromkeys(("datetime", "datetime2", "smalldatetime"), "timestamp"),
+    "bit": "boolean", "date": "date", "time": "time", "datetimeoffset": "timestamptz", "uniqueidentifier": "uuid",
+    "json": "json", "timestamp": "binary", "rowversion": "binary",
+}  # fmt: skip
+_MONEY: Final = {"money": (19, 4), "smallmoney": (10, 4)}
+
+_TABLES: Final = (
+    "SELECT o.object_id, s.name, o.name, o.type FROM sys.objects o JOIN sys.schemas s ON s.schema_id = o.schema_id"
+    " WHERE o.type IN ('U', 'V') AND o.is_ms_shipped = 0{where} ORDER BY s.name, o.name"
+)
+_COLUMNS: Final = (
+    "SELECT c.object_id, c.name, t.name, c.max_length, c.precision, c.scale, c.is_nullable, c.is_identity,"
+    " c.is_computed, d.definition FROM sys.columns c JOIN sys.types t ON t.user_type_id = c.system_type_id"
+    " JOIN sys.objects o ON o.object_id = c.object_id JOIN sys.schemas s ON s.schema_id = o.schema_id"
+    " LEFT JOIN sys.default_constraints d ON d.object_id = c.default_object_id"
+    " WHERE o.type IN ('U', 'V') AND o.is_ms_shipped = 0{where} ORDER BY c.object_id, c.column_id"
+)
+_INDEXES: Final = (
+    "SELECT i.object_id, i.name, i.is_primary_key, c.name FROM sys.indexes i"
+    " JOIN sys.index_columns x ON x.object_id = i.object_id AND x.index_id = i.index_id AND x.is_included_column = 0"
+    " JOIN sys.columns c ON c.object_id = x.object_id AND c.column_id = x.column_id"
+    " JOIN sys.objects o ON o.object_id = i.object_id JOIN sys.schemas s ON s.schema_id = o.schema_id"
+    " WHERE i.is_unique = 1 AND i.has_filter = 0 AND o.is_ms_shipped = 0{where}"
+    " ORDER BY i.object_id, i.index_id, x.key_ordinal"
+)
+_RELATIONS: Final = (
+    "SELECT f.parent_object_id, f.name, c.name, rs.name, r.name, rc.name FROM sys.foreign_keys f"
+    " JOIN sys.foreign_key_columns k ON k.constraint_object_id = f.object_id"
+    " JOIN sys.columns c ON c.object_id = k.parent_object_id AND c.column_id = k.parent_column_id"
+    " JOIN sys.objects r ON r.object_id = f.referenced_object_id JOIN sys.schemas rs ON rs.schema_id = r.schema_id"
+    " JOIN sys.columns rc ON rc.object_id = k.referenced_object_id AND rc.column_id = k.referenced_column_id"
+    " JOIN sys.objects o ON o.object_id = f.parent_object_id JOIN sys.schemas s ON s.schema_id = o.schema_id"
+    " WHERE o.is_ms_shipped = 0{where} ORDER BY f.parent_object_id, f.name, k.constraint_column_id"
+)
+_CHECKS: Final = (
+    "SELECT k.parent_object_id, k.definition FROM sys.check_constraints k"
+    " JOIN sys.objects o ON o.object_id = k.parent_object_id JOIN sys.schemas s ON s.schema_id = o.schema_id"
+    " WHERE k.is_disabled = 0{where} ORDER BY k.parent_object_id, k.name"
+)
+
+
+def entities(ask: Ask, home: str, where: str = "") -> list[Entity]:
+    """Return all tables and views that the account can see. `where` restricts `s.name` and `o.name`."""
+    tables = ask(_TABLES.format(where=where))
+    if not tables:
+        return []
+    columns: dict[int, list[Column]] = defaultdict(list)
+    for table, *told in ask(_COLUMNS.format(where=where)):
+        columns[table].append(_column(*told))
+    keys: dict[int, tuple[str, ...]] = {}
+    uniques: dict[int, dict[str, list[str]]] = defaultdict(dict)
+    for table, index, primary, column in ask(_INDEXES.format(where=where)):
+        if primary:
+            keys[table] = (*keys.get(table, ()), column)
+        else:
+            uniques[table].setdefault(index, []).append(column)
+    relations = _relations(ask(_RELATIONS.format(where=where)), home)
+    checks: dict[int, list[str]] = defaultdict(list)
+    for table, definition in ask(_CHECKS.format(where=where)):
+        checks[table].append(definition)
+    found = []
+    for table, schema, name, kind in tables:
+        others = tuple(dict.fromkeys(tuple(unique) for unique in uniques[table].values()))
+        alone = {one[0] for one in (keys.get(table, ()), *others) if len(one) == 1}
+        fields = (
+            replace(column, key=column.name in keys.get(table, ()), unique=column.name in alone)
+            for column in columns[table]
+        )
+        found.append(
+            Entity(
+                name_of(schema, name, home),
+                (schema, name),
+                tuple(fields),
+                "view" if kind.strip() == "V" else "table",
+                keys.get(table, ()),
+                others,
+                tuple(relations[table]),
+                tuple(checks[table]),
+            )
+        )
+    return sorted(found, key=lambda one: (one.parts[0] != home, one.parts))
+
+
+def name_of(schema: str, name: str, home: str) -> str:
+    """Return the `Entity.name`: the plain name in the account's own schema."""
+    return name if schema == home else f"{schema}.{name}"
+
+
+def _column(
+    name: str, kind: str, length: int, precision: int, scale: int, nullable: Any, identity: Any, computed: Any,
+    default: str | None,
+) -> Column:  # fmt: skip
+    type_ = _TYPES.get(kind, "other")
+    # In bytes; -1 means (max), and for ntext it is the size of a pointer.
+    wide = kind in ("nchar", "nvarchar", "sysname")
+    sized = kind in ("char", "varchar", "binary", "varbinary") or wide
+    chars = (length // 2 if wide else length) if sized and length > 0 else None
+    precision, scale = _MONEY.get(kind, (precision, scale))
+    declared = kind
+    if sized:
+        declared = f"{kind}({chars or 'max'})"
+    elif type_ == "decimal" and kind not in _MONEY:
+        declared = f"{kind}({precision},{scale})"
+    elif kind in ("datetime2", "datetimeoffset", "time"):
+        declared = f"{kind}({scale})"
+    versioned = kind in ("timestamp", "rowversion")
+    return Column(
+        name,
+        type_,
+        declared,
+        nullable=bool(nullable),
+        max_length=chars,
+        precision=precision if type_ == "decimal" else None,
+        scale=scale if type_ == "decimal" else None,
+        bits=_BITS.get(kind),
+        unsigned=kind == "tinyint",
+        generated="identity" if identity else "computed" if computed or versioned else "",
+        default=default,
+    )
+
+
+def _relations(rows: Sequence[Sequence[Any]], home: str) -> dict[int, list[Relation]]:
+    pairs: dict[tuple[int, str], tuple[str, list[str], list[str]]] = {}
+    for table, name, column, to_schema, to_table, to_column in rows:
+        found = pairs.setdefault((table, name), (name_of(to_schema, to_table, home), [], []))
+        found[1].append(column)
+        found[2].append(to_column)
+    relations: dict[int, list[Relation]] = defaultdict(list)
+    for (table, name), (to, columns, others) in pairs.items():
+        relations[table].append(Relation(name, tuple(columns), to, tuple(others)))
+    return relations

@@ -1,0 +1,224 @@
+"""SQL Server through pymssql: settings, connecting, and verification."""
+
+from __future__ import annotations
+
+import re
+import threading
+from collections.abc import Iterable, Iterator
+from typing import TYPE_CHECKING, Any, ClassVar, Final, Literal, NamedTuple
+
+from webapp.connectors.base import Capabilities, ConnectionLost, ConnectorError, Settings, Stage
+from webapp.connectors.sql.server import (
+    SPOKEN,
+    ServerConnector,
+    ServerSettings,
+    answering,
+    entered,
+    in_one_go,
+    of_url,
+    tls_part,
+    unanswered,
+)
+from webapp.connectors.verification import bad_settings, unknown_option
+
+if TYPE_CHECKING:
+    from webapp.connectors.sqlserver.connection import MssqlLink
+    from webapp.connectors.sqlserver.session import MssqlSession
+
+_SCHEMES: Final = ("mssql", "sqlserver")
+_ENCRYPTION: Final = {"disable": "off", "require": "require", "verify-full": "require"}
+# Keys of ADO.NET and ODBC connection strings.
+_KEYS: Final = {
+    "server": "host", "data source": "host", "address": "host", "database": "database", "initial catalog": "database",
+    "user id": "username", "uid": "username", "user": "username", "password": "password", "pwd": "password",
+    "encrypt": "encrypt", "trustservercertificate": "trust", "trust server certificate": "trust",
+}  # fmt: skip
+# Options that Rowsmith sets itself.
+_IGNORED: Final = (
+    "driver", "application name", "app", "connection timeout", "connect timeout", "timeout", "logintimeout",
+    "persist security info", "multipleactiveresultsets", "mars_connection", "pooling", "charset",
+)  # fmt: skip
+_NO: Final = ("false", "no", "0", "optional", "disable")
+_YES: Final = ("true", "yes", "1", "mandatory", "require")
+_PAIR: Final = re.compile(r"\s*([^=;]+?)\s*=\s*(\{(?:[^}]|\}\})*\}|[^;]*)(?:;|$)")
+_login: Final = threading.Lock()
+
+
+class MssqlSettings(ServerSettings):
+    """`connection_string` is a URL or an ADO.NET or ODBC string. Separate settings override its parts."""
+
+    tls: Literal["disable", "require", "verify-full"] | None = tls_part()
+
+
+class ConnectOptions(NamedTuple):
+    """Connect options that are combined from all settings."""
+
+    host: str
+    port: int
+    database: str
+    username: str
+    password: str
+    tls: str
+
+
+class MssqlConnector(ServerConnector):
+    """See `Connector`."""
+
+    kind: ClassVar[str] = "mssql"
+    title: ClassVar[str] = "SQL Server"
+    extra: ClassVar[str] = "mssql"
+    module: ClassVar[str] = "pymssql"
+    default_port: ClassVar[int | None] = 1433
+    can: ClassVar[Capabilities] = Capabilities(name_chars=128)
+    Settings: ClassVar[type[Settings]] = MssqlSettings
+    settings: MssqlSettings
+
+    # --- connecting ---
+
+    def connect_options(self) -> ConnectOptions:
+        """Return the connect options from the settings. Raises `ConnectorError` (reason `bad_settings`)."""
+        given = self.settings
+        said = _read(given.connection_string) if given.connection_string else {}
+        host = given.host or said.get("host") or ""
+        if not host or "/" in host or "\\" in host:
+            raise bad_settings(
+                "A host name is required.",
+                "Enter a host and a port. Named instances are reached by their port.",
+            )
+        return ConnectOptions(
+            host,
+            given.port or said.get("port") or 1433,
+            given.database or said.get("database") or "",
+            said.get("username", "sa") if given.username is None else given.username,
+            said.get("password", "") if given.password is None else given.password,
+            given.tls or said.get("tls") or ("verify-full" if given.ca_certificate else "require"),
+        )
+
+    def open(self, timeout: float | None = None) -> MssqlSession:
+        """See `Connector.open`."""
+        self.driver()
+        from webapp.connectors.sqlserver.session import MssqlSession
+
+        return entered(self._link, lambda link, another: MssqlSession(link, another, self.read_only), timeout)
+
+    def _link(self, seconds: float) -> MssqlLink:
+        """Connect to an address that the guard allowed. The driver's time limit applies to the whole process."""
+        from pymssql import _mssql
+
+        from webapp.connectors.sqlserver.connection import MssqlLink, configured
+        from webapp.connectors.sqlserver.session import SET_UP
+
+        params = self.connect_options()
+        address = answering(self.gate, params.host, params.port, seconds)
+        with (
+            _login,
+            configured(
+                params.host,
+                params.port,
+                params.tls,
+                address,
+                self.settings.ca_certificate,
+            ) as server,
+        ):
+            _mssql.login_timeout = max(1, int(seconds))
+            try:
+                return MssqlLink(
+                    server,
+                    params.port,
+                    user=params.username,
+                    password=params.password,
+                    database=params.database,
+                    appname="rowsmith",
+                    charset="UTF-8",
+                    tds_version="7.4",
+                    encryption=_ENCRYPTION[params.tls],
+                    use_datetime2=True,
+                    conn_properties=SET_UP,
+                )
+            except ConnectionLost as error:
+                raise _at_arrival(error, params) from None
+
+    # --- verification ---
+
+    def stages(self) -> Iterator[Stage]:
+        """See `Connector.stages`."""
+        return in_one_go(self.gate, self.connect_options, self.open, SPOKEN)
+
+
+def _read(text: str) -> dict[str, Any]:
+    """Parse a connection string."""
+    text = text.strip().removeprefix("jdbc:")
+    scheme, mark, rest = text.partition("://")
+    try:
+        if mark and scheme.partition("+")[0].lower() in _SCHEMES and ";" not in rest:
+            found, options = of_url(rest)
+            return found | _more(options)
+        if mark and scheme.lower() in _SCHEMES:  # jdbc:sqlserver://host:1433;databaseName=shop;user=...
+            server, _, tail = rest.partition(";")
+            return _of_pairs(
+                f"server={server.replace(':', ',')};{tail.replace('databaseName=', 'database=')}"
+            )
+        if not mark and "=" in text:
+            return _of_pairs(text)
+    except ValueError:
+        pass
+    raise bad_settings(
+        "The connection string is invalid.",
+        "Use mssql://user:password@host:1433/database or Server=host,1433;Database=...;User Id=...;Password=...",
+    )
+
+
+def _of_pairs(text: str) -> dict[str, Any]:
+    pairs = []
+    for match in _PAIR.finditer(text):
+        value = match[2].strip()
+        pairs.append((match[1], value[1:-1].replace("}}", "}") if value.startswith("{") else value))
+    found = _more(pairs)
+    host, _, port = found.pop("host", "").removeprefix("tcp:").partition(",")
+    if not host:
+        raise ValueError
+    return {"host": host.strip(), **({"port": int(port)} if port else {}), **found}
+
+
+def _more(pairs: Iterable[tuple[str, str]]) -> dict[str, Any]:
+    """Interpret keys of ADO.NET, ODBC and JDBC.
+
+    Encryption without trust in any certificate verifies the certificate (Microsoft,
+    "SqlConnectionStringBuilder.TrustServerCertificate").
+    """
+    found: dict[str, Any] = {}
+    for name, value in pairs:
+        key = _KEYS.get(name.lower())
+        if key:
+            found[key] = value
+        elif name.lower() not in _IGNORED:
+            raise unknown_option(name, _KEYS)
+    trust, encrypt = found.pop("trust", None), found.pop("encrypt", None)
+    trusts = trust is not None and _said("TrustServerCertificate", trust)
+    if encrypt is not None:
+        found["tls"] = ("require" if trusts else "verify-full") if _said("Encrypt", encrypt) else "disable"
+    elif trust is not None and not trusts:
+        found["tls"] = "verify-full"
+    return found
+
+
+def _said(name: str, word: str) -> bool:
+    if word.lower() not in (*_YES, *_NO):
+        strict = " TDS 8.0 is not supported." if word.lower() == "strict" else ""
+        raise bad_settings(f"{name} does not accept {word!r}.", f"Use yes or no.{strict}")
+    return word.lower() in _YES
+
+
+def _at_arrival(error: ConnectionLost, params: ConnectOptions) -> ConnectorError:
+    """Return the error of a failed connection. The driver does not distinguish a rejected certificate."""
+    said = error.message.replace("(rowsmith:", f"({params.host}:")
+    if params.tls == "verify-full" and error.code != "target_timeout":
+        return ConnectorError(
+            f"A connection with a verified certificate could not be established: {said}",
+            reason="tls_failed",
+            hint="Enter the certificate of the authority that signed the server's, and the host name it was issued for."
+            " With tls set to require, the certificate is not verified.",
+        )
+    return unanswered(
+        said, "Check that SQL Server listens on this address, with TLS as configured.", error.code
+    )

@@ -1,0 +1,327 @@
+"""SQL queries that select the rows of a subset.
+
+Starting from rows of one table, foreign keys are followed in both directions: to children, for the requested
+number of steps, and from every row to its parents, always. Each step is a common table expression, so the
+length of a query grows with the number of steps, not with the number of paths to a table. Circular foreign
+keys are followed a limited number of times.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from webapp import limits
+from webapp.connectors.base import ConnectorError
+from webapp.connectors.schema import Entity, Relation
+from webapp.connectors.sql.base import checked_condition, qualified
+from webapp.engine.formats.sql_dialects import DIALECTS, Dialect
+from webapp.errors import Fault, validation_error
+
+KINDS = {
+    "postgresql": "postgresql",
+    "mysql": "mysql",
+    "sqlite": "ansi",
+    "mssql": "mssql",
+    "oracle": "oracle",
+    "db2": "db2",
+}
+"""Kinds of connections that support subsets, and their dialects."""
+_FETCH_FIRST = ("oracle", "db2", "mssql")
+_NOT_ORDERED = ("json", "binary", "array", "other", "interval")
+
+
+def refused(code: str, text: str, hint: str, path: str = "table") -> Exception:
+    """Return the `validation_error` of a subset."""
+    return validation_error([Fault(path, code, text, hint)])
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """Rows of a table that match any of the conditions, or all rows if there are no conditions."""
+
+    name: str
+    entity: Entity
+    conditions: tuple[str, ...]
+    needs: frozenset[str]
+    """The steps that the conditions use."""
+
+
+@dataclass(slots=True)
+class Ways:
+    """The steps of a subset. `final` is the last step of each table, which selects its rows in the subset."""
+
+    tables: Mapping[str, Entity]
+    kind: str
+    steps: dict[str, Step] = field(default_factory=dict)
+    found: dict[str, str] = field(default_factory=dict)
+    why: dict[str, list[str]] = field(default_factory=dict)
+
+    @property
+    def dialect(self) -> Dialect:
+        """The SQL dialect of the connection."""
+        return DIALECTS[KINDS[self.kind]]
+
+    def add(self, table: str, conditions: Sequence[str], needs: Collection[str]) -> str:
+        """Add a step, and return its name. Error: validation_error if there are too many."""
+        name = f"step_{len(self.steps)}"
+        whole = () if "" in conditions else tuple(dict.fromkeys(conditions))
+        self.steps[name] = Step(name, self.tables[table], whole, frozenset(needs if whole else ()))
+        if len(self.steps) > limits.SUBSET_STEPS:
+            text = f"Following the foreign keys takes more than {limits.SUBSET_STEPS} steps."
+            raise refused("too_many_steps", text, "Select fewer child tables by name, or none.", "children")
+        return name
+
+    def tell(self, table: str, why: str) -> None:
+        """Record why rows of a table are in the subset, for users."""
+        told = self.why.setdefault(table, [])
+        if why not in told:
+            told.append(why)
+
+    def among(self, columns: Sequence[str], step: str, shown: Sequence[str]) -> str:
+        """Return the condition that `columns` of a row equal `shown` of a row in the step."""
+        left = self.listed(columns)
+        return f"{left if len(columns) == 1 else f'({left})'} IN (SELECT {self.listed(shown)} FROM {step})"
+
+    def listed(self, columns: Sequence[str]) -> str:
+        """Return column names for a statement."""
+        return ", ".join(self.dialect.quoted(column) for column in columns)
+
+    def rows(self, step: Step, columns: str) -> str:
+        """Return the SELECT statement of a step."""
+        where = " OR ".join(f"({condition})" for condition in step.conditions)
+        return f"SELECT {columns} FROM {qualified(self.dialect, step.entity.parts)}" + (
+            f" WHERE {where}" if where else ""
+        )
+
+    def before(self, names: Collection[str]) -> str:
+        """Return the WITH clause for these steps and all steps they use; "" if there are none."""
+        wanted, waiting = set(names), list(names)
+        while waiting:
+            fresh = self.steps[waiting.pop()].needs - wanted
+            wanted |= fresh
+            waiting.extend(fresh)
+        made = [
+            f"{name} AS ({self.rows(step, self.listed(self._linking(step.entity)))})"
+            for name, step in self.steps.items()
+            if name in wanted
+        ]
+        return f"WITH {', '.join(made)} " if made else ""
+
+    def _linking(self, entity: Entity) -> list[str]:
+        """Return the columns of a table that foreign keys use."""
+        own = [name for relation in entity.relations for name in relation.columns]
+        led = [
+            name
+            for other in self.tables.values()
+            for relation in other.relations
+            if relation.entity == entity.name
+            for name in relation.entity_columns
+        ]
+        return list(dict.fromkeys([*entity.keys, *own, *led])) or [entity.fields[0].name]
+
+
+# --- The steps --------------------------------------------------------------------------------------------------
+
+
+def begun(tables: Mapping[str, Entity], kind: str, start: Entity, where: str, limit: int | None) -> Ways:
+    """Select the first rows. Error: validation_error if the table has no key for choosing a limited number of
+    rows."""
+    ways = Ways(tables, kind)
+    try:
+        condition = where = checked_condition(kind, where) if where.strip() else ""
+    except ConnectorError as error:
+        raise refused("bad_query", error.message, error.hint, path="where") from None
+    if limit is not None:
+        if not start.keys:
+            text = f'"{start.name}" has no primary key, so a limit of {limit:,} rows is not well-defined.'
+            raise refused(
+                "no_primary_key", text, "Select its rows only with `where`, or start with another table."
+            )
+        condition = _first(ways, start, where, limit)
+    ways.found[start.name] = ways.add(start.name, [condition], ())
+    ways.tell(start.name, "Requested rows.")
+    return ways
+
+
+def _first(ways: Ways, start: Entity, where: str, limit: int) -> str:
+    """Return the condition for the first rows by primary key."""
+    _comparable(ways, start, start.keys)
+    keys = ways.listed(start.keys)
+    rows = f"SELECT {keys} FROM {qualified(ways.dialect, start.parts)}"
+    rows += f" WHERE ({where}\n)" if where else ""
+    offset = "OFFSET 0 ROWS " if ways.kind == "mssql" else ""
+    last = f"{offset}FETCH FIRST {limit} ROWS ONLY" if ways.kind in _FETCH_FIRST else f"LIMIT {limit}"
+    left = keys if len(start.keys) == 1 else f"({keys})"
+    # MySQL allows LIMIT in a derived table, but not directly in an IN subquery.
+    return f"{left} IN (SELECT {keys} FROM ({rows} ORDER BY {keys} {last}) chosen)"
+
+
+def _comparable(ways: Ways, entity: Entity, columns: Sequence[str]) -> None:
+    if ways.kind == "mssql" and len(columns) > 1:
+        text = f'"{entity.name}" has a key of several columns, which SQL Server does not support in an IN subquery.'
+        raise refused("composite_key", text, "Start with another table, or remove that one from `children`.")
+
+
+def follow(ways: Ways, children: Collection[str] | None, depth: int) -> None:
+    """Add all steps after the first rows. Error: validation_error.
+
+    Rows of the tables `children` (None: all tables) are included if they reference selected rows, up to
+    `depth` levels down.
+    """
+    parts = {name: [step] for name, step in ways.found.items()}
+    level = dict(ways.found)
+    for _ in range(depth):
+        level = _down(ways, level, children)
+        for name, step in level.items():
+            parts.setdefault(name, []).append(step)
+    _up(ways, parts)
+
+
+def _down(ways: Ways, level: Mapping[str, str], children: Collection[str] | None) -> dict[str, str]:
+    """Add steps for the children of these steps' rows, and return them by table."""
+    found = {}
+    for entity in ways.tables.values():
+        if entity.kind != "table" or not (children is None or entity.name in children):
+            continue
+        conditions, needs = [], []
+        for relation in entity.relations:
+            step = level.get(relation.entity)
+            if step is None:
+                continue
+            _comparable(ways, entity, relation.columns)
+            conditions.append(ways.among(relation.columns, step, relation.entity_columns))
+            needs.append(step)
+            ways.tell(
+                entity.name, f"They reference rows of {relation.entity} ({', '.join(relation.columns)})."
+            )
+        if conditions:
+            found[entity.name] = ways.add(entity.name, conditions, needs)
+    return found
+
+
+def _up(ways: Ways, parts: Mapping[str, Sequence[str]]) -> None:
+    """Add steps for the parents of all rows. Tables come after their children; circular ones are visited
+    several times."""
+    for ring in _rings(ways, list(parts)):
+        rounds = limits.SUBSET_ROUNDS if len(ring) > 1 or _leads(ways, ring[0], ring[0]) else 0
+        for name in ring:
+            _gather(ways, name, parts.get(name, ()), [one for one in ways.found if one not in ring])
+        for _ in range(rounds):
+            before = {name: ways.found[name] for name in ring if name in ways.found}
+            for name in ring:
+                others = [one for one in ways.found if one not in ring]
+                _gather(ways, name, parts.get(name, ()), others, before)
+
+
+def _gather(
+    ways: Ways,
+    name: str,
+    own: Sequence[str],
+    children: Sequence[str],
+    ring: Mapping[str, str] | None = None,
+) -> None:
+    """The step of a table: its own parts, and the rows that those of other steps refer to."""
+    steps = {**{one: ways.found[one] for one in children}, **(ring or {})}
+    conditions: list[str] = []
+    needs: list[str] = []
+    for step in own:
+        conditions += ways.steps[step].conditions or [""]
+        needs += ways.steps[step].needs
+    for child, step in steps.items():
+        for relation in ways.tables[child].relations:
+            if relation.entity == name:
+                _comparable(ways, ways.tables[name], relation.entity_columns)
+                conditions.append(ways.among(relation.entity_columns, step, relation.columns))
+                needs.append(step)
+                ways.tell(name, f"Rows of {child} reference them ({', '.join(relation.columns)}).")
+    if conditions:
+        ways.found[name] = ways.add(name, conditions, needs)
+
+
+def _leads(ways: Ways, child: str, parent: str) -> bool:
+    return any(relation.entity == parent for relation in ways.tables[child].relations)
+
+
+def _rings(ways: Ways, names: Sequence[str]) -> list[list[str]]:
+    """Return groups of tables that may be in the subset, children first. Tables in a circular reference form
+    one group."""
+    above: dict[str, set[str]] = {}
+    waiting = list(names)
+    while waiting:
+        name = waiting.pop()
+        if name in above:
+            continue
+        above[name] = {relation.entity for relation in ways.tables[name].relations}
+        unseen = above[name] - ways.tables.keys()
+        if unseen:
+            text = f'"{name}" references "{unseen.pop()}", which the account of the connection cannot see.'
+            raise refused("no_parent", text, "Allow the account to read that table.")
+        waiting.extend(above[name])
+    reach = {name: _reached(above, name) for name in above}
+    left, found = list(above), []
+    while left:
+        ring = next(ring for ring in (_ring(reach, left, name) for name in left) if _free(above, left, ring))
+        found.append(ring)
+        left = [name for name in left if name not in ring]
+    return found
+
+
+def _reached(above: Mapping[str, set[str]], name: str) -> set[str]:
+    found: set[str] = set()
+    waiting = [name]
+    while waiting:
+        fresh = above[waiting.pop()] - found
+        found |= fresh
+        waiting.extend(fresh)
+    return found
+
+
+def _ring(reach: Mapping[str, set[str]], left: Sequence[str], name: str) -> list[str]:
+    return [other for other in left if other == name or (other in reach[name] and name in reach[other])]
+
+
+def _free(above: Mapping[str, set[str]], left: Sequence[str], ring: Sequence[str]) -> bool:
+    """Return whether no other remaining table references this group."""
+    return not any(above[other] & set(ring) for other in left if other not in ring)
+
+
+# --- The queries ------------------------------------------------------------------------------------------------
+
+
+def rows_of(ways: Ways, table: str) -> str:
+    """Return the query for a table's rows in a stable order. Error: validation_error if it is too long."""
+    step, entity = ways.steps[ways.found[table]], ways.tables[table]
+    every = [column.name for column in entity.fields]
+    order = entity.keys or [column.name for column in entity.fields if column.type not in _NOT_ORDERED]
+    tail = f" ORDER BY {ways.listed(order)}" if order else ""
+    query = f"{ways.before(step.needs)}{ways.rows(step, ways.listed(every))}{tail}"
+    if len(query) > limits.SOURCE_QUERY_CHARS:
+        text = f'The query for the rows of "{table}" has more than {limits.SOURCE_QUERY_CHARS:,} characters.'
+        raise refused("too_many_steps", text, "Select fewer child tables by name, or none.", "children")
+    return query
+
+
+def counting(ways: Ways, table: str) -> str:
+    """Return the query that counts a table's rows in the subset."""
+    step = ways.steps[ways.found[table]]
+    return f"{ways.before(step.needs)}{ways.rows(step, 'COUNT(*) AS n')}"
+
+
+def missing(ways: Ways) -> Iterator[tuple[str, Relation, str]]:
+    """Yield for each foreign key: the table, the key, and a query that counts rows whose parent is not in the
+    subset."""
+    for name, step in ways.found.items():
+        for relation in ways.tables[name].relations:
+            parent = ways.found[relation.entity]
+            some = " AND ".join(f"{ways.dialect.quoted(column)} IS NOT NULL" for column in relation.columns)
+            there = ways.among(relation.columns, parent, relation.entity_columns)
+            query = (
+                f"{ways.before([step, parent])}SELECT COUNT(*) AS n FROM {step} WHERE {some} AND NOT {there}"
+            )
+            yield name, relation, query
+
+
+def parents_first(ways: Ways) -> list[str]:
+    """Return the tables of a subset, parents before children except in circular references."""
+    return [name for ring in reversed(_rings(ways, list(ways.found))) for name in ring if name in ways.found]

@@ -1,0 +1,570 @@
+"""Generate blocks of rows: a `Plan` bound to a seed gives the columns of any rows, in any order.
+
+`BoundPlan.check` runs before the first row. It reports requests for more rows than a template has, and rows of related
+templates that do not exist: a reference may take any row of the other template, a total reads a row's children, and
+an array of a template's rows continues from row to row.
+"""
+
+from __future__ import annotations
+
+import weakref
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import datetime
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pyarrow as pa
+
+from webapp import limits
+from webapp.engine import budget, layers, leaks, postprocess, processor_time
+from webapp.engine import random as engine_random
+from webapp.engine.budget import Meter, TooLarge
+from webapp.engine.errors import SpecError
+from webapp.engine.external_values import Recorder
+from webapp.engine.invalid_data.injector import InvalidDataInjector
+from webapp.engine.layers import Column, Layer, RelatedPlan
+from webapp.engine.random import RandomStream
+from webapp.engine.relations import PARENT, RELATION
+from webapp.engine.types.external import Existing
+from webapp.engine.types.relations import Relation
+from webapp.errors import Fault, did_you_mean
+
+if TYPE_CHECKING:
+    from webapp.engine.plan import Plan
+
+
+@dataclass(frozen=True, slots=True)
+class GenerationContext:
+    """What a request sets in addition to the plan: ``now`` is aware, in UTC; ``locale`` only if one was given."""
+
+    seed: str
+    now: datetime
+    locale: str | None = None
+    anchored: bool = False
+    """``now`` is the template's own anchor: the templates it relates to then have theirs."""
+    recorder: Recorder | None = None
+    """Who takes down which questions the rows ask of the outside, in a dry run."""
+
+
+class BoundPlan:
+    """A plan with keys: an immutable source of blocks for one seed, now and set of overrides.
+
+    Raises `SpecError` where an override cannot be honoured.
+    """
+
+    def __init__(self, plan: Plan, env: GenerationContext, overrides: dict[str, Any] | None = None) -> None:
+        self.plan, self.env, self.layer, self.name = plan, env, plan.layer, plan.spec.name
+        self.overrides = self._fixed(overrides or {})
+        self.warnings = list(plan.warnings)
+        self.keys: dict[str, np.uint64] = {}
+        self.states: dict[str, Any] = {}
+        self.relatives = self._related()
+        self._bind(plan.layer, "")
+        self.schema = self._schema() if self.overrides else plan.layer.schema
+        self.block_rows = max(1, min(limits.BLOCK_ROWS, limits.BLOCK_LEAVES // plan.leaves))
+        self.watch = leaks.leak_watch(self) if plan.taken is not None else None
+        self.bad = InvalidDataInjector(plan.layer.bad, self) if plan.layer.bad is not None else None
+        if self.bad is not None:
+            self.schema = self.bad.schema(self.schema)
+
+    def _fixed(self, overrides: dict[str, Any]) -> dict[str, pa.Array]:
+        columns = self.plan.layer.columns
+        faults = [
+            Fault(
+                f"overrides.{name}",
+                "unknown_field",
+                f'There is no field "{name}".',
+                did_you_mean(name, columns),
+            )
+            for name in overrides
+            if name not in columns
+        ]
+        if faults:
+            raise SpecError(faults)
+        fixed = {name: postprocess.fixed(value, columns[name].dtype) for name, value in overrides.items()}
+        faults = [
+            Fault(
+                f"overrides.{name}",
+                "wrong_type",
+                reason,
+                f'Give another value, or override "{column.name}" too.',
+            )
+            for column in layers.every(self.plan.layer)
+            if column.name not in fixed or column is not columns.get(column.name)
+            for name in set(column.type.needs).intersection(fixed)
+            if (reason := column.type.refuses(name, fixed[name]))
+        ]
+        if faults:
+            raise SpecError(faults)
+        return fixed
+
+    def _related(self) -> dict[str, BoundPlan]:
+        """The templates around this one under the same seed, by their addresses; ``""`` is this one."""
+        found = {"": self}
+        for address, relative in self.plan.relatives.items():
+            now = relative.anchor if self.env.anchored and relative.anchor else self.env.now
+            seed = f"{self.env.seed}\0{relative.salt}" if relative.salt else self.env.seed
+            found[address] = _RelatedBoundPlan(
+                relative, GenerationContext(seed, now, None, self.env.anchored, self.env.recorder), found
+            )
+        return found
+
+    def _schema(self) -> pa.Schema:
+        schema = self.plan.layer.schema
+        for index, field in enumerate(schema):
+            fixed = self.overrides.get(field.name)
+            if fixed is not None:
+                schema = schema.set(index, pa.field(field.name, fixed.type))
+        return schema
+
+    def _bind(self, layer: Layer, prefix: str) -> None:
+        for (group, kind), compiled in layer.groups.items():
+            self.keys[f"{prefix}group:{group}:{kind}"] = compiled.key(self.env.seed, prefix)
+            fixed = {} if prefix else self._fixed_in(compiled.fields)
+            state, unmet = compiled.prepare(self.env, fixed)
+            self.states[f"{prefix}group:{group}:{kind}"] = state
+            self.warnings.extend(unmet)
+        for name, column in layer.columns.items():
+            path = f"{prefix}{name}"
+            spec = column.spec
+            self.keys[path] = engine_random.key(self.env.seed, spec.id or f"path:{path}")
+            self.states[path] = column.type.prepare(self.env)
+            inner = getattr(column.type, "layer", None)
+            if inner is not None:
+                self._bind(inner, f"{path}.")
+        for made, _ in layer.together.values():
+            place = f"{prefix}together:{made.name}"
+            self.keys[place] = made.key(self.env.seed, prefix)
+            self.states[place] = made.bound(layer, lambda name: self.states[f"{prefix}{name}"])
+
+    def _fixed_in(self, names: tuple[str, ...]) -> dict[str, Any]:
+        return {name: self.overrides[name][0].as_py() for name in names if name in self.overrides}
+
+    def check(self, offset: int, count: int) -> None:
+        """Refuses, before the first row, what cannot be unique over ``count`` rows after ``offset``."""
+        faults = source_faults(self, offset, count)
+        check_capacity(self, self.plan.layer, "", offset, count, faults)
+        if len(self.relatives) > 1:
+            faults += reach_faults(self, offset + count)
+        if faults:
+            raise SpecError(faults)
+
+    def row_faults(self, count: int) -> list[Fault]:
+        """What `check` would say of the first ``count`` rows, the other templates apart."""
+        faults: list[Fault] = []
+        check_capacity(self, self.layer, "", 0, count, faults)
+        return faults
+
+    def block(self, start: int, count: int) -> list[pa.Array]:
+        """The visible columns of rows ``start`` to ``start + count - 1``, in schema order. Raises `TooLarge` where
+        they exceed the budget of a block."""
+        made = Block(self, self.plan.layer, np.arange(start, start + count, dtype=np.uint64))
+        columns = {name: made.column(name) for name in self.plan.layer.visible}
+        if self.watch is not None:
+            self.watch.check(made.rows, columns)
+        return list(columns.values()) if self.bad is None else self.bad.columns(made, columns)
+
+    def at(self, rows: np.ndarray, meter: Meter | None = None) -> Block:
+        """The template's fields at any rows (``uint64[n]``), computed on demand. ``meter`` is that of the
+        block that keeps them; without one they get a separate budget."""
+        return Block(self, self.layer, rows, meter=meter)
+
+    def blocks(self, offset: int, count: int) -> Iterator[list[pa.Array]]:
+        """The rows from ``offset`` on, block by block: a small first one, then full ones, or as many rows as fit the
+        budget of a block. Raises `TooLarge` where a single row exceeds it."""
+        row, end = offset, offset + count
+        size, growth = min(limits.FIRST_BLOCK_ROWS, self.block_rows), limits.BLOCK_GROWTH
+        while row < end:
+            size = min(size, end - row)
+            try:
+                columns = self.block(row, size)
+            except TooLarge as error:
+                if size == 1:
+                    raise TooLarge(error.size, error.path) from None
+                size, growth = max(1, size // limits.BLOCK_STEP), 2
+                continue
+            processor_time.check()
+            fitting = 3 * limits.BLOCK_BYTES // 4 * size // max(1, sum(map(budget.size_of, columns)))
+            yield columns
+            del columns  # else it is held while the next one is made
+            row += size
+            size = max(1, min(self.block_rows, size * growth, fitting))
+
+
+class _RelatedBoundPlan(BoundPlan):
+    """Another template, whose rows are made where a relation reads them."""
+
+    def __init__(
+        self, relative: RelatedPlan, env: GenerationContext, relatives: dict[str, BoundPlan]
+    ) -> None:
+        self.layer, self.env, self.relatives, self.name = relative.layer, env, relatives, relative.name
+        self.overrides: dict[str, pa.Array] = {}
+        self.warnings: list[Fault] = []
+        self.keys, self.states = {}, {}
+        self._bind(relative.layer, "")
+
+
+class Block:
+    """A vector of rows being filled. Columns and groups are made once and kept while the block lives."""
+
+    __slots__ = (
+        "__weakref__",
+        "_columns",
+        "_elsewhere",
+        "_first",
+        "_groups",
+        "_kin",
+        "bound",
+        "layer",
+        "meter",
+        "owner",
+        "parent",
+        "prefix",
+        "rows",
+    )
+
+    def __init__(
+        self,
+        bound: BoundPlan,
+        layer: Layer,
+        rows: np.ndarray,
+        prefix: str = "",
+        parent: Block | None = None,
+        owner: np.ndarray | None = None,
+        meter: Meter | None = None,
+    ) -> None:
+        self.bound, self.layer, self.rows, self.prefix = bound, layer, rows, prefix
+        self.parent, self.owner = parent, owner
+        self.meter = Meter() if meter is None else meter
+        self._columns: dict[str, pa.Array] = {}
+        self._groups: dict[tuple[str, str], Any] = {}
+        self._kin: dict[str, RelatedRows] = {}
+        self._elsewhere: dict[bytes, Block] = {}
+        self._first: weakref.ref[Block] | None = None
+
+    def at_rows(self, rows: np.ndarray, keep: bool = True) -> Block:
+        """The same fields at other rows (``uint64[k]``, in any order), for columns that read rows before their own.
+
+        The first block keeps those that are reached from it and from one another, so that none is made twice; with
+        ``keep`` false the result is only for this call. Elements of arrays have no row numbers: the
+        compiler rejects fields that would need them.
+        """
+        if not keep:
+            return self._copy(rows, False)
+        first = (self._first and self._first()) or self
+        place = rows.tobytes()
+        if place == first.rows.tobytes():
+            return first
+        made = first._elsewhere.get(place)
+        if made is None:
+            made = first._elsewhere[place] = first._copy(rows, True)
+            made._first = weakref.ref(
+                first
+            )  # a strong one would close a circle, which only the collector frees
+        return made
+
+    def _copy(self, rows: np.ndarray, keep: bool) -> Block:
+        around = None if self.parent is None else self.parent.at_rows(rows, keep)
+        return Block(self.bound, self.layer, rows, self.prefix, around, meter=self.meter if keep else None)
+
+    def column(self, name: str) -> pa.Array:
+        """The finished column ``name``: one of this level, else of the level around it."""
+        made = self._columns.get(name)
+        if made is None:
+            processor_time.check()
+            compiled = self.layer.columns.get(name)
+            before = self.meter.used
+            try:
+                made = (
+                    self._from_parent(name) if compiled is None else self._make(compiled, self.prefix + name)
+                )
+                size = budget.size_of(made)
+                # Objects and arrays are made of columns that are counted already.
+                self.meter.add(max(0, size - (self.meter.used - before)) if made.type.num_fields else size)
+            except TooLarge as error:
+                path = name if compiled is None else compiled.spec.path
+                raise TooLarge(error.size, error.path or path, self.rows.size) from None
+            except pa.ArrowCapacityError:  # an array of more than 2 GB
+                path = name if compiled is None else compiled.spec.path
+                raise TooLarge(2**31, path, self.rows.size) from None
+            self._columns[name] = made
+        return made
+
+    def related(self, group: str) -> RelatedRows:
+        """The rows of another template that the group of references takes."""
+        found = self._kin.get(group)
+        if found is None:
+            things = self.group(group, RELATION)
+            kind = self.layer.groups[group, RELATION].kind
+            assert isinstance(kind, Relation)
+            assert kind.address is not None  # else it did not compile
+            bound = self.bound.relatives[kind.address]
+            found = self._kin[group] = RelatedRows(bound, things.rows, things.valid, things.among, self.meter)
+        return found
+
+    def _from_parent(self, name: str) -> pa.Array:
+        if (
+            self.parent is None
+        ):  # a name of this level or a level around it: what is left is the related template's
+            assert self.layer.relation is not None
+            return self.related(self.layer.relation).column(name.removeprefix(PARENT))
+        column = self.parent.column(name)
+        return column if self.owner is None else budget.taken(column, pa.array(self.owner))
+
+    def _make(self, column: Column, path: str) -> pa.Array:
+        override = self.bound.overrides.get(path)
+        if override is not None:
+            return pa.DictionaryArray.from_arrays(pa.array(np.zeros(self.rows.size, np.int32)), override)
+        longest = column.type.max_length
+        most = 2 * limits.BLOCK_BYTES  # few texts are as long as the longest may be
+        if longest is not None and longest * self.rows.size > most and not column.type.measures:
+            raise TooLarge(longest * self.rows.size)
+        view = ColumnContext(self, column, path)
+        if self.layer.together and (column.name,) in self.layer.together:
+            filled = column.type.fill_unique(
+                PermutedContext(self, column, path, self.together((column.name,)))
+            )
+        else:
+            filled = column.type.fill_unique(view) if column.spec.common.unique else column.type.fill(view)
+        if column.formula is not None:
+            filled = column.formula.column(view, filled)
+        if column.after is not None:
+            filled = column.after.apply(filled)
+        if column.blank is not None:
+            key = engine_random.derive(self.bound.keys[path], engine_random.BLANK_SALT)
+            filled = postprocess.blanked(filled, engine_random.blanks(key, self.rows, *column.blank))
+        return filled
+
+    def group(self, name: str, kind: str) -> Any:
+        """The things (people, places ...) that the group's fields share in these rows."""
+        made = self._groups.get((name, kind))
+        if made is None:
+            path = f"{self.prefix}group:{name}:{kind}"
+            source = RandomStream(self.bound.keys[path], self.rows)
+            compiled = self.layer.groups[name, kind]
+            if self.layer.together and (name, kind) in self.layer.together:
+                assert isinstance(compiled.kind, Relation | Existing)  # no others are unique together
+                made = compiled.kind.taking(self.together((name, kind)))
+            else:
+                made = compiled.draw(source, self.bound.states[path])
+            self._groups[name, kind] = made
+        return made
+
+    def together(self, member_key: tuple[str, ...]) -> np.ndarray:
+        """``uint64[n]``: which of its values a field, or a group of references, takes as its part of a combination
+        that no other row has."""
+        made, place = self.layer.together[member_key]
+        kept = ("", made.name)
+        found = self._groups.get(kept)
+        if found is None:
+            at = f"{self.prefix}together:{made.name}"
+            found = self._groups[kept] = made.indices(self, self.bound.keys[at], self.bound.states[at])
+        return found[place]
+
+
+class ColumnContext(RandomStream):
+    """What one column sees while it fills a block."""
+
+    __slots__ = ("_block", "_column", "path")
+
+    def __init__(self, block: Block, column: Column, path: str) -> None:
+        # Not through RandomStream: for a block of a few rows calls are what costs.
+        self.key, self.rows = block.bound.keys[path], block.rows
+        self._block, self._column, self.path = block, column, path
+
+    @property
+    def env(self) -> GenerationContext:
+        """Seed and now of the request."""
+        return self._block.bound.env
+
+    @property
+    def state(self) -> Any:
+        """What the type's `prepare` answered for this request."""
+        return self._block.bound.states[self.path]
+
+    @property
+    def bound(self) -> BoundPlan:
+        """The plan with the request's seed, now and overrides: with ``path`` all that decides the column."""
+        return self._block.bound
+
+    def column(self, name: str) -> pa.Array:
+        """Another field of the same row, finished."""
+        return self._block.column(name)
+
+    def at_rows(self, rows: np.ndarray, keep: bool = True) -> Block:
+        """Other rows of the same fields; see `Block.at_rows`."""
+        return self._block.at_rows(rows, keep)
+
+    def group(self) -> Any:
+        """The thing this field shares with the other fields of its group."""
+        kind = self._column.type.group_kind
+        assert kind is not None
+        return self._block.group(self._column.spec.group or kind, kind)
+
+    def related(self) -> RelatedRows:
+        """The rows of another template that this field's group takes."""
+        return self._block.related(self._column.spec.group or RELATION)
+
+    @property
+    def meter(self) -> Meter:
+        """What counts the memory of the block."""
+        return self._block.meter
+
+    def relative(self, address: str) -> BoundPlan:
+        """Another template under the request's seed."""
+        return self._block.bound.relatives[address]
+
+    def thing(self, name: str, kind: str) -> Any:
+        """The thing of another group of this level."""
+        return self._block.group(name, kind)
+
+    def inner(self, layer: Layer, rows: np.ndarray, owner: np.ndarray | None) -> Block:
+        """A block of nested elements; ``owner`` says which of this block's rows each belongs to."""
+        return Block(self._block.bound, layer, rows, f"{self.path}.", self._block, owner, self._block.meter)
+
+
+class PermutedContext(ColumnContext):
+    """The context of a column whose values are chosen elsewhere, by number: `permuted` returns those numbers."""
+
+    __slots__ = ("_numbers",)
+
+    def __init__(self, block: Block, column: Column, path: str, numbers: np.ndarray) -> None:
+        super().__init__(block, column, path)
+        self._numbers = numbers
+
+    def permuted(self, n: int, salt: int = 0) -> np.ndarray:
+        """Return the chosen numbers, all below ``n``."""
+        if self._numbers.size and int(self._numbers.max()) >= n:
+            raise ValueError(f"{self.path}: chosen from more than {n} values")
+        return self._numbers
+
+
+def source_faults(bound: BoundPlan, offset: int, count: int) -> list[Fault]:
+    """What is wrong with ``count`` rows after ``offset`` of a template whose source has fewer."""
+    taken = bound.plan.taken
+    if taken is None or offset + count <= taken.real.rows:
+        return []
+    most = taken.real.rows
+    text = f"The source has only {most:,} rows; row {offset + count:,} was requested."
+    return [Fault("source", "not_enough_rows", text, f"Request at most {max(0, most - offset):,} rows.")]
+
+
+def check_capacity(
+    bound: BoundPlan, layer: Layer, prefix: str, offset: int, count: int, faults: list[Fault]
+) -> None:
+    """Adds to ``faults`` what there is too little of for ``count`` rows after ``offset``, in one level and those
+    inside it: values that never repeat, children, rows that a type has values for."""
+    last = (offset + count) * (layer.expansion // bound.layer.expansion)
+    for group in layer.groups.values():
+        most = group.kind.most_rows()
+        if most is not None and offset + count > most:
+            limit = f"Only {most:,} rows are available (limited by the number of parent rows)"
+            text = f"{limit}; row {offset + count:,} was requested."
+            hint = f"Request at most {max(0, most - offset):,} rows, or raise the cardinality or the parent's rows."
+            faults.append(Fault(group.kind.fields[0].path, "not_enough_rows", text, hint))
+    together = {made.name: made for made, _ in layer.together.values()}
+    for made in together.values():
+        fault = made.fault(last, bound.states[f"{prefix}together:{made.name}"])
+        if fault is not None:
+            faults.append(fault)
+    for name, column in layer.columns.items():
+        inner = getattr(column.type, "layer", None)
+        if inner is not None:
+            check_capacity(bound, inner, f"{prefix}{name}.", offset, count, faults)
+        path = f"{prefix}{name}"
+        unique = column.spec.common.unique
+        if (unique or column.type.primary) and path in bound.overrides and count > 1:
+            text = "A unique field cannot have one fixed value in several rows."
+            faults.append(
+                Fault(f"overrides.{path}", "not_unique", text, "Ask for one row, or drop the override.")
+            )
+            continue
+        size = column.type.space_in(bound.states[path]) if unique else None
+        if size is not None and last > size:
+            text = f'"{path}" must be unique: {last:,} values were requested and only {size:,} exist.'
+            hint = "Widen the field's options, request fewer rows, or remove unique."
+            faults.append(Fault(f"{column.spec.path}.unique", "not_enough_values", text, hint))
+            continue
+        rows = column.type.rows_in(bound.states[path])
+        if rows is not None and last > rows:
+            text = f'"{path}" has values only for the first {rows:,} rows; row {last:,} was requested.'
+            faults.append(Fault(column.spec.path, "too_far", text, column.type.too_many_rows_hint()))
+
+
+class RelatedRows:
+    """The rows of another template that a block's rows belong to, each row of it made once."""
+
+    __slots__ = ("_block", "_take", "_valid")
+
+    def __init__(
+        self,
+        bound: BoundPlan,
+        rows: np.ndarray,
+        valid: np.ndarray | None,
+        among: int = 0,
+        meter: Meter | None = None,
+    ) -> None:
+        scattered = among * limits.DRAWN_REPEATS > rows.size
+        distinct, self._take = (rows, None) if scattered else distinct_of(rows)
+        self._block, self._valid = bound.at(distinct, meter), valid
+
+    def column(self, name: str) -> pa.Array:
+        """The other template's column ``name``, a value for each row of the block; blank where there is no row."""
+        column = self._block.column(name)
+        if self._take is None:
+            return column if self._valid is None else postprocess.blanked(column, ~self._valid)
+        return budget.taken(column, pa.array(self._take, mask=None if self._valid is None else ~self._valid))
+
+
+def distinct_of(rows: np.ndarray) -> tuple[np.ndarray, np.ndarray | None]:
+    """The rows that occur, and where each of ``rows`` is among them; None for the rows themselves, where they hardly
+    repeat or finding that out costs more than it saves."""
+    if rows.size < 2:
+        return rows, None
+    low, high = int(rows.min()), int(rows.max())
+    span = high - low + 1
+    if span * limits.DISTINCT_REPEATS > rows.size:
+        return rows, None
+    places = (rows - np.uint64(low)).view(np.int64)
+    occurs = np.zeros(span, np.bool_)
+    occurs[places] = True
+    distinct = np.flatnonzero(occurs)
+    order = np.empty(span, np.int32)
+    order[distinct] = np.arange(distinct.size, dtype=np.int32)
+    return distinct.view(np.uint64) + np.uint64(low), order.take(places)
+
+
+def reach_faults(bound: BoundPlan, rows: int) -> list[Fault]:
+    """What the templates around ``bound`` lack for its first ``rows`` rows; each fault has the path of the field that
+    reads them."""
+    most = {"": rows}
+    waiting = [("", rows, "")]
+    found: dict[tuple[str, str], Fault] = {}
+    while waiting:
+        address, wanted, path = waiting.pop()
+        here = bound.relatives[address]
+        if path:
+            for fault in here.row_faults(wanted):
+                text = f'"{here.name}" has too little: {fault.message}'
+                found.setdefault((address, fault.path), Fault(path, fault.code, text, fault.hint))
+        for where, reached, further in _reached(here.layer, wanted, here.layer.expansion):
+            if further > most.get(reached, 0):
+                most[reached] = further
+                waiting.append((reached, further, path or where))
+    return list(found.values())
+
+
+def _reached(layer: Layer, rows: int, base: int) -> Iterator[tuple[str, str, int]]:
+    """(path of the reader, address, rows) of the other templates that a level reads."""
+    for group in layer.groups.values():
+        kind = group.kind
+        if isinstance(kind, Relation) and kind.address is not None and kind.parents:
+            yield kind.fields[0].path, kind.address, kind.parents
+    for column in layer.columns.values():
+        further = column.type.reaches(rows * (layer.expansion // base))
+        if further is not None:
+            yield column.spec.path, *further
+        inner = getattr(column.type, "layer", None)
+        if inner is not None:
+            yield from _reached(inner, rows, base)

@@ -1,0 +1,52 @@
+"""The lock file `vocab.lock`: which vocabulary this engine uses, which earlier ones exist, and how each was built."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from pathlib import Path
+
+LOCK = Path(__file__).with_name("vocab.lock")
+REPOSITORY = Path(__file__).resolve().parents[3]
+
+
+class VocabularyError(Exception):
+    """A vocabulary that is missing, or is not the one that was asked for; the message names both."""
+
+
+@dataclass(frozen=True, slots=True)
+class Lock:
+    """What ``vocab.lock`` says of one vocabulary: what it takes to build it again."""
+
+    id: str
+    versions: dict[str, str]
+    """The libraries its words come from."""
+    extractor: str = "extract"
+    """The package beside this file that took the words out of them."""
+    source: str = ""
+    """Digest of that package's files (`build.source_of`)."""
+
+
+def history() -> list[Lock]:
+    """What the committed lock says: the present vocabulary, then the earlier ones, newest first. Raises
+    `VocabularyError` where there is no lock."""
+    try:
+        raw = json.loads(LOCK.read_text("utf-8"))
+    except FileNotFoundError:
+        hint = "`python -m webapp.engine.data.build --relock` writes it"
+        raise VocabularyError(f"{LOCK.name} is missing; {hint}.") from None
+    present = {name: value for name, value in raw.items() if name != "earlier"}
+    return [Lock(**one) for one in (present, *raw.get("earlier", ()))]
+
+
+def locked() -> Lock:
+    """The vocabulary of this engine. Raises `VocabularyError` where there is no lock."""
+    return history()[0]
+
+
+def lock_of(wanted: str) -> Lock:
+    """What the lock says of the vocabulary ``wanted``. Raises `VocabularyError` where it names none such."""
+    found = [one for one in history() if one.id == wanted]
+    if not found:
+        raise VocabularyError(f"{LOCK.name} names no vocabulary {wanted}.")
+    return found[0]

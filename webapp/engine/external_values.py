@@ -1,0 +1,260 @@
+"""What rows take from outside: the questions that a plan asks, and the answers that its caller hands in.
+
+The engine itself makes no calls. A field type that needs external values asks its compiler. If the caller has supplied
+the answer, the column uses it; if not, it uses a placeholder value. Answers are constants of the plan: a plan with the
+same answers always generates the same rows. A question may depend on values of the row (``{{field}}`` in a query): a
+dry run with a `Recorder` finds the sets of values that occur, and each set is requested once.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import date, datetime, time, timedelta
+from decimal import Decimal
+from typing import TYPE_CHECKING, Any, Literal, get_args
+
+import numpy as np
+import orjson
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from webapp import limits
+from webapp.engine import text
+from webapp.engine.errors import SpecError
+from webapp.errors import Fault
+
+if TYPE_CHECKING:
+    from webapp.engine.source_data import SourceTable
+
+Kind = Literal["text", "integer", "decimal", "float", "boolean", "date", "datetime"]
+KINDS: tuple[str, ...] = get_args(Kind)
+_BETWEEN = "\x1f"
+_BLANK = "\\0"  # no value is spelled so: a backslash in one is doubled
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """One request to a connection: ``keys`` (table, columns, filter), ``query`` (query, with ``{{p0}}``, ``{{p1}}`` for
+    values of the row), ``http`` (a path), ``ai`` (prompt, seed and row) ``source`` (all rows of a file, a table or a
+    query; see ``source_data.py``) or ``file`` (another workspace file). What is said ``of`` it does not change the
+    answer."""
+
+    connection_id: str
+    """Empty: the only one of its kind."""
+    kind: Literal["keys", "query", "http", "ai", "source", "file"]
+    said: tuple[tuple[str, Any], ...]
+    values: tuple[Any, ...] = ()
+    """Its text, if it does not depend on values of the row."""
+
+    @property
+    def key(self) -> str:
+        """What tells it from every other question: 64 hexadecimal digits."""
+        return hashlib.sha256(
+            orjson.dumps([self.connection_id, self.kind, self.said, *self.values])
+        ).hexdigest()
+
+    def __getitem__(self, name: str) -> Any:
+        return dict(self.said)[name]
+
+
+@dataclass(frozen=True, slots=True)
+class ExternalRequest:
+    """A question of a plan."""
+
+    question: Question
+    path: str
+    """The first field that asks it."""
+    keyed: bool
+    """Whether it depends on values of the row."""
+    level: int = 0
+    """How many other questions have to be answered before its values are known."""
+    columns: tuple[str, ...] = ()
+    """Columns of the template itself that are made of the answer."""
+
+
+@dataclass(frozen=True, slots=True)
+class ReadSource:
+    """A source that was read, with what it takes to mask it."""
+
+    real: SourceTable
+    keys: Any
+    """`webapp.engine.masking.Keys` of the workspace; the current one is the one that the rows are masked with."""
+    place: str
+    """Where the answer is stored, for the pins of a push or export."""
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """The answer to a question. If it depends on values: the rows for every set of values, one after the
+    other, ``keys`` in ascending order; set number i has the rows ``starts[i]`` to ``starts[i + 1]``."""
+
+    table: pa.Table
+    snapshot: str
+    """SHA-256 of it: the same rows are made of the same answer."""
+    keys: pa.Array | None = None
+    starts: np.ndarray = field(default_factory=lambda: np.zeros(1, np.int64))
+    taken: ReadSource | None = None
+    """Of a template's source."""
+
+
+@dataclass(slots=True)
+class Recorder:
+    """The sets of values that a dry run comes upon, by question: ``found[question][key]`` are the values."""
+
+    most: int
+    found: dict[str, dict[str, tuple[Any, ...]]] = field(default_factory=dict)
+
+    def note(self, question: str, path: str, keys: pa.Array, columns: Sequence[pa.Array]) -> None:
+        """Raises `SpecError` where there are more than ``most`` sets of values in all."""
+        known = self.found.setdefault(question, {})
+        distinct = pc.unique(keys)
+        fresh = [key for key in distinct.to_pylist() if key not in known]
+        if sum(map(len, self.found.values())) + len(fresh) > self.most:
+            message = f"The rows ask more than {self.most:,} different questions of the connection."
+            hint = "Ask for fewer rows, or let the values in the query be chosen from fewer."
+            raise SpecError([Fault(path, "too_many_questions", message, hint)])
+        for key, row in zip(
+            fresh, pc.index_in(pa.array(fresh, pa.string()), value_set=keys).to_pylist(), strict=True
+        ):
+            known[key] = tuple(column[row].as_py() for column in columns)
+
+
+def keys_of(columns: Sequence[pa.Array]) -> pa.Array:
+    """``string[n]``: what tells the sets of values of some columns apart, row by row."""
+    spelled = [pc.fill_null(_escaped(text.decode(text.to_text(column))), _BLANK) for column in columns]
+    return spelled[0] if len(spelled) == 1 else pc.binary_join_element_wise(*spelled, _BETWEEN)
+
+
+def _escaped(column: pa.Array) -> pa.Array:
+    doubled = pc.replace_substring(column, "\\", "\\\\")
+    return pc.replace_substring(doubled, _BETWEEN, "\\1")
+
+
+def shown_key(key: str) -> str:
+    """The values of a set as a person reads them."""
+    return ", ".join("blank" if one == _BLANK else one for one in key.split(_BETWEEN))
+
+
+# --- Values as the engine holds them ------------------------------------------------------------------------
+
+
+class NotOfKind(ValueError):
+    """A value cannot be converted to the requested kind."""
+
+
+def values_of(
+    column: pa.ChunkedArray, kind: Kind | None, decimals: int, settled: bool
+) -> tuple[pa.Array, bool]:
+    """A column of an answer in one of the engine's types, and whether its texts are JSON documents. ``settled``: the
+    answer is whole, so that decimals may keep the places they have; else they become floats. Raises `NotOfKind`."""
+    plain = column.combine_chunks()
+    if isinstance(plain, pa.ChunkedArray):
+        plain = pa.concat_arrays(plain.chunks) if plain.num_chunks else pa.array([], plain.type)
+    plain = text.decode(plain)
+    made, json_text = _natural(plain, settled)
+    if kind is None:
+        return made, json_text
+    return _as_kind(made, kind, decimals), json_text and kind == "text"
+
+
+def _natural(column: pa.Array, settled: bool) -> tuple[pa.Array, bool]:
+    kind = column.type
+    if pa.types.is_null(kind):
+        return column.cast(pa.string()), False
+    if pa.types.is_boolean(kind) or pa.types.is_date32(kind) or pa.types.is_string(kind):
+        return column, False
+    if pa.types.is_uint64(kind) and (pc.max(column).as_py() or 0) >= 1 << 63:
+        return column.cast(pa.string()), False
+    if pa.types.is_integer(kind):
+        return column.cast(pa.int64()), False
+    if pa.types.is_floating(kind):
+        return column.cast(pa.float64()), False
+    if pa.types.is_decimal(kind):
+        return (_decimals(column) if settled else column.cast(pa.float64())), False
+    if pa.types.is_timestamp(kind):
+        return column.cast(pa.timestamp("us", "UTC" if kind.tz else None), safe=False), False
+    if pa.types.is_date(kind):
+        return column.cast(pa.date32()), False
+    nested = pa.types.is_nested(kind)
+    return pa.array([spelled(value) for value in column.to_pylist()], pa.string()), nested
+
+
+def _decimals(column: pa.Array) -> pa.Array:
+    """Return decimals as the engine calculates with them, or as texts if they have too many digits for that."""
+    scale = column.type.scale
+    if 0 <= scale <= limits.MAX_DECIMALS:
+        most = max(abs(Decimal(end.as_py() or 0)) for end in pc.min_max(column).values())
+        if most.scaleb(scale) <= limits.MAX_UNITS:
+            return column.cast(pa.decimal128(38, scale))
+    return pa.array([spelled(value) for value in column.to_pylist()], pa.string())
+
+
+def spelled(value: Any) -> str | None:
+    """A value of a target as a text."""
+    if value is None or isinstance(value, str):
+        return value
+    if isinstance(value, bytes):
+        return value.hex()
+    if isinstance(value, Decimal):
+        return format(value, "f")
+    if isinstance(value, time):
+        return value.isoformat()
+    return str(value) if isinstance(value, timedelta) else text.json_text(value)
+
+
+def dtype_of(kind: Kind, decimals: int) -> pa.DataType:
+    """The engine's type for a kind."""
+    return {
+        "text": pa.string(),
+        "integer": pa.int64(),
+        "decimal": pa.decimal128(38, decimals),
+        "float": pa.float64(),
+        "boolean": pa.bool_(),
+        "date": pa.date32(),
+        "datetime": pa.timestamp("us"),
+    }[kind]
+
+
+def _as_kind(column: pa.Array, kind: Kind, decimals: int) -> pa.Array:
+    if kind == "text":
+        return text.decode(text.to_text(column))
+    wanted = dtype_of(kind, decimals)
+    if kind == "datetime" and pa.types.is_timestamp(column.type):
+        return column
+    try:
+        if kind == "decimal":
+            made = [None if value is None else _quantized(value, decimals) for value in column.to_pylist()]
+            return pa.array(made, wanted)
+        return column.cast(wanted)
+    except (pa.ArrowException, ValueError, ArithmeticError) as error:
+        raise NotOfKind(str(error).partition("\n")[0]) from None
+
+
+def _quantized(value: Any, places: int) -> Decimal:
+    made = Decimal(repr(value) if isinstance(value, float) else str(value)).quantize(
+        Decimal(1).scaleb(-places)
+    )
+    if abs(made).scaleb(places) > limits.MAX_UNITS:
+        raise ValueError(f"{made} is too large")
+    return made
+
+
+# --- Placeholder values ----------------------------------------------------------------------------------------------
+
+EXAMPLES: Mapping[str, Any] = {
+    "text": "example",
+    "integer": 4711,
+    "decimal": Decimal(1),
+    "float": 1.5,
+    "boolean": True,
+    "date": date(2026, 1, 31),
+    "datetime": datetime.fromisoformat("2026-01-31T12:00:00"),
+}
+"""Return the value that is shown until the answer has been fetched."""
+
+
+def placeholder_values(kind: Kind, decimals: int) -> pa.Array:
+    """The one value that stands for an answer that is not there yet."""
+    return pa.array([EXAMPLES[kind]], dtype_of(kind, decimals))

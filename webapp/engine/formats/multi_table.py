@@ -1,0 +1,230 @@
+"""Several tables in one file: a ZIP archive, a workbook, or an SQL script with foreign keys. All are streamed."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import ClassVar, TypeVar
+
+import pyarrow as pa
+
+from webapp.engine.formats.base import Format
+from webapp.engine.formats.sql_dialects import DIALECTS
+from webapp.engine.formats.sql_format import ForeignKey, SqlFormat, TableKeys
+from webapp.engine.formats.xlsx_format import Workbook, XlsxFormat
+from webapp.engine.formats.zipstream import ZipStream
+
+OptionsT = TypeVar("OptionsT", bound=Format.Options)
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """One of the tables. ``title`` names its file, sheet or table, and is no other's."""
+
+    title: str
+    schema: pa.Schema
+    options: Format.Options
+
+    def options_of(self, kind: type[OptionsT]) -> OptionsT:
+        """The options, which are of type ``kind``. Raises TypeError where they are another format's."""
+        if not isinstance(self.options, kind):
+            raise TypeError(f"{self.title} has the options of another format")
+        return self.options
+
+
+class MultiTableFile(ABC):
+    """One file of several tables, used once.
+
+    Its bytes are ``start()``, then those of each of ``tables`` in turn (a format's ``start``, ``block`` ...
+    ``finish``), then ``finish()``. What cannot be held is raised by the constructor wherever the schemas show it.
+    """
+
+    media_type: ClassVar[str]
+    extension: ClassVar[str]
+
+    def __init__(self, tables: Sequence[Format]) -> None:
+        self.tables = tables
+
+    @abstractmethod
+    def start(self) -> bytes:
+        """Return the bytes before the first table."""
+
+    @abstractmethod
+    def finish(self) -> bytes:
+        """Return the bytes after the last table."""
+
+
+class ZipArchive(MultiTableFile):
+    """A separate file for each table."""
+
+    media_type = "application/zip"
+    extension = "zip"
+
+    def __init__(self, kind: type[Format], tables: Sequence[Table]) -> None:
+        self._zip = ZipStream()
+        made = [kind(table.schema, table.options, title=table.title) for table in tables]
+        super().__init__(
+            [
+                _Packed(writer, self._zip, f"{table.title}.{kind.extension}")
+                for writer, table in zip(made, tables, strict=True)
+            ]
+        )
+
+    def start(self) -> bytes:
+        """Nothing."""
+        return b""
+
+    def finish(self) -> bytes:
+        """The archive's directory."""
+        return self._zip.finish()
+
+
+class _Packed(Format):
+    """A format's bytes as an entry of an archive."""
+
+    def __init__(self, inner: Format, archive: ZipStream, name: str) -> None:
+        super().__init__(inner.schema, inner.options, title=inner.title)
+        self._inner, self._zip, self._name = inner, archive, name
+
+    def start(self) -> bytes:
+        return self._zip.open(self._name) + self._zip.write(self._inner.start())
+
+    def block(self, columns: list[pa.Array]) -> Iterator[bytes]:
+        return self._written(self._inner.block(columns))
+
+    def finish(self) -> Iterator[bytes]:
+        yield from self._written(self._inner.finish())
+        yield self._zip.close()
+
+    def _written(self, pieces: Iterable[bytes]) -> Iterator[bytes]:
+        for piece in pieces:
+            if packed := self._zip.write(piece):
+                yield packed
+
+
+class Sheets(MultiTableFile):
+    """A sheet for each table, more where its rows need them."""
+
+    media_type = XlsxFormat.media_type
+    extension = XlsxFormat.extension
+
+    def __init__(self, tables: Sequence[Table]) -> None:
+        options = [table.options_of(XlsxFormat.Options) for table in tables]
+        schemas = [table.schema for table in tables]
+        self._book = Workbook(XlsxFormat.places(zip(schemas, options, strict=True)))
+        super().__init__(
+            [
+                XlsxFormat(table.schema, said, title=table.title, book=self._book)
+                for table, said in zip(tables, options, strict=True)
+            ]
+        )
+
+    def start(self) -> bytes:
+        """The parts that do not depend on the tables."""
+        return self._book.start()
+
+    def finish(self) -> bytes:
+        """The list of sheets, and the archive's directory."""
+        return self._book.finish()
+
+
+@dataclass(frozen=True, slots=True)
+class Relation:
+    """A column that refers to another table's; tables by their places in the file."""
+
+    child: int
+    child_column: str
+    parent: int
+    parent_column: str
+
+
+@dataclass(frozen=True, slots=True)
+class Keys:
+    """What identifies the rows of each table (None: nothing does), and which columns refer to which."""
+
+    primary: Sequence[str | None]
+    relations: Sequence[Relation]
+
+
+class SqlScript(MultiTableFile):
+    """One table after another, parents first, each with CREATE TABLE where that is wanted.
+
+    A key to a table that comes later is added at the end, when the rows of both are there; a dialect that cannot
+    alter tables goes without it, and the file says so. A key on a column that the dialect can have none on (a text
+    without bound, an object) is left out, and so are those that refer to it.
+    """
+
+    media_type = SqlFormat.media_type
+    extension = SqlFormat.extension
+
+    def __init__(self, tables: Sequence[Table], keys: Keys) -> None:
+        self._writers = [
+            _Part(table.schema, table.options_of(SqlFormat.Options), title=table.title) for table in tables
+        ]
+        super().__init__(self._writers)
+        options = tables[0].options_of(SqlFormat.Options)
+        self._dialect = DIALECTS[options.dialect]
+        self._late: list[str] = []
+        if options.create_table:
+            self._hold_together(keys)
+
+    def _hold_together(self, keys: Keys) -> None:
+        types: list[dict[str, str]] = [{} for _ in self._writers]
+        foreign: list[list[ForeignKey]] = [[] for _ in self._writers]
+        unique: list[list[str]] = [[] for _ in self._writers]
+        primary = [
+            name if name and writer.key_type(name) else None
+            for name, writer in zip(keys.primary, self._writers, strict=True)
+        ]
+        for relation in sorted(keys.relations, key=lambda one: one.parent):
+            parent, child = self._writers[relation.parent], self._writers[relation.child]
+            of_parent, of_child = (
+                parent.key_type(relation.parent_column),
+                child.key_type(relation.child_column),
+            )
+            if of_parent is None or of_child is None or of_parent[0] != of_child[0]:
+                continue
+            names = (primary[relation.parent], *unique[relation.parent])
+            if relation.parent_column not in names:
+                unique[relation.parent].append(relation.parent_column)
+            wanted = types[relation.parent].get(relation.parent_column, of_parent[1])
+            types[relation.child][relation.child_column] = wanted
+            key = ForeignKey(relation.child_column, parent.table, relation.parent_column)
+            if self._at_once(relation):
+                foreign[relation.child].append(key)
+            else:
+                self._late.append(self._added(child, key))
+        for place, writer in enumerate(self._writers):
+            writer.keys = TableKeys(primary[place], tuple(unique[place]), tuple(foreign[place]), types[place])
+
+    def _at_once(self, relation: Relation) -> bool:
+        """Whether the key can be part of the CREATE TABLE. If a table refers to itself, rows come after those
+        they refer to; where the key can be added later, even that need not be relied on."""
+        if relation.parent == relation.child:
+            return not self._dialect.alters
+        return relation.parent < relation.child
+
+    def _added(self, child: SqlFormat, key: ForeignKey) -> str:
+        clause = key.clause(self._dialect)
+        if not self._dialect.alters:
+            return f"-- {child.table}: {clause} would close a ring\n"
+        return f"ALTER TABLE {child.table} ADD {clause};\n"
+
+    def start(self) -> bytes:
+        """What the session needs."""
+        return self._dialect.preamble.encode()
+
+    def finish(self) -> bytes:
+        """The keys that close a ring."""
+        return "".join(self._late).encode()
+
+
+class _Part(SqlFormat):
+    """One table of the file."""
+
+    keys: TableKeys | None = None
+
+    def start(self) -> bytes:
+        """The CREATE TABLE, where it is wanted."""
+        return self.create(self.keys).encode() if self.options.create_table else b""

@@ -1,0 +1,361 @@
+"""From a syntax tree to compiled nodes: names are looked up, types are worked out, calls are checked."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable
+from typing import Protocol
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from webapp.engine.formulas import operators, parser, reductions, text_kernels, types, vectors
+from webapp.engine.formulas.declarations import Call, Function
+from webapp.engine.formulas.errors import FormulaError, FormulaErrors
+from webapp.engine.formulas.functions import BY_NAME, find
+from webapp.engine.formulas.functions.date import present, today
+from webapp.engine.formulas.functions.text import sliced
+from webapp.engine.formulas.nodes import Frame, Node, as_text, elementwise, literal
+from webapp.engine.formulas.types import Kind
+from webapp.engine.formulas.uniqueness import SPACE, Proof
+from webapp.engine.formulas.vectors import Lists, Vector
+from webapp.errors import did_you_mean
+
+BUILT_IN = {
+    "this": "The generated value of the field, in the key `formula` of a field.",
+    "row": "The row number, starting at 1.",
+    "now": "The time `now` of the request.",
+    "today": "The date of `now`.",
+}
+"""Names that need no field. A field of the same name goes before them, but not before `this`."""
+
+CONSTANTS = {"true": True, "false": False, "null": None}
+
+
+class Names(Protocol):
+    """Where a formula's names come from."""
+
+    def knows(self, name: str) -> bool:
+        """Whether there is a field of this name."""
+
+    def column(self, name: str, at: int) -> Node:
+        """The field ``name``. Raises `FormulaError`, or `Reported` if the fault is recorded already."""
+
+    def this(self, at: int) -> Node:
+        """The field's own value. Raises `FormulaError`."""
+
+
+class Reported(Exception):
+    """A name cannot be used, and its fault is recorded already."""
+
+
+class Builder:
+    """Compiles one formula. ``salts`` counts the random calls of a field, so that each has a different salt."""
+
+    def __init__(self, source: str, names: Names, salts: list[int]) -> None:
+        self._source = parser.parse(source)
+        self._names, self._salts = names, salts
+        self._known: dict[str, Node] = {}
+        self.needs: dict[str, Kind] = {}
+
+    def next_salt(self) -> int:
+        """Return an unused salt for a random call."""
+        self._salts.append(len(self._salts))
+        return -10_000 - self._salts[-1]
+
+    def build(self) -> Node:
+        """The compiled formula. Raises `FormulaErrors`, or `Reported`."""
+        errors: list[FormulaError] = []
+        message = False
+        nodes = list(ast.walk(self._source.tree))
+        roots = {id(node.func) for node in nodes if isinstance(node, ast.Call)}
+        roots |= {id(node.value) for node in nodes if isinstance(node, ast.Attribute) and self._dots(node)}
+        for node in nodes:
+            try:
+                if id(node) not in roots:
+                    self._look_up(node)
+            except FormulaError as error:
+                errors.append(error)
+            except Reported:
+                message = True
+        if errors:
+            raise FormulaErrors(sorted(errors, key=lambda error: error.position))
+        if message:
+            raise Reported
+        try:
+            return self._visit(self._source.tree)
+        except FormulaError as error:
+            raise FormulaErrors([error]) from None
+
+    def _at(self, node: parser.Placed) -> int:
+        return self._source.at(node)
+
+    def _look_up(self, node: ast.AST) -> None:
+        """Names and functions come first, so that all unknown ones are reported together."""
+        if isinstance(node, ast.Call):
+            self._function(node)
+        elif isinstance(node, ast.Attribute):
+            self._dotted(node)
+        elif isinstance(node, ast.Name):
+            self._name(node)
+
+    def _visit(self, node: ast.expr) -> Node:
+        match node:
+            case ast.Constant():
+                return self._constant(node)
+            case ast.Name():
+                return self._name(node)
+            case ast.Attribute():
+                return self._attribute(node)
+            case ast.Call():
+                return self._call(node)
+            case ast.Subscript():
+                return self._subscript(node)
+            case ast.List():
+                return self._list(node)
+            case ast.UnaryOp():
+                return self._unary(node)
+            case ast.BinOp():
+                return self._binary(node)
+            case ast.BoolOp():
+                return self._boolean(node)
+            case ast.IfExp():
+                return self._either(node)
+            case ast.Compare():
+                return self._compare(node)
+        raise TypeError(f"the parser lets no {type(node).__name__} through")
+
+    def _constant(self, node: ast.Constant) -> Node:
+        at, value = self._at(node), node.value
+        if value is None:
+            return literal(types.NULL, None, at)
+        if isinstance(value, bool):
+            return literal(types.BOOLEAN, value, at)
+        if isinstance(value, str):
+            return literal(types.text(), value, at)
+        if at in self._source.stars:
+            raise FormulaError("not_allowed", "[*] can only follow a list.", at, "Such as lines[*].amount.")
+        whole, _, part = self._source.numbers[at].partition(".")
+        return literal(types.number(len(part)), int((whole or "0") + part), at)
+
+    def _name(self, node: ast.Name) -> Node:
+        name, at = node.id, self._at(node)
+        if name == "this":
+            return self._names.this(at)
+        if name in CONSTANTS:
+            return self._constant(ast.copy_location(ast.Constant(CONSTANTS[name]), node))
+        if not self._names.knows(name):
+            if name == "row":
+                return Node(types.number(0), _rows, at, proof=Proof(SPACE, positive=True))
+            if name == "now":
+                return present(at)
+            if name == "today":
+                return today.build(Call(self, today, [], at))
+        return self._column(name, at)
+
+    def _column(self, name: str, at: int) -> Node:
+        known = self._known.get(name)
+        if known is None:
+            known = self._known[name] = self._names.column(name, at)
+            if name != "this":
+                self.needs[name] = known.kind
+        return Node(known.kind, known.run, at, known.const, known.proof)
+
+    def _dots(self, node: ast.Attribute) -> str | None:
+        """The whole name where it is a field of the parent, or a field whose own name has a dot in it."""
+        if not isinstance(node.value, ast.Name):
+            return None
+        name = f"{node.value.id}.{node.attr}"
+        parent = node.value.id == "parent" and not self._names.knows("parent")
+        return name if parent or self._names.knows(name) else None
+
+    def _dotted(self, node: ast.Attribute) -> Node | None:
+        name = self._dots(node)
+        return None if name is None else self._column(name, self._at(node))
+
+    def _attribute(self, node: ast.Attribute) -> Node:
+        known = self._dotted(node)
+        return known if known is not None else member(self._visit(node.value), node.attr, self._at(node))
+
+    def _function(self, node: ast.Call) -> Function | Node:
+        assert isinstance(node.func, ast.Name)  # the parser lets nothing else be called
+        name, at = node.func.id, self._at(node)
+        if name == "field":
+            given = node.args[0] if len(node.args) == 1 else None
+            if not (isinstance(given, ast.Constant) and isinstance(given.value, str)):
+                raise FormulaError(
+                    "wrong_arguments", "field wants the name of a field.", at, 'field("first name")'
+                )
+            return self._column(given.value, at)
+        found = find(name)
+        if found is None:
+            hint = did_you_mean(name.lower(), [*BY_NAME, "field"]) or "The reference lists all functions."
+            raise FormulaError("unknown_function", f"There is no function {name}.", at, hint)
+        return found
+
+    def _call(self, node: ast.Call) -> Node:
+        found = self._function(node)
+        if isinstance(found, Node):
+            return found
+        call = Call(self, found, [self._visit(arg) for arg in node.args], self._at(node))
+        return found.build(call)
+
+    def _subscript(self, node: ast.Subscript) -> Node:
+        value, at = self._visit(node.value), self._at(node)
+        if isinstance(node.slice, ast.Slice):
+            return self._slice(value, node.slice, at)
+        if isinstance(node.slice, ast.Constant) and self._at(node.slice) in self._source.stars:
+            if value.kind.name != "list":
+                raise FormulaError("wrong_type", f"[*] is for lists, not for {value.kind.said}.", at)
+            return value
+        index = self._index(node.slice)
+        if value.kind.name == "list":
+            return reductions.element(value, index, at)
+        if value.kind.name == "object":
+            raise FormulaError(
+                "wrong_type", "An object has no elements.", at, "Name one of its fields with a dot."
+            )
+        return sliced(as_text(value), index, index + 1 if index != -1 else None, at, 1)
+
+    def _slice(self, value: Node, cut: ast.Slice, at: int) -> Node:
+        if cut.step is not None:
+            raise FormulaError(
+                "not_allowed", "A slice has no step here.", self._at(cut.step), "Write text[0:3]."
+            )
+        if value.kind.name in ("list", "object"):
+            raise FormulaError(
+                "wrong_type", f"{value.kind.said.capitalize()} has no slices.", at, "Take one: [0]."
+            )
+        start = 0 if cut.lower is None else self._index(cut.lower)
+        return sliced(as_text(value), start, None if cut.upper is None else self._index(cut.upper), at)
+
+    def _index(self, node: ast.expr) -> int:
+        made = self._visit(node)
+        if not made.fixed or made.kind.name != "integer" or made.const is None or abs(made.const) > 2**30:
+            hint = "Count from 0, or from the end from -1: [0], [-1]."
+            raise FormulaError("not_fixed", "A place is a whole number that is written out.", made.at, hint)
+        return made.const
+
+    def _list(self, node: ast.List) -> Node:
+        elements = [self._visit(one) for one in node.elts]
+        made = reductions.listed(elements, self._at(node))
+        if elements and all(one.fixed for one in elements):
+            made.const = elements  # for `in`, which then looks them up instead of comparing with each
+        return made
+
+    def _unary(self, node: ast.UnaryOp) -> Node:
+        operand, at = self._visit(node.operand), self._at(node)
+        if isinstance(node.op, ast.Not):
+            return operators.negated(operand, at)
+        return (
+            operators.negate(operand, at) if isinstance(node.op, ast.USub) else operators.number_of(operand)
+        )
+
+    def _binary(self, node: ast.BinOp) -> Node:
+        return _BINARY[type(node.op)](self._visit(node.left), self._visit(node.right), self._at(node))
+
+    def _boolean(self, node: ast.BoolOp) -> Node:
+        combine = operators.every if isinstance(node.op, ast.And) else operators.some
+        return combine([self._visit(one) for one in node.values], self._at(node))
+
+    def _either(self, node: ast.IfExp) -> Node:
+        test, yes, no = (self._visit(one) for one in (node.test, node.body, node.orelse))
+        return operators.either(test, yes, no, self._at(node))
+
+    def _compare(self, node: ast.Compare) -> Node:
+        sides = [node.left, *node.comparators]
+        made = [
+            self._pair(a, b, op, self._at(node)) for a, b, op in zip(sides, sides[1:], node.ops, strict=False)
+        ]
+        return made[0] if len(made) == 1 else operators.every(made, self._at(node))
+
+    def _pair(self, left: ast.expr, right: ast.expr, op: ast.cmpop, at: int) -> Node:
+        a, b = self._visit(left), self._visit(right)
+        if isinstance(op, ast.In | ast.NotIn):
+            found = _within(a, b, at)
+            return operators.negated(found, at) if isinstance(op, ast.NotIn) else found
+        if isinstance(op, ast.Is | ast.IsNot):
+            if not (b.fixed and b.const is None):
+                raise FormulaError("not_allowed", "is only asks for null.", at, "Write == to compare.")
+            return operators.compare(a, b, "==" if isinstance(op, ast.Is) else "!=", at)
+        return operators.compare(a, b, _SIGNS[type(op)], at)
+
+
+def _rows(frame: Frame) -> Vector:
+    return Vector((frame.context.rows + np.uint64(1)).view(np.int64))
+
+
+def member(node: Node, name: str, at: int) -> Node:
+    """A field of an object, or of each object of a list."""
+    kind = node.single
+    if kind.name != "object":
+        raise FormulaError(
+            "wrong_type", f"{kind.said.capitalize()} has no part {name}.", at, "Only objects have."
+        )
+    names = [one for one, _ in kind.members]
+    if name not in names:
+        raise FormulaError(
+            "unknown_field", f'There is no field "{name}" in it.', at, did_you_mean(name, names)
+        )
+    place = names.index(name)
+    inner = kind.members[place][1]
+    if node.kind.name != "list":
+        return Node(inner, lambda frame: vectors.member(node.vector(frame), place, inner), at)
+    if inner.name == "list":
+        raise FormulaError(
+            "wrong_type", "Nested lists cannot be read in one step.", at, "Take one element: [0]."
+        )
+
+    def run(frame: Frame) -> Lists:
+        value = node.lists(frame)
+        return Lists(value.offsets, vectors.member(value.vector, place, inner), value.valid)
+
+    return Node(types.list_of(inner, node.kind.origin, node.kind.most), run, at)
+
+
+def _among(a: Node, elements: list[Node], at: int) -> Node:
+    """Whether ``a`` is one of some values that are written out."""
+    (a, *elements), kind = operators.alike([a, *(operators.dated(one, a) for one in elements)], at)
+    wanted = [one.const for one in elements if one.const is not None]
+    if kind.name == "text":
+        pool = pa.array(wanted, pa.string())
+        kernel = text_kernels.measured(lambda texts: pc.is_in(texts, value_set=pool))
+        return elementwise([a], types.BOOLEAN, lambda n, value: Vector(operators.truth(kernel(n, value))), at)
+    among = np.array(wanted, np.int64)
+    return elementwise(
+        [a],
+        types.BOOLEAN,
+        lambda n, value: Vector(operators.truth(Vector(np.isin(value.data, among), value.valid))),
+        at,
+    )
+
+
+def _within(a: Node, b: Node, at: int) -> Node:
+    """``a in b``: an element of a list, or a part of a text."""
+    if isinstance(b.const, list):
+        return _among(a, b.const, at)
+    if b.kind.name == "list":
+        return reductions.any_of(operators.compare(a, b, "==", at), at, every=False)
+    if b.kind.name != "text":
+        raise operators.wrong_type(b, "a list or a text")
+    if not a.fixed or a.kind.name != "text" or a.const is None:
+        hint = 'Write "part" in text, or value in [a, b].'
+        raise FormulaError("not_fixed", "What is looked for in a text must be written out.", a.at, hint)
+    part = a.const
+    kernel = text_kernels.measured(lambda texts: pc.match_substring(texts, part))
+    return elementwise([b], types.BOOLEAN, lambda n, value: Vector(operators.truth(kernel(n, value))), at)
+
+
+_SIGNS = {
+    ast.Eq: "==", ast.NotEq: "!=", ast.Lt: "<", ast.LtE: "<=", ast.Gt: ">", ast.GtE: ">=",
+}  # fmt: skip
+_BINARY: dict[type, Callable[[Node, Node, int], Node]] = {
+    ast.Add: operators.add,
+    ast.Sub: operators.subtract,
+    ast.Mult: operators.multiply,
+    ast.Div: operators.divide,
+    ast.FloorDiv: operators.floor_divide,
+    ast.Mod: operators.modulo,
+    ast.Pow: operators.power,
+}

@@ -1,0 +1,172 @@
+"""How a function of the formula language is declared: once, with its signature, a sentence, and an example that a
+test carries out.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from webapp import limits
+from webapp.engine.formulas import types
+from webapp.engine.formulas.calendar import day_of
+from webapp.engine.formulas.errors import FormulaError
+from webapp.engine.formulas.nodes import Kernel, Node, as_text, check_length, elementwise
+from webapp.engine.formulas.operators import moment_of, number_of, truth_of, wrong_type
+from webapp.engine.formulas.types import Kind
+from webapp.engine.formulas.uniqueness import Proof
+
+if TYPE_CHECKING:
+    from webapp.engine.formulas.compiler import Builder
+
+_PARAMETER = re.compile(r"(?P<name>\w+)(?P<optional> = [^,]+)?|(?P<more>\.\.\.)")
+
+
+@dataclass(frozen=True, slots=True)
+class Function:
+    """One function, as the catalogue shows it and as formulas call it."""
+
+    name: str
+    family: str
+    signature: str
+    description: str
+    example: str
+    result: Any
+    """The result of the example in row 1, as JSON."""
+    build: Callable[[Call], Node]
+    least: int
+    most: int | None
+    """Arguments: None is any number."""
+    aliases: tuple[str, ...] = ()
+
+    def as_dict(self) -> dict[str, Any]:
+        """The function as `/field-types` serves it."""
+        return {
+            "name": self.name, "family": self.family, "signature": self.signature, "description": self.description,
+            "example": self.example, "result": self.result, "aliases": list(self.aliases),
+        }  # fmt: skip
+
+
+Build = Callable[["Call"], Node]
+
+
+def function(
+    signature: str, description: str, example: str, result: Any, aliases: tuple[str, ...] = ()
+) -> Callable[[Build], Function]:
+    """Declares a function. ``signature`` says how many arguments it takes: those with ``=`` may be left out, ``...``
+    stands for any number more."""
+    name, _, rest = signature.partition("(")
+    found = list(_PARAMETER.finditer(rest.rstrip(")")))
+    required = sum(1 for one in found if one["name"] and not one["optional"])
+    most = None if any(one["more"] for one in found) else len(found)
+
+    def declared(build: Build) -> Function:
+        family = build.__module__.rpartition(".")[2]
+        return Function(name, family, signature, description, example, result, build, required, most, aliases)
+
+    return declared
+
+
+class Call:
+    """One call of a function while a formula is compiled: its arguments, checked when they are read."""
+
+    __slots__ = ("args", "at", "builder", "function")
+
+    def __init__(self, builder: Builder, function: Function, args: list[Node], at: int) -> None:
+        self.builder, self.function, self.args, self.at = builder, function, args, at
+        given = len(args)
+        if given < function.least or (function.most is not None and given > function.most):
+            text = f"{function.name} is called as {function.signature}, not with {given} arguments."
+            raise FormulaError("wrong_arguments", text, at, f"For example {function.example}.")
+
+    def has(self, place: int) -> bool:
+        """Whether the argument was given."""
+        return place < len(self.args)
+
+    def text(self, place: int) -> Node:
+        """An argument as text; numbers, dates and truth values are spelled."""
+        return as_text(self.args[place])
+
+    def number(self, place: int) -> Node:
+        """An argument that is a number."""
+        return number_of(self.args[place])
+
+    def integer(self, place: int) -> Node:
+        """An argument that is a whole number."""
+        node = self.number(place)
+        if node.single.places:
+            raise wrong_type(node, "a whole number", "Write int(...) to drop what is after the point.")
+        return node
+
+    def truth(self, place: int) -> Node:
+        """An argument that is a condition."""
+        return truth_of(self.args[place])
+
+    def moment(self, place: int) -> Node:
+        """An argument that is a date or a point in time."""
+        return moment_of(self.args[place])
+
+    def day(self, place: int) -> Node:
+        """An argument that is a date; a point in time counts as its day."""
+        return day_of(self.moment(place))
+
+    def items(self, place: int) -> Node:
+        """An argument that is a list of single values."""
+        node = self.args[place]
+        if node.kind.name != "list":
+            text = f"{self.function.name} wants a list, not {node.kind.said}."
+            raise FormulaError("wrong_type", text, node.at, f"For example {self.function.example}.")
+        return node
+
+    def fixed(self, place: int, wanted: str) -> Any:
+        """The value of an argument that must be written out in the formula."""
+        node = self.args[place]
+        if not node.fixed or node.const is None:
+            text = f"{self.function.name} wants {wanted} that is written out, not one that differs from row to row."
+            raise FormulaError("not_fixed", text, node.at, f"For example {self.function.example}.")
+        return node
+
+    def count(self, place: int, low: int, high: int, default: int | None = None) -> int:
+        """A whole number that is written out, from ``low`` to ``high``."""
+        if not self.has(place) and default is not None:
+            return default
+        node = self.fixed(place, "a whole number")
+        if node.kind.name != "integer" or not low <= node.const <= high:
+            text = f"{self.function.name} wants a whole number from {low:,} to {high:,} here."
+            raise FormulaError("out_of_range", text, node.at, f"For example {self.function.example}.")
+        return node.const
+
+    def words(self, place: int, default: str | None = None, *, empty: bool = False) -> str:
+        """A text that is written out."""
+        if not self.has(place) and default is not None:
+            return default
+        node = self.fixed(place, "a text")
+        if node.kind.name != "text" or not (node.const or empty):
+            text = (
+                f"{self.function.name} wants a text here, not an empty one."
+                if not empty
+                else "Here is no text."
+            )
+            raise FormulaError("wrong_type", text, node.at, f"For example {self.function.example}.")
+        if len(node.const) > limits.MAX_PATTERN_CHARS:
+            raise FormulaError("too_long", "This text is too long.", node.at)
+        return node.const
+
+    def make(self, kind: Kind, kernel: Kernel, *nodes: Node, proof: Proof | None = None) -> Node:
+        """``kernel`` over the arguments, row by row."""
+        return elementwise(list(nodes), kind, kernel, self.at, proof)
+
+    def make_text(
+        self, longest: int | None, kernel: Kernel, *nodes: Node, proof: Proof | None = None
+    ) -> Node:
+        """Return a text node with this maximum length."""
+        check_length(longest, self.at)
+        return self.make(types.text(longest), kernel, *nodes, proof=proof)
+
+    def refuse(self, place: int, code: str, message: str, hint: str = "") -> FormulaError:
+        """What is wrong with an argument."""
+        return FormulaError(
+            code, message, self.args[place].at, hint or f"For example {self.function.example}."
+        )

@@ -1,0 +1,236 @@
+"""Formulas of fields: compiled against the other fields of a template, evaluated for the rows of a block."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+
+from webapp import limits
+from webapp.engine.errors import SpecError
+from webapp.engine.formulas import types, vectors
+from webapp.engine.formulas.compiler import BUILT_IN, Builder, Names, Reported
+from webapp.engine.formulas.errors import FormulaError, FormulaErrors, ValueFault
+from webapp.engine.formulas.nodes import Frame, Node, RowContext, read
+from webapp.engine.formulas.types import Kind
+from webapp.engine.formulas.uniqueness import Proof, of_column
+from webapp.errors import Fault, did_you_mean
+
+if TYPE_CHECKING:
+    from webapp.engine.compiler import Compiler
+    from webapp.engine.layers import Column
+    from webapp.engine.spec import FieldSpec
+    from webapp.engine.types.base import FieldType
+
+_WHOLE = ("object", "list")
+
+
+@dataclass(frozen=True, slots=True)
+class Expression:
+    """One compiled formula. ``path`` is its position in the template."""
+
+    node: Node
+    kinds: dict[str, Kind]
+    """The fields it reads, and what it takes them to be."""
+    path: str = ""
+
+    @property
+    def needs(self) -> tuple[str, ...]:
+        """The fields it reads."""
+        return tuple(self.kinds)
+
+    @property
+    def kind(self) -> Kind:
+        """Its static type."""
+        return self.node.kind
+
+    @property
+    def dtype(self) -> pa.DataType:
+        """The Arrow type of its columns."""
+        return types.to_arrow(self.node.kind)
+
+    @property
+    def longest(self) -> int | None:
+        """Characters of the longest text it makes, where that is known."""
+        return self.node.kind.longest if self.node.kind.name == "text" else None
+
+    @property
+    def bounds(self) -> tuple[int, int] | None:
+        """The least and greatest number it makes, in units of the last decimal, where that is known."""
+        return self.node.kind.bounds if self.node.kind.numeric else None
+
+    @property
+    def proof(self) -> Proof | None:
+        """Why its values never repeat, where that can be proven."""
+        return self.node.proof
+
+    def column(self, context: RowContext, this: pa.Array | None = None) -> pa.Array:
+        """The column for the rows of ``context``; ``this`` is the field's own column. Raises `SpecError` for a number
+        or text that is too large."""
+        frame = Frame(context, context.n, this)
+        return self.carried_out(lambda: vectors.store(self.node.kind, self.node.run(frame), frame.n))
+
+    def carried_out(self, work: Callable[[], pa.Array]) -> pa.Array:
+        """Return the result of ``work``; its errors are reported with the path of the formula."""
+        try:
+            return work()
+        except ValueFault as fault:
+            raise SpecError([Fault(self.path, fault.code, fault.message, fault.hint)]) from None
+
+
+class Fields:
+    """The names that a field's formula may use: fields of its row, of the levels around it, of the parent."""
+
+    def __init__(
+        self, compiler: Compiler, spec: FieldSpec, option: str, made: FieldType | None = None, offset: int = 0
+    ) -> None:
+        self._compiler, self._spec, self._option, self._offset = compiler, spec, option, offset
+        self._made = made
+        """The field's own values, where the formula is its key ``formula``."""
+
+    def knows(self, name: str) -> bool:
+        return self._compiler.level_of(name) is not None and name != self._spec.name
+
+    def this(self, at: int) -> Node:
+        if self._made is None:
+            text = "`this` is only available in the formula key of a field."
+            raise FormulaError("not_for_this_type", text, at, "Name the field to read.")
+        made, unique = self._made, self._spec.common.unique or self._made.primary
+        kind = _bounded(_kind(made.dtype, made.max_length, "this", at), made)
+        proof = Proof(made.space() or types.MOST) if unique and made.space() is not None else None
+        return Node(kind, lambda frame: read(frame.this, kind, "this"), at, proof=proof)
+
+    def column(self, name: str, at: int) -> Node:
+        if self._made is not None and name == self._spec.name:
+            return self.this(at)
+        before = len(self._compiler.faults)
+        column = self._compiler.require(self._spec, self._option, name)
+        self._place(before, at + self._offset)
+        if column is None:
+            raise Reported
+        kind = kind_of(column, name, at)
+        own = self._compiler.level_of(name) == 0
+        return Node(
+            kind, lambda frame: frame.column(name, kind), at, proof=of_column(column) if own else None
+        )
+
+    def _place(self, before: int, at: int) -> None:
+        """Add the position in the formula to faults recorded since."""
+        faults = self._compiler.faults
+        path = f"{self._spec.path}.{self._option}"
+        for place in range(before, len(faults)):
+            fault = faults[place]
+            if fault.path == path and fault.position is None:
+                hint = fault.hint
+                if fault.code == "unknown_field" and not hint:
+                    hint = _like_a_builtin(fault.message)
+                faults[place] = replace(fault, message=_said(fault.message, at), hint=hint, position=at)
+
+
+def _like_a_builtin(message: str) -> str:
+    name = message.partition('"')[2].partition('"')[0]
+    return did_you_mean(name, BUILT_IN) or "Name a field of this template, or call a function: upper(name)."
+
+
+def kind_of(column: Column, name: str, at: int = 1) -> Kind:
+    """The static type of a field. Raises `FormulaError` where formulas cannot read it."""
+    meta = column.arrow_field().metadata or {}
+    message = meta.get(b"max_length")
+    return _bounded(_kind(column.dtype, int(message) if message else None, name, at), column)
+
+
+def _kind(dtype: pa.DataType, longest: int | None, name: str, at: int) -> Kind:
+    try:
+        return types.of_arrow(dtype, longest, origin=name)
+    except TypeError:
+        message = f'"{name}" holds values that formulas cannot read.'
+        raise FormulaError("not_for_this_type", message, at) from None
+
+
+def _bounded(kind: Kind, made: FieldType | Column) -> Kind:
+    """With the bounds of a column's numbers, where they do not grow with the rows."""
+    if not kind.numeric or pa.types.is_float64(made.dtype):
+        return kind
+    bounds = made.bounds(limits.MAX_OFFSET)
+    if bounds is None or bounds != made.bounds(1) or max(map(abs, bounds)) > types.MOST:
+        return kind
+    return replace(kind, low=bounds[0], high=bounds[1])
+
+
+def _said(message: str, at: int) -> str:
+    return f"{message} (character {at})"
+
+
+def compile_formula(
+    compiler: Compiler,
+    spec: FieldSpec,
+    option: str,
+    source: str,
+    *,
+    made: FieldType | None = None,
+    salts: list[int] | None = None,
+    offset: int = 0,
+    single: bool = True,
+) -> Expression | None:
+    """Compile the formula in ``option`` of a field; None after faults, each with its position.
+
+    ``made`` is the field's own type where the formula is done to its values. ``salts`` is shared by all formulas of
+    one field. ``offset`` is where the formula begins in a longer text. ``single`` refuses objects and lists of them.
+    """
+    names = Fields(compiler, spec, option, made, offset)
+    try:
+        found = compile_with(names, source, salts, f"{spec.path}.{option}")
+        if single and _holds_objects(found.kind):
+            raise FormulaErrors(
+                [
+                    FormulaError(
+                        "wrong_type", "An object is no value of a formula.", 1, "Name one of its fields."
+                    )
+                ]
+            )
+        return found
+    except FormulaErrors as errors:
+        for error in errors.errors:
+            at = error.position + offset
+            path = f"{spec.path}.{option}"
+            fault = Fault(path, error.code, _said(error.message, at), error.hint, position=at)
+            compiler.faults.append(fault)
+    except Reported:
+        pass
+    return None
+
+
+def _holds_objects(kind: Kind) -> bool:
+    return kind.name == "object" or (kind.name == "list" and kind.element.name in _WHOLE)
+
+
+def compile_with(names: Names, source: str, salts: list[int] | None = None, path: str = "") -> Expression:
+    """Compiles a formula against any ``names``. Raises `FormulaErrors`, or `Reported`."""
+    try:
+        builder = Builder(source, names, [] if salts is None else salts)
+    except FormulaError as error:
+        raise FormulaErrors([error]) from None
+    node = builder.build()
+    return Expression(node, builder.needs, path)
+
+
+class Columns:
+    """Names that stand for given columns: for formulas outside templates, such as filters and mappings."""
+
+    def __init__(self, kinds: dict[str, Kind]) -> None:
+        self._kinds = kinds
+
+    def knows(self, name: str) -> bool:
+        return name in self._kinds
+
+    def this(self, at: int) -> Node:
+        raise FormulaError("not_for_this_type", "this has no meaning here.", at, "Name the column to read.")
+
+    def column(self, name: str, at: int) -> Node:
+        kind = self._kinds.get(name)
+        if kind is None:
+            hint = did_you_mean(name, [*self._kinds, *BUILT_IN])
+            raise FormulaError("unknown_field", f'There is no field "{name}" here.', at, hint)
+        return Node(kind, lambda frame: frame.column(name, kind), at)

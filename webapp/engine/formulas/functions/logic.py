@@ -1,0 +1,134 @@
+"""Conditions, blanks and random values. A random value depends on seed, field and row like any other cell."""
+
+# ruff: noqa: D103 - the declaration above each function says what it does
+
+from __future__ import annotations
+
+import numpy as np
+
+from webapp.engine import random as engine_random
+from webapp.engine.formulas import operators, reductions, vectors
+from webapp.engine.formulas import types as formulas_types
+from webapp.engine.formulas.declarations import Call, function
+from webapp.engine.formulas.nodes import Frame, Node, literal
+from webapp.engine.formulas.vectors import Vector
+
+_RANDOM_PLACES = 6
+
+
+@function(
+    "if_(condition, yes, no = null)",
+    "One of two values, depending on a condition; if(...) is the same.",
+    'if(2 > 1, "yes", "no")',
+    "yes",
+    ("if", "iif"),
+)
+def if_(call: Call) -> Node:
+    no = call.args[2] if call.has(2) else literal(formulas_types.NULL, None, call.at)
+    return operators.either(call.args[0], call.args[1], no, call.at)
+
+
+@function(
+    "switch(value, case, result, ...)",
+    "The result of the first case that equals the value; otherwise "
+    "the default, if there is a last argument without a case.",
+    'switch("b", "a", 1, "b", 2, 0)',
+    2,
+)
+def switch(call: Call) -> Node:
+    value, rest = call.args[0], call.args[1:]
+    out = rest[-1] if len(rest) % 2 else literal(formulas_types.NULL, None, call.at)
+    for place in range(len(rest) // 2 * 2 - 2, -1, -2):
+        test = operators.compare(value, rest[place], "==", rest[place].at)
+        out = operators.either(test, rest[place + 1], out, call.at)
+    return out
+
+
+@function("coalesce(value, ...)", "The first value that is not blank.", 'coalesce(null, "b")', "b")
+def coalesce(call: Call) -> Node:
+    nodes, kind = operators.alike(call.args, call.at)
+    if kind.name == "list":
+        raise call.refuse(0, "wrong_type", "Lists have no blanks to fill.")
+
+    def kernel(n: int, *values: Vector) -> Vector:
+        out = values[-1]
+        for value in reversed(values[:-1]):
+            out = operators.choose(kind, n, vectors.is_valid(kind, value, n), value, out)
+        return out
+
+    return call.make(kind, kernel, *nodes)
+
+
+@function(
+    "is_blank(value)", "Whether the value is blank, an empty text or an empty list.", 'is_blank("")', True
+)
+def is_blank(call: Call) -> Node:
+    node = call.args[0]
+    if node.kind.name == "list":
+        return _no_elements(node, call.at)
+    there = operators.is_valid(node, call.at)
+    if node.kind.name == "text":
+        empty = operators.compare(node, literal(formulas_types.text(), "", call.at), "!=", call.at)
+        there = operators.every([there, empty], call.at)
+    return operators.negated(there, call.at)
+
+
+def _no_elements(node: Node, at: int) -> Node:
+    return Node(formulas_types.BOOLEAN, lambda frame: Vector(node.lists(frame).counts == 0), at)
+
+
+@function("random()", "A random decimal from 0 to 0.999999, different for each row.", "random() < 1", True)
+def random(call: Call) -> Node:
+    return _drawn(
+        call, formulas_types.number(_RANDOM_PLACES, 0, 10**_RANDOM_PLACES - 1), 0, 10**_RANDOM_PLACES - 1
+    )
+
+
+@function(
+    "random_int(low, high)",
+    "A random integer between two literal numbers.",
+    "random_int(1, 6) in [1, 2, 3, 4, 5, 6]",
+    True,
+)
+def random_int(call: Call) -> Node:
+    ends = [_end(call, place) for place in (0, 1)]
+    if ends[0] > ends[1]:
+        raise call.refuse(0, "min_above_max", "The least number is above the greatest.")
+    return _drawn(call, formulas_types.number(0, *ends), *ends)
+
+
+def _end(call: Call, place: int) -> int:
+    return call.count(place, -(10**18), 10**18)
+
+
+def _drawn(call: Call, kind: formulas_types.Kind, low: int, high: int) -> Node:
+    salt = call.builder.next_salt()
+
+    def run(frame: Frame) -> Vector:
+        return Vector(engine_random.between(frame.context.bits(salt), low, high), None, low, high)
+
+    return Node(kind, run, call.at)
+
+
+@function(
+    "choose(value, ...)",
+    "One of the values at random, with equal probability.",
+    'choose("a", "a")',
+    "a",
+    ("pick",),
+)
+def choose(call: Call) -> Node:
+    place = _drawn(call, formulas_types.number(0), 0, len(call.args) - 1)
+    nodes, kind = operators.alike(call.args, call.at)
+    if kind.name == "list":
+        raise call.refuse(0, "wrong_type", "A whole list cannot be chosen so.", "Name its elements.")
+    if len(nodes) == 1:
+        return nodes[0]
+    listed = reductions.listed(nodes, call.at)
+    size = len(nodes)
+
+    def run(frame: Frame) -> vectors.Value:
+        index = np.arange(frame.n) * size + place.vector(frame).data
+        return frame.kept(vectors.take(kind, listed.lists(frame).items, index))
+
+    return Node(kind, run, call.at)

@@ -1,0 +1,460 @@
+"""Functions of texts. A blank argument makes the result blank, except in `concat`.
+
+Numbers, dates and truth values are converted to text. Regular expressions in formulas are evaluated by RE2.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from webapp import limits
+from webapp.engine import budget
+from webapp.engine.formulas import operators, reductions, text_kernels, vectors
+from webapp.engine.formulas import types as formulas_types
+from webapp.engine.formulas.declarations import Call, function
+from webapp.engine.formulas.nodes import Frame, Node, check_length, elementwise
+from webapp.engine.formulas.vectors import Lists, Vector
+
+# Letters that no decomposition takes to ASCII.
+_LETTERS = (
+    ("ß", "ss"), ("æ", "ae"), ("Æ", "AE"), ("œ", "oe"), ("Œ", "OE"), ("ø", "o"), ("Ø", "O"), ("ł", "l"), ("Ł", "L"),
+    ("đ", "d"), ("Đ", "D"), ("ı", "i"), ("þ", "th"), ("Þ", "Th"), ("ð", "d"), ("Ð", "D"),
+)  # fmt: skip
+
+
+def bare(texts: pa.Array) -> pa.Array:
+    """Texts without accents; letters that have none to lose are spelled out: ß is ss."""
+    foreign = pc.fill_null(pc.invert(pc.string_is_ascii(texts)), False)
+    some = texts.filter(foreign)  # mostly few
+    if not len(some):
+        return texts
+    for letter, plain in _LETTERS:
+        some = pc.replace_substring(some, letter, plain)
+    plainer = pc.replace_substring_regex(pc.utf8_normalize(some, "NFD"), r"\p{Mn}", "")
+    return pc.replace_with_mask(texts, foreign, pc.utf8_normalize(plainer, "NFC"))
+
+
+def to_ascii(texts: pa.Array) -> pa.Array:
+    """Texts without accents, and without what is not ASCII then."""
+    return pc.replace_substring_regex(bare(texts), r"[^\x00-\x7f]", "")
+
+
+_REPEATED = re.compile(r"(\))?\{([0-9]+)(?:,([0-9]*))?\}")
+_WIDE = re.compile(r"\\[pP]|\(\?[a-z]*i")  # classes of Unicode take many states
+
+
+def written(call: Call, place: int) -> str:
+    """A constant regular expression. RE2 takes time in proportion to the text, for any pattern; but it
+    compiles a pattern for every block, so that what would take long to compile is refused."""
+    pattern = call.words(place)
+    size, factor = len(pattern), 40 if _WIDE.search(pattern) else 1
+    for group, least, most in _REPEATED.findall(pattern):
+        times = max(1, int((most or least)[:4]))
+        size, factor = (size, factor * times) if group else (size + times, factor)
+    if size * factor > limits.MAX_PATTERN_SIZE:
+        raise call.refuse(
+            place, "bad_pattern", "This regular expression repeats too much.", "Lower its {counts}."
+        )
+    try:
+        pc.match_substring_regex(pa.array([""]), pattern)
+    except pa.ArrowInvalid:
+        hint = "Write it as RE2 reads it: no look-ahead, no back-references."
+        raise call.refuse(place, "bad_pattern", "This regular expression cannot be used.", hint) from None
+    return pattern
+
+
+# ruff: noqa: D103 - the declaration above each function says what it does
+
+
+_MOST = limits.MAX_FORMULA_TEXT
+
+
+def _times(longest: int | None, factor: int) -> int | None:
+    return None if longest is None else longest * factor
+
+
+def _respelled(call: Call, kernel: text_kernels.TextFunction) -> Node:
+    """The text letter by letter; some become two (ß, æ)."""
+    x = call.text(0)
+    return call.make(formulas_types.text(_times(x.single.longest, 2)), text_kernels.mapped(kernel), x)
+
+
+@function("upper(text)", "The text in uppercase.", 'upper("ann")', "ANN")
+def upper(call: Call) -> Node:
+    return _respelled(call, pc.utf8_upper)
+
+
+@function("lower(text)", "The text in lowercase.", 'lower("ANN")', "ann")
+def lower(call: Call) -> Node:
+    return _respelled(call, pc.utf8_lower)
+
+
+@function("title(text)", "The text with each word capitalized.", 'title("new york")', "New York")
+def title(call: Call) -> Node:
+    return _respelled(call, pc.utf8_title)
+
+
+@function("trim(text)", "The text without leading and trailing spaces.", 'trim("  Ann ")', "Ann")
+def trim(call: Call) -> Node:
+    x = call.text(0)
+    return call.make(formulas_types.text(x.single.longest), text_kernels.mapped(pc.utf8_trim_whitespace), x)
+
+
+@function(
+    "length(text)", "Number of characters of a text, or of elements of a list.", 'length("Ann")', 3, ("len",)
+)
+def length(call: Call) -> Node:
+    node = call.args[0]
+    if node.kind.name == "list" and (node.kind.element.name == "object" or node.kind.origin is None):
+        return reductions.elements(node, call.at)
+    x = call.text(0)
+    kind = formulas_types.number(0, 0, x.single.longest if x.single.longest is not None else 2**31)
+    return call.make(kind, text_kernels.measured(pc.utf8_length), x)
+
+
+@function(
+    "replace(text, old, new)",
+    "The text with every `old` replaced by `new`.",
+    'replace("a-b-c", "-", "/")',
+    "a/b/c",
+)
+def replace(call: Call) -> Node:
+    x, old, new = call.text(0), call.words(1), call.words(2, empty=True)
+    longest = x.single.longest
+    if longest is not None:
+        longest = max(longest, longest // len(old) * len(new) + longest % len(old))
+    if len(new) <= len(old):
+        longest = x.single.longest
+
+    def swap(texts: pa.Array) -> pa.Array:
+        if len(new) > len(old):
+            found = pc.count_substring(texts, old)
+            counts = pc.fill_null(found, 0).to_numpy(zero_copy_only=False).astype(np.int64)
+            text_kernels.check_lengths(text_kernels.lengths(texts) + counts * (len(new) - len(old)))
+        return pc.replace_substring(texts, old, new)
+
+    kernel = text_kernels.mapped(swap)
+    return (
+        call.make_text(longest, kernel, x)
+        if len(new) > len(old)
+        else call.make(formulas_types.text(longest), kernel, x)
+    )
+
+
+@function("left(text, count)", "The first `count` characters.", 'left("Rowsmith", 3)', "Row")
+def left(call: Call) -> Node:
+    count = call.count(1, 0, _MOST)
+    return _sliced(call, 0, count, count)
+
+
+@function("right(text, count)", "The last `count` characters.", 'right("Rowsmith", 5)', "smith")
+def right(call: Call) -> Node:
+    count = call.count(1, 0, _MOST)
+    return _sliced(call, -count, None, count) if count else _sliced(call, 0, 0, 0)
+
+
+@function(
+    "mid(text, start, count)",
+    "`count` characters from position `start`; the first position is 1.",
+    'mid("Rowsmith", 4, 2)',
+    "sm",
+    ("substring", "substr"),
+)
+def mid(call: Call) -> Node:
+    start, count = call.count(1, 1, 2**30), call.count(2, 0, _MOST)
+    return _sliced(call, start - 1, start - 1 + count, count)
+
+
+def _sliced(call: Call, start: int, stop: int | None, most: int) -> Node:
+    return sliced(call.text(0), start, stop, call.at, most)
+
+
+def sliced(x: Node, start: int, stop: int | None, at: int, most: int | None = None) -> Node:
+    """Characters ``start`` to ``stop`` of a text, counted from 0, from the end where negative."""
+    known = [bound for bound in (x.single.longest, most) if bound is not None]
+    kind = formulas_types.text(min(known) if known else None)
+    cut = text_kernels.mapped(lambda texts: pc.utf8_slice_codeunits(texts, start, stop))
+    return elementwise([x], kind, cut, at)
+
+
+@function(
+    "split_part(text, separator, place)",
+    "One part of a text with separators; the first is 1, the last -1.",
+    'split_part("a/b/c", "/", 2)',
+    "b",
+)
+def split_part(call: Call) -> Node:
+    x, sign = call.text(0), call.words(1)
+    place = call.count(2, -1000, 1000)
+    if not place:
+        raise call.refuse(2, "out_of_range", "Parts are counted from 1, or from the end from -1.")
+    index = place - 1 if place > 0 else place
+
+    def part(texts: pa.Array) -> pa.Array:
+        _check_parts(texts, sign)
+        found = vectors.load_lists(pc.split_pattern(texts, sign), _TEXTS)
+        places = vectors.element_places(found, index)
+        return text_kernels.plain(vectors.take(_TEXTS.element, found.vector, places))
+
+    return call.make(formulas_types.text(x.single.longest), text_kernels.mapped(part), x)
+
+
+_TEXTS = formulas_types.list_of(formulas_types.text(), None)
+_PART_BYTES = 16  # an offset in the list of parts, one in the texts, and a copy of both
+
+
+def _check_parts(texts: pa.Array, sign: str) -> None:
+    """Raise `TooLarge` if a list of the parts exceeds the budget."""
+    if budget.size_of(texts) * _PART_BYTES > limits.BLOCK_BYTES:
+        found = pc.sum(pc.count_substring(texts, sign)).as_py() or 0
+        budget.check((found + len(texts)) * _PART_BYTES)
+
+
+@function(
+    "split(text, separator)",
+    "The parts of a text with separators, as a list.",
+    'split("a b", " ")',
+    ["a", "b"],
+)
+def split(call: Call) -> Node:
+    x, sign = call.text(0), call.words(1)
+    if x.kind.name == "list":
+        raise call.refuse(0, "wrong_type", "A list of lists cannot be made.")
+    kind = formulas_types.list_of(formulas_types.text(x.single.longest), object())
+
+    def run(frame: Frame) -> Lists:
+        texts = vectors.full_text(x.vector(frame), frame.n)
+        _check_parts(texts, sign)
+        return frame.kept(vectors.load_lists(pc.split_pattern(texts, sign), _TEXTS))
+
+    return Node(kind, run, call.at)
+
+
+@function(
+    "concat(text, ...)", "The texts joined together; blank ones are ignored.", 'concat("a", 1, null)', "a1"
+)
+def concat(call: Call) -> Node:
+    return operators.joined([call.text(place) for place in range(len(call.args))], call.at, "")
+
+
+@function(
+    "pad_left(text, width, fill = ' ')",
+    "The text padded on the left to a width.",
+    'pad_left(7, 4, "0")',
+    "0007",
+    ("lpad",),
+)
+def pad_left(call: Call) -> Node:
+    return _padded(call, pc.utf8_lpad, left=True)
+
+
+@function(
+    "pad_right(text, width, fill = ' ')",
+    "The text padded on the right to a width.",
+    'pad_right("ab", 4, ".")',
+    "ab..",
+    ("rpad",),
+)
+def pad_right(call: Call) -> Node:
+    return _padded(call, pc.utf8_rpad, left=False)
+
+
+def _padded(call: Call, pad: Callable[[pa.Array, int, str], pa.Array], *, left: bool) -> Node:
+    x, width, fill = call.text(0), call.count(1, 0, _MOST), call.words(2, " ")
+    if len(fill) != 1:
+        raise call.refuse(2, "wrong_value", "Texts are filled up with one character.")
+    known = x.single.longest
+    proof = x.proof.padded(fill, left=left) if x.proof else None
+    longest = None if known is None else max(known, width)
+
+    def padded(texts: pa.Array) -> pa.Array:
+        budget.check(width * len(fill.encode()) * len(texts))
+        return pad(texts, width, fill)
+
+    return call.make(formulas_types.text(longest), text_kernels.mapped(padded), x, proof=proof)
+
+
+def _test(call: Call, test: Callable[[pa.Array, str], pa.Array]) -> Node:
+    part = call.words(1)
+    made = text_kernels.measured(lambda texts: test(texts, part))
+
+    def kernel(n: int, value: Vector) -> Vector:
+        return Vector(operators.truth(made(n, value)))
+
+    return call.make(formulas_types.BOOLEAN, kernel, call.text(0))
+
+
+@function("contains(text, part)", "Whether the text contains the part.", 'contains("Rowsmith", "smi")', True)
+def contains(call: Call) -> Node:
+    return _test(call, pc.match_substring)
+
+
+@function(
+    "starts_with(text, part)",
+    "Whether the text starts with the part.",
+    'starts_with("Rowsmith", "Row")',
+    True,
+)
+def starts_with(call: Call) -> Node:
+    return _test(call, pc.starts_with)
+
+
+@function(
+    "ends_with(text, part)", "Whether the text ends with the part.", 'ends_with("Rowsmith", "Row")', False
+)
+def ends_with(call: Call) -> Node:
+    return _test(call, pc.ends_with)
+
+
+@function(
+    "strip_accents(text)",
+    "The text without accents; ß becomes ss, ø becomes o.",
+    'strip_accents("Zoë Groß")',
+    "Zoe Gross",
+)
+def strip_accents(call: Call) -> Node:
+    return _respelled(call, bare)
+
+
+@function(
+    "ascii(text)",
+    "The text without accents and without characters that are not ASCII.",
+    'ascii("Zoë 東")',
+    "Zoe ",
+)
+def ascii_(call: Call) -> Node:
+    return _respelled(call, to_ascii)
+
+
+@function(
+    "slug(text)",
+    "Lowercase letters and digits with hyphens, as in URLs.",
+    'slug("Zoë & Co. KG")',
+    "zoe-co-kg",
+)
+def slug(call: Call) -> Node:
+    def made(texts: pa.Array) -> pa.Array:
+        plain = pc.replace_substring_regex(pc.utf8_lower(to_ascii(texts)), "[^a-z0-9]+", "-")
+        return pc.utf8_trim(plain, "-")
+
+    return _respelled(call, made)
+
+
+@function("initials(text)", "The first letter of each word.", 'initials("Ann Mary Lee")', "AML")
+def initials(call: Call) -> Node:
+    x = call.text(0)
+    shorten = text_kernels.mapped(lambda texts: pc.replace_substring_regex(texts, r"\s*(\S)\S*\s*", r"\1"))
+    return call.make(formulas_types.text(x.single.longest), shorten, x)
+
+
+@function("reverse(text)", "The characters from last to first.", 'reverse("abc")', "cba")
+def reverse(call: Call) -> Node:
+    x = call.text(0)
+    proof = x.proof and type(x.proof)(x.proof.space, x.proof.alphabet, x.proof.width)
+    return call.make(
+        formulas_types.text(x.single.longest), text_kernels.mapped(pc.utf8_reverse), x, proof=proof
+    )
+
+
+@function("repeat(text, count)", "The text repeated `count` times.", 'repeat("ab", 3)', "ababab")
+def repeat(call: Call) -> Node:
+    x, count = call.text(0), call.count(1, 0, _MOST)
+    longest = _times(x.single.longest, count)
+    check_length(longest, call.at)
+
+    def again(texts: pa.Array) -> pa.Array:
+        text_kernels.check_lengths(text_kernels.lengths(texts) * count)
+        return pc.binary_repeat(texts, count)
+
+    return call.make(formulas_types.text(longest), text_kernels.mapped(again), x)
+
+
+@function(
+    "regex_replace(text, pattern, new)",
+    "Every match of a regular expression made `new`; \\\\1 is its first group.",
+    'regex_replace("a1b22", "[0-9]+", "#")',
+    "a#b#",
+)
+def regex_replace(call: Call) -> Node:
+    x, pattern, new = call.text(0), written(call, 1), call.words(2, empty=True)
+    groups = [int(number) for number in re.findall(r"\\([0-9])", new)]
+    if groups and max(groups) > pattern.count("("):
+        raise call.refuse(2, "bad_pattern", f"There is no group {max(groups)} in the pattern.")
+    try:
+        pc.replace_substring_regex(pa.array(["x"]), pattern, new)
+    except pa.ArrowInvalid:
+        raise call.refuse(
+            2, "bad_pattern", "What is put in cannot be read.", "Write \\\\1 for the first group."
+        ) from None
+
+    def swap(texts: pa.Array) -> pa.Array:
+        sizes = text_kernels.lengths(texts)
+        most = (sizes + 1) * len(new) + sizes * (len(groups) + 1)
+        if most.max(initial=0) > limits.MAX_FORMULA_TEXT or most.sum() > limits.BLOCK_BYTES:
+            found = pc.fill_null(pc.count_substring_regex(texts, pattern), 0)
+            counts = found.to_numpy(zero_copy_only=False).astype(np.int64)
+            text_kernels.check_lengths(sizes * (len(groups) + 1) + counts * len(new))
+        return pc.replace_substring_regex(texts, pattern, new)
+
+    return call.make(formulas_types.text(), text_kernels.mapped(swap), x)
+
+
+@function(
+    "matches(text, pattern)",
+    "Whether a regular expression matches anywhere in the text.",
+    'matches("A-17", "^[A-Z]-[0-9]+$")',
+    True,
+)
+def matches(call: Call) -> Node:
+    written(call, 1)
+    return _test(call, pc.match_substring_regex)
+
+
+@function(
+    "format_number(number, places = 0, thousands = ',', point = '.')",
+    "A number formatted with thousands separators and decimal places.",
+    "format_number(1234567.891, 2)",
+    "1,234,567.89",
+)
+def format_number(call: Call) -> Node:
+    x, places = call.number(0), call.count(1, 0, limits.MAX_DECIMALS, 0)
+    comma, point = call.words(2, ",", empty=True), call.words(3, ".")
+    if len(comma) > 1 or "\\" in comma:
+        raise call.refuse(2, "wrong_value", "Thousands are set off by one character, or by none.")
+    drop = x.single.places - places
+
+    def kernel(n: int, value: Vector) -> Vector:
+        units = vectors.rounded(value, drop) if drop > 0 else vectors.scale(value, -drop)
+        return Vector(_spelled(n, units, places, comma, point))
+
+    return call.make_text(40, kernel, x)
+
+
+def _spelled(n: int, units: Vector, places: int, comma: str, point: str) -> pa.Array:
+    data = vectors.full(units, n)
+    whole, rest = np.divmod(np.abs(data), 10**places)
+    spelled = pa.array(whole).cast(pa.string())
+    if comma:
+        turned = pc.replace_substring_regex(pc.utf8_reverse(spelled), "([0-9]{3})", r"\1" + comma)
+        spelled = pc.utf8_ltrim(pc.utf8_reverse(turned), comma)
+    sign = pa.array(["", "-"]).take(pa.array((data < 0).astype(np.int8)))
+    pieces = [sign, spelled]
+    if places:
+        pieces += [
+            pa.scalar(point),
+            pc.utf8_slice_codeunits(pa.array(rest + 10**places).cast(pa.string()), 1),
+        ]
+    made = pc.binary_join_element_wise(*pieces, "")
+    if units.valid is None:
+        return made
+    return pc.if_else(pa.array(np.broadcast_to(units.valid, (n,))), made, pa.scalar(None, pa.string()))
+
+
+@function("text(value)", "The value as text.", "text(12.50)", "12.50", ("str",))
+def text(call: Call) -> Node:
+    return call.text(0)

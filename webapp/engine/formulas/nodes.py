@@ -1,0 +1,255 @@
+"""Compiled expressions: their types, and how they are evaluated for all rows of a block together."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
+
+import numpy as np
+import pyarrow as pa
+
+from webapp.engine import processor_time
+from webapp.engine.budget import Meter
+from webapp.engine.formulas import types, vectors
+from webapp.engine.formulas.errors import FormulaError, ValueFault
+from webapp.engine.formulas.types import Kind
+from webapp.engine.formulas.uniqueness import Part, Proof
+from webapp.engine.formulas.vectors import Lists, Value, Vector
+
+if TYPE_CHECKING:
+    from webapp.engine.blocks import GenerationContext
+
+V = TypeVar("V", bound=Value)
+
+UNKNOWN = object()
+"""Stands for the value of an expression that is not the same in every row."""
+
+
+class RowContext(Protocol):
+    """The rows and columns that an expression reads."""
+
+    rows: np.ndarray
+
+    @property
+    def n(self) -> int:
+        """How many rows there are."""
+
+    @property
+    def env(self) -> GenerationContext:
+        """Seed and now of the request."""
+
+    def bits(self, salt: int = 0) -> np.ndarray:
+        """``uint64[n]`` of random bits."""
+
+    def column(self, name: str) -> pa.Array:
+        """A field of the rows, finished."""
+
+
+class Frame:
+    """The rows that an expression is evaluated for. Columns are read once."""
+
+    __slots__ = ("_context", "_loaded", "_meter", "n", "this")
+
+    def __init__(self, context: RowContext | None, n: int, this: pa.Array | None = None) -> None:
+        self._context, self.n, self.this = context, n, this
+        self._loaded: dict[str, Value] = {}
+        self._meter = Meter()
+
+    @property
+    def context(self) -> RowContext:
+        """The fields of the rows. Raises TypeError if no rows are set, which only constants do not need."""
+        if self._context is None:
+            raise TypeError("a constant reads no fields")
+        return self._context
+
+    def kept(self, value: V) -> V:
+        """``value``, counted as memory that the formula takes for these rows. Raises `TooLarge`, `TooSlow`."""
+        processor_time.check()
+        self._meter.add(vectors.size_of(value))
+        return value
+
+    def column(self, name: str, kind: Kind) -> Value:
+        """Another field of the same rows."""
+        made = self._loaded.get(name)
+        if made is None:
+            made = self._loaded[name] = read(self.context.column(name), kind, name)
+        return made
+
+
+def read(column: pa.Array, kind: Kind, name: str) -> Value:
+    """A column as the type it was declared with; one fixed value of another type is taken over where it can be."""
+    dtype = column.type.value_type if pa.types.is_dictionary(column.type) else column.type
+    expected = types.to_arrow(kind)
+    if dtype == expected or pa.types.is_nested(dtype) == pa.types.is_nested(expected) is True:
+        return vectors.load(column, kind)
+    if pa.types.is_float64(dtype) and kind.numeric:
+        return _from_floats(column, kind)
+    if kind.name == "text" and not pa.types.is_list(dtype):
+        known = types.of_arrow(dtype)
+        return vectors.to_text(known, vectors.load_vector(column, known), len(column))
+    if kind.name == "decimal" and pa.types.is_int64(dtype):
+        return vectors.convert(vectors.load(column, types.number(0)), types.number(0), kind, len(column))
+    text = f'"{name}" is fixed to a value that is not {kind.said}, as the formula takes it to be.'
+    raise ValueFault("wrong_type", text, "Give a value of the field's own type.")
+
+
+def _from_floats(column: pa.Array, kind: Kind) -> Vector:
+    if not pa.types.is_dictionary(column.type):
+        return vectors.load_vector(column, kind)
+    pool = vectors.load_vector(column.dictionary, kind)
+    places = column.indices.fill_null(0).to_numpy(zero_copy_only=False)
+    valid = column.indices.is_valid().to_numpy(zero_copy_only=False) if column.indices.null_count else None
+    return Vector(pool.data[places], valid)
+
+
+@dataclass(slots=True)
+class Node:
+    """One compiled expression."""
+
+    kind: Kind
+    run: Callable[[Frame], Value]
+    at: int = 1
+    """Its position in the formula, in characters from 1."""
+    const: Any = UNKNOWN
+    """Its value in every row (see `vectors.constant`), where that is known."""
+    proof: Proof | None = None
+    """Why its values never repeat, where that can be proven."""
+    parts: tuple[Part, ...] | None = None
+    """Of a text put together: what of."""
+    quotient: Callable[[int], Node] | None = None
+    """A division to this many decimal places, so that rounding it rounds only once."""
+
+    @property
+    def fixed(self) -> bool:
+        """Whether the value is known before any row is made."""
+        return self.const is not UNKNOWN and self.kind.name != "list"
+
+    @property
+    def single(self) -> Kind:
+        """The type of a value, or of the elements of a list."""
+        return self.kind.element if self.kind.name == "list" else self.kind
+
+    def vector(self, frame: Frame) -> Vector:
+        """The single values that `run` answers. Raises TypeError where they are lists."""
+        value = self.run(frame)
+        if not isinstance(value, Vector):
+            raise TypeError(f"single values expected, not {self.kind.said}")
+        return value
+
+    def lists(self, frame: Frame) -> Lists:
+        """The lists that `run` answers. Raises TypeError where they are single values."""
+        value = self.run(frame)
+        if not isinstance(value, Lists):
+            raise TypeError(f"lists expected, not {self.kind.said}")
+        return value
+
+
+def literal(kind: Kind, value: Any, at: int) -> Node:
+    """A constant in the formula."""
+    if value is not None and kind.numeric:
+        kind = replace(kind, low=value, high=value)
+    elif kind.name == "text":
+        kind = types.text(len(value or ""))
+    made = vectors.constant(kind, value)
+    return Node(kind, lambda frame: made, at, value)
+
+
+Kernel = Callable[..., Value]
+"""From the number of rows and one `Value` for each argument to a `Value`."""
+
+
+def elementwise(args: list[Node], kind: Kind, kernel: Kernel, at: int, proof: Proof | None = None) -> Node:
+    """Apply ``kernel`` to each row; if an argument is a list, to each of its elements."""
+    lists = [arg for arg in args if arg.kind.name == "list"]
+    if lists:
+        return _over_elements(args, lists, kind, kernel, at)
+    if all(arg.fixed for arg in args) and kind.name not in ("list", "object"):
+        return _folded(args, kind, kernel, at)
+
+    def run(frame: Frame) -> Value:
+        return frame.kept(kernel(frame.n, *[arg.run(frame) for arg in args]))
+
+    return Node(kind, run, at, proof=proof)
+
+
+def _folded(args: list[Node], kind: Kind, kernel: Kernel, at: int) -> Node:
+    frame = Frame(None, 1)
+    try:
+        return literal(kind, vectors.single(kind, kernel(1, *[arg.run(frame) for arg in args])), at)
+    except ValueFault as fault:
+        raise FormulaError(fault.code, fault.message, at, fault.hint) from None
+
+
+def _over_elements(args: list[Node], lists: list[Node], kind: Kind, kernel: Kernel, at: int) -> Node:
+    origin = lists[0].kind.origin
+    if any(other.kind.origin != origin for other in lists):
+        text = "Elements of two different lists cannot be put together."
+        raise FormulaError("different_lists", text, at, "Sum or join one of them first.")
+    if kind.name == "list":
+        raise FormulaError("wrong_type", "A list of lists cannot be made.", at, "Take one element: [0].")
+    first = args.index(lists[0])
+    if any(arg.kind.name == "object" for arg in args):
+        raise FormulaError("wrong_type", "An object is no single value.", at, "Name one of its fields.")
+
+    def run(frame: Frame) -> Lists:
+        values = [arg.run(frame) for arg in args]
+        whole = values[first]
+        assert isinstance(whole, Lists)  # args[first] is a list
+        spread = [
+            value.items if isinstance(value, Lists) else frame.kept(_spread(arg.kind, value, whole))
+            for arg, value in zip(args, values, strict=True)
+        ]
+        return frame.kept(Lists(whole.offsets, kernel(int(whole.offsets[-1]), *spread), whole.valid))
+
+    return Node(types.list_of(kind, origin, lists[0].kind.most), run, at)
+
+
+def _spread(kind: Kind, value: Vector, whole: Lists) -> Vector:
+    alike = isinstance(value.data, pa.Scalar) or (isinstance(value.data, np.ndarray) and not value.data.ndim)
+    return value if alike else vectors.take(kind, value, whole.owner)
+
+
+def converted(node: Node, wanted: Kind) -> Node:
+    """``node`` as the wider type ``wanted``."""
+    kind = node.single
+    if kind.name == wanted.name and kind.places == wanted.places:
+        return node
+    proof = node.proof.as_text(kind) if node.proof and wanted.name == "text" else node.proof
+    if kind.numeric and wanted.numeric:
+        bounds = types.scaled(kind, wanted.places)
+        wanted = types.number(wanted.places, *(bounds or (None, None)))
+        check_bounds(wanted, node.at)
+    return elementwise(
+        [node], wanted, lambda n, value: vectors.convert(value, kind, wanted, n), node.at, proof
+    )
+
+
+def as_text(node: Node) -> Node:
+    """``node`` spelled as a text."""
+    if node.single.name in ("list", "object"):
+        text = f"Here a single value is needed, not {node.single.said}."
+        raise FormulaError("wrong_type", text, node.at, "Name one of its fields, or join the list.")
+    return converted(node, types.text(types.text_length(node.single)))
+
+
+def check_bounds(kind: Kind, at: int) -> None:
+    """Refuses a number that may become larger than 64 bits hold."""
+    if kind.low is None or kind.high is None or (kind.low >= types.LEAST and kind.high <= types.MOST):
+        return
+    digits = len(str(max(abs(kind.low), abs(kind.high))))
+    text = f"This may have {digits} digits, those after the point counted; 18 are the most."
+    raise FormulaError(
+        "too_large", text, at, "Round to fewer digits after the point, or use smaller numbers."
+    )
+
+
+def check_length(longest: int | None, at: int) -> None:
+    """Refuses a text that may become longer than a formula may make."""
+    if types.too_long(longest):
+        from webapp import limits
+
+        text = (
+            f"This text may have {longest:,} characters; a formula makes {limits.MAX_FORMULA_TEXT:,} at most."
+        )
+        raise FormulaError("too_long", text, at, "Make it shorter, or cut it with left(...).")

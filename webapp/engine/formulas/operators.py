@@ -1,0 +1,396 @@
+"""What signs mean: ``+ - * / // % **``, comparisons, ``and or not in``, and choosing between two values."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import date, datetime
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from webapp import limits
+from webapp.engine import budget, moments
+from webapp.engine.formulas import text_kernels, types, vectors
+from webapp.engine.formulas.errors import FormulaError
+from webapp.engine.formulas.nodes import (
+    Node,
+    as_text,
+    check_bounds,
+    check_length,
+    converted,
+    elementwise,
+    literal,
+)
+from webapp.engine.formulas.types import Kind
+from webapp.engine.formulas.uniqueness import Part, Proof, of_parts
+from webapp.engine.formulas.vectors import Vector, all_valid
+
+QUOTIENT_PLACES = 6
+"""Digits after the point of ``/`` and of averages, unless round(...) says otherwise."""
+
+
+def wrong_type(node: Node, wanted: str, hint: str = "") -> FormulaError:
+    """``node`` is not what is needed."""
+    text = f"Here {wanted} is needed, not {node.single.said}."
+    return FormulaError("wrong_type", text, node.at, hint)
+
+
+def number_of(node: Node) -> Node:
+    """``node``, a number (blank counts as one)."""
+    kind = node.single
+    if kind.numeric:
+        return node
+    if kind.name == "null":
+        return converted(node, types.number(0, 0, 0))
+    hint = "Write number(...) to read a text as a number." if kind.name == "text" else ""
+    raise wrong_type(node, "a number", hint)
+
+
+def truth_of(node: Node) -> Node:
+    """``node``, a condition."""
+    if node.single.name == "null":
+        return literal(types.BOOLEAN, False, node.at)
+    if node.single.name != "boolean":
+        raise wrong_type(node, "a condition", "Compare it with something, or use is_blank(...).")
+    return node
+
+
+def truth(value: Vector) -> np.ndarray:
+    """Where a condition holds; blank counts as false."""
+    return value.data if value.valid is None else value.data & value.valid
+
+
+def add(a: Node, b: Node, at: int) -> Node:
+    """``a + b``: add numbers, join texts, or add days to a date."""
+    if "text" in (a.single.name, b.single.name):
+        return joined([a, b], at)
+    if a.single.name in ("date", "timestamp"):
+        return shifted(a, number_of(b), 1, at)
+    if b.single.name in ("date", "timestamp"):
+        return shifted(b, number_of(a), 1, at)
+    return _sum(a, b, at, vectors.add, lambda p, q: (p[0] + q[0], p[1] + q[1]))
+
+
+def subtract(a: Node, b: Node, at: int) -> Node:
+    """``a - b``: subtract numbers, or dates, or days from a date."""
+    if a.single.name in ("date", "timestamp"):
+        if a.single.name == b.single.name == "date":
+            return elementwise([a, b], types.number(0, -4_000_000, 4_000_000), _days_apart, at)
+        if b.single.name in ("date", "timestamp"):
+            hint = "Write days_between(a, b) or seconds_between(a, b)."
+            raise FormulaError("wrong_type", "Two points in time are not subtracted.", at, hint)
+        return shifted(a, number_of(b), -1, at)
+    return _sum(a, b, at, vectors.subtract, lambda p, q: (p[0] - q[1], p[1] - q[0]))
+
+
+def _days_apart(n: int, a: Vector, b: Vector) -> Vector:
+    return Vector(a.data - b.data, all_valid(a.valid, b.valid))
+
+
+Bounds = tuple[int, int]
+
+
+def _sum(
+    a: Node,
+    b: Node,
+    at: int,
+    kernel: Callable[[Vector, Vector], Vector],
+    bounds: Callable[[Bounds, Bounds], Bounds],
+) -> Node:
+    a, b = _alike(number_of(a), number_of(b))
+    p, q = a.single.bounds, b.single.bounds
+    kind = types.number(a.single.places, *(bounds(p, q) if p and q else (None, None)))
+    check_bounds(kind, at)
+    proof = _one_to_one(a, b, positive=kernel is vectors.add)
+    return elementwise([a, b], kind, lambda n, x, y: kernel(x, y), at, proof)
+
+
+def _alike(*nodes: Node) -> list[Node]:
+    places = max(node.single.places for node in nodes)
+    return [converted(node, types.number(places)) for node in nodes]
+
+
+def _one_to_one(a: Node, b: Node, *, positive: bool) -> Proof | None:
+    """The proof of a number put together with a constant; ``positive``: two numbers of 0 or more give such a one."""
+    const, other = (a.const, b) if a.fixed else (b.const, a)
+    if a.fixed == b.fixed or const is None or other.proof is None:
+        return None
+    return other.proof.changed(positive=positive and const >= 0)
+
+
+def multiply(a: Node, b: Node, at: int) -> Node:
+    """``a * b``, with the digits after the point of both."""
+    if "text" in (a.single.name, b.single.name):
+        text = "A text cannot be multiplied."
+        raise FormulaError(
+            "wrong_type", text, at, "Write repeat(text, count), or number(...) to read a number."
+        )
+    a, b = number_of(a), number_of(b)
+    places = a.single.places + b.single.places
+    if places > limits.MAX_DECIMALS:
+        text = f"The product has {places} digits after the point; {limits.MAX_DECIMALS} are the most."
+        raise FormulaError("too_fine", text, at, "Round one of the two first: round(x, 2).")
+    p, q = a.single.bounds, b.single.bounds
+    kind = types.number(places, *(vectors.product_bounds(p, q) if p and q else (None, None)))
+    check_bounds(kind, at)
+    zero = (a.const if a.fixed else b.const) == 0
+    proof = None if zero else _one_to_one(a, b, positive=True)
+    return elementwise([a, b], kind, lambda n, x, y: vectors.multiply(x, y), at, proof)
+
+
+def divide(a: Node, b: Node, at: int) -> Node:
+    """``a / b`` to `QUOTIENT_PLACES` digits, half to even; blank where b is 0."""
+    a, b = number_of(a), number_of(b)
+    made = quotient(a, b, QUOTIENT_PLACES, at)
+    made.quotient = lambda places: quotient(a, b, places, at)
+    return made
+
+
+def quotient(a: Node, b: Node, places: int, at: int) -> Node:
+    """``a / b`` to this many decimal places, rounded half to even; blank where b is 0."""
+    _no_zero(b)
+    digits = places + b.single.places - a.single.places
+    return elementwise([a, b], types.number(places), lambda n, x, y: vectors.divide(x, y, digits), at)
+
+
+def _no_zero(b: Node) -> None:
+    if b.fixed and b.const == 0:
+        raise FormulaError("wrong_value", "Nothing can be divided by 0.", b.at)
+
+
+def floor_divide(a: Node, b: Node, at: int) -> Node:
+    """``a // b``: the quotient rounded down."""
+    a, b = _alike(number_of(a), number_of(b))
+    _no_zero(b)
+    return elementwise([a, b], types.number(0), lambda n, x, y: vectors.floor_divide(x, y), at)
+
+
+def modulo(a: Node, b: Node, at: int) -> Node:
+    """``a % b``, with the sign of b."""
+    if a.single.name == "text":
+        raise FormulaError("wrong_type", "Texts are not formatted with %.", at, "Join texts with +.")
+    a, b = _alike(number_of(a), number_of(b))
+    _no_zero(b)
+    low = high = None
+    if b.single.bounds:
+        least, greatest = b.single.bounds
+        most = max(abs(least), abs(greatest))
+        low, high = (-most if least < 0 else 0), (most if greatest > 0 else 0)
+    made = types.number(b.single.places, low, high)
+    return elementwise([a, b], made, lambda n, x, y: vectors.modulo(x, y), at)
+
+
+def power(a: Node, b: Node, at: int) -> Node:
+    """``a ** b``; the exponent is written out."""
+    a, b = number_of(a), number_of(b)
+    if not b.fixed or b.single.places or b.const is None or not 0 <= b.const <= limits.MAX_FORMULA_POWER:
+        text = f"A power is a whole number written out, from 0 to {limits.MAX_FORMULA_POWER}."
+        raise FormulaError("wrong_value", text, b.at, "Write x ** 2.")
+    exponent = b.const
+    places = a.single.places * exponent
+    if places > limits.MAX_DECIMALS:
+        text = f"The power has {places} digits after the point; {limits.MAX_DECIMALS} are the most."
+        raise FormulaError("too_fine", text, at, "Round the number first: round(x, 2).")
+    kind = types.number(places)
+    if a.single.bounds:
+        low, high = a.single.bounds
+        ends = [low**exponent, high**exponent] + ([0] if low < 0 < high else [])
+        kind = types.number(places, min(ends), max(ends))
+        check_bounds(kind, at)
+    return elementwise([a], kind, lambda n, x: vectors.power(x, exponent), at)
+
+
+def negate(a: Node, at: int) -> Node:
+    """``-a``."""
+    a = number_of(a)
+    kind = a.single
+    low, high = (-kind.bounds[1], -kind.bounds[0]) if kind.bounds else (None, None)
+    proof = a.proof and a.proof.changed(positive=False)
+    return elementwise([a], types.number(kind.places, low, high), lambda n, x: vectors.negate(x), at, proof)
+
+
+def shifted(moment: Node, days: Node, sign: int, at: int) -> Node:
+    """Return a date or point in time that is this many days later."""
+    if days.single.places:
+        raise wrong_type(days, "a whole number of days", "Write add_hours(...) for parts of a day.")
+    unit = 1 if moment.single.name == "date" else types.DAY_US
+    return elementwise([moment, days], moment.single, lambda n, x, y: moved(x, y, sign * unit, unit), at)
+
+
+def moved(moment: Vector, count: Vector, step: int, unit: int) -> Vector:
+    """``moment`` plus ``count`` times ``step``; no value outside the years 1 to 9999. ``unit`` is a day's length."""
+    far = (types.LAST_DAY - types.FIRST_DAY) * unit // abs(step) + 1
+    near = np.clip(count.data, -far, far)
+    data = moment.data + near * np.int64(step)
+    inside = (data >= types.FIRST_DAY * unit) & (data < (types.LAST_DAY + 1) * unit)
+    valid = all_valid(moment.valid, count.valid, None if inside.all() else inside)
+    return Vector(np.where(inside, data, 0), valid)
+
+
+def joined(nodes: list[Node], at: int, blank: str | None = None) -> Node:
+    """Join texts; blank if one of them is, unless ``blank`` replaces blank ones."""
+    nodes = [as_text(node) for node in nodes]
+    longest = types.sum_of([node.single.longest for node in nodes])
+    check_length(longest, at)
+    parts = tuple(part for node in nodes for part in _parts(node))
+
+    def kernel(n: int, *values: Vector) -> Vector:
+        return text_kernels.concat(n, values, blank)
+
+    made = elementwise(nodes, types.text(longest), kernel, at, of_parts(parts))
+    made.parts = parts
+    return made
+
+
+def _parts(node: Node) -> tuple[Part, ...]:
+    if node.fixed:
+        return ((node.const or "", None),)
+    return node.parts or ((None, node.proof),)
+
+
+def compare(a: Node, b: Node, sign: str, at: int) -> Node:
+    """True or false; false where one of the two is blank."""
+    for one, other in ((a, b), (b, a)):
+        if one.fixed and one.const is None and sign in ("==", "!="):
+            return is_valid(other, at) if sign == "!=" else negated(is_valid(other, at), at)
+    a, b = _comparable(a, b, at)
+    kind = a.single
+    if kind.name == "text":
+        return elementwise([a, b], types.BOOLEAN, lambda n, x, y: text_kernels.compare(sign, n, x, y), at)
+    if kind.name in ("list", "object") or (kind.name == "boolean" and sign not in ("==", "!=")):
+        raise FormulaError("wrong_type", f"{kind.said.capitalize()} cannot be compared so.", at)
+    operation = _COMPARE[sign]
+
+    def kernel(n: int, x: Vector, y: Vector) -> Vector:
+        valid = all_valid(x.valid, y.valid)
+        made = operation(x.data, y.data)
+        return Vector(made if valid is None else made & valid)
+
+    return elementwise([a, b], types.BOOLEAN, kernel, at)
+
+
+_COMPARE: dict[str, Callable[[np.ndarray, np.ndarray], np.ndarray]] = {
+    "==": np.equal, "!=": np.not_equal, "<": np.less, "<=": np.less_equal, ">": np.greater, ">=": np.greater_equal,
+}  # fmt: skip
+
+
+def _comparable(a: Node, b: Node, at: int) -> tuple[Node, Node]:
+    a, b = dated(a, b), dated(b, a)
+    kind = types.common([a.single, b.single])
+    if kind is None:
+        text = f"{a.single.said.capitalize()} cannot be compared with {b.single.said}."
+        hint = "Write number(...) or text(...) to compare the same kind of thing."
+        raise FormulaError("wrong_type", text, at, hint)
+    return converted(a, kind), converted(b, kind)
+
+
+def dated(node: Node, other: Node) -> Node:
+    """Parse a constant text that is compared with a date as a date."""
+    if not (node.fixed and node.single.name == "text" and other.single.name in ("date", "timestamp")):
+        return node
+    return moment_of(node)
+
+
+def moment_of(node: Node) -> Node:
+    """A date or point in time; a text that is written out is read as one."""
+    if node.single.name in ("date", "timestamp"):
+        return node
+    if node.fixed and node.const is None:
+        return literal(types.DATE, None, node.at)
+    if node.single.name != "text" or not node.fixed:
+        hint = "Write to_date(...) to read a text as a date." if node.single.name == "text" else ""
+        raise wrong_type(node, "a date", hint)
+    try:
+        point = moments.parse(node.const)
+    except moments.MomentError:
+        point = None
+    if point is None or point.at is None:
+        text = f'"{node.const[:40]}" is not a date.'
+        raise FormulaError("wrong_value", text, node.at, "Write it as 2026-12-31 or 2026-12-31T08:00:00Z.")
+    if point.midnight:
+        return literal(types.DATE, vectors.days_of(point.at), node.at)
+    return literal(types.TIMESTAMP, _micros(point.at), node.at)
+
+
+def _micros(point: datetime) -> int:
+    gap = point.replace(tzinfo=None) - datetime.combine(date(1970, 1, 1), datetime.min.time())
+    return (gap.days * 86_400 + gap.seconds) * 1_000_000 + gap.microseconds
+
+
+def is_valid(node: Node, at: int) -> Node:
+    """Whether there is a value."""
+    kind = node.single
+    return elementwise([node], types.BOOLEAN, lambda n, x: Vector(vectors.is_valid(kind, x, n)), at)
+
+
+def negated(node: Node, at: int) -> Node:
+    """True where the condition does not hold."""
+    return elementwise([truth_of(node)], types.BOOLEAN, lambda n, x: Vector(~truth(x)), at)
+
+
+def every(nodes: list[Node], at: int) -> Node:
+    """``and``."""
+    return _logical(nodes, np.logical_and, at)
+
+
+def some(nodes: list[Node], at: int) -> Node:
+    """``or``."""
+    return _logical(nodes, np.logical_or, at)
+
+
+def _logical(nodes: list[Node], operation: np.ufunc, at: int) -> Node:
+    def kernel(n: int, *values: Vector) -> Vector:
+        out = truth(values[0])
+        for value in values[1:]:
+            out = operation(out, truth(value))
+        return Vector(out)
+
+    return elementwise([truth_of(node) for node in nodes], types.BOOLEAN, kernel, at)
+
+
+def alike(nodes: list[Node], at: int) -> tuple[list[Node], Kind]:
+    """``nodes`` as one type."""
+    kind = types.common([node.single for node in nodes])
+    if kind is None:
+        said = " and ".join(dict.fromkeys(node.single.said for node in nodes if node.single.name != "null"))
+        hint = "Write text(...) around those that are not texts."
+        raise FormulaError("mixed_types", f"These are of different kinds: {said}.", at, hint)
+    return [converted(node, kind) for node in nodes], kind
+
+
+def either(condition: Node, yes: Node, no: Node, at: int) -> Node:
+    """``yes if condition else no``."""
+    condition = truth_of(condition)
+    if "list" in (yes.kind.name, no.kind.name) and condition.kind.name != "list":
+        return _either_list(condition, yes, no, at)
+    (yes, no), kind = alike([yes, no], at)
+    return elementwise([condition, yes, no], kind, lambda n, c, x, y: choose(kind, n, truth(c), x, y), at)
+
+
+def _either_list(condition: Node, yes: Node, no: Node, at: int) -> Node:
+    hint = "Sum, join or count the list, or take one element: [0]."
+    raise FormulaError("wrong_type", "A whole list cannot be chosen so.", at, hint)
+
+
+def choose(kind: Kind, n: int, where: np.ndarray, yes: Vector, no: Vector) -> Vector:
+    """``yes`` where ``where`` holds, else ``no``."""
+    if kind.name in ("text", "object"):
+        if not where.ndim:
+            return yes if where else no
+        left, right = (
+            text_kernels.plain(value) if kind.name == "text" else value.data for value in (yes, no)
+        )
+        if isinstance(left, pa.Scalar) or isinstance(right, pa.Scalar):
+            chosen = int(np.count_nonzero(where))
+            for one, rows in ((left, chosen), (right, where.size - chosen)):
+                budget.check(budget.size_of(one) * rows if isinstance(one, pa.Scalar) else 0)
+        return Vector(pc.if_else(pa.array(where), left, right))
+    valid = None
+    if yes.valid is not None or no.valid is not None:
+        masks = [np.True_ if value.valid is None else value.valid for value in (yes, no)]
+        valid = np.where(where, *masks)
+    if kind.numeric:
+        bounds = [*yes.bounds, *no.bounds]
+        return Vector(np.where(where, yes.data, no.data), valid, min(bounds), max(bounds))
+    return Vector(np.where(where, yes.data, no.data), valid)

@@ -1,0 +1,315 @@
+"""From text to a syntax tree: a lexer that lets through only what formulas are made of, Python's parser, a whitelist.
+
+The lexer comes first because Python's parser normalises names, warns about escapes and may be driven deep. It also
+takes the three liberties that formulas have over Python: ``lines[*]``, ``if(...)`` as a function, and line breaks.
+Every replacement is as long as what it replaces, so that positions stay.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+import unicodedata
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TypeAlias
+
+from webapp import limits
+from webapp.engine.formulas.errors import FormulaError
+
+_TOKEN = re.compile(
+    r"""(?P<space>[ \t\r\n]+)
+    | (?P<number>[0-9][0-9_]*(?:\.[0-9][0-9_]*)?|\.[0-9][0-9_]*)
+    | (?P<name>[^\W\d]\w*)
+    | (?P<text>"(?:[^"\\\x00-\x08\x0a-\x1f\ud800-\udfff]|\\.)*"|'(?:[^'\\\x00-\x08\x0a-\x1f\ud800-\udfff]|\\.)*')
+    | (?P<sign>\*\*|//|<=|>=|==|!=|[-+*/%<>()\[\],.:])""",
+    re.X,
+)
+_ESCAPES = re.compile(r"\\(?![\\'\"ntr])(.)")
+_WORDS = {"True", "False", "None", "and", "or", "not", "in", "is", "if", "else"}
+_NO_WORDS = {
+    "lambda", "await", "async", "yield", "for", "while", "import", "from", "def", "class", "return", "assert", "del",
+    "exec", "global", "nonlocal", "pass", "raise", "try", "with", "as", "break", "continue", "except", "finally",
+    "elif",
+}  # fmt: skip
+_OPEN, _CLOSE = {"(": ")", "[": "]"}, {")", "]"}
+_INSTEAD = {
+    "&&": "Write and.", "||": "Write or.", "!": "Write not.", "=": "Write == to compare.", "&": "Join texts with +.",
+    "^": "Write power(x, n) or x ** n.", "<>": "Write !=.", "?": "Write a if condition else b.", ";": "Write a comma.",
+    "{": "Write field names without braces here.", "|": "Write or.", "~": "Write not.",
+    "#": "A formula has no comments.", "@": "", "\\": "A formula may continue in the next line.",
+}  # fmt: skip
+
+
+Placed: TypeAlias = ast.expr | ast.keyword
+"""The nodes of a tree that have a position."""
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """A formula's tree, and what the tree does not tell: numbers as written, and where every place is."""
+
+    tree: ast.expr
+    numbers: dict[int, str]
+    """Decimal numbers as they are written, by position."""
+    stars: frozenset[int]
+    """Positions of the ``*`` of ``[*]``."""
+    text: str
+
+    def at(self, node: Placed) -> int:
+        """Where ``node`` begins, in characters from 1."""
+        # One bracket was put before the text; columns count bytes of UTF-8.
+        if self.text.isascii():
+            return max(1, node.col_offset)
+        return len(f"({self.text}".encode()[: node.col_offset].decode())
+
+
+@dataclass(slots=True)
+class _Lexed:
+    """What the lexer makes of a formula."""
+
+    pieces: list[str]
+    numbers: dict[int, str]
+    stars: set[int]
+    open: list[tuple[str, int]]
+    nodes: int = 0
+    prefixes: int = 0
+    last: str = ""
+
+
+def parse(text: str) -> Source:
+    """The tree of a formula. Raises `FormulaError` with the position of what is wrong."""
+    if len(text) > limits.MAX_FORMULA_CHARS:
+        message = (
+            f"A formula has at most {limits.MAX_FORMULA_CHARS:,} characters; this one has {len(text):,}."
+        )
+        raise FormulaError(
+            "too_long", message, limits.MAX_FORMULA_CHARS + 1, "Split it over several hidden fields."
+        )
+    lexed = _lex(text)
+    clean = "".join(lexed.pieces)
+    source = Source(_tree(clean), lexed.numbers, frozenset(lexed.stars), clean)
+    _check_tree(source)
+    return source
+
+
+def _lex(text: str) -> _Lexed:
+    lexed, at = _Lexed([], {}, set(), []), 0
+    if not text.strip():
+        raise FormulaError("bad_formula", "A formula cannot be empty.", 1, "Write one, such as price * 2.")
+    while at < len(text):
+        match = _TOKEN.match(text, at)
+        if match is None:
+            raise _unknown(text, at)
+        piece, kind = match[0], match.lastgroup
+        if kind is None or kind == "space":
+            piece = " " * len(piece)
+        else:
+            piece = _READ[kind](lexed, text, piece, at)
+            _count(lexed, piece, at)
+            lexed.last = piece
+        lexed.pieces.append(piece)
+        at = match.end()
+    if lexed.open:
+        sign, where = lexed.open[-1]
+        raise FormulaError("bad_formula", f"This {sign} is never closed.", where + 1, f"Add a {_OPEN[sign]}.")
+    return lexed
+
+
+def _count(lexed: _Lexed, piece: str, at: int) -> None:
+    lexed.nodes += 1
+    if lexed.nodes > limits.MAX_FORMULA_PARTS:
+        message = f"A formula has at most {limits.MAX_FORMULA_PARTS:,} names, numbers, texts and signs."
+        raise FormulaError("too_complex", message, at + 1, "Split it over several hidden fields.")
+    lexed.prefixes = lexed.prefixes + 1 if piece in ("-", "+", "not") else 0
+    if lexed.prefixes > limits.MAX_FORMULA_DEPTH:
+        raise _too_deep(at)
+
+
+def _unknown(text: str, at: int) -> FormulaError:
+    for length in (2, 1):
+        if text[at : at + length] in _INSTEAD:
+            sign = text[at : at + length]
+            return FormulaError(
+                "bad_formula", f"A formula cannot contain {sign} here.", at + 1, _INSTEAD[sign]
+            )
+    sign = text[at]
+    if sign in "\"'":
+        return FormulaError(
+            "bad_formula", "This text is never closed.", at + 1, f"Add a {sign} on the same line."
+        )
+    shown = f"U+{ord(sign):04X}" if not sign.isprintable() or ord(sign) > 126 else sign
+    hint = "Use letters of other alphabets only in texts and field names."
+    return FormulaError("bad_formula", f"A formula cannot contain {shown} here.", at + 1, hint)
+
+
+def _number(lexed: _Lexed, text: str, piece: str, at: int) -> str:
+    after = text[at + len(piece) : at + len(piece) + 1]
+    if after and (after.isalnum() or after in "_."):
+        hint = "Write numbers in full: 1500 or 0.25."
+        raise FormulaError("bad_number", "This number cannot be read.", at + 1, hint)
+    plain = piece.replace("_", "")
+    whole, _, part = plain.partition(".")
+    if len(whole.lstrip("0")) + len(part) > limits.MAX_FORMULA_DIGITS or len(part) > limits.MAX_DECIMALS:
+        message = (
+            f"A number has at most {limits.MAX_FORMULA_DIGITS} digits, {limits.MAX_DECIMALS} after the point."
+        )
+        raise FormulaError("bad_number", message, at + 1, "Write fewer digits.")
+    if piece.endswith("_") or "__" in piece or (len(whole) > 1 and whole.startswith("0")):
+        raise FormulaError(
+            "bad_number", "This number cannot be read.", at + 1, "Leave out zeros before the number."
+        )
+    lexed.numbers[at + 1] = plain
+    return piece
+
+
+def _name(lexed: _Lexed, text: str, piece: str, at: int) -> str:
+    if piece in _NO_WORDS:
+        raise FormulaError(
+            "not_allowed", f"A formula cannot contain {piece}.", at + 1, "It is one expression."
+        )
+    if text[at + len(piece) : at + len(piece) + 1] in ("'", '"') and piece not in _WORDS:
+        hint = "Remove the prefix; join texts with +, or use {{field}} in a field of type derived."
+        raise FormulaError("not_allowed", f"Texts with {piece} before them are not known.", at + 1, hint)
+    if unicodedata.normalize("NFKC", piece) != piece:
+        message = f"{piece} looks like {unicodedata.normalize('NFKC', piece)}, but is another name."
+        raise FormulaError("not_allowed", message, at + 1, f'Write field("{piece}").')
+    if "__" in piece and piece.startswith("_"):
+        raise FormulaError(
+            "not_allowed", f"There is no name {piece} here.", at + 1, "Use the names of fields."
+        )
+    if piece == "if" and text[at + 2 :].lstrip()[:1] == "(" and _expects_operand(lexed.last):
+        return "IF"  # found as the function if_: names of functions are not case-sensitive
+    return piece
+
+
+def _expects_operand(last: str) -> bool:
+    return last in ("", "and", "or", "not", "in", "is", "if", "else") or last in _SIGNS_BEFORE
+
+
+_SIGNS_BEFORE = {"(", "[", ",", "+", "-", "*", "/", "//", "%", "**", "<", ">", "<=", ">=", "==", "!=", ":"}
+
+
+def _text(lexed: _Lexed, text: str, piece: str, at: int) -> str:
+    wrong = _ESCAPES.search(piece.replace("\\\\", "  "))
+    if wrong:
+        hint = "Write \\\\ for a backslash."
+        message = f"There is no escape \\{wrong[1]} in texts."
+        raise FormulaError("bad_escape", message, at + wrong.start() + 1, hint)
+    if lexed.last[:1] in ("'", '"'):
+        raise FormulaError(
+            "bad_formula", "There is no operator between these two texts.", at + 1, "Join them with +."
+        )
+    return piece
+
+
+def _sign(lexed: _Lexed, text: str, piece: str, at: int) -> str:
+    if piece in _OPEN:
+        lexed.open.append((piece, at))
+        if len(lexed.open) > limits.MAX_FORMULA_DEPTH:
+            raise _too_deep(at)
+    elif piece in _CLOSE:
+        if not lexed.open or _OPEN[lexed.open[-1][0]] != piece:
+            raise FormulaError("bad_formula", f"This {piece} closes nothing.", at + 1, "Take it away.")
+        lexed.open.pop()
+    elif piece == "*" and lexed.last == "[" and text[at + 1 :].lstrip()[:1] == "]":
+        lexed.stars.add(at + 1)
+        return "0"
+    elif piece == ":" and (not lexed.open or lexed.open[-1][0] != "["):
+        raise FormulaError(
+            "not_allowed", "A colon has no place here.", at + 1, "Slices are written text[0:3]."
+        )
+    elif piece in ("*", "**") and lexed.last in ("(", ","):
+        raise FormulaError(
+            "not_allowed", f"{piece} cannot spread arguments here.", at + 1, "Name them one by one."
+        )
+    return piece
+
+
+def _too_deep(at: int) -> FormulaError:
+    message = f"A formula nests at most {limits.MAX_FORMULA_DEPTH} levels deep."
+    return FormulaError("too_complex", message, at + 1, "Split it over several hidden fields.")
+
+
+_READ: dict[str, Callable[[_Lexed, str, str, int], str]] = {
+    "number": _number, "name": _name, "text": _text, "sign": _sign,
+}  # fmt: skip
+
+
+def _tree(clean: str) -> ast.expr:
+    try:
+        return ast.parse(f"({clean}\n)", mode="eval").body
+    except SyntaxError as error:
+        at = max(1, min((error.offset or 2) - 1, len(clean) + 1))
+        raise FormulaError(
+            "bad_formula", "This cannot be read as a formula.", at, _syntax_hint(clean, at)
+        ) from None
+    except (ValueError, MemoryError, RecursionError):
+        raise _too_deep(0) from None
+
+
+def _syntax_hint(clean: str, at: int) -> str:
+    rest = clean[at - 1 :].strip()
+    return f"It stops at {rest[:20]}" if rest else "Something is missing at the end."
+
+
+NODES = (
+    ast.BoolOp, ast.BinOp, ast.UnaryOp, ast.Compare, ast.IfExp, ast.Call, ast.Name, ast.Constant, ast.Attribute,
+    ast.Subscript, ast.Slice, ast.List,
+)  # fmt: skip
+"""All the expressions that a formula is made of."""
+
+OPERATORS = (
+    ast.And, ast.Or, ast.Not, ast.USub, ast.UAdd, ast.Add, ast.Sub, ast.Mult, ast.Div, ast.FloorDiv, ast.Mod, ast.Pow,
+    ast.Eq, ast.NotEq, ast.Lt, ast.LtE, ast.Gt, ast.GtE, ast.In, ast.NotIn, ast.Is, ast.IsNot, ast.Load,
+)  # fmt: skip
+
+_CALLED = {
+    "Lambda": "lambda", "Tuple": "A comma", "GeneratorExp": "A loop", "ListComp": "A loop", "NamedExpr": ":=",
+    "JoinedStr": "An f-string", "Starred": "*", "Await": "await", "Dict": "{}", "Set": "{}", "Yield": "yield",
+}  # fmt: skip
+
+
+_CONSTANTS = (str, int, float, bool, type(None))
+
+
+def _check_tree(source: Source) -> None:
+    """Refuses what the whitelist does not name, and trees too deep to walk."""
+    pending: list[tuple[ast.AST, int]] = [(source.tree, 1)]
+    while pending:
+        node, depth = pending.pop()
+        if isinstance(node, OPERATORS):
+            continue
+        at = source.at(node) if isinstance(node, Placed) else 1
+        if not isinstance(node, NODES):
+            what = _CALLED.get(type(node).__name__, type(node).__name__)
+            raise FormulaError(
+                "not_allowed", f"{what} has no place in a formula.", at, "It is one expression."
+            )
+        if depth > limits.MAX_FORMULA_DEPTH:
+            raise _too_deep(at - 1)
+        if isinstance(node, ast.Constant) and type(node.value) not in _CONSTANTS:
+            raise FormulaError(
+                "not_allowed", "This value has no place in a formula.", at, "Write a number or text."
+            )
+        if isinstance(node, ast.Call):
+            _check_call(source, node, at)
+        elif isinstance(node, ast.Attribute) and node.attr.startswith("_"):
+            raise FormulaError(
+                "not_allowed", f"There is no part {node.attr} here.", at, "Use the names of fields."
+            )
+        elif isinstance(node, ast.List) and len(node.elts) > limits.MAX_FORMULA_LIST:
+            message = (
+                f"A list has at most {limits.MAX_FORMULA_LIST} elements; this one has {len(node.elts):,}."
+            )
+            raise FormulaError("too_complex", message, at, "Use the field type mapped for long lists.")
+        pending.extend((child, depth + 1) for child in ast.iter_child_nodes(node))
+
+
+def _check_call(source: Source, node: ast.Call, at: int) -> None:
+    if not isinstance(node.func, ast.Name):
+        hint = "Functions are called by their own name: upper(name)."
+        raise FormulaError("not_allowed", "Only functions can be called.", at, hint)
+    if node.keywords:
+        where = source.at(node.keywords[0])
+        raise FormulaError("not_allowed", "Arguments have no names here.", where, "Give them in their order.")

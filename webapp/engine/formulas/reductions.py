@@ -1,0 +1,256 @@
+"""Lists folded to one value a row: sums, extremes, averages, joins. Sums are exact; blanks are left out."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from itertools import pairwise
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from webapp.engine import budget
+from webapp.engine.formulas import operators, text_kernels, types, vectors
+from webapp.engine.formulas.errors import FormulaError, ValueFault
+from webapp.engine.formulas.nodes import Frame, Node, as_text, check_length
+from webapp.engine.formulas.types import Kind
+from webapp.engine.formulas.vectors import Lists, Value, Vector
+
+
+def _over(node: Node, kind: Kind, at: int, kernel: Callable[[int, Lists], Value]) -> Node:
+    return Node(kind, lambda frame: frame.kept(kernel(frame.n, node.lists(frame))), at)
+
+
+def total(node: Node, at: int) -> Node:
+    """The sum of a list; 0 of an empty one."""
+    kind = _numbers(node)
+    most = node.kind.most
+    low = high = None
+    if kind.bounds and most is not None:
+        low, high = min(0, kind.bounds[0] * most), max(0, kind.bounds[1] * most)
+    return _over(node, types.number(kind.places, low, high), at, lambda n, value: _sums(value))
+
+
+def _numbers(node: Node) -> Kind:
+    if not node.kind.element.numeric:
+        raise operators.wrong_type(node, "a list of numbers")
+    return node.kind.element
+
+
+def _present(value: Lists) -> np.ndarray:
+    """Return numbers, with 0 for blank ones."""
+    items = value.vector
+    data = vectors.full(items, int(value.offsets[-1]))
+    return data if items.valid is None else np.where(items.valid, data, 0)
+
+
+def _sums(value: Lists) -> Vector:
+    data = _present(value)
+    counts = value.counts
+    longest = int(counts.max(initial=0))
+    low, high = (int(data.min()), int(data.max())) if data.size else (0, 0)
+    if not vectors.fits(min(0, low) * longest, max(0, high) * longest):
+        return Vector(_slow_sums(data.tolist(), value.offsets.tolist()), value.valid)
+    # Running totals may wrap; their differences are right again, since every sum fits.
+    running = np.zeros(data.size + 1, np.int64)
+    np.cumsum(data, out=running[1:])
+    return Vector(running[value.offsets[1:]] - running[value.offsets[:-1]], value.valid)
+
+
+def _slow_sums(data: list[int], offsets: list[int]) -> np.ndarray:
+    made = [sum(data[start:end]) for start, end in pairwise(offsets)]
+    if made and not vectors.fits(min(made), max(made)):
+        raise ValueFault("too_large", "A sum is too large for 64 bits.", "Round its parts to fewer digits.")
+    return np.array(made, np.int64)
+
+
+def counted(node: Node, at: int) -> Node:
+    """How many elements are not blank."""
+    kind = node.kind.element
+
+    def kernel(n: int, value: Lists) -> Vector:
+        return Vector(_counts(value, kind), value.valid)
+
+    return _over(node, types.number(0, 0, node.kind.most or 2**31), at, kernel)
+
+
+def _counts(value: Lists, kind: Kind) -> np.ndarray:
+    size = int(value.offsets[-1])
+    there = np.zeros(size + 1, np.int64)
+    np.cumsum(vectors.is_valid(kind, value.items, size), out=there[1:])
+    return there[value.offsets[1:]] - there[value.offsets[:-1]]
+
+
+def average(node: Node, at: int) -> Node:
+    """The sum divided by how many there are, half to even; blank of none."""
+    kind = _numbers(node)
+
+    def to(places: int) -> Node:
+        def kernel(n: int, value: Lists) -> Vector:
+            sums, counts = _sums(value), _counts(value, kind)
+            return vectors.divide(sums, Vector(counts), places - kind.places)
+
+        return _over(node, types.number(places), at, kernel)
+
+    made = to(max(operators.QUOTIENT_PLACES, kind.places))
+    made.quotient = to
+    return made
+
+
+def extreme(node: Node, at: int, *, least: bool) -> Node:
+    """The least or greatest element; blank of none."""
+    kind = node.kind.element
+    if kind.name in ("list", "object", "boolean", "null"):
+        raise operators.wrong_type(node, "a list of numbers, texts or dates")
+    pick = np.minimum if least else np.maximum
+    if kind.name == "text":
+        return _over(node, kind, at, lambda n, value: _extreme_text(value, least=least))
+
+    def kernel(n: int, value: Lists) -> Vector:
+        counts = _counts(value, kind)
+        filled = np.flatnonzero(counts)
+        size = int(value.offsets[-1])
+        there = vectors.is_valid(kind, value.items, size)
+        data = vectors.full(value.vector, size)[there]
+        out = np.zeros(counts.size, np.int64)
+        if filled.size:
+            starts = np.concatenate((np.zeros(1, np.int64), np.cumsum(counts[filled])[:-1]))
+            out[filled] = pick.reduceat(data, starts)
+        return Vector(out, None if filled.size == counts.size else counts > 0)
+
+    return _over(node, kind, at, kernel)
+
+
+def _extreme_text(value: Lists, *, least: bool) -> Vector:
+    rows = value.offsets.size - 1
+    texts = vectors.full_text(value.vector, int(value.offsets[-1]))
+    name = "min" if least else "max"
+    # Strings have no grouped extremes in Arrow: their ranks do.
+    words = texts.dictionary_encode()
+    order = pc.array_sort_indices(words.dictionary)
+    rank = np.empty(len(order), np.int64)
+    rank[order.to_numpy()] = np.arange(len(order))
+    places = words.indices
+    ranks = pa.array(rank).take(places)
+    grouped = (
+        pa.table({"row": pa.array(value.owner), "rank": ranks}).group_by("row").aggregate([("rank", name)])
+    )
+    made = np.full(rows, -1, np.int64)
+    found = grouped[f"rank_{name}"].combine_chunks()
+    made[grouped["row"].to_numpy()] = found.fill_null(-1).to_numpy(zero_copy_only=False)
+    back = np.append(order.to_numpy().astype(np.int64), -1)[made]
+    return Vector(words.dictionary.take(pa.array(back, mask=back < 0)))
+
+
+def any_of(node: Node, at: int, *, every: bool) -> Node:
+    """Whether some, or all, elements are true."""
+    if node.kind.element.name != "boolean":
+        raise operators.wrong_type(node, "a list of conditions", "Such as lines[*].quantity > 1.")
+
+    def kernel(n: int, value: Lists) -> Vector:
+        items = value.vector
+        held = operators.truth(Vector(vectors.full(items, int(value.offsets[-1])), items.valid))
+        running = np.zeros(held.size + 1, np.int64)
+        np.cumsum(held, out=running[1:])
+        true = running[value.offsets[1:]] - running[value.offsets[:-1]]
+        return Vector(true == value.counts if every else true > 0)
+
+    return _over(node, types.BOOLEAN, at, kernel)
+
+
+def elements(node: Node, at: int) -> Node:
+    """How many elements a list has."""
+    kind = types.number(0, 0, node.kind.most or 2**31)
+    return _over(node, kind, at, lambda n, value: Vector(value.counts, value.valid))
+
+
+def element(node: Node, index: int, at: int) -> Node:
+    """Return one element, counted from 0, or from the end from -1; blank if it does not exist."""
+    kind = node.kind
+    return _over(node, kind.element, at, lambda n, value: vectors.element(value, kind, index))
+
+
+def join(node: Node, separator: str, at: int) -> Node:
+    """The elements as one text; blank ones are left out."""
+    spelled = as_text(node)
+    longest = spelled.kind.element.longest
+    most = node.kind.most
+    known = None if longest is None or most is None else most * (longest + len(separator))
+    check_length(known, at)
+
+    def kernel(n: int, value: Lists) -> Vector:
+        texts = vectors.full_text(value.vector, int(value.offsets[-1]))
+        there = texts.is_valid().to_numpy(zero_copy_only=False)
+        counts = _counts(value, types.text())
+        offsets = np.concatenate((np.zeros(1, np.int64), np.cumsum(counts))).astype(np.int32)
+        kept = texts.filter(pa.array(there)) if not there.all() else texts
+        sizes = Vector(text_kernels.lengths(kept) + len(separator))
+        text_kernels.check_lengths(_sums(Lists(offsets.astype(np.int64), sizes)).data)
+        made = pc.binary_join(pa.ListArray.from_arrays(pa.array(offsets), kept), separator)
+        if value.valid is None:
+            return Vector(made)
+        return Vector(pc.if_else(pa.array(value.valid), made, pa.scalar(None, pa.string())))
+
+    return _over(spelled, types.text(known), at, kernel)
+
+
+def distinct(node: Node, at: int) -> Node:
+    """How many different elements there are, blanks left out."""
+    kind = node.kind.element
+    if kind.name in ("list", "object"):
+        raise operators.wrong_type(node, "a list of single values", "Name one of the fields: lines[*].sku.")
+
+    def kernel(n: int, value: Lists) -> Vector:
+        size = int(value.offsets[-1])
+        there = vectors.is_valid(kind, value.items, size)
+        if kind.name == "text":
+            places = vectors.full_text(value.vector, size).dictionary_encode().indices
+            data = places.fill_null(0).to_numpy(zero_copy_only=False)
+        else:
+            data = vectors.full(value.vector, size)
+        owner, data = value.owner[there], data[there]
+        order = np.lexsort((data, owner))  # stable, so equal values keep their order
+        owner, data = owner[order], data[order]
+        new = np.ones(owner.size, bool)
+        new[1:] = (owner[1:] != owner[:-1]) | (data[1:] != data[:-1])
+        return Vector(np.bincount(owner[new], minlength=value.offsets.size - 1).astype(np.int64), value.valid)
+
+    return _over(node, types.number(0, 0, node.kind.most or 2**31), at, kernel)
+
+
+def listed(nodes: list[Node], at: int) -> Node:
+    """A list that is written out."""
+    if any(node.kind.name == "list" for node in nodes):
+        raise FormulaError("wrong_type", "A list of lists cannot be made.", at)
+    nodes, kind = operators.alike(nodes, at)
+    width = len(nodes)
+    if kind.name == "object":
+        raise FormulaError("wrong_type", "A list of objects cannot be written out.", at)
+
+    def run(frame: Frame) -> Lists:
+        n = frame.n
+        offsets = (
+            np.arange(0, n * width + 1, width or 1, dtype=np.int64)[: n + 1]
+            if width
+            else np.zeros(n + 1, np.int64)
+        )
+        return frame.kept(Lists(offsets, _interleaved(kind, [node.vector(frame) for node in nodes], n)))
+
+    return Node(types.list_of(kind, object(), width), run, at)
+
+
+def _interleaved(kind: Kind, values: list[Vector], n: int) -> Vector:
+    width = len(values)
+    budget.check(n * width * np.dtype(np.int64).itemsize)
+    if kind.name == "null" or not width:
+        return Vector(np.zeros(n * width, np.int64), np.zeros(n * width, bool))
+    if kind.name == "text":
+        scalars = (value.data for value in values if isinstance(value.data, pa.Scalar))
+        budget.check(sum(map(vectors.size_of, values)) + n * sum(map(budget.size_of, scalars)))
+        flat = pa.concat_arrays([vectors.full_text(value, n) for value in values])
+        return Vector(flat.take(pa.array(np.arange(n * width).reshape(width, n).T.reshape(-1))))
+    data = np.stack([vectors.full(value, n) for value in values], axis=1).reshape(-1)
+    if all(value.valid is None for value in values):
+        return Vector(data)
+    valid = np.stack([vectors.is_valid(kind, value, n) for value in values], axis=1).reshape(-1)
+    return Vector(data, valid)

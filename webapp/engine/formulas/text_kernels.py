@@ -1,0 +1,140 @@
+"""Kernels over texts. A column that is a dictionary over a small pool is treated pool by pool."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from webapp import limits
+from webapp.engine import budget
+from webapp.engine.formulas.errors import ValueFault
+from webapp.engine.formulas.vectors import Vector, decoded
+
+TextFunction = Callable[[pa.Array], pa.Array]
+
+_COMPARE = {
+    "==": pc.equal, "!=": pc.not_equal, "<": pc.less, "<=": pc.less_equal, ">": pc.greater, ">=": pc.greater_equal,
+}  # fmt: skip
+
+
+def plain(value: Vector) -> Any:
+    """Texts without a dictionary: an array, or the scalar they all are."""
+    data = value.data
+    return data if isinstance(data, pa.Scalar) else decoded(data)
+
+
+def mapped(function: TextFunction) -> Callable[[int, Vector], Vector]:
+    """A kernel of one text from a function of arrays."""
+
+    def kernel(n: int, value: Vector) -> Vector:
+        data = value.data
+        if isinstance(data, pa.Scalar):
+            return Vector(function(pa.array([data.as_py()], pa.string()))[0])
+        if pa.types.is_dictionary(data.type) and len(data.dictionary) <= n:
+            return Vector(pa.DictionaryArray.from_arrays(data.indices, function(data.dictionary), safe=False))
+        return Vector(function(plain(value)))
+
+    return kernel
+
+
+def measured(function: TextFunction) -> Callable[[int, Vector], Vector]:
+    """A kernel from one text to a number or truth value, from a function of arrays."""
+
+    def kernel(n: int, value: Vector) -> Vector:
+        data = value.data
+        if isinstance(data, pa.Scalar):
+            made = numbers(function(pa.array([data.as_py()], pa.string())))
+            return Vector(made.data.reshape(()), None if made.valid is None else made.valid.reshape(()))
+        if pa.types.is_dictionary(data.type):
+            if len(data.dictionary) <= n:
+                return _by_index(function(data.dictionary), data.indices)
+            data = decoded(data)
+        return numbers(function(data))
+
+    return kernel
+
+
+def numbers(made: pa.Array) -> Vector:
+    """An Arrow array of integers or truth values as a `Vector`."""
+    valid = made.is_valid().to_numpy(zero_copy_only=False) if made.null_count else None
+    if made.null_count:
+        made = made.fill_null(False if pa.types.is_boolean(made.type) else 0)
+    data = made.to_numpy(zero_copy_only=False)
+    return Vector(data if data.dtype == bool else data.astype(np.int64), valid)
+
+
+def _by_index(pool: pa.Array, indices: pa.Array) -> Vector:
+    made = numbers(pool)
+    valid = indices.is_valid().to_numpy(zero_copy_only=False) if indices.null_count else None
+    places = (indices.fill_null(0) if indices.null_count else indices).to_numpy(zero_copy_only=False)
+    if not made.data.size:
+        return Vector(np.zeros(places.size, made.data.dtype), valid)
+    inner = None if made.valid is None else made.valid[places]
+    return Vector(made.data[places], inner if valid is None else valid if inner is None else inner & valid)
+
+
+def compare(sign: str, n: int, a: Vector, b: Vector) -> Vector:
+    """Truth values; false where one of the two is blank."""
+    operation = _COMPARE[sign]
+    for one, other, turned in ((a, b, False), (b, a, True)):
+        fixed = other.data
+        if isinstance(fixed, pa.Scalar) and not isinstance(one.data, pa.Scalar):
+            made = measured(partial(operation, fixed) if turned else partial(_turned, operation, fixed))(
+                n, one
+            )
+            return Vector(
+                made.data.astype(bool) if made.valid is None else made.data.astype(bool) & made.valid
+            )
+    made = operation(plain(a), plain(b))
+    if isinstance(made, pa.Scalar):
+        return Vector(np.array(bool(made.as_py())))
+    made = numbers(made)
+    return Vector(made.data if made.valid is None else made.data & made.valid)
+
+
+def _turned(operation: Callable[[Any, Any], pa.Array], fixed: pa.Scalar, data: pa.Array) -> pa.Array:
+    return operation(data, fixed)
+
+
+def concat(n: int, values: Sequence[Vector], blank: str | None) -> Vector:
+    """Join texts; ``blank`` replaces blank ones; without it, one blank text makes the result blank."""
+    pieces = [plain(value) for value in values]
+    sizes = [longest(piece) for piece in pieces]
+    budget.check(sum(int(size.sum()) if size.size > 1 else int(size[0]) * n for size in sizes))
+    if sum(int(size.max()) for size in sizes) > limits.MAX_FORMULA_TEXT:
+        check_lengths(sum((lengths(piece) for piece in pieces), np.zeros(1, np.int64)))
+    if blank is None:
+        return Vector(pc.binary_join_element_wise(*pieces, ""))
+    made = pc.binary_join_element_wise(*pieces, "", null_handling="replace", null_replacement=blank)
+    return Vector(made)
+
+
+def longest(piece: Any) -> np.ndarray:
+    """The bytes of each text, which are at least its characters."""
+    if isinstance(piece, pa.Scalar):
+        return np.array([len((piece.as_py() or "").encode())])
+    if not len(piece):
+        return np.zeros(1, np.int64)
+    ends = np.frombuffer(piece.buffers()[1], np.int32)[piece.offset : piece.offset + len(piece) + 1]
+    return np.diff(ends).astype(np.int64)
+
+
+def lengths(piece: Any) -> np.ndarray:
+    """Return the number of characters of each text, 0 for blank ones."""
+    if isinstance(piece, pa.Scalar):
+        return np.array([len(piece.as_py() or "")])
+    return pc.fill_null(pc.utf8_length(piece), 0).to_numpy(zero_copy_only=False).astype(np.int64)
+
+
+def check_lengths(made: np.ndarray) -> None:
+    """Refuses texts longer than a formula may make; ``made`` are their lengths. Raises `TooLarge` where all of them
+    together exceed the budget of a block."""
+    budget.check(int(made.sum()))
+    if made.size and int(made.max()) > limits.MAX_FORMULA_TEXT:
+        text = f"A text of {int(made.max()):,} characters would be made; {limits.MAX_FORMULA_TEXT:,} are the most."
+        raise ValueFault("too_long", text, "Cut the text with left(...) first.")

@@ -1,0 +1,240 @@
+"""Static types of formulas: the kind of a value, its decimal places, its minimum and maximum, its longest text.
+
+Numbers are whole units of their last decimal, held as 64-bit integers: ``integer`` has no places, ``decimal`` has
+some. Where bounds are known they are in those units too.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+
+import pyarrow as pa
+
+from webapp import limits
+
+LEAST, MOST = -(2**63) + 1, 2**63 - 1
+"""The largest absolute value of a number, in units of its last decimal."""
+
+FIRST_DAY, LAST_DAY = -719_162, 2_932_896
+"""1 January of the year 1 and 31 December 9999, in days since 1970."""
+
+DAY_US = 86_400_000_000
+
+FLOAT_PLACES = 6
+"""Digits kept of a binary fraction, which only values written down by hand can be."""
+
+
+@dataclass(frozen=True, slots=True)
+class Kind:
+    """The type of one expression."""
+
+    name: str
+    """integer, decimal, text, boolean, date, timestamp, time, list, object or null."""
+    places: int = 0
+    low: int | None = None
+    high: int | None = None
+    longest: int | None = None
+    """Characters of the longest text, where that is known."""
+    item: Kind | None = None
+    members: tuple[tuple[str, Kind], ...] = ()
+    """Fields of an object."""
+    zone: str | None = None
+    origin: object = field(default=None, compare=False)
+    """Which array a list stands for: only lists of one origin go together element by element."""
+    most: int | None = None
+    """Elements of the longest list."""
+
+    @property
+    def numeric(self) -> bool:
+        return self.name in ("integer", "decimal")
+
+    @property
+    def bounds(self) -> tuple[int, int] | None:
+        return None if self.low is None or self.high is None else (self.low, self.high)
+
+    @property
+    def element(self) -> Kind:
+        """The type of a list's elements. Raises TypeError for any other type."""
+        if self.item is None:
+            raise TypeError(f"{self.said} has no elements")
+        return self.item
+
+    @property
+    def said(self) -> str:
+        """The type in a sentence."""
+        return _SAID[self.name]
+
+
+_SAID = {
+    "integer": "a whole number", "decimal": "a decimal number", "text": "a text", "boolean": "true or false",
+    "date": "a date", "timestamp": "a point in time", "time": "a time of day", "list": "a list",
+    "object": "an object", "null": "blank",
+}  # fmt: skip
+
+BOOLEAN, DATE, TIME, NULL = Kind("boolean"), Kind("date"), Kind("time"), Kind("null")
+TIMESTAMP = Kind("timestamp", zone="UTC")
+
+
+def number(places: int, low: int | None = None, high: int | None = None) -> Kind:
+    """Return the type of numbers with this many decimal places."""
+    return Kind("decimal" if places else "integer", places, low, high)
+
+
+def text(longest: int | None = None) -> Kind:
+    """Return the type of texts with this maximum length."""
+    return Kind("text", longest=longest)
+
+
+def list_of(item: Kind, origin: object, most: int | None = None) -> Kind:
+    """A list of ``item``."""
+    return Kind("list", item=item, origin=origin, most=most)
+
+
+def of_arrow(
+    dtype: pa.DataType, longest: int | None = None, origin: object = None, most: int | None = None
+) -> Kind:
+    """The type of an Arrow column. Raises TypeError for one that formulas cannot read."""
+    if pa.types.is_dictionary(dtype):
+        dtype = dtype.value_type
+    if pa.types.is_int64(dtype):
+        return number(0)
+    if pa.types.is_decimal128(dtype):
+        return number(dtype.scale)
+    if pa.types.is_float64(dtype):
+        return number(FLOAT_PLACES)
+    if pa.types.is_string(dtype):
+        return text(longest)
+    if pa.types.is_timestamp(dtype) and dtype.unit == "us":
+        return Kind("timestamp", zone=dtype.tz)
+    if pa.types.is_struct(dtype):
+        return Kind("object", members=tuple((child.name, _of_child(child, origin)) for child in dtype))
+    if pa.types.is_list(dtype):
+        child = dtype.value_field
+        message = (child.metadata or {}).get(b"max_items")
+        here = origin if origin is not None else object()
+        return list_of(_of_child(child, (here, "item")), here, int(message) if message else most)
+    for test, kind in _PLAIN:
+        if test(dtype):
+            return kind
+    raise TypeError(f"formulas cannot read {dtype}")
+
+
+_PLAIN = (
+    (pa.types.is_boolean, BOOLEAN),
+    (pa.types.is_date32, DATE),
+    (pa.types.is_time64, TIME),
+    (pa.types.is_null, NULL),
+)
+
+
+def _of_child(child: pa.Field, origin: object) -> Kind:
+    message = (child.metadata or {}).get(b"max_length")
+    return of_arrow(child.type, int(message) if message else None, (origin, child.name))
+
+
+def to_arrow(kind: Kind) -> pa.DataType:
+    """The Arrow type of a column of this type."""
+    match kind.name:
+        case "integer":
+            return pa.int64()
+        case "decimal":
+            return pa.decimal128(38, kind.places)
+        case "text":
+            return pa.string()
+        case "boolean":
+            return pa.bool_()
+        case "date":
+            return pa.date32()
+        case "timestamp":
+            return pa.timestamp("us", kind.zone)
+        case "time":
+            return pa.time64("us")
+        case "null":
+            return pa.null()
+        case "object":
+            return pa.struct([_field(name, member) for name, member in kind.members])
+        case _:
+            meta = {b"max_items": str(kind.most).encode()} if kind.most is not None else None
+            return pa.list_(_field("item", kind.element, meta))
+
+
+def _field(name: str, kind: Kind, meta: dict[bytes, bytes] | None = None) -> pa.Field:
+    meta = dict(meta or {})
+    if kind.name == "text" and kind.longest is not None:
+        meta[b"max_length"] = str(kind.longest).encode()
+    return pa.field(name, to_arrow(kind), metadata=meta or None)
+
+
+def common(kinds: list[Kind]) -> Kind | None:
+    """Return the type that values of all these types can be converted to; None if there is no such type."""
+    real = [kind for kind in kinds if kind.name != "null"]
+    if not real:
+        return NULL
+    if all(kind.numeric for kind in real):
+        return _common_number(real)
+    names = {kind.name for kind in real}
+    if names == {"date", "timestamp"}:
+        return TIMESTAMP
+    if len(names) > 1:
+        return None
+    if names == {"text"}:
+        return text(most_of([kind.longest for kind in real]))
+    if names & {"list", "object"}:
+        first = real[0]
+        same = all(to_arrow(kind) == to_arrow(first) for kind in real)
+        return replace(first, origin=object()) if same else None
+    return real[0]
+
+
+def _common_number(kinds: list[Kind]) -> Kind:
+    places = max(kind.places for kind in kinds)
+    bounds = [bound for kind in kinds if (bound := scaled(kind, places)) is not None]
+    if len(bounds) < len(kinds):
+        return number(places)
+    return number(places, min(low for low, _ in bounds), max(high for _, high in bounds))
+
+
+def scaled(kind: Kind, places: int) -> tuple[int, int] | None:
+    """A number's bounds in units of ``places`` digits, of which it has no more."""
+    if kind.low is None or kind.high is None:
+        return None
+    factor = 10 ** (places - kind.places)
+    return kind.low * factor, kind.high * factor
+
+
+def most_of(lengths: list[int | None]) -> int | None:
+    """The greatest of some lengths; None where one of them is not known."""
+    known = [length for length in lengths if length is not None]
+    return None if len(known) < len(lengths) else max(known, default=0)
+
+
+def sum_of(lengths: list[int | None]) -> int | None:
+    """The sum of some lengths; None where one of them is not known."""
+    known = [length for length in lengths if length is not None]
+    return None if len(known) < len(lengths) else sum(known)
+
+
+def text_length(kind: Kind) -> int | None:
+    """Characters of the longest text that a value of this type is spelled with."""
+    match kind.name:
+        case "text":
+            return kind.longest
+        case "integer" | "decimal":
+            bounds = kind.bounds or (LEAST, MOST)
+            digits = max(len(str(abs(end))) for end in bounds)
+            return max(digits, kind.places + 1) + bool(kind.places) + (bounds[0] < 0)
+        case "boolean":
+            return 5
+        case "date":
+            return 10
+        case "timestamp" | "time":
+            return 32
+        case "null":
+            return 0
+        case _:
+            return None
+
+
+def too_long(longest: int | None) -> bool:
+    """Return whether a text may become longer than a formula's result may be."""
+    return longest is not None and longest > limits.MAX_FORMULA_TEXT

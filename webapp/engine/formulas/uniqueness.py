@@ -1,0 +1,129 @@
+"""Why a formula's values never repeat: what is proven, not guessed.
+
+A value is proven unique if it is one-to-one with a unique field (or with the row number): the field plus or minus a
+constant, times a constant other than 0, padded, reversed, or converted to text. So is a text from which such a value
+can be recovered: the text on one side of it is constant, and the value has a fixed width, or is separated on the other
+side by a character that it cannot contain (or the text on that side is constant too).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from webapp import limits
+from webapp.engine.formulas.types import Kind
+
+if TYPE_CHECKING:
+    from webapp.engine.layers import Column
+
+SPACE = 1 << 62
+ADVICE = (
+    "A formula is unique only if it is one-to-one with one unique field: that field plus or times a constant, padded, "
+    "or in a text where a sign that it cannot contain sets it off."
+)
+
+_DIGITS = frozenset("0123456789-")
+_FRACTIONS = _DIGITS | {"."}
+_MOMENTS = _FRACTIONS | set("T:Z")
+_SPELLED: dict[str, tuple[frozenset[str], int]] = {
+    "mongodb_objectid": (frozenset("0123456789abcdef"), 24),
+    "ulid": (frozenset("0123456789ABCDEFGHJKMNPQRSTVWXYZ"), 26),
+}
+"""Characters and width of the texts of some types."""
+
+
+@dataclass(frozen=True, slots=True)
+class Proof:
+    """Values that never repeat, and as texts: the characters they consist of and their width, where known."""
+
+    space: int
+    alphabet: frozenset[str] | None = None
+    width: int | None = None
+    number: bool = False
+    """A number's text, without zeros before it."""
+    positive: bool = False
+    """A number of 0 or more: its text has no sign."""
+
+    def changed(self, *, positive: bool) -> Proof:
+        """The same of numbers that are one-to-one with these."""
+        return Proof(self.space, positive=self.positive and positive)
+
+    def as_text(self, kind: Kind) -> Proof:
+        """The same for the texts that values of type ``kind`` are spelled with."""
+        match kind.name:
+            case "integer" | "decimal":
+                signs = _FRACTIONS if kind.places else _DIGITS
+                above = self.positive or (kind.low is not None and kind.low >= 0)
+                return replace(self, alphabet=signs - {"-"} if above else signs, number=True)
+            case "date":
+                return replace(self, alphabet=_DIGITS, width=10)
+            case "timestamp" | "time":
+                return replace(self, alphabet=_MOMENTS)
+            case _:
+                return self
+
+    def padded(self, fill: str, *, left: bool) -> Proof | None:
+        """The same after padding."""
+        if (left and self.number and fill == "0") or (
+            self.alphabet is not None and fill not in self.alphabet
+        ):
+            return Proof(self.space, None if self.alphabet is None else self.alphabet | {fill})
+        return self if self.width is not None else None
+
+
+Part = tuple[str | None, Proof | None]
+"""A piece of a text: the constant it is, or the proof it carries, or neither."""
+
+
+def of_parts(parts: Sequence[Part]) -> Proof | None:
+    """The proof of a text put together from ``parts``."""
+    for place, (_, proof) in enumerate(parts):
+        if proof is None:
+            continue
+        before, after = parts[:place], parts[place + 1 :]
+        first = after[0][0][:1] if after and after[0][0] else ""
+        last = before[-1][0][-1:] if before and before[-1][0] else ""
+        if (_constant(before) and (_constant(after) or _set_off(proof, first))) or (
+            _constant(after) and _set_off(proof, last)
+        ):
+            known = len(parts) == 1
+            return proof if known else replace(proof, alphabet=_together(parts), width=None, number=False)
+    return None
+
+
+def _constant(parts: Sequence[Part]) -> bool:
+    return all(text is not None for text, _ in parts)
+
+
+def _set_off(proof: Proof, sign: str) -> bool:
+    if proof.width is not None:
+        return True
+    return bool(sign) and proof.alphabet is not None and sign not in proof.alphabet
+
+
+def _together(parts: Sequence[Part]) -> frozenset[str] | None:
+    signs: set[str] = set()
+    for text, proof in parts:
+        if text is not None:
+            signs.update(text)
+        elif proof is not None and proof.alphabet is not None:
+            signs.update(proof.alphabet)
+        else:
+            return None
+    return frozenset(signs)
+
+
+def of_column(column: Column) -> Proof | None:
+    """The proof of a field of the same level, if it is unique in itself."""
+    common, kind = column.spec.common, column.type
+    if not (common.unique or kind.primary) or common.percent_blank or common.text_case:
+        return None
+    if common.prefix or common.suffix or common.formula:
+        return Proof(kind.space() or SPACE)
+    if kind.name == "uuid":
+        return Proof(kind.space() or SPACE, frozenset("0123456789abcdefABCDEF-{}"), None)
+    alphabet, width = _SPELLED.get(kind.name, (None, None))
+    bounds = kind.bounds(limits.MAX_OFFSET)
+    return Proof(kind.space() or SPACE, alphabet, width, positive=bounds is not None and bounds[0] >= 0)

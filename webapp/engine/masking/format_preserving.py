@@ -1,0 +1,452 @@
+"""`format_preserve`: a keyed permutation of values that keeps their format.
+
+A text keeps the number of characters of each alphabet at the same places. The symbols of each alphabet in a value are
+cut into numbers of at most 62 bits. Each number is permuted, with all the others of the value as a tweak, so the whole
+is a permutation too: undone from the last number to the first, every tweak is known. No number stays the same, so
+neither the letters nor the digits of a value do. Some field types keep more, such as the prefix of a card number.
+
+`Permutation` is a keyed permutation of 0 .. N - 1 without fixed points: a Feistel network whose rounds are AES, over
+Z_a x Z_b with a about the root of N; numbers from N on are encrypted again. The network s gives x -> s^-1(s(x) + 1 mod
+N), which is conjugate to a step of one and therefore has no fixed point.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from decimal import Decimal
+from functools import lru_cache
+from math import isqrt
+from typing import Final
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from webapp.engine.masking import columns
+from webapp.engine.masking.keys import Aes
+from webapp.engine.masking.symbols import DIGITS, LETTERS, Spelled, alphabet, spelled, telling
+
+MOST = 1 << 63
+"""The largest N."""
+_ROUNDS = 8
+_ROUND_BIT = np.uint64(56)  # halves are below 2**33
+_ONE = np.zeros(1, np.uint64)
+
+
+class Permutation:
+    """The permutation of 0 .. ``n`` - 1 (2 <= n <= `MOST`) that ``context`` (below 2**63) and the key of ``aes``
+    choose. ``b`` divides ``n`` where the caller knows such a number near its root: nothing has to walk then."""
+
+    def __init__(self, aes: Aes, n: int, context: int, b: int = 0) -> None:
+        self.n, self._aes, self._context = n, aes, np.uint64(context)
+        self._b = b or isqrt(n)
+        self._a = -(-n // self._b)
+
+    def moved(self, numbers: np.ndarray, tweaks: np.ndarray | None = None) -> np.ndarray:
+        """``uint64[k]``: where each of ``numbers`` (``uint64[k]``, below n) goes. ``tweaks`` (``uint64[k]``) choose a
+        permutation for each."""
+        start = _ONE if tweaks is None else tweaks
+        out = self._walked(self._forward, numbers, start)
+        out += np.uint64(1)
+        out[out == np.uint64(self.n)] = 0
+        return self._walked(self._back, out, start)
+
+    def _walked(
+        self, network: Callable[..., np.ndarray], numbers: np.ndarray, tweaks: np.ndarray
+    ) -> np.ndarray:
+        out = network(numbers, tweaks)
+        if self._a * self._b == self.n:
+            return out
+        limit = np.uint64(self.n)
+        outside = np.flatnonzero(out >= limit)
+        while outside.size:
+            again = network(out[outside], tweaks if tweaks.size == 1 else tweaks[outside])
+            out[outside] = again
+            outside = outside[again >= limit]
+        return out
+
+    def _forward(self, x: np.ndarray, tweaks: np.ndarray) -> np.ndarray:
+        a, b = np.uint64(self._a), np.uint64(self._b)
+        left, right = self._halves(x)
+        blocks = self._blocks(x.size, tweaks)
+        for i in range(_ROUNDS):
+            if i % 2 == 0:
+                left += self._shift(blocks, right, i, a)
+                np.minimum(left, left - a, out=left)
+            else:
+                right += self._shift(blocks, left, i, b)
+                np.minimum(right, right - b, out=right)
+        left *= b
+        left += right
+        return left
+
+    def _back(self, x: np.ndarray, tweaks: np.ndarray) -> np.ndarray:
+        a, b = np.uint64(self._a), np.uint64(self._b)
+        left, right = self._halves(x)
+        blocks = self._blocks(x.size, tweaks)
+        for i in reversed(range(_ROUNDS)):
+            if i % 2 == 0:
+                left -= self._shift(blocks, right, i, a)
+                np.minimum(left, left + a, out=left)
+            else:
+                right -= self._shift(blocks, left, i, b)
+                np.minimum(right, right + b, out=right)
+        left *= b
+        left += right
+        return left
+
+    def _halves(self, x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        b = np.uint64(self._b)
+        left = x // b
+        return left, x - left * b
+
+    def _blocks(self, size: int, tweaks: np.ndarray) -> np.ndarray:
+        blocks = np.empty((size, 2), np.uint64)
+        blocks[:, 0] = tweaks ^ self._context
+        return blocks
+
+    def _shift(self, blocks: np.ndarray, half: np.ndarray, turn: int, size: np.uint64) -> np.ndarray:
+        """AES of a half, modulo the other's size: of 64 bits for at most 33, so that no remainder is favoured."""
+        np.bitwise_or(half, np.uint64(turn) << _ROUND_BIT, out=blocks[:, 1])
+        return self._aes(blocks)[:, 0] % size
+
+
+_BITS = 62
+_PART = np.uint64(1 << 63)
+
+
+def permute(aes: Aes, spelled: Spelled) -> None:
+    """Changes the symbols of every value in place."""
+    parts = [part for number in spelled.present() for part in _parts(spelled, number)]
+    count = spelled.ends.size - 1
+    shares = np.zeros(count, np.int16)
+    for part in parts:
+        shares[part.rows] += 1
+    several = bool((shares > 1).any())
+    states = np.zeros(count, np.uint64)
+    if several:
+        for part in parts:
+            states[part.rows] ^= part.told(aes)
+    for part in parts:
+        if several:
+            others = states[part.rows] ^ part.told(aes)
+            others[shares[part.rows] == 1] = 0
+            part.permute(aes, others)
+            states[part.rows] = others ^ part.told(aes)
+        else:
+            part.permute(aes, None)
+        part.put_back(spelled)
+
+
+class _Part:
+    """Part ``turn`` of the symbols of one alphabet, in all values that have that many parts."""
+
+    def __init__(
+        self, radix: int, number: int, turn: int, rows: np.ndarray, first: np.ndarray, sizes: np.ndarray
+    ) -> None:
+        self.radix, self.number, self.turn, self.rows = radix, number, turn, rows
+        self._first, self._sizes = first, sizes
+        self._places: np.ndarray = np.zeros(0, np.int64)
+        self.numbers = np.zeros(rows.size, np.uint64)
+
+    def read(self, places: np.ndarray, symbols: np.ndarray) -> None:
+        """``places``: of all symbols of the alphabet, in order; the part's begin at ``first``."""
+        self._places = places
+        for place in range(int(self._sizes.max(initial=0))):
+            which = self._having(place)
+            self.numbers[which] *= np.uint64(self.radix)
+            self.numbers[which] += symbols[places[self._first[which] + place]]
+
+    def _having(self, place: int) -> np.ndarray | slice:
+        there = self._sizes > place
+        return slice(None) if there.all() else np.flatnonzero(there)
+
+    def told(self, aes: Aes) -> np.ndarray:
+        """64 bits of each number and its place."""
+        blocks = np.empty((self.numbers.size, 2), np.uint64)
+        blocks[:, 0] = _PART | np.uint64(self.number << 32 | self.turn)
+        blocks[:, 1] = self.numbers
+        return aes(blocks)[:, 0]
+
+    def permute(self, aes: Aes, tweaks: np.ndarray | None) -> None:
+        for size in np.unique(self._sizes).tolist():
+            which = np.flatnonzero(self._sizes == size)
+            n, b = _power(self.radix, size)
+            made = Permutation(aes, n, self.number << 8 | size, b)
+            self.numbers[which] = made.moved(self.numbers[which], None if tweaks is None else tweaks[which])
+
+    def put_back(self, spelled: Spelled) -> None:
+        rest, radix = self.numbers.copy(), np.uint64(self.radix)
+        longest = int(self._sizes.max(initial=0))
+        for place in range(longest):  # from the last symbol on
+            which = self._having(place)
+            some = rest[which]
+            above = some // radix
+            places = self._places[self._first[which] + (self._sizes[which] - 1 - place)]
+            spelled.symbols[places] = some - above * radix
+            rest[which] = above
+
+
+def _parts(spelled: Spelled, number: int) -> list[_Part]:
+    radix = alphabet(number).size
+    most = _longest(radix)
+    there = spelled.sorts == number
+    places = np.flatnonzero(there)
+    inside = np.searchsorted(places, spelled.ends)
+    first, counts = inside[:-1], np.diff(inside)
+    made = []
+    for turn in range(-(-int(counts.max(initial=0)) // most)):
+        rows = np.flatnonzero(counts > turn * most)
+        sizes = np.minimum(counts[rows] - turn * most, most)
+        part = _Part(radix, number, turn, rows, first[rows] + turn * most, sizes)
+        part.read(places, spelled.symbols)
+        made.append(part)
+    return made
+
+
+@lru_cache(maxsize=256)
+def _longest(radix: int) -> int:
+    size = 1
+    while radix ** (size + 1) < 1 << _BITS:
+        size += 1
+    return size
+
+
+def _power(radix: int, size: int) -> tuple[int, int]:
+    return radix**size, radix ** (size // 2) if size > 1 else 0
+
+
+_SLICE: Final = 16_384  # texts processed together; small enough for the processor's cache
+_NUMBERS, _NEGATIVES = 1 << 40, 1 << 41  # contexts of numbers are larger than those of texts
+_CARD_DIGITS: Final = (13, 19)  # ISO/IEC 7812-1
+_CARD_PREFIX: Final = 6
+_LUHN: Final = np.array([*range(10), 0, 2, 4, 6, 8, 1, 3, 5, 7, 9], np.int16)
+"""A digit's part in the sum, then that of one whose double counts."""
+_PHONE_DIGITS: Final = 7
+_IBAN_SYMBOLS: Final = (15, 34)  # ISO 13616-1
+# ITU-T E.164, list of assigned codes: those of one and of two digits; every other one has three.
+_ONE_DIGIT: Final = ("1", "7")
+_TWO_DIGITS: Final = (
+    "20 27 30 31 32 33 34 36 39 40 41 43 44 45 46 47 48 49 51 52 53 54 55 56 57 58 60 61 62 63 64 65 66 "
+    "81 82 84 86 90 91 92 93 94 95 98"
+).split()
+
+Keep = Callable[[Spelled], Callable[[], None] | None]
+"""Sets the sorts of what is kept to 0, and answers what is to be done to the symbols afterwards."""
+
+
+def texts(aes: Aes, column: pa.Array, keep: Keep | None = None) -> pa.Array:
+    """A string column without nulls, each value permuted inside its shape."""
+    parts = [_texts(aes, column.slice(low, _SLICE), keep) for low in range(0, max(len(column), 1), _SLICE)]
+    return pa.concat_arrays(parts) if len(parts) != 1 else parts[0]
+
+
+def _texts(aes: Aes, column: pa.Array, keep: Keep | None) -> pa.Array:
+    taken = spelled(column)
+    after = keep(taken) if keep is not None else None
+    permute(aes, taken)
+    if after is not None:
+        after()
+    return taken.written()
+
+
+def _counts(taken: Spelled, there: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return how many characters of ``there`` precede each one in its value, and how many each value has."""
+    before = np.concatenate([np.zeros(1, np.int32), np.cumsum(there, dtype=np.int32)])
+    first = before[taken.ends[:-1]]
+    return before[:-1] - np.repeat(first, np.diff(taken.ends)), before[taken.ends[1:]] - first
+
+
+# --- E-mail -------------------------------------------------------------------------------------------------
+
+
+def email(aes: Aes, column: pa.Array) -> pa.Array:
+    """Keeps what follows the last @, where there is anything to mask before it."""
+    data, ends = columns.spans(column)
+    signs = np.flatnonzero(data == ord("@"))
+    rows = np.searchsorted(ends, signs, side="right") - 1
+    cut = ends[1:].copy()
+    cut[rows] = signs  # of several signs the last one stays
+    local = _slices(data, ends[:-1], cut)
+    whole = _silent(local)
+    if whole.any():
+        local = pc.if_else(pa.array(whole), column, local)
+        cut = np.where(whole, ends[1:], cut)
+    return pc.binary_join_element_wise(texts(aes, local), _slices(data, cut, ends[1:]), "")
+
+
+def _silent(column: pa.Array) -> np.ndarray:
+    """`telling` the other way round, where nearly all values have a letter or digit of ASCII."""
+    data, ends = columns.spans(column)
+    silent = np.diff(np.searchsorted(np.flatnonzero(_SPOKEN[data]), ends)) == 0
+    if silent.any():
+        places = np.flatnonzero(silent)
+        silent[places] = ~telling(column.take(pa.array(places)))
+    return silent
+
+
+_SPOKEN: Final = np.array([code < 128 and chr(code).isalnum() for code in range(256)])
+
+
+def _slices(data: np.ndarray, starts: np.ndarray, stops: np.ndarray) -> pa.Array:
+    sizes = stops - starts
+    ends = np.concatenate([[0], np.cumsum(sizes)])
+    inside = np.arange(ends[-1]) + np.repeat(starts - ends[:-1], sizes)
+    return columns.strings(data[inside], ends)
+
+
+# --- Cards --------------------------------------------------------------------------------------------------
+
+
+def card(taken: Spelled) -> Callable[[], None]:
+    """Keeps the first six digits of 13 to 19; the last is made to be as right or wrong as it was (Luhn)."""
+    digits = taken.sorts == DIGITS
+    ordinal, counts = _counts(taken, digits)
+    rows = taken.rows
+    cards = (counts >= _CARD_DIGITS[0]) & (counts <= _CARD_DIGITS[1])
+    among = digits & cards[rows]
+    last = among & (ordinal == counts[rows] - 1)
+    doubled = (counts[rows] - ordinal) % 2 == 0
+    taken.sorts[(among & (ordinal < _CARD_PREFIX)) | last] = 0
+    places = np.flatnonzero(among)
+    weights = doubled[places] * np.uint8(10)
+    firsts = np.concatenate([[0], np.cumsum(counts[cards])])[:-1].astype(np.int64)
+    check = np.flatnonzero(last)
+
+    def total() -> np.ndarray:
+        if not places.size:
+            return np.zeros(0, np.int64)
+        return np.add.reduceat(_LUHN[taken.symbols[places] + weights], firsts, dtype=np.int64)
+
+    wrong = total()
+
+    def settle() -> None:
+        # The sum moves by as much as the check digit does: what it was off by before, it is off by again.
+        taken.symbols[check] = (taken.symbols[check].astype(np.int64) - total() + wrong) % 10
+        taken.sorts[check] = DIGITS
+
+    return settle
+
+
+# --- Phone numbers ------------------------------------------------------------------------------------------
+
+
+def phone(taken: Spelled) -> None:
+    """Keeps +49, 0049, the first digit (trunk 0 with the one after it) of values with enough digits."""
+    digits = taken.sorts == DIGITS
+    ordinal, counts = _counts(taken, digits)
+    rows = taken.rows
+    places = np.flatnonzero(digits & (ordinal < 5))
+    first = np.full((counts.size, 5), 10, np.int64)
+    first[rows[places], ordinal[places]] = taken.symbols[places]
+    starts = np.zeros(counts.size, np.int64)
+    begins = places[ordinal[places] == 0]
+    starts[rows[begins]] = begins
+    marked = np.zeros(counts.size, np.bool_)
+    marked[rows[begins]] = (begins > taken.ends[rows[begins]]) & (taken.codes[begins - 1] == ord("+"))
+    zeros = (first[:, 0] == 0) & (first[:, 1] == 0)
+    keep = np.where(first[:, 0] == 0, 2, 1)
+    keep = np.where(zeros, 2 + _code_lengths(first[:, 2], first[:, 3]), keep)
+    keep = np.where(marked, _code_lengths(first[:, 0], first[:, 1]), keep)
+    keep[counts < _PHONE_DIGITS] = 0  # too short for a number: all of it is masked
+    taken.sorts[digits & (ordinal < keep[rows])] = 0
+
+
+_LENGTHS: Final = np.full((11, 11), 3, np.int64)
+for _code in _ONE_DIGIT:
+    _LENGTHS[int(_code)] = 1
+for _code in _TWO_DIGITS:
+    _LENGTHS[int(_code[0]), int(_code[1])] = 2
+
+
+def _code_lengths(first: np.ndarray, second: np.ndarray) -> np.ndarray:
+    return _LENGTHS[first, second]
+
+
+# --- IBAN ---------------------------------------------------------------------------------------------------
+
+
+def iban(taken: Spelled) -> Callable[[], None]:
+    """Keeps the country; the check digits are made as right or wrong as they were (ISO 7064, MOD 97-10)."""
+    there = taken.sorts > 0
+    ordinal, counts = _counts(taken, there)
+    rows = taken.rows
+    wanted = np.where(ordinal < 2, LETTERS, DIGITS)
+    bad = there & (((ordinal < 4) & (taken.sorts != wanted)) | (taken.sorts > LETTERS))
+    whole = (counts >= _IBAN_SYMBOLS[0]) & (counts <= _IBAN_SYMBOLS[1])
+    whole &= np.bincount(rows[bad], minlength=counts.size) == 0
+    among = there & whole[rows]
+    sizes = counts[whole]
+    table = np.full((sizes.size, int(sizes.max(initial=0))), -1, np.int64)
+    line = np.cumsum(whole) - 1
+    table[line[rows[among]], ordinal[among]] = np.flatnonzero(among)
+    letters = taken.sorts == LETTERS
+    taken.sorts[among & (ordinal < 4)] = 0
+
+    def right() -> np.ndarray:
+        """The check digits that these values ought to have."""
+        rest = np.zeros(sizes.size, np.int64)
+        for column in [*range(4, table.shape[1]), 0, 1]:
+            place = table[:, column]
+            symbol = taken.symbols[place].astype(np.int64)
+            letter = letters[place]
+            step = np.where(letter, rest * 100 + symbol + 10, rest * 10 + symbol) % 97
+            rest = np.where(place < 0, rest, step)
+        return 98 - rest * 100 % 97
+
+    tens, ones = (table[:, 2], table[:, 3]) if sizes.size else (table[:, :0].ravel(),) * 2
+    off = taken.symbols[tens].astype(np.int64) * 10 + taken.symbols[ones] - right()
+
+    def settle() -> None:
+        made = (right() + off) % 100
+        taken.symbols[tens], taken.symbols[ones] = made // 10, made % 10
+        taken.sorts[tens] = taken.sorts[ones] = DIGITS
+
+    return settle
+
+
+KEPT: Final[Mapping[str, Keep]] = {
+    "credit_card_number": card,
+    "phone_number": phone, "mobile": phone, "iban": iban,
+}  # fmt: skip
+"""What is kept, by field type."""
+EMAILS: Final = frozenset({"email", "safe_email", "company_email"})
+
+
+# --- Numbers ------------------------------------------------------------------------------------------------
+
+
+def integers(aes: Aes, column: pa.Array) -> pa.Array:
+    """Whole numbers of as many digits, with the same sign. OverflowError where 64 bits do not hold them."""
+    values = column.cast(pa.int64()).to_numpy()
+    most = np.iinfo(column.type.to_pandas_dtype()).max
+    return pa.array(_moved(aes, values, min(most, MOST - 1))).cast(column.type)
+
+
+def decimals(aes: Aes, column: pa.Array) -> pa.Array:
+    """Decimals of as many digits, those after the point included. OverflowError as `integers`."""
+    scale = column.type.scale
+    values = np.array([int(value.scaleb(scale)) for value in column.to_pylist()], np.int64)
+    made = _moved(aes, values, min(10**column.type.precision - 1, MOST - 1))
+    return pa.array([Decimal(one).scaleb(-scale) for one in made.tolist()], column.type)
+
+
+def _moved(aes: Aes, values: np.ndarray, most: int) -> np.ndarray:
+    magnitudes = np.where(values < 0, np.negative(values), values).view(np.uint64)
+    made = magnitudes.copy()
+    digits = np.maximum(np.searchsorted(_POWERS, magnitudes, side="right"), 1)
+    for negative in (False, True):
+        for length in range(1, 20):
+            which = np.flatnonzero((digits == length) & ((values < 0) == negative))
+            if not which.size:
+                continue
+            low = 10 ** (length - 1) if length > 1 else int(negative)
+            high = min(10**length, most + 1 + negative)
+            context = (_NEGATIVES if negative else _NUMBERS) | length
+            made[which] = Permutation(aes, high - low, context).moved(
+                magnitudes[which] - np.uint64(low)
+            ) + np.uint64(low)
+    return np.where(values < 0, np.negative(made.view(np.int64)), made.view(np.int64))
+
+
+_POWERS: Final = np.array([10**k for k in range(20)], np.uint64)

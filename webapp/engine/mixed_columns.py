@@ -1,0 +1,81 @@
+"""Columns of numbers, dates or truth values in which some cells are text: what a file of bad data holds.
+
+A mixed column is an Arrow extension array over ``struct<value, text>``: a cell has one of the two, or neither where it
+is null. Formats write ``value`` as they write its type, and ``text`` as text. Texts are plain by construction (see
+`PLAIN`), so that no format has to escape or quote them.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Any, Final
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+PLAIN: Final = re.compile(r"[A-Za-z0-9 :./#!-]*[A-Za-z0-9:./#!-]")
+"""What the texts of a mixed column are made of: nothing that any format escapes, quotes or trims."""
+
+_NAME: Final = "rowsmith.mixed"
+
+
+class _Cell(pa.ExtensionScalar):  # type: ignore[misc]  # pyarrow has no types
+    def as_py(self, **how: Any) -> Any:
+        """The text, else the value."""
+        cell = self.value
+        if cell is None:
+            return None
+        held = cell.as_py(**how)
+        return held["value"] if held["text"] is None else held["text"]
+
+
+class MixedType(pa.ExtensionType):  # type: ignore[misc]  # pyarrow has no types
+    """The type of a mixed column; ``clean`` is that of its values."""
+
+    def __init__(self, clean: pa.DataType) -> None:
+        self.clean = clean
+        super().__init__(pa.struct([("value", clean), ("text", pa.string())]), _NAME)
+
+    def __arrow_ext_serialize__(self) -> bytes:
+        return b""
+
+    @classmethod
+    def __arrow_ext_deserialize__(cls, storage: pa.DataType, serialized: bytes) -> MixedType:
+        return cls(storage.field(0).type)
+
+    def __arrow_ext_scalar_class__(self) -> type[pa.ExtensionScalar]:
+        return _Cell
+
+
+pa.register_extension_type(MixedType(pa.int64()))  # rows cross processes as Arrow streams
+
+
+def is_mixed(dtype: pa.DataType) -> bool:
+    """Whether columns of this type contain texts in addition to their values."""
+    return isinstance(dtype, MixedType)
+
+
+def clean_type(dtype: pa.DataType) -> pa.DataType:
+    """The type of a column's values, texts apart."""
+    return dtype.clean if isinstance(dtype, MixedType) else dtype
+
+
+def mixed(values: pa.Array, texts: pa.Array | None = None) -> pa.Array:
+    """A mixed column of ``values`` (no dictionary), null where ``texts`` has a text."""
+    if texts is None:
+        texts = pa.nulls(len(values), pa.string())
+    empty = pc.and_(pc.is_null(values), pc.is_null(texts))
+    storage = pa.StructArray.from_arrays([values, texts], ["value", "text"], mask=empty)
+    return pa.ExtensionArray.from_storage(MixedType(values.type), storage)
+
+
+def parts(column: pa.Array) -> tuple[pa.Array, pa.Array]:
+    """Values and texts of a mixed column, both as long as it is."""
+    value, text = column.storage.flatten()
+    return value, text
+
+
+def texts_of(column: pa.Array) -> np.ndarray:
+    """``bool[n]``: the cells that are text."""
+    return parts(column)[1].is_valid().to_numpy(zero_copy_only=False)

@@ -1,0 +1,95 @@
+"""The budget of processor time for the rows of one request.
+
+Rows, fields, characters and bytes are limited one by one; their product can still occupy a processor for minutes. A
+request runs inside a `Budget`, and the engine calls `check` before each column and after each step of a formula. Time
+counts only while the thread of the request works, so a busy machine, a slow target or a slow client costs a request
+nothing. Background work has no budget: people can cancel it.
+
+The budget belongs to a thread and is not passed along, because everything that a request generates counts, whichever
+service asks for it.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable
+
+from webapp import limits
+from webapp.engine.errors import SpecError
+from webapp.errors import Fault
+
+
+class TooSlow(SpecError):
+    """Rows that take more processor time than their request has. ``seconds`` is the limit."""
+
+    def __init__(self, seconds: float) -> None:
+        self.seconds = seconds
+        text = f"Generating these rows takes more than {seconds:,.0f} s of processor time."
+        hint = "Use fewer rows, fewer or simpler formulas, or shorter texts. Exports have no such limit."
+        super().__init__([Fault("fields", "too_slow", text, hint)])
+
+
+class Budget:
+    """Processor seconds of one request. Counts while a thread is inside its ``with`` block."""
+
+    __slots__ = ("_began", "_clock", "_outer", "_seconds", "limit", "used")
+
+    def __init__(self, seconds: float, clock: Callable[[], float] = time.thread_time) -> None:
+        self._seconds, self._clock = seconds, clock
+        self.limit = seconds * limits.GENERATE_LEAST_SHARE
+        self.used = self._began = 0.0
+        self._outer: Budget | None = None
+
+    def __enter__(self) -> Budget:
+        self._outer, _current.budget = _current.budget, self
+        self._began = self._clock()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.used += self._clock() - self._began
+        _current.budget, self._outer = self._outer, None
+
+    @property
+    def spent(self) -> float:
+        """Seconds used so far."""
+        return self.used + self._clock() - self._began if _current.budget is self else self.used
+
+    def allow(self, rows: int) -> None:
+        """Raise the limit to that of ``rows`` rows. It is never lowered."""
+        share = rows / limits.MAX_ROWS_PER_GENERATION
+        self.limit = max(self.limit, self._seconds * share)
+
+    def check(self) -> None:
+        """Raise `TooSlow` where the time is used up."""
+        if self.spent > self.limit:
+            raise TooSlow(self.limit)
+
+
+class _Current(threading.local):
+    budget: Budget | None = None
+
+
+_current = _Current()
+
+
+def current() -> Budget | None:
+    """The budget of this thread's request; None in background work."""
+    return _current.budget
+
+
+def spent() -> float:
+    """Seconds that this thread's request has used; 0 in background work."""
+    return 0.0 if _current.budget is None else _current.budget.spent
+
+
+def allow(rows: int) -> None:
+    """Raise the limit of this thread's request to that of ``rows`` rows."""
+    if _current.budget is not None:
+        _current.budget.allow(rows)
+
+
+def check() -> None:
+    """Raise `TooSlow` where this thread's request has used up its time."""
+    if _current.budget is not None:
+        _current.budget.check()

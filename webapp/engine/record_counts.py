@@ -1,0 +1,97 @@
+"""How many records the arrays of rows contain, which count towards limits in addition to the rows.
+
+A record is an object in an array: an element of a nested or JSON array, or a row of a template inside a row. Arrays
+directly in a row are counted exactly, which needs no values but how many elements each has. Arrays inside arrays count
+with their largest number of elements. Single values in arrays are no records; as many of them as a template may have
+fields count as one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from webapp import limits
+from webapp.engine import random
+
+if TYPE_CHECKING:
+    from webapp.engine.blocks import BoundPlan
+    from webapp.engine.layers import Column, Layer
+
+Counts = Callable[["BoundPlan", np.uint64, np.ndarray], np.ndarray]
+
+
+@dataclass(frozen=True, slots=True)
+class RecordCounts:
+    """What a value of a column holds. ``most``: its largest number of elements. ``record``: each is a record, and not
+    a single value. ``layer``: the fields of each, or ``address`` of the template whose rows they are. ``counts``: the
+    number of elements in some rows, by the column's key; None where each row has just one."""
+
+    most: int
+    record: bool
+    layer: Layer | None = None
+    address: str = ""
+    counts: Counts | None = None
+
+    def fields(self, bound: BoundPlan) -> Layer:
+        """The fields of each element."""
+        return self.layer if self.layer is not None else bound.relatives[self.address].layer
+
+
+def charged(bound: BoundPlan, offset: int, count: int, names: Collection[str] | None = None) -> int:
+    """Return how many records ``count`` rows after ``offset`` contain. ``names``: in these fields only."""
+    layer = bound.layer
+    if not any(column.type.holds() is not None for column in layer.columns.values()):
+        return 0
+    records = values = 0
+    for start in range(offset, offset + count, limits.BLOCK_LEAVES):
+        rows = np.arange(start, min(start + limits.BLOCK_LEAVES, offset + count), dtype=np.uint64)
+        more_records, more_values = _of_rows(bound, layer, "", rows, names)
+        records, values = records + more_records, values + more_values
+    return records + values // limits.MAX_FIELDS
+
+
+def _of_rows(
+    bound: BoundPlan, layer: Layer, prefix: str, rows: np.ndarray, names: Collection[str] | None
+) -> tuple[int, int]:
+    """Records and single values in arrays of some rows."""
+    records = values = 0
+    for name, column in layer.columns.items():
+        held, path = column.type.holds(), prefix + name
+        if held is None or path in bound.overrides or (names is not None and name not in names):
+            continue
+        if held.counts is None and held.layer is not None:
+            more = _of_rows(bound, held.layer, f"{path}.", rows, None)
+        else:
+            elements = _elements(bound, column, held, path, rows)
+            inner = _most(bound, held.fields(bound))
+            more = elements * (held.record + inner[0]), elements * (not held.record) + elements * inner[1]
+        records, values = records + more[0], values + more[1]
+    return records, values
+
+
+def _elements(bound: BoundPlan, column: Column, held: RecordCounts, path: str, rows: np.ndarray) -> int:
+    if held.counts is None:
+        return rows.size
+    counts = held.counts(bound, bound.keys[path], rows)
+    if column.blank is not None:
+        counts = counts[
+            ~random.blanks(random.derive(bound.keys[path], random.BLANK_SALT), rows, *column.blank)
+        ]
+    return int(counts.sum())
+
+
+def _most(bound: BoundPlan, layer: Layer) -> tuple[int, int]:
+    """Records and single values in arrays of one element, at most."""
+    records = values = 0
+    for column in layer.columns.values():
+        held = column.type.holds()
+        if held is not None:
+            inner = _most(bound, held.fields(bound))
+            plain = held.counts is not None and not held.record
+            records += held.most * (held.record + inner[0])
+            values += held.most * (plain + inner[1])
+    return records, values

@@ -1,0 +1,171 @@
+"""Templates that relate to each other: what a template that is being compiled knows of the others.
+
+A relation reaches another template by its id, or the template itself by ``self``. Of the others only those fields are
+compiled that something reads. How many rows each template has is known while a template is compiled: references
+choose from them, and a child template with cardinality has as many rows as its parents have children.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import TYPE_CHECKING
+
+from webapp import limits
+from webapp.engine.relations.cardinality import Counts, OutOfRange, TooMany
+
+if TYPE_CHECKING:
+    from webapp.engine.data.vocabulary import Vocabulary
+    from webapp.engine.external_values import Answer
+    from webapp.engine.spec import FieldSpec, TemplateSpec
+    from webapp.engine.types.relations import Cardinality
+
+SELF = "self"
+"""How a template's own fields call the template."""
+_LEVEL, _WAY = "#", "@"
+
+
+@dataclass(frozen=True, slots=True)
+class RelatedTemplate:
+    """A template that relations may reach, as of the version that is pinned."""
+
+    name: str
+    spec: TemplateSpec
+    rows: int
+    """Rows it has by itself (its quantity), or was given."""
+    vocabulary: Vocabulary
+    stated: bool = False
+    """Whether ``rows`` was given by a dataset or a request: a child template with cardinality then has exactly that
+    many."""
+    anchor: datetime | None = None
+
+    def spec_names(self) -> list[str]:
+        """The names of its fields."""
+        return [field.name for field in self.spec.fields]
+
+
+@dataclass(frozen=True, slots=True)
+class Library:
+    """The templates around the one that is compiled. ``own`` is its id, where it has one."""
+
+    others: Mapping[str, RelatedTemplate] = field(default_factory=dict)
+    own: str = ""
+    rows: int = limits.DEFAULT_QUANTITY
+    stated: bool = False
+    answers: Mapping[str, Answer] = field(default_factory=dict)
+    """What questions to the outside were answered with, by their keys; see ``external_values.py``."""
+
+
+class RowCountError(ValueError):
+    """A number of rows that cannot be had; the text is for a person."""
+
+
+class RelatedPlans:
+    """The rows and the owners of every template around the one that is compiled.
+
+    Templates are called by their address: ``""`` is the one that is compiled, others have their ids.
+    """
+
+    def __init__(self, spec: TemplateSpec, vocabulary: Vocabulary, library: Library) -> None:
+        own = RelatedTemplate(spec.name, spec, library.rows, vocabulary, library.stated)
+        self._known = {**library.others, "": own}
+        self._own = library.own
+        self._counts: dict[str, Counts | None] = {}
+        self._asked: list[str] = []
+        self.nested_fields = 0
+        """Fields of all templates that are nested in rows of others."""
+
+    def address(self, template_id: str, here: str) -> str | None:
+        """Where ``template_id`` leads from a field of the template at ``here``; None where it is not known."""
+        if template_id == SELF:
+            return here
+        if template_id == self._own and self._own:
+            return ""
+        return template_id if template_id in self._known else None
+
+    def level(self, address: str) -> int:
+        """Return how deep a template is nested in rows of other templates: 0 if it is not nested."""
+        return int(address.partition(_LEVEL)[2].partition(_WAY)[0] or 0)
+
+    def inside(self, address: str, level: int, around: str, field: str) -> str:
+        """Return the address of a template nested ``level`` deep in the rows of the one at ``around``, in ``field``."""
+        base = address.partition(_LEVEL)[0]
+        place = f"{base}{_LEVEL}{level}{_WAY}{around.partition(_WAY)[2]}/{field}"
+        self._known[place] = self._known[base]
+        self.nested_fields += len(self._known[base].spec.fields)
+        return place
+
+    def salt(self, address: str) -> str:
+        """Return the salt of a template nested in another's rows, so that two such fields do not show the same values.
+        It is empty if its rows are those of the template itself: it is a child, or
+        it has children, which would see another parent."""
+        base, _, place = address.partition(_LEVEL)
+        parents = any(self.children(other, base) for other in self._known if _LEVEL not in other)
+        return "" if parents or self.owner(base) is not None else place.partition(_WAY)[2]
+
+    def known(self, address: str) -> RelatedTemplate:
+        """The template at ``address``."""
+        return self._known[address]
+
+    def ids(self) -> list[str]:
+        """The ids of all templates but the one that is compiled."""
+        return [address for address in self._known if address]
+
+    def owner(self, address: str) -> tuple[FieldSpec, Cardinality] | None:
+        """The field by which the template's rows are children of another's, and how many each parent has."""
+        for spec, _, cardinality in self._owners(address):
+            return spec, cardinality
+        return None
+
+    def owners(self, address: str) -> list[FieldSpec]:
+        """Every field of the template that states a cardinality; more than one is a fault."""
+        return [spec for spec, *_ in self._owners(address)]
+
+    def _owners(self, address: str) -> list[tuple[FieldSpec, str, Cardinality]]:
+        """The fields that state a cardinality, the templates that they name, and the cardinalities."""
+        found = ((spec, spec.type.children_of(spec.options)) for spec in self._known[address].spec.fields)
+        return [(spec, *stated) for spec, stated in found if stated is not None]
+
+    def children(self, address: str, parent: str) -> FieldSpec | None:
+        """The field by which the template's rows are children of those of the template at ``parent``."""
+        for spec, template_id, _ in self._owners(address):
+            if self.address(template_id, address) == parent.partition(_LEVEL)[0]:
+                return spec
+        return None
+
+    def rows(self, address: str) -> int:
+        """Rows of a template. Raises `RowCountError`."""
+        counts = self.counts(address)
+        return self._known[address].rows if counts is None else counts.total
+
+    def counts(self, address: str) -> Counts | None:
+        """The children that a template's rows are; None where nothing owns them. Raises `RowCountError`."""
+        address = address.partition(_LEVEL)[0]
+        if address in self._counts:
+            return self._counts[address]
+        owners = self._owners(address)
+        if not owners:
+            self._counts[address] = None
+            return None
+        _, template_id, cardinality = owners[0]
+        known = self._known[address]
+        parent = self.address(template_id, address)
+        if parent is None:
+            raise RowCountError(f'"{known.name}" belongs to a template that does not exist.')
+        if parent == address or parent in self._asked:
+            raise RowCountError(f'The rows of "{known.name}" would be counted by themselves.')
+        self._asked.append(address)
+        try:
+            parents = self.rows(parent)
+            made = Counts(parents, cardinality.spread(), known.rows if known.stated else None)
+        except OutOfRange as error:
+            text = f'{parents:,} rows of "{self._known[parent].name}" have {error.least:,} to {error.most:,} child rows'
+            raise RowCountError(f'{text} of "{known.name}", not {known.rows:,}.') from None
+        except TooMany:
+            text = f'{parents:,} rows of "{self._known[parent].name}" have more child rows of "{known.name}"'
+            raise RowCountError(f"{text} than can be numbered.") from None
+        finally:
+            self._asked.pop()
+        self._counts[address] = made
+        return made

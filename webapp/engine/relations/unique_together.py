@@ -1,0 +1,155 @@
+"""Fields that are unique together: no two rows have the same values in all of them.
+
+Such fields are drawn together: a keyed permutation of the product of their spaces assigns a combination to each row,
+and each field takes its part of it. Children with cardinality use a separate permutation for each parent, so that a
+parent never has the same partner twice.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from math import prod
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from webapp.engine import random
+from webapp.engine.relations import EXISTING, RELATION
+from webapp.errors import Fault
+
+if TYPE_CHECKING:
+    from webapp.engine.blocks import Block
+    from webapp.engine.compiler import Compiler
+    from webapp.engine.layers import Column, Layer
+    from webapp.engine.spec import FieldSpec
+
+_WIDEST = 1 << 62
+
+
+@dataclass(frozen=True, slots=True)
+class UniqueTogether:
+    """Fields (or groups of references) that are unique together."""
+
+    name: str
+    founder: str
+    member_keys: tuple[tuple[str, ...], ...]
+    """Each of them: ``(field,)``, or ``(group, RELATION)``."""
+    sizes: tuple[int, ...]
+    """Values that each of them has, as far as that is known before a request."""
+    owner: str | None
+    """The group of references by cardinality that is one of them; its parents are not chosen here."""
+    most: int
+    """Children of one parent at most; 0 without an owner."""
+    path: str
+
+    def key(self, seed: str, prefix: str) -> np.uint64:
+        """The key of the combinations."""
+        return random.key(seed, "together", prefix, self.founder)
+
+    def bound(self, layer: Layer, state_of: Callable[[str], Any]) -> tuple[int, ...]:
+        """The sizes once the request is known; ``state_of`` answers what a field's `prepare` did."""
+        sizes = []
+        for member_key, size in zip(self.member_keys, self.sizes, strict=True):
+            found = (
+                layer.columns[member_key[0]].type.space_in(state_of(member_key[0]))
+                if len(member_key) == 1
+                else size
+            )
+            sizes.append(size if found is None else found)
+        return _bounded(sizes)
+
+    def fault(self, last: int, sizes: Sequence[int]) -> Fault | None:
+        """What is wrong with asking for ``last`` rows."""
+        space, wanted = prod(sizes), self.most if self.owner is not None else last
+        if wanted <= space:
+            return None
+        per_parent = " per parent" if self.owner is not None else ""
+        text = f'"{self.name}": {wanted:,} combinations{per_parent} were requested and only {space:,} exist.'
+        return Fault(
+            self.path, "not_enough_values", text, "Widen the fields' options, or request fewer rows."
+        )
+
+    def indices(self, block: Block, key: np.uint64, sizes: Sequence[int]) -> list[np.ndarray]:
+        """Which value each row has of each of them: ``uint64[n]`` below its size."""
+        space = prod(sizes)
+        if self.owner is None:
+            number = random.permutation(key, block.rows, space)
+        else:
+            things = block.group(self.owner, RELATION)
+            number = random.permutation_by(
+                random.bits(key, things.rows), things.position.astype(np.uint64), space
+            )
+        found = []
+        for size in reversed(sizes):
+            number, index = np.divmod(number, np.uint64(size))
+            found.append(index)
+        return found[::-1]
+
+
+def compile_together(
+    name: str, members: Sequence[FieldSpec], columns: Sequence[Column], compiler: Compiler
+) -> UniqueTogether | None:
+    """The fields that are unique together as ``name``. None where they are unique anyway, or after a fault."""
+    if len(members) < 2:
+        text = f'"{name}" is only one field.'
+        compiler.fault(
+            members[0], "unique", "not_unique", text, "Write the same word at other fields, or true."
+        )
+        return None
+    related_plans = compiler.related_plans
+    owner = None if compiler.nested_here else related_plans.owner(compiler.address)
+    owning = None if owner is None else owner[0].group or RELATION
+    owned = [s for s in members if s.type.group_kind == RELATION and (s.group or RELATION) == owning]
+    if any(column.type.primary for column in columns):
+        return None
+    if owned and any(spec.type.name == "position_in_parent" for spec in members):
+        return None
+    sizes, member_keys = [], []
+    for spec, column in zip(members, columns, strict=True):
+        if spec in owned:
+            continue
+        size, member_key = _member(spec, column, compiler)
+        if member_key not in member_keys:
+            sizes.append(size)
+            member_keys.append(member_key)
+    ids = [spec.id for spec in members if spec.id]
+    most = 0
+    if owned:
+        counts = related_plans.counts(compiler.address)
+        most = counts.max if counts is not None else 0
+    founder = min(ids) if ids else f"name:{name}"
+    owner_group = owning if owned else None
+    return UniqueTogether(
+        name, founder, tuple(member_keys), tuple(sizes), owner_group, most, f"{members[0].path}.unique"
+    )
+
+
+def _member(spec: FieldSpec, column: Column, compiler: Compiler) -> tuple[int, tuple[str, ...]]:
+    """How many values a member has, and what they are drawn for."""
+    hint = "Numbers, dates, lists, regular expressions and free references can be unique together."
+    if spec.common.percent_blank:
+        text = "Blanks are never unique together."
+        compiler.fault(spec, "percent_blank", "not_unique", text, "Remove percent_blank.")
+    if spec.type.group_kind in (RELATION, EXISTING):
+        kind = compiler.kind_of(spec)
+        if not kind.free:
+            text = "A skewed or fixed choice cannot be unique together with another."
+            compiler.fault(spec, "unique", "not_unique", text, "Let the distribution be uniform.")
+        return max(1, kind.rows), (spec.group or spec.type.group_kind, spec.type.group_kind)
+    size = column.type.space()
+    if size is None or spec.type.group_kind is not None:
+        text = f"{spec.type.label} cannot be unique together with other fields as it is set."
+        compiler.fault(spec, "unique", "not_unique", text, hint)
+        return 1, (spec.name,)
+    return size, (spec.name,)
+
+
+def _bounded(sizes: list[int]) -> tuple[int, ...]:
+    """The sizes, the largest cut down until their product is one that can be permuted."""
+    found = list(sizes)
+    while prod(found) > _WIDEST:
+        widest = found.index(max(found))
+        rest = prod(found[:widest]) * prod(found[widest + 1 :])
+        found[widest] = max(2, min(found[widest] // 2, _WIDEST // max(1, rest)))
+    return tuple(found)

@@ -1,0 +1,230 @@
+"""Rows from real data: the source that a template declares, and its contents once they have been read.
+
+The engine itself reads no file and makes no call. A template with a `source` has one question (see
+``external_values.py``), whose answer is a table on disk of which only the rows in hand are looked at. What is sensitive
+in it is masked before any other column can read it (``types/sourced.py``), and looked for in what leaves
+(``leaks.py``).
+"""
+
+from __future__ import annotations
+
+import re
+import threading
+from collections.abc import Callable, Mapping
+from typing import Any, Final, Self, TypeVar
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from pydantic import ConfigDict, Field, model_validator
+
+from webapp import limits, whole
+from webapp.engine import budget, text
+from webapp.engine.external_values import Question
+
+T = TypeVar("T")
+
+
+class SourceSpec(whole.Model):
+    """Source of the rows of a template: a workspace file, or a table or query of a connection."""
+
+    model_config = ConfigDict(extra="forbid", strict=True, frozen=True)
+
+    file: str | None = Field(
+        None,
+        min_length=1,
+        max_length=limits.MAX_FILE_NAME_CHARS,
+        description=(
+            "A workspace file: CSV, JSON, NDJSON, XLSX or Parquet, detected by the file name extension."
+        ),
+    )
+    sheet: str | None = Field(
+        None,
+        min_length=1,
+        max_length=limits.MAX_NAME_CHARS,
+        description="For XLSX: the sheet. Default: the first.",
+    )
+    connection_id: str | None = Field(
+        None, min_length=1, max_length=limits.MAX_NAME_CHARS, description="A connection to a database."
+    )
+    table: str | None = Field(
+        None,
+        min_length=1,
+        max_length=limits.MAX_NAME_CHARS,
+        description="A table of the connection, read by its primary key.",
+    )
+    where: str | None = Field(
+        None,
+        min_length=1,
+        max_length=limits.SOURCE_QUERY_CHARS,
+        description=(
+            "Optional filter for the table: a condition in the target's query language (the "
+            "part after WHERE)."
+        ),
+    )
+    query: str | None = Field(
+        None,
+        min_length=1,
+        max_length=limits.SOURCE_QUERY_CHARS,
+        description="A query in the target's query language, with an ORDER BY clause.",
+    )
+    limit: int | None = Field(None, ge=1, le=limits.SOURCE_ROWS, description="Maximum number of rows.")
+
+    @model_validator(mode="after")
+    def _one_place(self) -> Self:
+        if (self.file is None) == (self.connection_id is None):
+            raise ValueError("Say either file, or connection_id with table or query")
+        if self.file is not None and (self.table or self.query or self.where):
+            raise ValueError("table, query and where belong to a connection_id")
+        if self.connection_id is not None and (self.table is None) == (self.query is None):
+            raise ValueError("With connection_id, set either table or query")
+        if self.connection_id is not None and self.sheet is not None:
+            raise ValueError("sheet belongs to a file")
+        if self.where is not None and self.table is None:
+            raise ValueError("where belongs to a table; write it into the query")
+        return self
+
+    def question(self) -> Question:
+        """Return the question that fetches its rows."""
+        said = self.model_dump(exclude={"connection_id"}, exclude_none=True)
+        return Question(self.connection_id or "", "source", tuple(sorted(said.items())))
+
+
+def stored(raw: Mapping[str, Any] | None) -> SourceSpec | None:
+    """Return the source as it is stored in a template."""
+    return None if raw is None else SourceSpec.model_validate(dict(raw))
+
+
+# --- What has been read -------------------------------------------------------------------------------------
+
+_WHOLE: Final = r"^-?(0|[1-9][0-9]{0,17})$"
+_NUMBER: Final = r"^-?(0|[1-9][0-9]*)(\.[0-9]+)?([eE][+-]?[0-9]+)?$"
+_TRUTH: Final = r"^(true|false)$"
+_DAY: Final = r"^[0-9]{4}-[0-9]{2}-[0-9]{2}$"
+_MOMENT: Final = r"^[0-9]{4}-[0-9]{2}-[0-9]{2}[T ][0-9]{2}:[0-9]{2}(:[0-9]{2}(\.[0-9]{1,6})?)?Z?$"
+
+
+class SourceTable:
+    """A source that was read: an Arrow table whose columns have types that the engine knows. Safe over threads.
+
+    `snapshot` tells it from every other: the same rows are taken from the same one. What is found out about a column
+    is kept next to it.
+    """
+
+    def __init__(self, table: pa.Table, snapshot: str) -> None:
+        self.table, self.snapshot = table, snapshot
+        self._lock = threading.Lock()
+        self._known: dict[Any, Any] = {}
+        lengths = [len(batch) for batch in table.to_batches()]
+        self._starts = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)
+
+    @property
+    def rows(self) -> int:
+        """How many there are."""
+        return self.table.num_rows
+
+    @property
+    def columns(self) -> list[str]:
+        """Their names, in their order."""
+        return self.table.column_names
+
+    def at(self, name: str, rows: np.ndarray) -> pa.Array:
+        """A column at any rows (``uint64[n]``, in any order)."""
+        column = self.table.column(name)
+        if not rows.size:
+            return pa.array([], column.type)
+        first, last = int(rows[0]), int(rows[-1])
+        if last - first == rows.size - 1 and (rows.size < 3 or bool(np.all(np.diff(rows) == 1))):
+            found = column.slice(first, rows.size)
+            budget.check(sum(map(budget.size_of, found.chunks)))
+            return joined(found)
+        if pa.types.is_string(column.type):
+            budget.check(self._taken_bytes(column, rows))
+        return joined(column.take(pa.array(rows)))
+
+    def _taken_bytes(self, column: pa.ChunkedArray, rows: np.ndarray) -> int:
+        """The bytes of the texts at some rows."""
+        places = rows.astype(np.int64)
+        chunk = np.searchsorted(self._starts, places, side="right") - 1
+        total = 0
+        for number in np.unique(chunk).tolist():
+            here = places[chunk == number] - self._starts[number]
+            total += int(budget.text_bytes(column.chunk(number)).take(here).sum())
+        return total
+
+    def remembered(self, key: Any, find: Callable[[], T]) -> T:
+        """What ``find`` found the first time."""
+        with self._lock:
+            if key in self._known:
+                return self._known[key]
+        found = find()
+        with self._lock:
+            return self._known.setdefault(key, found)
+
+    def pieces(self, name: str) -> list[pa.Array]:
+        """A column as its chunks."""
+        return list(self.table.column(name).chunks)
+
+    def longest(self, name: str) -> int:
+        """Characters of the longest text of a column of texts."""
+
+        def find() -> int:
+            return max((pc.max(pc.utf8_length(one)).as_py() or 0 for one in self.pieces(name)), default=0)
+
+        return self.remembered(("longest", name), find)
+
+    def fits(self, name: str, dtype: pa.DataType) -> bool:
+        """Whether every text of a column is the one spelling of a value of a type."""
+        pattern = _pattern(dtype)
+        if pattern is None:
+            return False
+
+        def find() -> bool:
+            for piece in self.pieces(name):
+                if pc.all(pc.match_substring_regex(piece, pattern), min_count=0).as_py() is False:
+                    return False
+                try:
+                    read(piece, dtype)
+                except (pa.ArrowException, ValueError):
+                    return False
+            return True
+
+        return self.remembered(("fits", name, str(dtype)), find)
+
+
+def _pattern(dtype: pa.DataType) -> str | None:
+    if pa.types.is_int64(dtype):
+        return _WHOLE
+    if pa.types.is_floating(dtype) or pa.types.is_decimal(dtype):
+        return _NUMBER
+    if pa.types.is_boolean(dtype):
+        return _TRUTH
+    if pa.types.is_date32(dtype):
+        return _DAY
+    return _MOMENT if pa.types.is_timestamp(dtype) else None
+
+
+def read(texts: pa.Array, dtype: pa.DataType) -> pa.Array:
+    """Texts as values of a type. Raises `pa.ArrowException`."""
+    if pa.types.is_decimal(dtype):
+        return texts.cast(pa.decimal128(38, dtype.scale))
+    if pa.types.is_timestamp(dtype):
+        plain = pc.replace_substring_regex(texts, "Z$", "")
+        return plain.cast(pa.timestamp("us")).cast(dtype)
+    return texts.cast(dtype)
+
+
+def joined(column: pa.ChunkedArray) -> pa.Array:
+    """One array of a column in pieces."""
+    made = column.combine_chunks()
+    if isinstance(made, pa.ChunkedArray):
+        made = pa.concat_arrays(made.chunks) if made.num_chunks else pa.array([], column.type)
+    return made
+
+
+def spelled(column: pa.Array) -> pa.Array:
+    """Values as texts, the way the engine writes them."""
+    return text.decode(text.to_text(text.decode(column)))
+
+
+LETTERLESS: Final = re.compile(r"[\d\W_]+")

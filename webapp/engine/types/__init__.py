@@ -1,0 +1,1 @@
+"""Field types, one module for each subject. `registry` lists them all."""

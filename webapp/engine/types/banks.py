@@ -1,0 +1,354 @@
+"""Bank accounts: the group ``bank``, and the IBAN structures of each country with national check digits.
+
+The fields of a group show name, IBAN and BIC of the same bank. An IBAN or a BIC without a group is independent.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cache
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pyarrow as pa
+from pydantic import Field
+
+from webapp.engine.data.vocabulary import Vocabulary
+from webapp.engine.types import codes, joining, values
+from webapp.engine.types.base import FieldType, GroupKind, OptionsModel, longest, pooled
+from webapp.engine.types.codes import DIGITS, UPPER, Check, Code, Part, Pick, Run, width_of
+from webapp.engine.types.countries import listed, of_locale
+from webapp.engine.types.geography import Range
+from webapp.engine.types.joining import Lazy
+from webapp.engine.types.person import check_locales
+from webapp.errors import Fault
+
+if TYPE_CHECKING:
+    from webapp.engine.blocks import ColumnContext, GenerationContext
+    from webapp.engine.compiler import Compiler
+    from webapp.engine.random import RandomStream
+    from webapp.engine.spec import FieldSpec
+
+
+_PIECE = re.compile(r"(\d+)!([nac])")
+
+COMMON = ("DE", "ES", "FR", "GB", "IT", "NL")
+"""Countries of accounts where neither a country nor a locale says otherwise."""
+
+_OTHER_BIC_COUNTRIES = ("AU", "CA", "CN", "HK", "IN", "JP", "KR", "MX", "NZ", "SG", "US", "ZA")
+
+
+def countries(vocabulary: Vocabulary) -> tuple[str, ...]:
+    """ISO codes of the countries that have IBANs, in alphabetical order."""
+    return vocabulary.shared("iban countries", lambda: tuple(vocabulary.table("iban")["country"].to_pylist()))
+
+
+def bic_countries(vocabulary: Vocabulary) -> tuple[str, ...]:
+    """ISO codes of the countries that bank identifiers are made for: those of IBANs, and some large ones more."""
+    return tuple(sorted({*countries(vocabulary), *_OTHER_BIC_COUNTRIES}))
+
+
+def iban(vocabulary: Vocabulary, country: str, formatted: bool) -> Code:
+    """The IBANs of one country, in groups of four where ``formatted``. Positions that the registry opens to digits
+    and letters get digits, as banks do."""
+    return vocabulary.shared(("iban", country, formatted), lambda: _iban(vocabulary, country, formatted))
+
+
+def _iban(vocabulary: Vocabulary, country: str, formatted: bool) -> Code:
+    table = vocabulary.table("iban")
+    structure = dict(zip(table["country"].to_pylist(), table["structure"].to_pylist(), strict=True))[country]
+    kinds = "".join(("a" if kind == "a" else "n") * int(count) for count, kind in _PIECE.findall(structure))
+    parts: list[Part] = [country, codes.iban(kinds)]
+    inside, at = _inside(vocabulary, country), 4
+    while at < len(kinds) + 4:
+        part = inside.get(at)
+        if part is None:
+            end = min((place for place in inside if place > at), default=len(kinds) + 4)
+            run = len(kinds[at - 4 : end - 4]) - len(kinds[at - 4 : end - 4].lstrip(kinds[at - 4]))
+            part = Run(UPPER if kinds[at - 4] == "a" else DIGITS, run)
+        parts.append(part)
+        at += width_of(part)
+    return Code(*parts, every=4 if formatted else 0)
+
+
+def _inside(vocabulary: Vocabulary, country: str) -> dict[int, Part]:
+    """The fixed parts of a country's numbers, by position in the IBAN."""
+    made = _schemes().get(country, {})
+    if country == "BE":
+        made = {4: Pick(tuple(vocabulary.words("belgian_bank").to_pylist())), **made}
+    return made
+
+
+def _from(first: int, *weights: int) -> list[int]:
+    return [0] * first + list(weights)
+
+
+def _spanish(rest: int) -> str:
+    # 11 less the remainder; 10 is printed as 1 and 11 as 0.
+    return str(rest if rest < 2 else 11 - rest)
+
+
+def _icelandic_days() -> Pick:
+    days = [f"{day:02d}{month:02d}" for month in range(1, 13) for day in range(1, 29)]
+    return Pick(tuple(f"{day}{year:02d}" for year in range(30, 100) for day in days))
+
+
+_ODD = (1, 0, 5, 7, 9, 13, 15, 17, 19, 21, 2, 4, 18, 20, 11, 3, 6, 8, 12, 14, 16, 10, 22, 25, 24, 23)
+
+
+def _italian(position: int, character: str) -> int:
+    # The letter before bank, branch and account: odd characters by a table, even ones as they are.
+    if position < 5:
+        return 0
+    number = int(character) if character.isdigit() else ord(character) - 65
+    return _ODD[number] if position % 2 else number
+
+
+_POWERS = [pow(2, place, 11) for place in range(10)]
+_CZECH = (6, 3, 7, 9, 10, 5, 8, 4, 2)
+_PAYMENT = (9, 7, 3, 1)
+
+
+@cache
+def _schemes() -> dict[str, dict[int, Part]]:
+    return {
+        "AL": {11: codes.weighted(_from(4, *_PAYMENT, *_PAYMENT[:3]), 10, codes.complement(10))},
+        "BE": {14: codes.remainder_97(10, 4)},
+        **{country: {13: codes.weighted(_from(8, *_CZECH[4:]), 11, codes.complement(11)),
+                     23: codes.weighted(_from(14, *_CZECH), 11, codes.complement(11))}
+           for country in ("CZ", "SK")},
+        "EE": {19: codes.weighted(_from(6, 7, *(1, 3, 7) * 4), 10, codes.complement(10))},
+        "ES": {12: codes.weighted(_from(4, *_POWERS[2:]), 11, _spanish),
+               13: codes.weighted(_from(14, *_POWERS), 11, _spanish)},
+        "FI": {17: codes.luhn(13, 4)},
+        "HU": {11: codes.weighted(_from(4, *_PAYMENT, *_PAYMENT[:3]), 10, codes.complement(10)),
+               27: codes.weighted(_from(12, *(_PAYMENT * 4)[:15]), 10, codes.complement(10))},
+        "IS": {16: _icelandic_days(), 25: "9",
+               24: codes.weighted(_from(16, 3, 2, 7, 6, 5, 4, 3, 2), 11, codes.complement(11))},
+        **{country: {4: Check(26, _italian, tuple(UPPER))} for country in ("IT", "SM")},
+        "MU": {27: "MUR"},
+        # Numbers with 0000 or 00 in front of the account are checked otherwise.
+        "NO": {4: Run(DIGITS[1:]), 8: Pick(tuple(f"{pair:02d}" for pair in range(1, 100))),
+               14: codes.weighted(_from(4, 5, 4, 3, 2, 7, 6, 5, 4, 3, 2), 11, codes.complement(11))},
+        "PL": {11: codes.weighted(_from(4, 3, 9, 7, 1, 3, 9, 7), 10, codes.complement(10))},
+        "SC": {28: "SCR"},
+        # The key of a French RIB: bank, branch, account and key together are a multiple of 97.
+        **{country: {width + 2: codes.mod_97_10(width - 2, 4, 97)} for country, width in
+           {"BI": 23, "DJ": 23, "FR": 23, "MC": 23, "MR": 23, "TN": 20}.items()},
+        # ISO 7064 MOD 97-10 over the whole account number.
+        **{country: {width + 2: codes.mod_97_10(width - 2, 4)} for country, width in
+           {"BA": 16, "ME": 18, "MK": 15, "PT": 21, "RS": 18, "SI": 15, "ST": 21, "TL": 19, "XK": 16}.items()},
+    }  # fmt: skip
+
+
+_NAME_SALT = 1
+_U32 = np.uint64(32)
+_ASKED = ("countryCode", "country")
+_AT = {"iban": slice(0, 2), "bic": slice(4, 6)}
+"""The position of the country in a code."""
+
+
+@dataclass(frozen=True)
+class Names:
+    """Banks by country: ``of`` are the ranges of ``countries`` in ``names``."""
+
+    countries: tuple[str, ...]
+    names: pa.StringArray
+    of: Range
+
+
+def names_of(vocabulary: Vocabulary) -> Names:
+    """The banks of a vocabulary, made once."""
+    return vocabulary.shared(("banks",), lambda: _names(vocabulary))
+
+
+def _names(vocabulary: Vocabulary) -> Names:
+    table = vocabulary.table("bank")
+    found = table["country"].combine_chunks().dictionary_encode()
+    counts = np.bincount(found.indices.to_numpy()).astype(np.uint64)
+    return Names(
+        tuple(found.dictionary.to_pylist()), table["name"].chunk(0), Range(np.cumsum(counts) - counts, counts)
+    )
+
+
+@dataclass(frozen=True)
+class Chosen:
+    """What overrides leave: rows of the kind's countries, and a row of the banks if that is fixed."""
+
+    countries: np.ndarray
+    bank: int | None = None
+
+
+class Banks:
+    """The banks of a block's rows."""
+
+    def __init__(self, draws: RandomStream, kind: Bank, chosen: Chosen) -> None:
+        self._draws, self._kind, self._chosen = draws, kind, chosen
+
+    @Lazy
+    def country(self) -> np.ndarray:
+        """``int64[n]``: rows of the kind's countries."""
+        if self._kind.by_name is not None:
+            return self._kind.country_of[self.name]
+        rows = self._chosen.countries
+        return rows[self._draws.below(rows.size).view(np.int64)]
+
+    @Lazy
+    def name(self) -> np.ndarray:
+        """``int64[n]``: rows of the banks."""
+        if self._kind.by_name is not None:
+            return self._kind.by_name[self._draws.permuted(self._kind.by_name.size).view(np.int64)]
+        if self._chosen.bank is not None:
+            return np.full(self._draws.n, self._chosen.bank)
+        owner = self._kind.of_names[self.country]
+        return self._kind.names.of.pick(owner, self._draws.bits(_NAME_SALT) >> _U32).view(np.int64)
+
+
+class Bank(GroupKind):
+    """One bank a row, in one of the countries that all fields of the group can have."""
+
+    kind = "bank"
+
+    def __init__(self, fields: tuple[FieldSpec, ...], compiler: Compiler) -> None:
+        super().__init__(fields, compiler)
+        check_locales(fields, compiler)
+        self.names = names_of(compiler.vocabulary)
+        self.countries = self._agreed(fields, compiler)
+        known = {country: row for row, country in enumerate(self.names.countries)}
+        self.of_names = np.array([known.get(country, -1) for country in self.countries], np.int64)
+        here = {row: place for place, row in enumerate(self.of_names.tolist())}
+        counts = self.names.of.count.astype(np.int64)
+        self.country_of = np.repeat(
+            np.array([here.get(row, -1) for row in range(counts.size)], np.int64), counts
+        )
+        """``int64[banks]``: row of the kind's countries, -1 for a bank of another one."""
+        unique = any(field.common.unique for field in fields if field.type is BankName)
+        self.by_name = self.distinct() if unique else None
+        """If names are unique: the banks that may be drawn, each with a different name."""
+
+    def _agreed(self, fields: Sequence[FieldSpec], compiler: Compiler) -> tuple[str, ...]:
+        possible = list(_possible(fields, compiler))
+        for field in fields:
+            asked = _asked(field, compiler)
+            kept = [country for country in possible if not asked or country in asked]
+            if not kept:
+                text = "The fields of one bank have no country in common."
+                compiler.fault(field, "", "conflict", text, "Give one of them a separate group.")
+                return tuple(possible[:1]) or ("DE",)
+            possible = kept
+        free = not any(_asked(field, compiler) for field in fields)
+        common = [country for country in possible if country in COMMON]
+        coded = any(field.type.name == "iban" for field in fields)
+        return tuple(common if free and coded else possible)
+
+    def distinct(self) -> np.ndarray:
+        """Return ``int64[k]``: the banks of the countries, each with a different name."""
+        rows = np.flatnonzero(self.country_of >= 0)
+        found = self.names.names.take(pa.array(rows))
+        return rows[values.Pool(found, np.arange(rows.size)).distinct]
+
+    def prepare(self, env: GenerationContext, fixed: dict[str, Any]) -> tuple[Chosen, list[Fault]]:
+        chosen, unmet = Chosen(np.arange(len(self.countries))), []
+        types = {field.name: field.type.name for field in self.fields}
+        for name, value in fixed.items():
+            if value is None:
+                continue
+            found = (
+                None if self.by_name is not None else self._following(chosen, types[name], str(value).strip())
+            )
+            if found is None:
+                text = f'No bank fits "{value}" here; the other fields of the group do not follow it.'
+                unmet.append(Fault(f"overrides.{name}", "no_match", text, ""))
+            else:
+                chosen = found
+        return chosen, unmet
+
+    def _following(self, chosen: Chosen, kind: str, text: str) -> Chosen | None:
+        if kind in _AT:
+            code = text.replace(" ", "").upper()[_AT[kind]]
+            rows = [row for row in chosen.countries.tolist() if self.countries[row] == code]
+            return Chosen(np.array(rows), chosen.bank) if rows else None
+        for bank in joining.where(self.names.names, text).tolist():
+            country = int(self.country_of[bank])
+            if country in chosen.countries:
+                return Chosen(np.array([country]), bank)
+        return None
+
+    def draw(self, draws: RandomStream, state: Chosen) -> Banks:
+        return Banks(draws, self, state)
+
+
+def _known(kind: type[FieldType], compiler: Compiler) -> tuple[str, ...]:
+    """The countries that a type of the group has values for."""
+    if kind is BankName:
+        return names_of(compiler.vocabulary).countries
+    return (countries if kind.name == "iban" else bic_countries)(compiler.vocabulary)
+
+
+def _possible(fields: Sequence[FieldSpec], compiler: Compiler) -> tuple[str, ...]:
+    """The countries that every type among the fields knows."""
+    first, *others = {field.type: _known(field.type, compiler) for field in fields}.values()
+    return tuple(country for country in first if all(country in known for known in others))
+
+
+def _asked(field: FieldSpec, compiler: Compiler) -> tuple[str, ...]:
+    """The countries that a field's option names, else its locale's; none where it says nothing. What the type itself
+    does not know is left out: its column reports that."""
+    given = next((one for name in _ASKED if (one := getattr(field.options, name, None))), None)
+    if given is None:
+        locale = compiler.locale_of(field)
+        given = locale.partition("_")[2] if locale else ()
+    wanted = [given] if isinstance(given, str) else given
+    known = _known(field.type, compiler)
+    return tuple(code.strip().upper() for code in wanted if code.strip().upper() in known)
+
+
+class BankName(FieldType):
+    """Banks that have customers in a country: that of the row's IBAN and BIC where they share a group."""
+
+    name = "bank_name"
+    label = "Bank Name"
+    category = "finance"
+    description = "The name of a bank, such as Commerzbank, consistent with the row's IBAN and BIC."
+    aliases = ("name of bank", "financial institution", "banking institution", "bank title")
+    example = "Commerzbank"
+    group_kind = "bank"
+    localised = True
+    dtype = pa.string()
+
+    class Options(OptionsModel):
+        country: str | None = Field(
+            None,
+            description="Two-letter code of the bank's country.",
+            examples=["CH"],
+        )
+
+    options: Options
+
+    def __init__(self, field: FieldSpec, options: Options, compiler: Compiler) -> None:
+        super().__init__(field, options, compiler)
+        self._names = names_of(compiler.vocabulary)
+        known = self._names.countries
+        if options.country is not None:
+            listed(field, options.country, known, "country", "a bank that is known", compiler)
+        elif (locale := compiler.locale_of(field)) and not of_locale(locale, known):
+            text = f"No bank of {locale} is known."
+            compiler.fault(field, "locale", "unknown_country", text, f"Known: {', '.join(known)}.")
+        self._kind: Bank = compiler.kind_of(field)
+        self.max_length = compiler.vocabulary.shared("longest bank", lambda: longest(self._names.names))
+
+    @classmethod
+    def capacity(cls) -> int:
+        return 308
+
+    def fill(self, context: ColumnContext) -> pa.Array:
+        return pooled(self._names.names, context.group().name)
+
+    def space(self) -> int:
+        kind = self._kind
+        return (kind.by_name if kind.by_name is not None else kind.distinct()).size
+
+    def fill_unique(self, context: ColumnContext) -> pa.Array:
+        return self.fill(context)  # the group has seen that the name is unique

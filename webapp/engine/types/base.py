@@ -1,0 +1,273 @@
+"""The base of field types: one class per type gives the catalogue entry, the form, the checks and the values.
+
+A type is a subclass of `FieldType` that is listed in ``registry.py``. An instance is one column of one compiled
+template: its constructor checks what the model of the options alone cannot check (and reports every fault through the
+compiler), chooses the Arrow type, and prepares everything that does not depend on the seed. `fill` then generates the
+column for a block of rows as one Arrow array. `fill` must be a pure function of its context: no state, no clock, no
+order, no dependence on how many rows are requested.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from pydantic import ConfigDict
+
+from webapp import whole
+from webapp.engine import random
+
+if TYPE_CHECKING:
+    from webapp.engine.blocks import ColumnContext, GenerationContext
+    from webapp.engine.compiler import Compiler
+    from webapp.engine.random import RandomStream
+    from webapp.engine.record_counts import RecordCounts
+    from webapp.engine.spec import FieldSpec
+    from webapp.engine.types.relations import Cardinality
+    from webapp.errors import Fault
+
+
+class OptionsModel(whole.ExactModel):
+    """Base of every type's options: unknown keys are refused, and nothing is coerced silently."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True, populate_by_name=True)
+
+
+class NoOptions(OptionsModel):
+    """For types without options."""
+
+
+class FieldType(ABC):
+    """One column of one compiled template; the class is the entry of the catalogue."""
+
+    name: str
+    """Canonical snake_case name, as served by ``/field-types``: of the class, but for columns of a source, which have
+    that of the type whose place they take."""
+    label: str
+    category: ClassVar[str]
+    """number, identity, text, choice, logic, structure, external, person, contact, place, finance, government,
+    company, internet, time or misc."""
+    description: ClassVar[str]
+    """One sentence for the picker."""
+    aliases: ClassVar[tuple[str, ...]] = ()
+    """Other names for searches; only letters and digits are compared, ignoring case."""
+    example: ClassVar[Any]
+    """A typical value with default options, as JSON."""
+    Options: ClassVar[type[OptionsModel]] = NoOptions
+    """The model that checks a caller's options. A type with options declares its model as a nested class of
+    this name, and ``options: Options`` after it."""
+    options: OptionsModel
+    group_kind: ClassVar[str | None] = None
+    """person, place, company, card or product: fields of one group share one such thing a row."""
+    localised: ClassVar[bool] = False
+    """Whether values change with ``locale``; a locale on any other type is refused."""
+    expansion: int = 1
+    """How many cells one row of this column costs at most (arrays: product of the maxima)."""
+
+    dtype: pa.DataType
+    """Arrow type of every array `fill` answers, dictionary encoding apart. Set by the constructor."""
+    max_length: int | None = None
+    """Longest text in characters, where that is known without looking at rows."""
+    measures: ClassVar[bool] = False
+    """Whether `fill` itself raises `budget.TooLarge` before it makes too much, or copies no text; else the block judges
+    by ``max_length``."""
+    json_text: bool = False
+    """The text is a JSON document, which JSON output embeds as it is."""
+    primary: bool = False
+    """The column identifies its rows: it never repeats, whether or not ``unique`` is set on the field."""
+    blank_together: ClassVar[bool] = False
+    """The fields of a group are blank in the same rows, which the group sees to."""
+    solitary: ClassVar[bool] = False
+    """Without a named group a field of this type shares nothing."""
+    joins: ClassVar[bool] = False
+    """It is put into a group only where another field has founded that; by itself it shares nothing."""
+    beside: ClassVar[str | None] = None
+    """The kind of group that a field joins if there is one, instead of a group of its `group_kind`."""
+    needs: tuple[str, ...] = ()
+    """Names of fields of the same row that `fill` reads."""
+
+    def __init__(self, field: FieldSpec, options: Any, compiler: Compiler) -> None:
+        # Any: each type has a different model.
+        self.field = field
+        self.options = options
+
+    @abstractmethod
+    def fill(self, context: ColumnContext) -> pa.Array:
+        """The column for ``context.rows``: one value a row, of ``dtype`` (or a dictionary of it)."""
+
+    def prepare(self, env: GenerationContext) -> Any:
+        """What depends on the request (seed, now) but not on rows; ``context.state`` holds it in `fill`."""
+        return None
+
+    def space(self) -> int | None:
+        """How many distinct values there are, as printed; None where ``unique`` cannot be kept."""
+        return None
+
+    def space_in(self, state: Any) -> int | None:
+        """`space` once the request is known (``state`` is what `prepare` answered), for ranges that depend on now."""
+        return self.space()
+
+    def fill_unique(self, context: ColumnContext) -> pa.Array:
+        """Like `fill`, with values that never repeat. Called only when `space` answers a number."""
+        raise TypeError(f"{self.name} cannot be unique")
+
+    def unique_hint(self) -> str:
+        """Advice for a person who asked for ``unique`` where it cannot be kept."""
+        return "Use a uuid, a sequence or a regular expression for values that never repeat."
+
+    def bounds(self, rows: int) -> tuple[int, int] | None:
+        """The least and the largest number of the first ``rows`` rows, in units of the last decimal; None where the
+        values are no numbers, or it is not known how large they are."""
+        return None
+
+    def rows_in(self, state: Any) -> int | None:
+        """How many rows from row 0 on there are values for; None: as many as there are rows."""
+        return None
+
+    def reaches(self, rows: int) -> tuple[str, int] | None:
+        """Address of another template, and how many of its first rows the first ``rows`` elements at the column's
+        level may read; None if it reads no other template, or only through its group."""
+        return None
+
+    def holds(self) -> RecordCounts | None:
+        """Return what a value contains, if it is an object or an array."""
+        return None
+
+    def too_many_rows_hint(self) -> str:
+        """Advice for a person who asked for rows beyond `rows_in`."""
+        return "Ask for earlier rows, or take the field out."
+
+    def refuses(self, name: str, fixed: pa.Array) -> str:
+        """Why the column cannot be made while the field ``name``, which it reads, is overridden with the one value
+        of ``fixed``; empty where it can."""
+        return ""
+
+    @classmethod
+    def reads(cls, group: str) -> tuple[str, str] | None:
+        """(name, kind) of another group, whose thing a field in ``group`` takes over where there is such a group."""
+        return None
+
+    @classmethod
+    def part(cls, options: Any) -> str:
+        """Return which part of its group's thing a field shows: `assign` gives a group each part once."""
+        return cls.name
+
+    @classmethod
+    def subject(cls, options: Any) -> str:
+        """What the thing of its group must be about, where groups of one kind differ in that."""
+        return ""
+
+    @classmethod
+    def children_of(cls, options: Any) -> tuple[str, Cardinality] | None:
+        """Return the id of the parent's template and how many children each parent has, where the options state it."""
+        return None
+
+    @classmethod
+    def capacity(cls) -> int | None:
+        """Distinct values with default options, for the catalogue; None: unbounded or not countable."""
+        return None
+
+
+class IndexedType(FieldType):
+    """A type whose values can be numbered 0 .. size - 1. Even draws and uniqueness come for free.
+
+    A subclass sets ``size`` in its constructor and answers values by number in `at`. ``size`` may exceed 2**64
+    only if `fill` and `fill_unique` are overridden.
+    """
+
+    size: int
+
+    @abstractmethod
+    def at(self, index: np.ndarray, context: ColumnContext) -> pa.Array:
+        """Values number ``index`` (``uint64[n]``, each below ``size``)."""
+
+    def draw(self, context: ColumnContext) -> np.ndarray:
+        """Which value each row takes; overridden by types with weights or distributions."""
+        return context.below(self.size)
+
+    def fill(self, context: ColumnContext) -> pa.Array:
+        return self.at(self.draw(context), context)
+
+    def space(self) -> int | None:
+        return self.size
+
+    def fill_unique(self, context: ColumnContext) -> pa.Array:
+        return self.at(context.permuted(self.size), context)
+
+
+class PoolType(IndexedType):
+    """A type that picks from a list of values known when the template is compiled.
+
+    A subclass sets ``pool`` (a plain Arrow array), optionally ``weights``; columns are dictionary-encoded over
+    the one pool, so formats escape each value once.
+    """
+
+    measures = True
+    pool: pa.Array
+    weights: random.Weighted | None = None
+
+    def use(self, pool: pa.Array, weights: random.Weighted | None = None) -> None:
+        """Takes ``pool`` as the values and derives size, dtype and longest text from it."""
+        self.pool = pool
+        self.size = len(pool)
+        self.dtype = pool.type
+        self.weights = weights
+        if pa.types.is_string(pool.type):
+            self.max_length = longest(pool)
+
+    def draw(self, context: ColumnContext) -> np.ndarray:
+        if self.weights is None:
+            return context.below(self.size)
+        return self.weights.draw(context.bits())
+
+    def space(self) -> int | None:
+        return None if self.weights is not None else self.size
+
+    def at(self, index: np.ndarray, context: ColumnContext) -> pa.Array:
+        return pooled(self.pool, index)
+
+    def unique_hint(self) -> str:
+        return "Unique values are drawn evenly: remove the weights, or remove unique."
+
+
+class GroupKind(ABC):
+    """One kind of shared thing, compiled for one group of one template."""
+
+    kind: ClassVar[str]
+    founded_by_readers: ClassVar[bool] = False
+    """Whether a field of another kind that reads the group founds it; such fields are then among ``fields``."""
+    readers: tuple[FieldSpec, ...] = ()
+    """Fields of other kinds that read the group; set once it is compiled."""
+
+    def __init__(self, fields: tuple[FieldSpec, ...], compiler: Compiler) -> None:
+        self.fields = fields
+
+    def prepare(self, env: GenerationContext, fixed: dict[str, Any]) -> tuple[Any, list[Fault]]:
+        """Return what depends on the request: the pools narrowed to ``fixed`` (values of overridden fields, by field
+        name), and a warning for each override that nothing fits."""
+        return None, []
+
+    def key(self, seed: str, prefix: str, founder: str) -> np.uint64:
+        """The key of the group's draws; ``founder`` is its oldest field's id, ``prefix`` the path of its level."""
+        return random.key(seed, "group", self.kind, prefix, founder)
+
+    def most_rows(self) -> int | None:
+        """How many rows there are, where the group decides it."""
+        return None
+
+    @abstractmethod
+    def draw(self, draws: RandomStream, state: Any) -> Any:
+        """The things of ``draws.rows``, as vectors that the kind's field types know how to read."""
+
+
+def pooled(pool: pa.Array, index: np.ndarray) -> pa.DictionaryArray:
+    """``pool[index]`` without copying a text: a dictionary array over ``pool``."""
+    return pa.DictionaryArray.from_arrays(pa.array(index.astype(np.int32)), pool, safe=False)
+
+
+def longest(pool: pa.Array) -> int:
+    """Length in characters of the longest text of ``pool``."""
+    return pc.max(pc.utf8_length(pool)).as_py() or 0

@@ -1,0 +1,577 @@
+"""Commerce: prices, shares, numbers of orders and invoices, and products.
+
+The fields of a group ``product`` show name, category and stock number of one product per row.
+"""
+
+from __future__ import annotations
+
+import re
+from abc import abstractmethod
+from decimal import Decimal
+from functools import cache
+from math import ceil, floor
+from typing import TYPE_CHECKING, Annotated, Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from pydantic import Field
+
+from webapp import limits
+from webapp.engine import text
+from webapp.engine.types import codes
+from webapp.engine.types.amounts import Amount
+from webapp.engine.types.base import FieldType, GroupKind, IndexedType, OptionsModel, longest, pooled
+from webapp.engine.types.codes import DIGITS, UPPER, Code, CodeType, Gap, Pick, Run
+from webapp.engine.types.joining import joined
+from webapp.engine.types.text import Masked
+from webapp.errors import Fault
+
+if TYPE_CHECKING:
+    from webapp.engine.blocks import ColumnContext, GenerationContext
+    from webapp.engine.compiler import Compiler
+    from webapp.engine.data.vocabulary import Vocabulary
+    from webapp.engine.random import RandomStream
+    from webapp.engine.spec import FieldSpec
+
+
+_CENT = 100
+
+
+class Price(IndexedType):
+    """An amount as shops write it: any whole number with one of the endings."""
+
+    name = "price"
+    label = "Price"
+    category = "finance"
+    description = "A retail price, such as 24.99."
+    aliases = ("price tag", "pricetag", "retail price", "unit price", "list price", "selling price")
+    example = 24.99
+    dtype = pa.decimal128(38, 2)
+
+    class Options(OptionsModel):
+        min: Amount = Field(Decimal(1), description="Minimum price.")
+        max: Amount = Field(Decimal(500), description="Maximum price.")
+        endings: tuple[Annotated[int, Field(ge=0, le=_CENT - 1)], ...] = Field(
+            (99, 95, 49, 0),
+            min_length=1,
+            max_length=_CENT,
+            description="Cent endings of the prices.",
+            examples=[[99]],
+        )
+
+    options: Options
+
+    def __init__(self, field: FieldSpec, options: Options, compiler: Compiler) -> None:
+        super().__init__(field, options, compiler)
+        endings = sorted(set(options.endings))
+        self._endings = np.array(endings, np.int64)
+        low, high = ceil(options.min * _CENT), floor(options.max * _CENT)
+        self._first = self._before(low) + self._below(low, inside=False)
+        self.size = self._before(high) + self._below(high, inside=True) - self._first
+        self._low, self._high = low, high
+        if options.min < 0:
+            text = "A price is 0 or more."
+            compiler.fault(field, "options.min", "out_of_range", text, "Raise min, or use type money.")
+        elif options.min > options.max:
+            text = f"min ({options.min}) is larger than max ({options.max})."
+            compiler.fault(field, "options.min", "min_above_max", text, "Swap them.")
+        elif self.size < 1:
+            text = f"No price from {options.min} to {options.max} ends so."
+            compiler.fault(field, "options.endings", "too_narrow", text, "Widen min and max, or add endings.")
+
+    def _before(self, units: int) -> int:
+        """How many prices have a smaller whole number than ``units`` has."""
+        return units // _CENT * self._endings.size
+
+    def _below(self, units: int, inside: bool) -> int:
+        """How many endings are smaller than that of ``units`` (or, ``inside``, no larger)."""
+        return int(np.searchsorted(self._endings, units % _CENT, "right" if inside else "left"))
+
+    def at(self, index: np.ndarray, context: ColumnContext) -> pa.Array:
+        whole, ending = np.divmod(index.view(np.int64) + self._first, self._endings.size)
+        return text.decimals(whole * _CENT + self._endings.take(ending), 2)
+
+    def bounds(self, rows: int) -> tuple[int, int]:
+        return self._low, self._high
+
+    @classmethod
+    def capacity(cls) -> int:
+        return 1997
+
+
+class StockSymbol(IndexedType):
+    """Three or four letters; some of them may be of a share that is traded."""
+
+    name = "stock_symbol"
+    label = "Stock symbol"
+    category = "finance"
+    description = "A stock symbol, such as QRTX."
+    aliases = ("ticker", "ticker symbol", "stock ticker", "share symbol", "stock code")
+    example = "QRTX"
+    dtype = pa.string()
+    max_length = 4
+    size = 26**2 * (26 + 26**2)
+
+    def __init__(self, field: FieldSpec, options: OptionsModel, compiler: Compiler) -> None:
+        super().__init__(field, options, compiler)
+        self._heads, self._tails = _symbol_parts()
+
+    def at(self, index: np.ndarray, context: ColumnContext) -> pa.Array:
+        head, tail = np.divmod(index, np.uint64(len(self._tails)))
+        return joined((self._heads, head), (self._tails, tail))
+
+    @classmethod
+    def capacity(cls) -> int:
+        return cls.size
+
+
+@cache
+def _symbol_parts() -> tuple[pa.StringArray, pa.StringArray]:
+    pairs = [one + other for one in UPPER for other in UPPER]
+    return pa.array(pairs), pa.array([*UPPER, *pairs])
+
+
+class OrderNumber(Masked):
+    """A mask of random characters: order numbers that do not reveal how many there are."""
+
+    name = "order_number"
+    label = "Order number"
+    category = "company"
+    description = "An order number, such as ORD-40718265."
+    aliases = ("order no", "order code", "purchase order", "po number", "booking number", "ticket number",
+               "tracking number", "confirmation number")  # fmt: skip
+    example = "ORD-40718265"
+    option = "format"
+
+    class Options(OptionsModel):
+        format: str = Field(
+            "ORD-########",
+            min_length=1,
+            max_length=limits.MAX_PATTERN_CHARS,
+            description="# is a digit, @ a lowercase letter, ^ an uppercase letter, * any of these. Use "
+            "a backslash for a literal character.",
+            examples=["^^-######"],
+        )
+
+    options: Options
+
+    @property
+    def mask(self) -> str:
+        return self.options.format
+
+    @classmethod
+    def capacity(cls) -> int:
+        return 10**8
+
+
+_TOKEN = re.compile(r"YYYY|YY|MM|#+")
+
+
+class InvoiceNumber(FieldType):
+    """Numbers that count up from row to row without a gap, as the law wants of invoices; the date is that of now."""
+
+    name = "invoice_number"
+    label = "Invoice number"
+    category = "company"
+    description = "A consecutive invoice number without gaps, such as INV-2026-000001."
+    aliases = ("invoice no", "bill number", "receipt number", "document number")
+    example = "INV-2026-000001"
+    dtype = pa.string()
+
+    class Options(OptionsModel):
+        format: str = Field(
+            "INV-YYYY-######",
+            min_length=1,
+            max_length=limits.MAX_AFFIX_CHARS,
+            description=(
+                "# characters are replaced by the number with leading zeros; YYYY, YY and MM by "
+                "the year and month of now."
+            ),
+            examples=["RE########"],
+        )
+        start: int = Field(1, ge=0, le=limits.MAX_INTEGER, description="Number of the first row.")
+
+    options: Options
+
+    def __init__(self, field: FieldSpec, options: Options, compiler: Compiler) -> None:
+        super().__init__(field, options, compiler)
+        runs = re.findall("#+", options.format)
+        if len(runs) != 1:
+            text = "The format must contain the number exactly once."
+            compiler.fault(
+                field, "options.format", "wrong_format", text, "Write one run of #, as in INV-####."
+            )
+        self._digits = len(runs[0]) if runs else 1
+        self.max_length = len(options.format) + max(0, 19 - self._digits)
+
+    def prepare(self, env: GenerationContext) -> tuple[str, str]:
+        dated = {
+            "YYYY": f"{env.now.year:04d}",
+            "YY": f"{env.now.year % 100:02d}",
+            "MM": f"{env.now.month:02d}",
+        }
+        spelled = _TOKEN.sub(lambda found: dated.get(found[0], "\0"), self.options.format)
+        before, _, after = spelled.partition("\0")
+        return before, after
+
+    def fill(self, context: ColumnContext) -> pa.Array:
+        before, after = context.state
+        numbers = pa.array(context.rows.view(np.int64) + self.options.start).cast(pa.string())
+        return pc.binary_join_element_wise(before, pc.utf8_lpad(numbers, self._digits, "0"), after, "")
+
+    def rows_in(self, state: Any) -> int:
+        return 1 << 62
+
+    def space(self) -> int:
+        return 1 << 62
+
+    def fill_unique(self, context: ColumnContext) -> pa.Array:
+        return self.fill(context)
+
+
+class Duns(CodeType):
+    """Nine digits; since 2006 no check digit is among them."""
+
+    name = "duns"
+    label = "D-U-N-S number"
+    category = "company"
+    description = "A nine-digit company number in the Dun & Bradstreet register."
+    aliases = ("duns number", "dun and bradstreet", "d u n s")
+    example = "15-048-3782"
+
+    class Options(OptionsModel):
+        formatted: bool = Field(True, description="With hyphens: 15-048-3782.")
+
+    options: Options
+
+    def __init__(self, field: FieldSpec, options: Options, compiler: Compiler) -> None:
+        super().__init__(field, options, compiler)
+        between = [Gap("-")] if options.formatted else []
+        make = lambda: Code(Run(DIGITS, 2), *between, Run(DIGITS, 3), *between, Run(DIGITS, 4))  # noqa: E731
+        self.use(compiler.vocabulary.shared(("duns", options.formatted), make))
+
+    @classmethod
+    def capacity(cls) -> int:
+        return 10**9
+
+
+class Catalogue:
+    """The vocabulary's goods. ``category[i]`` is the number of the category that thing i belongs to."""
+
+    def __init__(self, vocabulary: Vocabulary) -> None:
+        table = vocabulary.table("product")
+        self.things = pa.array(table["product"].to_pylist())
+        names = table["category"].to_pylist()
+        found = list(dict.fromkeys(names))
+        self.categories = pa.array(found)
+        self.category = np.array([found.index(name) for name in names])
+        self.codes = tuple(dict(zip(names, table["code"].to_pylist(), strict=True))[name] for name in found)
+        adjectives, styles = (
+            vocabulary.words(f"product_{part}").to_pylist() for part in ("adjective", "style")
+        )
+        self.epithets = pa.array([f"{adjective} {style} " for adjective in adjectives for style in styles])
+        self.size = len(self.things) * len(self.epithets)
+
+
+def catalogue(compiler: Compiler) -> Catalogue:
+    """The goods of the compiler's vocabulary, made once."""
+    return compiler.vocabulary.shared("catalogue", lambda: Catalogue(compiler.vocabulary))
+
+
+class Goods:
+    """The products of one block: which thing, and which epithet its name has."""
+
+    def __init__(self, thing: np.ndarray, epithet: np.ndarray) -> None:
+        self.thing, self.epithet = thing, epithet
+
+
+class ProductKind(GroupKind):
+    """One product a row. A unique name walks through all pairs of thing and epithet."""
+
+    kind = "product"
+
+    def __init__(self, fields: tuple[FieldSpec, ...], compiler: Compiler) -> None:
+        super().__init__(fields, compiler)
+        self._goods = catalogue(compiler)
+        unique = {field.type for field in fields if field.common.unique}
+        self._size = next((size for kind, size in self._sizes() if kind in unique), None)
+
+    def _sizes(self) -> list[tuple[type[FieldType], int]]:
+        goods = self._goods
+        return [
+            (ProductCategory, len(goods.categories)),
+            (Product, len(goods.things)),
+            (ProductName, goods.size),
+        ]
+
+    def prepare(self, env: GenerationContext, fixed: dict[str, Any]) -> tuple[Any, list[Fault]]:
+        goods, things, unmet = self._goods, np.arange(len(self._goods.things)), []
+        by_name = {field.name: field.type for field in self.fields}
+        for name, value in fixed.items():
+            kind = by_name[name]
+            if value is None:
+                continue
+            assert issubclass(kind, _ProductField)
+            fits = np.array([kind.is_of(goods, thing, str(value)) for thing in things])
+            if fits.any() and self._size is None:
+                things = things[fits]
+            else:
+                reason = "one of them is unique" if fits.any() else f'none is "{value}"'
+                text = f"The other fields of the product do not follow this value: {reason}."
+                unmet.append(Fault(f"overrides.{name}", "no_match", text, ""))
+        return things, unmet
+
+    def draw(self, draws: RandomStream, state: Any) -> Goods:
+        goods = self._goods
+        things = np.uint64(len(goods.things))
+        if self._size is None:
+            index = draws.below(state.size * len(goods.epithets))
+            # Two divisions by a constant are faster than one divmod.
+            epithet = index // np.uint64(state.size)
+            place = index - epithet * np.uint64(state.size)
+            return Goods(state[place.view(np.int64)], epithet.view(np.int64))
+        index = draws.permuted(self._size)
+        if self._size == goods.size:
+            epithet, thing = np.divmod(index, things)
+            return Goods(thing.view(np.int64), epithet.view(np.int64))
+        if self._size == len(goods.categories):
+            index = np.searchsorted(goods.category, index.view(np.int64)).astype(np.uint64)
+        return Goods(index.view(np.int64), draws.below(len(goods.epithets), 1).view(np.int64))
+
+
+class _ProductField(FieldType):
+    category = "company"
+    group_kind = "product"
+    dtype = pa.string()
+
+    def __init__(self, field: FieldSpec, options: OptionsModel, compiler: Compiler) -> None:
+        super().__init__(field, options, compiler)
+        self._goods = catalogue(compiler)
+
+    def fill_unique(self, context: ColumnContext) -> pa.Array:
+        # The group has seen that the field is unique.
+        return self.fill(context)
+
+    @staticmethod
+    @abstractmethod
+    def is_of(goods: Catalogue, thing: np.integer, value: str) -> bool:
+        """Return whether ``value`` of this field is consistent with a thing."""
+
+
+class Product(_ProductField):
+    """What the row's product is, in a word or two."""
+
+    name = "product"
+    label = "Product"
+    description = "A type of product, such as Desk Lamp."
+    aliases = ("product type", "item", "merchandise", "commerce product", "product grocery")
+    example = "Desk Lamp"
+
+    def __init__(self, field: FieldSpec, options: OptionsModel, compiler: Compiler) -> None:
+        super().__init__(field, options, compiler)
+        self.max_length = longest(self._goods.things)
+
+    def fill(self, context: ColumnContext) -> pa.Array:
+        return pooled(self._goods.things, context.group().thing)
+
+    def space(self) -> int:
+        return len(self._goods.things)
+
+    @staticmethod
+    def is_of(goods: Catalogue, thing: np.integer, value: str) -> bool:
+        return goods.things[thing].as_py() == value
+
+
+class ProductName(_ProductField):
+    """An adjective, a colour or material, and the row's product."""
+
+    name = "product_name"
+    label = "Product Name"
+    description = "The name of a product, such as Rustic Walnut Desk Lamp."
+    aliases = ("product title", "item name", "commerce product name")
+    example = "Rustic Walnut Desk Lamp"
+
+    def __init__(self, field: FieldSpec, options: OptionsModel, compiler: Compiler) -> None:
+        super().__init__(field, options, compiler)
+        self.max_length = longest(self._goods.things) + longest(self._goods.epithets)
+
+    def fill(self, context: ColumnContext) -> pa.Array:
+        group = context.group()
+        return joined((self._goods.epithets, group.epithet), (self._goods.things, group.thing))
+
+    def space(self) -> int:
+        return self._goods.size
+
+    @staticmethod
+    def is_of(goods: Catalogue, thing: np.integer, value: str) -> bool:
+        return value.endswith(f" {goods.things[thing].as_py()}")
+
+
+class ProductCategory(_ProductField):
+    """Where a shop files the row's product."""
+
+    name = "product_category"
+    label = "Product Category"
+    description = "The store department of the row's product."
+    aliases = (
+        "category",
+        "commerce department",
+        "product department",
+        "item category",
+        "department retail",
+        "category name",
+    )
+    example = "Furniture"
+
+    def __init__(self, field: FieldSpec, options: OptionsModel, compiler: Compiler) -> None:
+        super().__init__(field, options, compiler)
+        self.max_length = longest(self._goods.categories)
+
+    def fill(self, context: ColumnContext) -> pa.Array:
+        return pooled(self._goods.categories, self._goods.category[context.group().thing])
+
+    def space(self) -> int:
+        return len(self._goods.categories)
+
+    @staticmethod
+    def is_of(goods: Catalogue, thing: np.integer, value: str) -> bool:
+        return goods.categories[int(goods.category[thing])].as_py() == value
+
+
+class Sku(_ProductField):
+    """Three letters of the product's category, a hyphen, and characters that identify the item."""
+
+    name = "sku"
+    label = "SKU"
+    description = "A stock keeping unit with the category as prefix, such as FUR-7K2M9X."
+    aliases = (
+        "stock keeping unit",
+        "product code",
+        "article number",
+        "item number",
+        "part number",
+        "product sku",
+    )
+    example = "FUR-7K2M9X"
+
+    class Options(OptionsModel):
+        length: int = Field(6, ge=1, le=11, description="Number of characters after the hyphen.")
+
+    options: Options
+
+    def __init__(self, field: FieldSpec, options: Options, compiler: Compiler) -> None:
+        super().__init__(field, options, compiler)
+        length = options.length
+        # Without I, O, 0 and 1, which people mix up.
+        tail = Run(DIGITS[2:] + UPPER.replace("I", "").replace("O", ""), length)
+        self._code = compiler.vocabulary.shared(
+            ("sku", length), lambda: Code(Pick(self._goods.codes), "-", tail)
+        )
+        self._tails = self._code.space // len(self._goods.codes)
+        self.max_length = self._code.width
+
+    def fill(self, context: ColumnContext) -> pa.Array:
+        return self._text(context, context.below(self._tails))
+
+    def space(self) -> int:
+        return self._tails
+
+    def fill_unique(self, context: ColumnContext) -> pa.Array:
+        return self._text(context, context.permuted(self._tails))
+
+    @staticmethod
+    def is_of(goods: Catalogue, thing: np.integer, value: str) -> bool:
+        return value.startswith(f"{goods.codes[int(goods.category[thing])]}-")
+
+    def _text(self, context: ColumnContext, tail: np.ndarray) -> pa.Array:
+        category = self._goods.category[context.group().thing].astype(np.uint64)
+        return self._code.text([category * np.uint64(self._tails) + tail])
+
+
+class _ArticleNumber(CodeType):
+    category = "company"
+
+    def __init__(self, field: FieldSpec, options: OptionsModel, compiler: Compiler) -> None:
+        super().__init__(field, options, compiler)
+        self.use(compiler.vocabulary.shared(self.name, lambda: Code(*self.parts())))
+
+    @staticmethod
+    @abstractmethod
+    def parts() -> tuple[Any, ...]:
+        """The parts of the number."""
+
+
+class Ean13(_ArticleNumber):
+    """GTIN-13 with a prefix from 200 to 299, which GS1 leaves to shops for their own use."""
+
+    name = "ean13"
+    label = "EAN-13"
+    description = "An article number (EAN-13, GTIN-13) with a valid check digit, from the in-store range."
+    aliases = ("ean", "gtin", "gtin 13", "barcode", "international article number", "localized ean13")
+    example = "2713857724736"
+
+    @staticmethod
+    def parts() -> tuple[Any, ...]:
+        return "2", Run(DIGITS, 11), codes.gs1(12)
+
+
+class Ean8(_ArticleNumber):
+    """GTIN-8 with prefix 2, which GS1 leaves to shops for their own use."""
+
+    name = "ean8"
+    label = "EAN-8"
+    description = "A short article number (EAN-8, GTIN-8) with a valid check digit, from the in-store range."
+    aliases = ("gtin 8",)
+    example = "27138576"
+
+    @staticmethod
+    def parts() -> tuple[Any, ...]:
+        return "2", Run(DIGITS, 6), codes.gs1(7)
+
+
+class Upc(_ArticleNumber):
+    """UPC-A with number system 4, which GS1 leaves to shops for their own use."""
+
+    name = "upc"
+    label = "UPC"
+    description = "A US article number (UPC-A) with a valid check digit, from the in-store range."
+    aliases = ("upc a", "gtin 12", "universal product code")
+    example = "471385772479"
+
+    @staticmethod
+    def parts() -> tuple[Any, ...]:
+        return "4", Run(DIGITS, 10), codes.gs1(11)
+
+
+class Isbn(_ArticleNumber):
+    """ISBN-13 of the English-language group, without hyphens."""
+
+    name = "isbn"
+    label = "ISBN"
+    description = "A book number (ISBN-13) with a valid check digit, without hyphens."
+    aliases = ("isbn 13", "isbn13", "book number")
+    example = "9780713857726"
+
+    @staticmethod
+    def parts() -> tuple[Any, ...]:
+        return "978", Run("01"), Run(DIGITS, 8), codes.gs1(12)
+
+
+class Issn(_ArticleNumber):
+    """ISSN (ISO 3297), with its hyphen."""
+
+    name = "issn"
+    label = "ISSN"
+    description = "The number of a periodical (ISSN), with a valid check digit."
+    aliases = ("periodical number",)
+    example = "7138-5770"
+
+    @staticmethod
+    def parts() -> tuple[Any, ...]:
+        return (
+            Run(DIGITS, 4),
+            Gap("-"),
+            Run(DIGITS, 3),
+            codes.weighted((8, 7, 6, 5, 4, 3, 2), 11, "0X987654321"),
+        )

@@ -1,0 +1,261 @@
+"""Companies: the group ``company`` has name, site and addresses of one company per row, spelled consistently."""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from webapp.engine import random as engine_random
+from webapp.engine.types import joining
+from webapp.engine.types.base import FieldType, GroupKind, OptionsModel, longest
+from webapp.engine.types.joining import Lazy, Part
+from webapp.engine.types.person import DEFAULT_LOCALE, MALE, check_locales, locale_of_group, names_of
+from webapp.errors import Fault
+
+if TYPE_CHECKING:
+    from webapp.engine.blocks import ColumnContext, GenerationContext
+    from webapp.engine.compiler import Compiler
+    from webapp.engine.data.vocabulary import Vocabulary
+    from webapp.engine.random import RandomStream
+    from webapp.engine.spec import FieldSpec
+
+
+RESERVED_END = ".example"
+"""RFC 2606, section 2: a top-level domain that never belongs to anybody."""
+
+_PARTNERS_OF_EIGHT = 3
+"""This many companies out of eight are named after two people, the others after one and their legal form."""
+_TAIL_SALT, _STYLE_SALT = 1, 2
+_SCHEME = "https://"
+_WHERE = re.compile(r"(?:[a-z]+://)?(?:[^@/]*@)?([^/]+)")
+
+
+class CompanyWords:
+    """Pools of one locale: ``heads`` are family names that read differently, ``tails`` first the legal forms, then the
+    partners' names. ``site_heads`` are the heads as they are written in domain names."""
+
+    def __init__(self, vocabulary: Vocabulary, locale: str) -> None:
+        names = names_of(vocabulary, locale)
+        between = names.between
+        start, count = int(names.last_starts[MALE]), int(names.last_counts[MALE])
+        forms = vocabulary.words("company_form", locale)
+        self.heads = names.last.slice(start, count)
+        self.forms = len(forms)
+        partners = pc.binary_join_element_wise(" & ", self.heads, "") if between else self.heads.slice(0, 0)
+        self.partners = len(partners)
+        self.tails = pa.concat_arrays([pc.binary_join_element_wise(between, forms, ""), partners])
+        self.longest = longest(self.heads) + longest(self.tails)
+        self.site_heads = names.last_ascii.slice(start, count)
+        self._form_slugs = [_slug(form) for form in forms.to_pylist()]
+
+    @Lazy
+    def secure_heads(self) -> pa.StringArray:
+        """Beginnings of web addresses."""
+        return pc.binary_join_element_wise(_SCHEME, self.site_heads, "")
+
+    def site_tails(self, end: str) -> pa.StringArray:
+        """What follows a head in domain names that end in ``end``, for each of ``tails``."""
+        partners = self.site_heads.to_pylist() if self.partners else []
+        texts = [*self._form_slugs, *partners]
+        return pa.array([(f"-{text}" if text else "") + end for text in texts])
+
+
+def company_words(vocabulary: Vocabulary, locale: str) -> CompanyWords:
+    """The words of ``locale``, made once a process."""
+    return vocabulary.shared(("companies", locale), lambda: CompanyWords(vocabulary, locale))
+
+
+def site_tails(vocabulary: Vocabulary, locale: str, end: str) -> pa.StringArray:
+    """`CompanyWords.site_tails`, made once a process."""
+    words = company_words(vocabulary, locale)
+    return vocabulary.shared(("company sites", locale, end), lambda: words.site_tails(end))
+
+
+def longest_site(vocabulary: Vocabulary, locale: str, end: str) -> int:
+    """Characters of the longest domain name that `site_tails` makes."""
+    key = ("longest company site", locale, end)
+    heads = company_words(vocabulary, locale).site_heads
+    return vocabulary.shared(key, lambda: longest(heads) + longest(site_tails(vocabulary, locale, end)))
+
+
+def _slug(text: str) -> str:
+    """Return ``text`` as it is written in a domain name; empty if no character is allowed there."""
+    plain = unicodedata.normalize("NFKD", text.lower()).encode("ascii", "ignore").decode()
+    return re.sub(r"[^a-z0-9]+", "-", re.sub(r"[./]", "", plain)).strip("-")
+
+
+class Companies:
+    """The companies of a block's rows, each part made when it is first asked for."""
+
+    def __init__(
+        self, draws: RandomStream, words: CompanyWords, unique: bool = False, fixed: Fixed | None = None
+    ) -> None:
+        self._draws, self.words, self._unique = draws, words, unique
+        self._fixed = fixed
+
+    @property
+    def parts(self) -> tuple[Part, Part]:
+        """The company's name."""
+        return (self.words.heads, self.head), (self.words.tails, self.tail)
+
+    @Lazy
+    def _pair(self) -> tuple[np.ndarray, np.ndarray]:
+        count = np.uint64(len(self.words.tails))
+        return np.divmod(self._draws.permuted(len(self.words.heads) * int(count)), count)
+
+    @Lazy
+    def head(self) -> np.ndarray:
+        """``uint64[n]``: rows of the heads."""
+        if self._unique:
+            return self._pair[0]
+        if self._fixed is not None:
+            return np.full(self._draws.n, self._fixed.head, np.uint64)
+        return self._draws.below(len(self.words.heads))
+
+    @Lazy
+    def tail(self) -> np.ndarray:
+        """``uint64[n]``: rows of the tails."""
+        if self._unique:
+            return self._pair[1]
+        if self._fixed is not None:
+            return np.full(self._draws.n, self._fixed.tail, np.uint64)
+        words = self.words
+        tail = self._draws.below(words.forms, _TAIL_SALT)
+        if not words.partners:
+            return tail
+        two = self._draws.bits(_STYLE_SALT) >> np.uint64(61) < np.uint64(_PARTNERS_OF_EIGHT)
+        return np.where(two, self._draws.below(words.partners, _TAIL_SALT) + np.uint64(words.forms), tail)
+
+
+@dataclass(frozen=True, slots=True)
+class Fixed:
+    """The one company that overrides leave: rows of the heads and the tails."""
+
+    head: int
+    tail: int
+
+
+class Company(GroupKind):
+    """One company a row. A group that holds a unique name walks through all pairs of head and tail."""
+
+    kind = "company"
+    founded_by_readers = True
+
+    def __init__(self, fields: tuple[FieldSpec, ...], compiler: Compiler) -> None:
+        super().__init__(fields, compiler)
+        check_locales(tuple(field for field in fields if field.type.group_kind == self.kind), compiler)
+        locale, self._end = locale_and_end(fields, compiler)
+        self._words = company_words(compiler.vocabulary, locale)
+        self._sites = site_tails(compiler.vocabulary, locale, self._end)
+        self._unique = any(field.common.unique for field in fields if field.type.name == "company_name")
+        ends = {end for field in fields if (end := _asked_end(field)) is not None}
+        if len(ends) > 1:
+            text = "Fields that share one company have one ending of its site."
+            compiler.fault(fields[-1], "options.tld", "conflict", text, "Give one of them a separate group.")
+
+    def key(self, seed: str, prefix: str, founder: str) -> np.uint64:
+        """That of the company's name, where the name came first: a name keeps its values when others join it."""
+        names = [field for field in self.fields if field.type.name == "company_name"]
+        if any(field.id == founder for field in names):
+            return engine_random.key(seed, founder)
+        if names and not any(field.id for field in self.fields):
+            return engine_random.key(seed, f"path:{prefix}{names[0].name}")
+        return super().key(seed, prefix, founder)
+
+    def prepare(self, env: GenerationContext, fixed: dict[str, Any]) -> tuple[Fixed | None, list[Fault]]:
+        found, unmet = None, []
+        types = {field.name: field.type.name for field in self.fields}
+        for name, value in fixed.items():
+            if value is None:
+                continue
+            asked = None if self._unique else self._called(types[name], str(value).strip())
+            if asked is None or found not in (None, asked):
+                text = f'No company fits "{value}" here; the other fields of the group do not follow it.'
+                unmet.append(Fault(f"overrides.{name}", "no_match", text, ""))
+            else:
+                found = asked
+        return found, unmet
+
+    def _called(self, kind: str, text: str) -> Fixed | None:
+        words = self._words
+        if kind == "company_name":
+            return _split(words.heads, words.tails, text)
+        match = _WHERE.match(text.lower())
+        return _split(words.site_heads, self._sites, match[1]) if match else None
+
+    def draw(self, draws: RandomStream, state: Fixed | None) -> Companies:
+        return Companies(draws, self._words, self._unique, state)
+
+
+def locale_and_end(fields: Sequence[FieldSpec], compiler: Compiler) -> tuple[str, str]:
+    """The locale of a group's companies, and what the names of their sites end in."""
+    own = [field for field in fields if field.type.group_kind == Company.kind] or fields
+    end = next((end for field in own if (end := _asked_end(field)) is not None), RESERVED_END)
+    return locale_of_group(own, compiler, DEFAULT_LOCALE) or DEFAULT_LOCALE, end
+
+
+def _asked_end(field: FieldSpec) -> str | None:
+    tld = getattr(field.options, "tld", None)
+    return None if tld is None else f".{tld.lower().lstrip('.')}"
+
+
+def _split(heads: pa.StringArray, tails: pa.StringArray, text: str) -> Fixed | None:
+    """The pair whose texts make up ``text``."""
+    listed = tails.to_pylist()
+    for tail, end in enumerate(listed):
+        if text.endswith(end):
+            found = joining.exactly(heads, text[: len(text) - len(end)])
+            if found:
+                return Fixed(found[0], tail)
+    return None
+
+
+class CompanyName(FieldType):
+    """A family name and a legal form, or two family names."""
+
+    name = "company_name"
+    label = "Company name"
+    category = "company"
+    description = "The name of a company, such as Hartmann Group or Lee & Novak."
+    aliases = (
+        "company",
+        "business name",
+        "organization",
+        "organisation",
+        "employer",
+        "vendor",
+        "supplier",
+        "firm",
+        "fake company name",
+    )
+    example = "Hartmann Group"
+    group_kind = "company"
+    solitary = True
+    localised = True
+    dtype = pa.string()
+
+    def __init__(self, field: FieldSpec, options: OptionsModel, compiler: Compiler) -> None:
+        super().__init__(field, options, compiler)
+        locale, _ = locale_and_end(compiler.group_of(field) if field.group else [field], compiler)
+        self._words = company_words(compiler.vocabulary, locale)
+        self.max_length = self._words.longest
+
+    def fill(self, context: ColumnContext) -> pa.Array:
+        made: Companies = context.group() if self.field.group else Companies(context, self._words)
+        return joining.joined(*made.parts)
+
+    def space(self) -> int:
+        return len(self._words.heads) * len(self._words.tails)
+
+    def fill_unique(self, context: ColumnContext) -> pa.Array:
+        if self.field.group:
+            return self.fill(context)  # the group has seen that the name is unique
+        head, tail = np.divmod(context.permuted(self.space()), np.uint64(len(self._words.tails)))
+        return joining.joined((self._words.heads, head), (self._words.tails, tail))

@@ -1,0 +1,337 @@
+"""What people and places are reached at: e-mail addresses and telephone numbers."""
+
+from __future__ import annotations
+
+import re
+from functools import cache
+from typing import TYPE_CHECKING, ClassVar, Literal
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from pydantic import AliasChoices, Field, field_validator
+
+from webapp import limits
+from webapp.engine.types import joining
+from webapp.engine.types.base import OptionsModel
+from webapp.engine.types.company import Companies, locale_and_end, longest_site, site_tails
+from webapp.engine.types.person import (
+    HANDLE_NUMBERS,
+    NUMBER_OF,
+    SUFFIX_DIGITS,
+    People,
+    PersonField,
+    handle_tails,
+    handles,
+    unique_handles,
+)
+from webapp.engine.types.place import PlaceField, Places, pool_of_group
+
+if TYPE_CHECKING:
+    from webapp.engine.blocks import ColumnContext
+    from webapp.engine.compiler import Compiler
+    from webapp.engine.spec import FieldSpec
+
+RESERVED_DOMAINS = ("example.com", "example.net", "example.org")
+"""RFC 2606, section 3: these domains receive no mail, so test mail never reaches a person."""
+
+# RFC 1035, section 2.3.1, with the top level beginning with a letter.
+_LABEL = r"[A-Za-z0-9](?:[A-Za-z0-9-]{0,61}[A-Za-z0-9])?"
+_DOMAIN = re.compile(rf"(?=.{{1,253}}$)(?:{_LABEL}\.)+(?=[A-Za-z]){_LABEL}")
+# Two more bits than those of the number say which domain: the first of them twice as often.
+_TAIL_OF = np.concatenate([NUMBER_OF + np.uint64(domain * HANDLE_NUMBERS) for domain in (0, 1, 2, 0)])
+
+
+class Email(PersonField):
+    """An address made of the person's names."""
+
+    name = "email"
+    label = "E-mail"
+    category = "contact"
+    description = "An e-mail address derived from the person's names, at a domain that receives no mail."
+    aliases = (
+        "email address",
+        "mail",
+        "e mail address",
+        "contact email",
+        "electronic mail",
+        "ascii email",
+        "ascii free email",
+    )
+    example = "anna.lee7@example.com"
+
+    class Options(OptionsModel):
+        domain: str | None = Field(
+            None,
+            max_length=limits.MAX_AFFIX_CHARS,
+            examples=["mail.example.org"],
+            description="Domain after the @. Default: one of example.com, example.net and example.org.",
+            validation_alias=AliasChoices("domain", "provider", "host"),
+        )
+
+        @field_validator("domain")
+        @classmethod
+        def _is_domain(cls, value: str | None) -> str | None:
+            if value is not None and not _DOMAIN.fullmatch(value):
+                raise ValueError(f'"{value}" is not a domain name.')
+            return value
+
+    options: Options
+
+    def __init__(self, field: FieldSpec, options: Options, compiler: Compiler) -> None:
+        super().__init__(field, options, compiler)
+        self._domains = (options.domain,) if options.domain else RESERVED_DOMAINS
+        digits = SUFFIX_DIGITS if field.common.unique else 2
+        self.max_length = self.names.longest_handle + digits + 1 + max(map(len, self._domains))
+
+    def fill(self, context: ColumnContext) -> pa.Array:
+        if len(self._domains) == 1:
+            return handles(context.group(), handle_tails(f"@{self._domains[0]}"))
+        return handles(context.group(), _tails_of_reserved(), _TAIL_OF)
+
+    def space(self) -> int:
+        return joining.SUFFIX_SPACE
+
+    def fill_unique(self, context: ColumnContext) -> pa.Array:
+        # One domain for all: only the number before the @ distinguishes rows, and it is the same in every domain.
+        return unique_handles(context.group(), f"@{self._domains[0]}")
+
+
+@cache
+def _tails_of_reserved() -> pa.Array:
+    return pa.concat_arrays([handle_tails(f"@{domain}") for domain in RESERVED_DOMAINS])
+
+
+class SafeEmail(PersonField):
+    """The address that an e-mail of the same person has when it names no domain."""
+
+    name = "safe_email"
+    label = "Safe e-mail"
+    category = "contact"
+    description = (
+        "An e-mail address derived from the person's names, always at a domain that receives no mail."
+    )
+    aliases = ("example email", "test email", "ascii safe email", "free email")
+    example = "anna.lee7@example.com"
+
+    def __init__(self, field: FieldSpec, options: OptionsModel, compiler: Compiler) -> None:
+        super().__init__(field, options, compiler)
+        digits = SUFFIX_DIGITS if field.common.unique else 2
+        self.max_length = self.names.longest_handle + digits + 1 + max(map(len, RESERVED_DOMAINS))
+
+    def fill(self, context: ColumnContext) -> pa.Array:
+        return handles(context.group(), _tails_of_reserved(), _TAIL_OF)
+
+    def space(self) -> int:
+        return joining.SUFFIX_SPACE
+
+    def fill_unique(self, context: ColumnContext) -> pa.Array:
+        return unique_handles(context.group(), f"@{RESERVED_DOMAINS[0]}")
+
+
+class CompanyEmail(PersonField):
+    """The person's handle at the site of the company: that of the group ``company`` for a person of the group
+    ``person``, of ``company_2`` for one of ``person_2``, and for other groups of the group of the same name."""
+
+    name = "company_email"
+    label = "Company e-mail"
+    category = "contact"
+    description = "An e-mail address derived from the person's names, at the domain of the row's company."
+    aliases = ("work email", "business email", "corporate email", "office email", "ascii company email")
+    example = "anna.lee7@hartmann-group.example"
+
+    def __init__(self, field: FieldSpec, options: OptionsModel, compiler: Compiler) -> None:
+        super().__init__(field, options, compiler)
+        self._company = self.reads(field.group or self.group_kind)
+        locale, end = locale_and_end(compiler.members(*self._company), compiler)
+        self._sites = site_tails(compiler.vocabulary, locale, end)
+        self.max_length = self.names.longest_handle + SUFFIX_DIGITS + 1
+        self.max_length += longest_site(compiler.vocabulary, locale, end)
+
+    @classmethod
+    def reads(cls, group: str) -> tuple[str, str]:
+        return re.sub(r"^person(?=$|_\d+$)", "company", group), "company"
+
+    def fill(self, context: ColumnContext) -> pa.Array:
+        people: People = context.group()
+        head = people.names.handle_heads, people.handle_head
+        last = people.names.last_ascii, people.last
+        return joining.joined(
+            head, last, (handle_tails("@"), people.handle_tail(NUMBER_OF)), *self._site(context)
+        )
+
+    def _site(self, context: ColumnContext) -> tuple[joining.Part, ...]:
+        company: Companies = context.thing(*self._company)
+        return (company.words.site_heads, company.head), (self._sites, company.tail)
+
+    def space(self) -> int:
+        return joining.SUFFIX_SPACE
+
+    def fill_unique(self, context: ColumnContext) -> pa.Array:
+        # Only the number before the @ distinguishes rows.
+        return joining.joined(
+            (unique_handles(context.group(), "@"), np.arange(context.n)), *self._site(context)
+        )
+
+
+class MessagingHandle(PersonField):
+    """The person's user name, as a messaging service writes it."""
+
+    name = "messaging_handle"
+    label = "Messaging handle"
+    category = "contact"
+    description = "A user name in a messaging service, such as @anna.lee7."
+    aliases = ("telegram", "discord", "skype", "slack handle", "twitter handle", "social handle", "im handle",
+               "instagram", "matrix id", "screen handle", "chat name")  # fmt: skip
+    example = "@anna.lee7"
+
+    class Options(OptionsModel):
+        service: Literal["at", "plain", "matrix", "skype", "mastodon"] = Field(
+            "at",
+            description="at: @anna.lee7 (Telegram, Slack, X). plain: anna.lee7 (Discord). matrix: "
+            "@anna.lee7:example.org. skype: live:anna.lee7. mastodon: @anna.lee7@example.org.",
+        )
+
+    options: Options
+
+    def __init__(self, field: FieldSpec, options: Options, compiler: Compiler) -> None:
+        super().__init__(field, options, compiler)
+        lead, self._end = _SERVICES[options.service]
+        digits = SUFFIX_DIGITS if field.common.unique else 2
+        self.max_length = len(lead) + self.names.longest_handle + digits + len(self._end)
+        self._heads = compiler.vocabulary.shared(
+            ("handles", lead, self.locale),
+            lambda: pc.binary_join_element_wise(lead, self.names.handle_heads, ""),
+        )
+
+    def fill(self, context: ColumnContext) -> pa.Array:
+        return handles(context.group(), handle_tails(self._end), heads=self._heads)
+
+    def space(self) -> int:
+        return joining.SUFFIX_SPACE
+
+    def fill_unique(self, context: ColumnContext) -> pa.Array:
+        return unique_handles(context.group(), self._end, heads=self._heads)
+
+
+_SERVICES = {
+    "at": ("@", ""),
+    "plain": ("", ""),
+    "matrix": ("@", ":example.org"),
+    "skype": ("live:", ""),
+    "mastodon": ("@", "@example.org"),
+}
+"""The parts before and after the user name."""
+
+
+class PhoneNumber(PlaceField):
+    """A valid number of the row's country; in the United States and Canada of the row's state."""
+
+    name = "phone_number"
+    label = "Phone number"
+    category = "contact"
+    description = "A valid phone number of the row's country."
+    aliases: ClassVar[tuple[str, ...]] = (
+        "phone",
+        "telephone",
+        "telephone number",
+        "tel",
+        "fax",
+        "home phone",
+    )
+    example = "+33 6 42 40 18 05"
+
+    class Options(OptionsModel):
+        format: str = Field(
+            "international",
+            min_length=1,
+            max_length=limits.MAX_AFFIX_CHARS,
+            pattern="^(international|national|e164)$|#",
+            examples=["international", "national", "e164", "###-###-####"],
+            description=(
+                "international (+33 6 42 40 18 05), national (06 42 40 18 05), e164 (+33642401805), "
+                "or a pattern in which each # is a random digit."
+            ),
+        )
+        country: str | None = Field(
+            None,
+            max_length=limits.MAX_NAME_CHARS,
+            examples=["France", "BR"],
+            description="Country of the group's places, by name or code.",
+        )
+
+    options: Options
+
+    def __init__(self, field: FieldSpec, options: Options, compiler: Compiler) -> None:
+        super().__init__(field, options, compiler)
+        if options.country and self.geography.country_row(options.country) is None:
+            text = f'There is no country "{options.country}".'
+            compiler.fault(
+                field, "options.country", "unknown_country", text, "Use its English name or ISO code."
+            )
+            return
+        self._pattern = options.format if "#" in options.format else None
+        self._space = None
+        if self._pattern:
+            self.max_length = len(self._pattern)
+            self._space = joining.pattern_space(self._pattern)
+            return
+        heads, self._tail_start = self.geography.phone_heads[options.format]
+        self._heads = heads
+        self.max_length = self.longest_in(f"phone {options.format}", heads) + 2 * 4
+        apart = options.format != "national" or self.country is not None
+        if field.common.unique and apart:
+            cities = pool_of_group(self.members, compiler).cities
+            self._space = int(self.geography.phone_space[cities].min(initial=1 << 40))
+
+    def fill(self, context: ColumnContext) -> pa.Array:
+        if self._pattern:
+            return joining.patterned(self._pattern, context)
+        places: Places = context.group()
+        return self._spelled(places, *self.number(places))
+
+    def number(self, places: Places) -> tuple[np.ndarray, np.ndarray]:
+        """Head and digits of each row's number."""
+        return places.phone
+
+    def _spelled(self, places: Places, head: np.ndarray, digits: np.ndarray) -> pa.Array:
+        if not places.complete:
+            return self._where_known(places, head, digits)
+        return joining.joined(
+            (self._heads, head), (self.geography.phone_tails, self._tail_start[head] + digits)
+        )
+
+    def _where_known(self, places: Places, head: np.ndarray, digits: np.ndarray) -> pa.Array:
+        known = places.has_phone
+        head = np.where(known, head, np.uint64(0))
+        number = joining.joined(
+            (self._heads, head), (self.geography.phone_tails, self._tail_start[head] + digits)
+        )
+        return pc.if_else(pa.array(known), number, pa.scalar(None, pa.string()))
+
+    def space(self) -> int | None:
+        return self._space
+
+    def fill_unique(self, context: ColumnContext) -> pa.Array:
+        assert self._space is not None
+        if self._pattern:
+            return joining.pattern_at(self._pattern, context.permuted(self._space))
+        # Two rows with heads of one place get different numbers of it; those of two places differ in their heads.
+        places: Places = context.group()
+        return self._spelled(places, *places.phone_number(context.permuted(self._space)))
+
+    def unique_hint(self) -> str:
+        return "Numbers are unique in international or e164 format, or within one country."
+
+
+class Mobile(PhoneNumber):
+    """A second valid number of the row's country, from its mobile ranges if the country has separate ones."""
+
+    name = "mobile"
+    label = "Mobile number"
+    description = "A valid mobile phone number of the row's country."
+    aliases = ("mobile number", "mobile phone", "cell phone", "cell", "cellphone", "handy", "msisdn")
+    example = "+33 7 53 40 18 05"
+
+    def number(self, places: Places) -> tuple[np.ndarray, np.ndarray]:
+        return places.mobile

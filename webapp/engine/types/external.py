@@ -1,0 +1,1133 @@
+"""External values: results of queries, requests and models, and columns of workspace files.
+
+They use answers that the caller has supplied; see ``engine/external_values.py``. If there is no answer yet, every row
+has a placeholder value of the field's kind. Prompts and paths are rendered for each row and requested once; a JSONPath
+selects the value in a response. A foreign key draws from the keys that exist in a table of a connection.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import replace
+from fractions import Fraction
+from typing import TYPE_CHECKING, Annotated, Any, Literal, Protocol, Self
+from urllib.parse import quote
+
+import numpy as np
+import orjson
+import pyarrow as pa
+import pyarrow.compute as pc
+from pydantic import AfterValidator, Field, model_validator
+
+from webapp import limits
+from webapp.engine import budget, external_values, form_hints, json_paths, placeholders, postprocess, text
+from webapp.engine import random as engine_random
+from webapp.engine.external_values import Answer, Kind, Question
+from webapp.engine.placeholders import Hole, Pattern
+from webapp.engine.relations import EXISTING
+from webapp.engine.types.base import FieldType, GroupKind, OptionsModel, pooled
+from webapp.errors import did_you_mean
+
+if TYPE_CHECKING:
+    from webapp.engine.blocks import ColumnContext
+    from webapp.engine.compiler import Compiler
+    from webapp.engine.random import RandomStream
+    from webapp.engine.spec import FieldSpec
+
+
+ANSWER = "answer"
+REDACTED = "[redacted]"
+_POOLED = 65_536  # a pool is escaped whole, so a larger one is not shared by the blocks
+
+
+class Fetched(OptionsModel):
+    """What every type says of its answer."""
+
+    on_empty: Literal["error", "blank", "default"] = Field(
+        "error", description="What to do if the query returns no rows."
+    )
+    default: str | int | float | bool | None = Field(
+        None, description="Value if the query returns no rows and on_empty is default."
+    )
+    kind: Kind | None = Field(None, description="Data type of the values. Default: the type in the source.")
+    decimals: int = Field(2, ge=0, le=limits.MAX_DECIMALS, description="Decimal places, if kind is decimal.")
+
+    @property
+    def falls_back(self) -> bool:
+        """Whether the default may come to be used."""
+        return self.on_empty == "default"
+
+
+class Answered(Protocol):
+    """What `Outside` reads of the options of a type."""
+
+    @property
+    def on_empty(self) -> str: ...
+    @property
+    def default(self) -> str | int | float | bool | None: ...
+    @property
+    def kind(self) -> Kind | None: ...
+    @property
+    def decimals(self) -> int: ...
+    @property
+    def falls_back(self) -> bool: ...
+
+
+class Outside(FieldType):
+    """A column out of an answer: ``use`` makes it ready, `picked` takes values by their number."""
+
+    category = "external"
+    measures = True
+    _kind: Kind = "text"
+
+    def __init__(self, field: FieldSpec, options: Answered, compiler: Compiler) -> None:
+        super().__init__(field, options, compiler)
+        self._answered = options
+        self.redacted = field.common.sensitive
+        self._default: pa.Array | None = None
+        self._pool = external_values.placeholder_values(options.kind or self._kind, options.decimals)
+        self.dtype = self._pool.type
+        masking = field.common.masking
+        if masking is not None and masking.strategy != "redact":
+            text = f"Values of this type are masked by redacting them; {masking.strategy} is not available for them."
+            compiler.fault(
+                field, "masking", "not_available", text, 'Write {"strategy": "redact"}, or nothing.'
+            )
+        if not options.falls_back and options.default is not None:
+            text = f"default is not used where on_empty is {options.on_empty}."
+            compiler.fault(
+                field, "options.default", "contradiction", text, "Write on_empty: default, or remove it."
+            )
+
+    def use(self, answer: Answer, name: str | None, compiler: Compiler) -> None:
+        """Takes column ``name`` (None: the first) of an answer as the values."""
+        options, columns = self._answered, answer.table.column_names
+        if name is not None and name not in columns:
+            text = f'The answer has no column "{name}"; it has {", ".join(columns)}.'
+            compiler.fault(self.field, "options.column", "unknown_column", text, did_you_mean(name, columns))
+            return
+        settled = answer.keys is None
+        column = answer.table.column(name) if name is not None else answer.table.column(0)
+        try:
+            made = external_values.values_of(column, options.kind, options.decimals, settled)
+        except external_values.NotOfKind as error:
+            reason = "It is sensitive, and not shown." if self.redacted else str(error)
+            text = f"A value cannot be taken as {options.kind}: {reason}"
+            compiler.fault(self.field, "options.kind", "wrong_type", text, "Leave kind out, or write text.")
+            return
+        self._pool, self.json_text = made
+        self.dtype = self._pool.type
+        if options.falls_back and options.default is not None:
+            self._default = postprocess.fixed(options.default, self.dtype)
+            if not len(self._pool):
+                self.dtype = self._default.type
+            elif self._default.type != self.dtype:
+                text = f"The default is of another kind than the answer's values ({self.dtype})."
+                compiler.fault(self.field, "options.default", "wrong_type", text, "Write one of their kind.")
+        if self.redacted and pa.types.is_string(self.dtype):
+            self.max_length, self.json_text = len(REDACTED), False
+        elif pa.types.is_string(self.dtype):
+            pools = [one for one in (self._pool, self._default) if one is not None and one.type == self.dtype]
+            self.max_length = max((pc.max(pc.utf8_length(pool)).as_py() or 0 for pool in pools), default=0)
+
+    def empty(self, compiler: Compiler, text: str) -> None:
+        """Refuses an answer without rows, unless the field says what to do."""
+        if self._answered.on_empty == "error":
+            hint = "Write on_empty: blank, or on_empty: default and a default."
+            compiler.fault(self.field, "", "empty_answer", text, hint)
+
+    def picked(self, index: np.ndarray, there: np.ndarray | None) -> pa.Array:
+        """Values number ``index``; where ``there`` is false, what stands for an answer without rows."""
+        if there is not None and not there.any():
+            return self._masked(self._instead(index.size))
+        if len(self._pool) <= _POOLED:
+            made: pa.Array = pooled(self._pool, index)
+        else:
+            made = budget.taken(self._pool, pa.array(index))
+        if there is not None and not there.all():
+            made = postprocess.blanked(made, ~there)
+            if self._default is not None:
+                made = made.dictionary_decode() if pa.types.is_dictionary(made.type) else made
+                made = pc.if_else(pa.array(there), made, self._default[0])
+        return self._masked(made)
+
+    def stood_in(self, n: int) -> pa.Array:
+        """Return the placeholder value in every row."""
+        return self._masked(pooled(self._pool, np.zeros(n, np.int64)))
+
+    def _instead(self, n: int) -> pa.Array:
+        if self._default is None:
+            return pa.nulls(n, self.dtype)
+        return pooled(self._default, np.zeros(n, np.int64))
+
+    def _masked(self, made: pa.Array) -> pa.Array:
+        """A sensitive value is replaced here already, so that no field that reads it comes to know it."""
+        if not self.redacted:
+            return made
+        if not pa.types.is_string(self.dtype):
+            return pa.nulls(len(made), self.dtype)
+        indices = pa.array(np.zeros(len(made), np.int32), mask=made.is_null().to_numpy(zero_copy_only=False))
+        return pa.DictionaryArray.from_arrays(indices, _REDACTED)
+
+
+_REDACTED = pa.array([REDACTED])
+
+
+class DbResponse(Outside):
+    """A value out of what a query answers."""
+
+    name = "db_response"
+    label = "Database value"
+    description = (
+        "A value from a database query. With {{field}} placeholders, the query runs once per "
+        "distinct set of values."
+    )
+    aliases = ("database response", "db query", "sql query", "query result", "lookup in database")
+    example = "example"
+    group_kind = ANSWER
+
+    class Options(Fetched):
+        connection_id: str = Field(
+            max_length=limits.MAX_NAME_CHARS, description="The connection to the database.",
+            json_schema_extra=form_hints.connection("sql"),
+        )  # fmt: skip
+        query: str = Field(
+            min_length=1, max_length=limits.MAX_FORMULA_CHARS,
+            description="A query in the target's query language. Values for {{field}} are passed as "
+            "parameters, never inserted into the text.",
+            json_schema_extra=form_hints.PATTERN,
+        )  # fmt: skip
+        column: str | None = Field(
+            None, max_length=limits.MAX_NAME_CHARS,
+            description="Column of the result. Default: the first.",
+        )  # fmt: skip
+
+    options: Options
+
+    def __init__(self, field: FieldSpec, options: Options, compiler: Compiler) -> None:
+        super().__init__(field, options, compiler)
+        self._answer: Answer | None = None
+        self._counts: np.ndarray | None = None
+        self._quiet = False
+        query = self._read(compiler)
+        if query is None:
+            return
+        self._question = Question(options.connection_id, "query", (("of", self.needs), ("query", query)))
+        self._key = self._question.key
+        self._answer = answer = compiler.ask(field, self._question, keyed=bool(self.needs))
+        if answer is None:
+            return
+        self.use(answer, options.column, compiler)
+        if answer.keys is None:
+            if not answer.table.num_rows:
+                self.empty(compiler, "The query answers no rows.")
+            return
+        self._counts = np.diff(answer.starts)
+        without = np.flatnonzero(self._counts == 0)
+        if without.size:
+            shown = (
+                ""
+                if self._quiet
+                else f", such as {external_values.shown_key(answer.keys[int(without[0])].as_py())}"
+            )
+            text = f"The query answers no rows for {without.size:,} of {len(answer.keys):,} sets of values{shown}."
+            self.empty(compiler, text)
+
+    def _read(self, compiler: Compiler) -> str | None:
+        """The query with ``{{p0}}`` and so on for its fields, which are then `needs`; None after a fault."""
+        field, options = self.field, self.options
+        try:
+            pattern = placeholders.parse(options.query)
+        except placeholders.PlaceholderError as error:
+            where = f"At character {error.position + 1}."
+            compiler.fault(field, "options.query", "bad_placeholder", str(error), where)
+            return None
+        before, names = len(compiler.faults), [hole.name for hole in pattern.holes]
+        self.needs = tuple(dict.fromkeys(names))
+        for hole in pattern.holes:
+            if hole.filters:
+                text = f'"{hole.name}" has a filter, and values go into a query as they are.'
+                hint = "Make the value in a hidden field of type derived, and name that."
+                compiler.fault(field, "options.query", "not_for_this_type", text, hint)
+        for name in self.needs:
+            column = compiler.require(field, "options.query", name)
+            self._quiet |= column is None or column.spec.common.sensitive
+            if column is not None and pa.types.is_nested(column.dtype):
+                text = f'"{name}" holds objects or arrays, which no query takes.'
+                compiler.fault(field, "options.query", "wrong_type", text, "Name a field with single values.")
+        if len(compiler.faults) > before:
+            return None
+        parts = (
+            part if isinstance(part, str) else f"{{{{p{self.needs.index(part.name)}}}}}"
+            for part in pattern.parts
+        )
+        return "".join(parts)
+
+    def fill(self, context: ColumnContext) -> pa.Array:
+        answer = self._answer
+        if not self.needs:
+            if answer is None:
+                return self.stood_in(context.n)
+            rows = answer.table.num_rows
+            if not rows:
+                return self.picked(np.zeros(context.n, np.int64), np.zeros(context.n, np.bool_))
+            return self.picked(engine_random.below(context.group(), rows).view(np.int64), None)
+        columns = [context.column(name) for name in self.needs]
+        keys = external_values.keys_of(columns)
+        if answer is None:
+            if context.env.recorder is not None:
+                context.env.recorder.note(self._key, self.field.path, keys, columns)
+            return self.stood_in(context.n)
+        place = pc.index_in(keys, value_set=answer.keys)
+        if place.null_count:
+            return self._partly(context, answer, place)
+        return self._of_sets(context, answer, place.to_numpy())
+
+    def _of_sets(self, context: ColumnContext, answer: Answer, place: np.ndarray) -> pa.Array:
+        assert self._counts is not None  # an answer to a query with fields in it has them
+        counts = self._counts[place]
+        drawn = engine_random.below_each(context.group(), counts.astype(np.uint64)).view(np.int64)
+        there = counts > 0
+        index = np.where(there, answer.starts[place] + drawn, 0)
+        return self.picked(index, None if there.all() else there)
+
+    def _partly(self, context: ColumnContext, answer: Answer, place: pa.Array) -> pa.Array:
+        """Rows whose set of values was not requested are blank, as in a preview that makes no calls."""
+        unknown = place.is_null().to_numpy(zero_copy_only=False)
+        if unknown.all():
+            return pa.nulls(context.n, self.dtype)
+        made = self._of_sets(context, answer, pc.fill_null(place, 0).to_numpy())
+        return postprocess.blanked(made, unknown)
+
+    def unique_hint(self) -> str:
+        return "What is fetched may repeat. Keys of a table can be unique: use the type foreign_key."
+
+    @classmethod
+    def part(cls, options: Options) -> str:
+        return f"{cls.name}:{options.column or ''}"
+
+    @classmethod
+    def subject(cls, options: Options) -> str:
+        return f"{options.connection_id}\0{options.query}"
+
+
+class SameAnswer(GroupKind):
+    """The draw that fields with the same query share: they show the same row of its answer."""
+
+    kind = ANSWER
+
+    def __init__(self, fields: tuple[FieldSpec, ...], compiler: Compiler) -> None:
+        super().__init__(fields, compiler)
+        first = fields[0]
+        for field in fields[1:]:
+            if field.type.subject(field.options) != first.type.subject(first.options):
+                text = f'The group "{first.group}" already shows the answer of another query.'
+                compiler.fault(field, "group", "two_queries", text, "Give this field another group.")
+
+    def draw(self, draws: RandomStream, state: Any) -> np.ndarray:
+        return draws.bits()
+
+
+_VALUE, _BLANK, _DEFAULT = 0, 1, 2
+_Text = Annotated[str, Field(min_length=1, max_length=limits.AI_TEXT_CHARS)]
+_REFRESH = "What was answered is kept: refresh what was fetched from the connection to ask again."
+
+
+class Ai(Outside):
+    """A value that a model writes."""
+
+    name = "ai"
+    label = "AI"
+    description = (
+        "A value that an AI language model writes for each row, from a prompt with {{field}} placeholders."
+    )
+    aliases = ("ai_text", "llm", "gpt", "chat", "prompt", "ai field")
+    example = "example"
+
+    class Options(OptionsModel):
+        connection_id: str | None = Field(
+            None, max_length=limits.MAX_NAME_CHARS,
+            description="Connection to the model. Default: the project's only connection of type ai.",
+            json_schema_extra=form_hints.connection("prompts"),
+        )  # fmt: skip
+        prompt: str = Field(
+            min_length=1, max_length=limits.MAX_FORMULA_CHARS,
+            description="Prompt for one row, with {{field}} placeholders for values of the row.",
+            json_schema_extra=form_hints.PATTERN,
+        )  # fmt: skip
+        sort: Literal["text", "integer", "decimal", "boolean", "date", "choice"] | None = Field(
+            None, alias="kind",
+            description="Data type of the response. Default: text, or choice if choices are set.",
+        )  # fmt: skip
+        max_length: int | None = Field(
+            None, ge=1, le=limits.AI_TEXT_CHARS, description="Maximum number of characters."
+        )
+        decimals: int = Field(
+            2, ge=0, le=limits.MAX_DECIMALS, description="Decimal places, if kind is decimal."
+        )
+        choices: list[_Text] | None = Field(
+            None, min_length=1, max_length=limits.AI_CHOICES, description="Allowed responses."
+        )
+        examples: list[_Text] = Field(
+            default_factory=list, max_length=limits.AI_EXAMPLES,
+            description="Example values for the model.",
+        )  # fmt: skip
+        temperature: float | None = Field(
+            None, ge=0, le=2, allow_inf_nan=False,
+            description="Sampling temperature of the model. Default: the server's default.",
+        )  # fmt: skip
+        same_for_equal_prompts: bool = Field(
+            False,
+            description=(
+                "Rows with the same prompt get the same value. Otherwise each row gets its own value."
+            ),
+        )
+        allow_sensitive: bool = Field(
+            False, description="Allows sending values of sensitive fields to the model."
+        )
+        on_error: Literal["error", "blank", "default"] = Field(
+            "error", description="What to do if no response is valid after all retries."
+        )
+        default: str | int | float | bool | None = Field(
+            None, description="Value if on_error is default and applies."
+        )
+
+        @model_validator(mode="after")
+        def _fits_together(self) -> Self:
+            if (self.answered == "choice") != (self.choices is not None):
+                raise ValueError("kind: choice and choices go together: write both, or neither")
+            if self.max_length is not None and self.answered != "text":
+                raise ValueError("max_length is for answers of kind text")
+            return self
+
+        @property
+        def answered(self) -> str:
+            """The requested kind."""
+            return self.sort or ("choice" if self.choices is not None else "text")
+
+        @property
+        def kind(self) -> Kind:
+            """The kind that values are converted to."""
+            return "text" if self.answered == "choice" else self.answered  # type: ignore[return-value]  # the others are kinds
+
+        @property
+        def on_empty(self) -> str:
+            """A model that does not answer is an error like any other."""
+            return self.on_error
+
+        @property
+        def falls_back(self) -> bool:
+            """Whether the default may come to be used."""
+            return self.on_error == "default"
+
+    options: Options
+
+    def __init__(self, field: FieldSpec, options: Options, compiler: Compiler) -> None:
+        super().__init__(field, options, compiler)
+        shown = options.choices or options.examples
+        if shown and options.kind == "text":
+            self._pool = pa.array(shown[:1])
+        self._answer: Answer | None = None
+        pattern = self._read(compiler)
+        if pattern is None:
+            return
+        self._pattern = pattern
+        question = self._question()
+        self._key = question.key
+        self._answer = answer = compiler.ask(field, question, keyed=True)
+        if answer is not None:
+            self._take(answer, compiler)
+
+    def _read(self, compiler: Compiler) -> Pattern | None:
+        """The prompt, whose fields are then `needs`; None after a fault."""
+        field, options = self.field, self.options
+        try:
+            pattern = placeholders.parse(options.prompt)
+        except placeholders.PlaceholderError as error:
+            where = f"At character {error.position + 1}."
+            compiler.fault(field, "options.prompt", "bad_placeholder", str(error), where)
+            return None
+        before = len(compiler.faults)
+        self.needs = tuple(dict.fromkeys(hole.name for hole in pattern.holes))
+        nested = set()
+        for name in self.needs:
+            column = compiler.require(field, "options.prompt", name)
+            if column is not None and pa.types.is_nested(column.dtype):
+                nested.add(name)
+        for hole in pattern.holes:
+            if hole.name in nested and not hole.json:
+                message = f'"{hole.name}" holds objects or arrays.'
+                hint = f"Write {{{{{hole.name} | json}}}}, or name a field with single values."
+                compiler.fault(field, "options.prompt", "wrong_type", message, hint)
+        secret = sorted(one.name for one in compiler.read_so_far() if one.common.sensitive)
+        if secret and not options.allow_sensitive:
+            message = (
+                f'The prompt is made of "{secret[0]}", which is sensitive, and would be sent to the model.'
+            )
+            hint = "Take it out of the prompt, or write allow_sensitive: true."
+            compiler.fault(field, "options.prompt", "sensitive", message, hint)
+        self._quiet = self.redacted or bool(secret)
+        return pattern if len(compiler.faults) == before else None
+
+    def _question(self) -> Question:
+        options = self.options
+        said = (
+            ("of", (("bears", options.on_error != "error"), ("quiet", self._quiet))),
+            ("answer", options.answered),
+            ("max_length", options.max_length),
+            ("decimals", options.decimals if options.answered == "decimal" else None),
+            ("choices", tuple(options.choices or ())),
+            ("examples", tuple(options.examples)),
+            ("temperature", options.temperature),
+        )
+        return Question(
+            options.connection_id or "", "ai", said, (options.same_for_equal_prompts, options.prompt)
+        )
+
+    # --- Rows ---------------------------------------------------------------------------------------------------
+
+    def fill(self, context: ColumnContext) -> pa.Array:
+        answer = self._answer
+        recorder = context.env.recorder
+        if answer is None and recorder is None:
+            return self.stood_in(context.n)
+        columns = self._values(context)
+        keys = external_values.keys_of(columns)
+        if answer is None:
+            assert recorder is not None
+            recorder.note(self._key, self.field.path, keys, columns)
+            return self.stood_in(context.n)
+        place = pc.index_in(keys, value_set=answer.keys)
+        unknown = place.is_null().to_numpy(
+            zero_copy_only=False
+        )  # not requested, as in a preview that makes no calls
+        if unknown.all():
+            return pa.nulls(context.n, self.dtype)
+        index = pc.fill_null(place, 0).to_numpy().astype(np.int64)
+        there = self._states[index] != _DEFAULT
+        made = self.picked(index, None if there.all() else there)
+        return postprocess.blanked(made, unknown) if unknown.any() else made
+
+    def _values(self, context: ColumnContext) -> list[pa.Array]:
+        """Rendered prompt, seed and row: the key of an answer."""
+        prompts = text.decode(self._pattern.fill(context.column, context.n))
+        values = [prompts, pa.array([context.env.seed] * context.n, pa.string())]
+        if not self.options.same_for_equal_prompts:
+            values.append(pa.array([str(row) for row in context.rows.tolist()], pa.string()))
+        return values
+
+    # --- Answers ------------------------------------------------------------------------------------------------
+
+    def _take(self, answer: Answer, compiler: Compiler) -> None:
+        """Makes the values of what was answered."""
+        troubles = answer.table.column("trouble").to_pylist()
+        failed = [place for place, trouble in enumerate(troubles) if trouble]
+        if failed and self.options.on_error == "error":
+            such = f"{len(failed):,} of {len(troubles):,} prompts do not fit: {troubles[failed[0]]}"
+            message = f"The model's answers to {such}."
+            compiler.fault(
+                self.field, "", "bad_answer", message, f"Write on_error: blank, or default. {_REFRESH}"
+            )
+            return
+        states = np.full(len(troubles), _VALUE, np.int8)
+        states[failed] = _DEFAULT if self.options.falls_back and self.options.default is not None else _BLANK
+        self._states = states
+        self.use(answer, "value", compiler)
+
+    def unique_hint(self) -> str:
+        return "What a model writes may repeat."
+
+
+_VALUE, _BLANK, _DEFAULT = 0, 1, 2
+_REFRESH_RESPONSE = (
+    "What was answered is kept: once the target has it, refresh what was fetched from the connection."
+)
+
+
+def _path(path: str) -> str:
+    if re.match(r"[A-Za-z][\w+.-]*:|//", path):
+        raise ValueError("a path is resolved against the connection's base URL and must not contain a host")
+    if not path.isprintable() or "\\" in path or "#" in path:
+        raise ValueError("a path holds no line breaks, no backslashes and no #")
+    if ".." in path.partition("?")[0].split("/"):
+        raise ValueError("a path does not lead upwards")
+    return path
+
+
+def _json_path(extract: str) -> str:
+    json_paths.read(extract)
+    return extract
+
+
+class ApiResponse(Outside):
+    """A value out of what an API answers."""
+
+    name = "api_response"
+    label = "API value"
+    description = (
+        "A value from a REST API. With {{field}} placeholders in the path, each distinct path "
+        "is requested once."
+    )
+    aliases = (
+        "api",
+        "api value",
+        "api call",
+        "rest",
+        "rest call",
+        "rest response",
+        "http response",
+        "http request",
+    )
+    example = "example"
+
+    class Options(Fetched):
+        connection_id: str = Field(
+            max_length=limits.MAX_NAME_CHARS, description="The REST connection to call.",
+            json_schema_extra=form_hints.connection("fetch"),
+        )  # fmt: skip
+        path: Annotated[str, AfterValidator(_path)] = Field(
+            min_length=1, max_length=limits.MAX_FORMULA_CHARS,
+            description="Path on the connection, with an optional query string. Values for {{field}} are "
+            "percent-encoded.",
+            json_schema_extra=form_hints.PATTERN,
+        )  # fmt: skip
+        extract: Annotated[str, AfterValidator(_json_path)] = Field(
+            "$", min_length=1, max_length=limits.JSON_PATH_CHARS,
+            description="JSONPath of the value in the response; the first match is used. Default: the whole response.",
+        )  # fmt: skip
+        on_error: Literal["error", "blank", "default"] = Field(
+            "error",
+            description="What to do if the API returns an error such as 404, or a response that is not JSON.",
+        )
+        on_empty: Literal["error", "blank", "default"] = Field(
+            "error", description="What to do if extract finds nothing in the response."
+        )
+        default: str | int | float | bool | None = Field(
+            None, description="Value if on_error or on_empty is default and applies."
+        )
+
+        @property
+        def falls_back(self) -> bool:
+            return "default" in (self.on_empty, self.on_error)
+
+    options: Options
+
+    def __init__(self, field: FieldSpec, options: Options, compiler: Compiler) -> None:
+        super().__init__(field, options, compiler)
+        self._quiet = self.redacted
+        self._answer: Answer | None = None
+        pattern = self._read(compiler)
+        if pattern is None:
+            return
+        self._pattern = pattern
+        question = self._question()
+        self._key = question.key
+        self._answer = answer = compiler.ask(field, question, keyed=bool(self.needs))
+        if answer is not None:
+            self._take(answer, compiler)
+
+    def _read(self, compiler: Compiler) -> Pattern | None:
+        """The path, whose fields are then `needs`; None after a fault."""
+        field = self.field
+        try:
+            pattern = placeholders.parse(self.options.path)
+        except placeholders.PlaceholderError as error:
+            where = f"At character {error.position + 1}."
+            compiler.fault(field, "options.path", "bad_placeholder", str(error), where)
+            return None
+        before = len(compiler.faults)
+        self.needs = tuple(dict.fromkeys(hole.name for hole in pattern.holes))
+        for name in self.needs:
+            column = compiler.require(field, "options.path", name)
+            self._quiet |= column is None or column.spec.common.sensitive
+            if column is not None and pa.types.is_nested(column.dtype):
+                message = f'"{name}" holds objects or arrays, which no path takes.'
+                compiler.fault(
+                    field, "options.path", "wrong_type", message, "Name a field with single values."
+                )
+        if len(compiler.faults) > before:
+            return None
+        return pattern if self.options.path.startswith("/") else Pattern(("/", *pattern.parts))
+
+    def _question(self) -> Question:
+        options = self.options
+        fixed = () if self.needs else ("".join(map(str, self._pattern.parts)),)
+        of = (("bears", options.on_error != "error"), ("path", options.path), ("quiet", self._quiet))
+        return Question(options.connection_id, "http", (("of", of),), fixed)
+
+    # --- Rows ---------------------------------------------------------------------------------------------------
+
+    def fill(self, context: ColumnContext) -> pa.Array:
+        answer = self._answer
+        if not self.needs:
+            return self.stood_in(context.n) if answer is None else self._of(np.zeros(context.n, np.int64))
+        paths = self._paths(context)
+        if answer is None:
+            if context.env.recorder is not None:
+                asked = paths.drop_null()
+                context.env.recorder.note(self._key, self.field.path, asked, [asked])
+            return postprocess.blanked(self.stood_in(context.n), _nulls(paths))
+        place = pc.index_in(paths, value_set=answer.keys, skip_nulls=True)
+        unknown = _nulls(place)  # blank in its path, or not requested, as in a preview that makes no calls
+        if unknown.all():
+            return pa.nulls(context.n, self.dtype)
+        made = self._of(pc.fill_null(place, 0).to_numpy().astype(np.int64))
+        return postprocess.blanked(made, unknown) if unknown.any() else made
+
+    def _of(self, place: np.ndarray) -> pa.Array:
+        there = self._states[place] != _DEFAULT
+        return self.picked(place, None if there.all() else there)
+
+    def _paths(self, context: ColumnContext) -> pa.Array:
+        """``string[n]``: the path of each row; null if a value in it is blank; then no request is made."""
+        pieces = [part if isinstance(part, str) else _encoded(part, context) for part in self._pattern.parts]
+        return pieces[0] if len(pieces) == 1 else budget.joined(pieces, context.n)
+
+    # --- Answers ------------------------------------------------------------------------------------------------
+
+    def _take(self, answer: Answer, compiler: Compiler) -> None:
+        """Makes the values of what was answered: the first match of each body."""
+        values, empty, failed = self._found(answer, compiler)
+        states = np.full(len(values), _VALUE, np.int8)
+        for places, what in ((empty, self.options.on_empty), (failed, self.options.on_error)):
+            states[places] = _DEFAULT if what == "default" and self.options.default is not None else _BLANK
+        self._states = states
+        column, nested = self._column(values, compiler)
+        if column is None:
+            return
+        self.use(
+            Answer(pa.table({"value": column}), answer.snapshot, answer.keys, answer.starts), None, compiler
+        )
+        if nested and not self.redacted and pa.types.is_string(self.dtype):
+            self.json_text = True
+            if _DEFAULT in states and not _is_json(self.options.default):
+                message = "The values are objects or arrays, and the default is no JSON."
+                compiler.fault(
+                    self.field, "options.default", "wrong_type", message, 'Write JSON, such as "{}" or "[]".'
+                )
+
+    def _found(self, answer: Answer, compiler: Compiler) -> tuple[list[Any], list[int], list[int]]:
+        """The values, and the places of those where nothing was found, and of those that could not be read."""
+        path = json_paths.read(self.options.extract)
+        values: list[Any] = []
+        empty: list[int] = []
+        failed: list[int] = []
+        table = answer.table
+        message = list(
+            zip(table.column("body").to_pylist(), table.column("trouble").to_pylist(), strict=True)
+        )
+        for place, (body, trouble) in enumerate(message):
+            there, value = False, None
+            try:
+                there, value = (
+                    json_paths.first(path, orjson.loads(body)) if body is not None else (False, None)
+                )
+            except ValueError:
+                failed.append(place)
+            else:
+                if not there:
+                    (failed if trouble else empty).append(place)
+            values.append(value)
+        if failed and self.options.on_error == "error":
+            why = message[failed[0]][1] or "an answer that extract does not fit"
+            text_ = f"The target answered {why}{self._such(answer, failed, len(message))}."
+            compiler.fault(
+                self.field,
+                "",
+                "bad_answer",
+                text_,
+                f"Write on_error: blank, or default. {_REFRESH_RESPONSE}",
+            )
+        if empty:
+            where = self._such(answer, empty, len(message))
+            self.empty(compiler, f"extract ({self.options.extract}) finds nothing in the answer{where}.")
+        return values, empty, failed
+
+    def _such(self, answer: Answer, places: list[int], count: int) -> str:
+        if answer.keys is None:
+            return ""
+        shown = (
+            "" if self._quiet else f", such as {answer.keys[places[0]].as_py()[: limits.FETCHED_SAID_CHARS]}"
+        )
+        return f" to {len(places):,} of {count:,} paths{shown}"
+
+    def _column(self, values: Sequence[Any], compiler: Compiler) -> tuple[pa.Array | None, bool]:
+        """The values as one Arrow array, and whether they are JSON documents; None after a fault."""
+        sorts = {_sort(value) for value in values if value is not None}
+        if not sorts:
+            return pa.nulls(len(values), _natural(self.options.default)), False
+        if self.options.kind is not None or sorts == {"objects or arrays"}:
+            return self._spelled(values), sorts == {"objects or arrays"}
+        if len(sorts) > 1:
+            message = f"The answers hold values of different kinds: {', '.join(sorted(sorts))}."
+            compiler.fault(
+                self.field,
+                "options.kind",
+                "wrong_type",
+                message,
+                "Say what they are taken as: text fits all.",
+            )
+            return None, False
+        if any(isinstance(value, float) for value in values):
+            values = [None if value is None else float(value) for value in values]
+        try:
+            return pa.array(values), False
+        except (OverflowError, pa.ArrowException):  # integers beyond 64 bits
+            return self._spelled(values), False
+
+    def _spelled(self, values: Sequence[Any]) -> pa.Array:
+        """Return values as texts; points in time with a time zone stay so if that kind is requested."""
+        made = pa.array([_text(value) for value in values], pa.string())
+        if self.options.kind == "datetime":
+            for zone in (None, "UTC"):
+                try:
+                    return made.cast(pa.timestamp("us", zone))
+                except pa.ArrowException:
+                    continue
+        return made
+
+    def unique_hint(self) -> str:
+        return "What is fetched may repeat."
+
+
+def _encoded(hole: Hole, context: ColumnContext) -> pa.Array:
+    """``string[n]``: a value of each row, percent-encoded; null where it is blank."""
+    texts = text.decode(Pattern((hole,)).fill(context.column, context.n))
+    blank = pc.or_(pc.is_null(text.decode(context.column(hole.name))), pc.equal(texts, ""))
+    coded = pc.if_else(blank, pa.scalar(None, pa.string()), texts).dictionary_encode()
+    quoted = pa.array([quote(one, safe="") for one in coded.dictionary.to_pylist()], pa.string())
+    return quoted.take(coded.indices)
+
+
+def _nulls(column: pa.Array) -> np.ndarray:
+    return column.is_null().to_numpy(zero_copy_only=False)
+
+
+def _sort(value: Any) -> str:
+    if isinstance(value, bool):
+        return "truth values"
+    if isinstance(value, int | float):
+        return "numbers"
+    return "texts" if isinstance(value, str) else "objects or arrays"
+
+
+def _text(value: Any) -> str | None:
+    return value if value is None or isinstance(value, str) else orjson.dumps(value).decode()
+
+
+def _natural(default: Any) -> pa.DataType:
+    return pa.array([default]).type if default is not None else pa.null()
+
+
+def _is_json(default: Any) -> bool:
+    try:
+        orjson.loads(str(default))
+    except orjson.JSONDecodeError:
+        return False
+    return isinstance(default, str)
+
+
+class DatasetColumn(Outside):
+    """A value out of a column of a file."""
+
+    name = "dataset_column"
+    label = "Column of a file"
+    category = "choice"
+    description = (
+        "A value from a column of a workspace file: random, row by row, or looked up by another field."
+    )
+    aliases = ("dataset", "csv column", "column from file", "lookup in file", "file value")
+    example = "example"
+
+    class Options(Fetched):
+        file: str = Field(
+            min_length=1,
+            max_length=limits.MAX_FILE_NAME_CHARS,
+            description="A workspace file: CSV, JSON, NDJSON, XLSX or Parquet.",
+        )
+        column: str = Field(
+            min_length=1, max_length=limits.MAX_NAME_CHARS, description="Column with the values."
+        )
+        mode: Literal["random", "sequential", "lookup"] = Field(
+            "random",
+            description="random: any row of the file. sequential: row by row, starting over after the "
+            "last. lookup: the first row whose key_column equals the value of the field in "
+            "key.",
+        )
+        key: str | None = Field(
+            None,
+            min_length=1,
+            max_length=limits.MAX_NAME_CHARS,
+            description=("For lookup: a field of the row."),
+        )
+        key_column: str | None = Field(
+            None,
+            min_length=1,
+            max_length=limits.MAX_NAME_CHARS,
+            description="For lookup: the column of the file to compare with. Default: the column with "
+            "the field's name.",
+        )
+        sheet: str | None = Field(
+            None,
+            min_length=1,
+            max_length=limits.MAX_NAME_CHARS,
+            description=("Sheet of a workbook. Default: the first."),
+        )
+
+        @model_validator(mode="after")
+        def _key_of_lookup(self) -> DatasetColumn.Options:
+            if (self.mode == "lookup") != (self.key is not None):
+                raise ValueError("Name key where mode is lookup, and only there")
+            if self.key_column is not None and self.mode != "lookup":
+                raise ValueError("key_column belongs to the mode lookup")
+            return self
+
+    options: Options
+
+    def __init__(self, field: FieldSpec, options: Options, compiler: Compiler) -> None:
+        super().__init__(field, options, compiler)
+        if options.key is not None and compiler.require(field, "options.key", options.key) is not None:
+            self.needs = (options.key,)
+        said = (("file", options.file), ("sheet", options.sheet))
+        answer = compiler.ask(field, Question("", "file", said))
+        self._rows, self._keys, self._first = 0, pa.array([], pa.string()), np.zeros(0, np.int64)
+        self._known = answer is not None
+        if answer is not None and answer.taken is not None:
+            self._read(answer, compiler)
+        if field.common.unique and self._known and self.space() is not None:
+            self._refuse_doubles(compiler)
+
+    def _read(self, answer: Answer, compiler: Compiler) -> None:
+        assert answer.taken is not None
+        options, table = self.options, answer.taken.real.table
+        self._rows = table.num_rows
+        self.use(replace(answer, table=table), options.column, compiler)
+        if not self._rows:
+            self.empty(compiler, f'There are no rows in "{options.file}".')
+        if options.mode != "lookup":
+            return
+        name = options.key_column or options.key
+        if name not in table.column_names:
+            message = f'The file has no column "{name}"; it has {", ".join(table.column_names[:20])}.'
+            compiler.fault(
+                self.field, "options.key_column", "unknown_column", message, "Name the one to compare with."
+            )
+            return
+        found = text.to_text(text.decode(table.column(name).combine_chunks()))
+        encoded = found.dictionary_encode()
+        numbers = pc.fill_null(encoded.indices, -1).to_numpy(zero_copy_only=False)
+        seen, first = np.unique(numbers, return_index=True)
+        kept = seen >= 0
+        self._keys = encoded.dictionary.take(pa.array(seen[kept]))
+        self._first = first[kept].astype(np.int64)
+
+    def fill(self, context: ColumnContext) -> pa.Array:
+        if not self._known:
+            return self.stood_in(context.n)
+        if not self._rows:
+            return self.picked(np.zeros(context.n, np.int64), np.zeros(context.n, np.bool_))
+        match self.options.mode:
+            case "random":
+                return self.picked(context.below(self._rows).view(np.int64), None)
+            case "sequential":
+                return self.picked((context.rows % np.uint64(self._rows)).view(np.int64), None)
+        wanted = text.to_text(text.decode(context.column(self.needs[0])))
+        place = pc.index_in(wanted, value_set=self._keys)
+        there = place.is_valid().to_numpy(zero_copy_only=False)
+        number = pc.fill_null(place, 0).to_numpy(zero_copy_only=False)
+        index = self._first[number] if self._first.size else np.zeros(context.n, np.int64)
+        return self.picked(np.where(there, index, 0), None if there.all() else there)
+
+    def fill_unique(self, context: ColumnContext) -> pa.Array:
+        if not self._known or self.options.mode == "sequential":
+            return self.fill(context)
+        return self.picked(context.permuted(self._rows).view(np.int64), None)
+
+    def space(self) -> int | None:
+        if self.redacted or self.options.mode == "lookup":
+            return None
+        return self._rows if self._known else limits.MAX_PARENTS
+
+    def _refuse_doubles(self, compiler: Compiler) -> None:
+        if len(self._pool.unique()) < len(self._pool) or self._pool.null_count:
+            message = f'"{self.options.file}" has values twice in "{self.options.column}", or blanks.'
+            compiler.fault(
+                self.field, "unique", "not_unique", message, "Remove unique, or choose another column."
+            )
+
+    def unique_hint(self) -> str:
+        return "Values that are looked up may repeat, and redacted ones are all the same: remove unique."
+
+
+_BLANK_SALT, _CHOICE_SALT = -100, -101
+
+
+class ForeignKey(Outside):
+    """A key that exists already in a table of a connection."""
+
+    name = "foreign_key"
+    label = "Existing key"
+    category = "identity"
+    description = "An existing key, drawn for each row from a table of a connection."
+    aliases = ("key in target", "existing foreign key", "external key", "database key")
+    example = 4711
+    group_kind = EXISTING
+    blank_together = True
+    _kind: Kind = "integer"
+
+    class Options(Fetched):
+        connection_id: str = Field(
+            max_length=limits.MAX_NAME_CHARS, description="The connection to the database.",
+            json_schema_extra=form_hints.connection("tables"),
+        )  # fmt: skip
+        table: str = Field(
+            min_length=1, max_length=limits.MAX_NAME_CHARS, description="Table that contains the keys.",
+            json_schema_extra=form_hints.table_of("connection_id"),
+        )  # fmt: skip
+        column: str = Field(
+            min_length=1, max_length=limits.MAX_NAME_CHARS, description="Column with the value.",
+            json_schema_extra=form_hints.column_of("table", "connection_id"),
+        )  # fmt: skip
+        filter: str = Field(
+            "", max_length=limits.MAX_FORMULA_CHARS,
+            description="Optional filter: a condition in the target's query language (the part after WHERE).",
+        )  # fmt: skip
+
+    options: Options
+
+    def __init__(self, field: FieldSpec, options: Options, compiler: Compiler) -> None:
+        super().__init__(field, options, compiler)
+        self._rows: Existing = compiler.kind_of(field)
+        answer = self._rows.answer
+        if field.common.unique and field.common.text_case:
+            text = "Keys that differ only in case would become the same."
+            compiler.fault(field, "text_case", "not_unique", text, "Remove text_case, or remove unique.")
+        if answer is None:
+            return
+        self.use(answer, options.column, compiler)
+        if not self._rows.rows:
+            where = " that its filter lets through" if options.filter else ""
+            self.empty(compiler, f'There are no rows in "{options.table}"{where}.')
+
+    def fill(self, context: ColumnContext) -> pa.Array:
+        things = context.group()
+        if self._rows.answer is None:
+            made = self.stood_in(context.n)
+        else:
+            made = self.picked(things.rows, None if self._rows.rows else np.zeros(context.n, np.bool_))
+        return made if things.valid is None else postprocess.blanked(made, ~things.valid)
+
+    def fill_unique(self, context: ColumnContext) -> pa.Array:
+        return self.fill(context)
+
+    def space(self) -> int | None:
+        if not self.field.common.unique or self.redacted:
+            return None
+        return self._rows.space()
+
+    def unique_hint(self) -> str:
+        return (
+            "A sensitive key is masked, and then all values are the same: remove sensitive, or remove unique."
+        )
+
+    def bounds(self, rows: int) -> tuple[int, int] | None:
+        if self.redacted or not pa.types.is_integer(self._pool.type) or not len(self._pool):
+            return None
+        low, high = (end.as_py() for end in pc.min_max(self._pool).values())
+        return low, high
+
+    @classmethod
+    def part(cls, options: Options) -> str:
+        return f"{cls.name}:{options.column}"
+
+    @classmethod
+    def subject(cls, options: Options) -> str:
+        return f"{options.connection_id}\0{options.table}\0{options.filter}"
+
+
+class ExistingRows:
+    """The rows of a snapshot that a block's rows take. ``valid`` is false for rows without one (None: all have one)."""
+
+    __slots__ = ("rows", "valid")
+
+    def __init__(self, rows: np.ndarray, valid: np.ndarray | None) -> None:
+        self.rows, self.valid = rows, valid
+
+
+class Existing(GroupKind):
+    """The one row of a table that exists already which the fields of a group show: composite keys agree."""
+
+    kind = EXISTING
+
+    def __init__(self, fields: tuple[FieldSpec, ...], compiler: Compiler) -> None:
+        super().__init__(fields, compiler)
+        first = fields[0]
+        for field in fields[1:]:
+            if field.type.subject(field.options) != first.type.subject(first.options):
+                text = f'The group "{first.group}" already draws from another table, or with another filter.'
+                compiler.fault(field, "group", "two_tables", text, "Give this field another group.")
+        options = _key_options(first)
+        columns = sorted({_key_options(field).column for field in fields})
+        said = (("columns", columns), ("filter", options.filter.strip()), ("table", options.table))
+        self.answer = compiler.ask(first, Question(options.connection_id, "keys", said))
+        self.rows = 1 if self.answer is None else self.answer.table.num_rows
+        self._blank = _share(fields, compiler)
+        self._choice: np.ndarray | None = None
+        unique = [field for field in fields if field.common.unique]
+        if unique and self.answer is not None and set(columns) <= set(self.answer.table.column_names):
+            self._choice = _first_of_each(self.answer.table, [_key_options(field).column for field in unique])
+        self._unique = bool(unique)
+
+    @property
+    def free(self) -> bool:
+        """Whether any row may take any row of the snapshot with the same probability."""
+        return not self._unique and self._blank is None
+
+    def space(self) -> int:
+        """How many rows can each take a different key; a large number as long as the keys are not known."""
+        if self.answer is None:
+            return limits.MAX_PARENTS
+        return self.rows if self._choice is None else self._choice.size
+
+    def taking(self, rows: np.ndarray) -> ExistingRows:
+        """Return the rows of the snapshot that were chosen elsewhere (see ``relations/unique_together.py``)."""
+        return ExistingRows(rows.view(np.int64), None)
+
+    def draw(self, draws: RandomStream, state: Any) -> ExistingRows:
+        valid = None
+        if self._blank is not None:
+            valid = ~engine_random.blanks(
+                engine_random.derive(draws.key, _BLANK_SALT), draws.rows, *self._blank
+            )
+        if not self.rows or self.answer is None:
+            return ExistingRows(np.zeros(draws.n, np.int64), valid)
+        if not self._unique:
+            return ExistingRows(draws.below(self.rows, _CHOICE_SALT).view(np.int64), valid)
+        place = draws.permuted(self.space()).view(np.int64)
+        return ExistingRows(place if self._choice is None else self._choice[place], valid)
+
+
+def _key_options(field: FieldSpec) -> ForeignKey.Options:
+    assert isinstance(field.options, ForeignKey.Options)  # no other type is in a group of existing keys
+    return field.options
+
+
+def _share(fields: tuple[FieldSpec, ...], compiler: Compiler) -> tuple[int, int] | None:
+    shares = {field.common.percent_blank: field for field in fields if field.common.percent_blank}
+    if len(shares) > 1:
+        text = "The fields of a group are blank together, and two of them state different shares."
+        compiler.fault(list(shares.values())[1], "percent_blank", "contradiction", text, "State one share.")
+    share = Fraction(max(shares, default=0))
+    return (share.numerator, share.denominator) if share else None
+
+
+def _first_of_each(table: pa.Table, columns: list[str]) -> np.ndarray:
+    """``int64[k]``: rows in which no value of any of the columns is one of an earlier row."""
+    rows = np.arange(table.num_rows, dtype=np.int64)
+    for name in dict.fromkeys(columns):
+        codes = table.column(name).take(pa.array(rows)).combine_chunks().dictionary_encode()
+        if isinstance(codes, pa.ChunkedArray):
+            codes = codes.combine_chunks()
+        rows = rows[np.unique(codes.indices.to_numpy(), return_index=True)[1]]
+    return np.sort(rows)

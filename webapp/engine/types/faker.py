@@ -1,0 +1,331 @@
+"""The field type `faker`: values of any method of Faker's providers, from pools.
+
+A pool is `limits.FAKER_POOL` calls of one method, drawn once per process and kept. Its seed depends only on locale,
+method and arguments; the seed of a request decides which value a row takes. Frequent values of a method are frequent
+in the pool too.
+"""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from collections import OrderedDict
+from dataclasses import dataclass
+from datetime import UTC, date, datetime
+from decimal import Decimal
+from hashlib import blake2b
+from importlib.metadata import version
+from pathlib import Path
+from threading import BoundedSemaphore, Lock
+from typing import TYPE_CHECKING, Any, Final
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from pydantic import Field
+
+from webapp import limits
+from webapp.engine.types import values as listed
+from webapp.engine.types.base import FieldType, OptionsModel, longest
+
+if TYPE_CHECKING:
+    from webapp.engine.blocks import ColumnContext, GenerationContext
+    from webapp.engine.compiler import Compiler
+    from webapp.engine.spec import FieldSpec
+
+
+FAKER_LOCALES: Final = {"nb_NO": "no_NO"}
+"""Where Faker files a locale under another name."""
+DEFAULT_LOCALE: Final = "en_US"
+REFERENCE: Final = int(datetime(2026, 1, 1, tzinfo=UTC).timestamp())
+"""The time that a pool is drawn at, as long as it is not known whether that matters."""
+
+_PROGRAM = Path(__file__).parents[1] / "faker_worker.py"
+_SETTINGS = {"PYTHONHASHSEED": "0", "PYTHONUTF8": "1", "TZ": "UTC", "LC_ALL": "C.UTF-8"}
+_DECIMAL_DIGITS = 38
+
+
+class Refused(Exception):
+    """A pool cannot be drawn: ``code``, the option that is wrong, the message, and a hint."""
+
+    def __init__(self, code: str, option: str, message: str, hint: str) -> None:
+        super().__init__(message)
+        self.code, self.option, self.message, self.hint = code, option, message, hint
+
+
+@dataclass(frozen=True)
+class Drawn:
+    """A pool: ``values`` once each, ``place[i]`` is the position of the i-th drawn value in it, -1 if blank."""
+
+    pool: listed.Pool
+    language: str | None
+    """The locale whose words it has; None where the method has none of any."""
+    clocked: bool
+    """Whether values depend on the time at which they are drawn."""
+    bytes: int
+
+
+@dataclass(frozen=True)
+class Asked:
+    """The key of a pool; ``arguments`` is canonical JSON."""
+
+    locale: str
+    method: str
+    arguments: str
+    now: int = REFERENCE
+
+
+def faker_version() -> str:
+    """The version of the library that pools are drawn with."""
+    return version("faker")
+
+
+class _Kept:
+    """The pools that were drawn last, or why they could not be."""
+
+    def __init__(self) -> None:
+        self._lock, self._free = Lock(), BoundedSemaphore(limits.FAKER_PROCESSES)
+        self._found: OrderedDict[Asked, Drawn | Refused] = OrderedDict()
+
+    def get(self, asked: Asked) -> Drawn:
+        """The pool. Raises `Refused`."""
+        found = self._known(asked)
+        if found is None:
+            with self._free:
+                found = self._known(asked) or self._made(asked)
+        if isinstance(found, Refused):
+            raise found
+        return found
+
+    def _known(self, asked: Asked) -> Drawn | Refused | None:
+        with self._lock:
+            found = self._found.get(asked)
+            if found is not None:
+                self._found.move_to_end(asked)
+            return found
+
+    def _made(self, asked: Asked) -> Drawn | Refused:
+        try:
+            made: Drawn | Refused = _draw(asked)
+        except Refused as error:
+            made = error
+        with self._lock:
+            self._found[asked] = made
+            while len(self._found) > 1 and (
+                len(self._found) > limits.FAKER_POOLS
+                or sum(one.bytes for one in self._found.values() if isinstance(one, Drawn))
+                > limits.FAKER_CACHE_BYTES
+            ):
+                self._found.popitem(last=False)
+        return made
+
+
+_KEPT = _Kept()
+
+
+def drawn(asked: Asked) -> Drawn:
+    """The pool of a method, drawn in a child process where it is not remembered. Raises `Refused`."""
+    return _KEPT.get(asked)
+
+
+def seed_of(asked: Asked) -> int:
+    """Return Faker's seed, which depends only on locale, method and arguments."""
+    seed = "\0".join((asked.locale, asked.method, asked.arguments))
+    return int.from_bytes(blake2b(seed.encode(), digest_size=8).digest(), "little")
+
+
+def _draw(asked: Asked) -> Drawn:
+    request = {
+        "locale": FAKER_LOCALES.get(asked.locale, asked.locale),
+        "method": asked.method,
+        "arguments": json.loads(asked.arguments),
+        "now": asked.now,
+        "seed": seed_of(asked),
+        "count": limits.FAKER_POOL,
+        "bytes": limits.FAKER_POOL_CHARS,
+        "longest": limits.MAX_TEXT_CHARS,
+        "largest": limits.FAKER_LARGEST,
+        "seconds": limits.FAKER_SECONDS,
+        "megabytes": limits.FAKER_MEMORY_MB,
+    }
+    message = _asked_of_child(request)
+    if "refused" in message:
+        raise Refused(**message["refused"])
+    values, json_text = _typed(message["kinds"], message["values"])
+    pool = _pool(values, json_text)
+    return Drawn(pool, message["language"], message["clocked"], pool.values.nbytes + pool.place.nbytes)
+
+
+def _asked_of_child(request: dict[str, Any]) -> dict[str, Any]:
+    hint = "Ask for smaller values, or for another method."
+    try:
+        done = subprocess.run(
+            [sys.executable, "-s", "-P", str(_PROGRAM)],
+            input=json.dumps(request).encode(),
+            capture_output=True,
+            env=_SETTINGS,
+            timeout=limits.FAKER_WAIT_SECONDS,
+            check=False,
+        )
+    except subprocess.TimeoutExpired:
+        raise Refused("too_slow", "arguments", "Faker took too long.", hint) from None
+    if done.returncode != 0:
+        last = done.stderr.decode("utf-8", "replace").strip().splitlines()[-1:] or ["no reason"]
+        text = f"Faker could not draw the values ({last[0][:200]})."
+        raise Refused("method_failed", "arguments", text, hint)
+    return json.loads(done.stdout)
+
+
+def _typed(kinds: list[str], values: list[Any]) -> tuple[pa.Array, bool]:
+    """Values of one type, and whether they are JSON documents; where kinds are mixed all are text."""
+    found = set(kinds) - {"null"}
+    kind = found.pop() if len(found) == 1 else "number" if found == {"integer", "float"} else "text"
+    match kind:
+        case "boolean":
+            return pa.array(values, pa.bool_()), False
+        case "integer":
+            return pa.array(values, pa.int64()), False
+        case "float" | "number":
+            return pa.array([None if one is None else float(one) for one in values], pa.float64()), False
+        case "date":
+            days = [None if one is None else date.fromisoformat(one) for one in values]
+            return pa.array(days, pa.date32()), False
+        case "datetime":
+            moments = [None if one is None else datetime.fromisoformat(one) for one in values]
+            return pa.array(moments, pa.timestamp("us")), False
+        case "decimal":
+            made = _decimals(values)
+            if made is not None:
+                return made, False
+    spelled = [None if one is None else one if isinstance(one, str) else json.dumps(one) for one in values]
+    return pa.array(spelled, pa.string()), kind == "json"
+
+
+def _decimals(values: list[str | None]) -> pa.Array | None:
+    numbers = [None if one is None else Decimal(one) for one in values]
+    there = [one for one in numbers if one is not None]
+    places = max(max(-int(one.as_tuple().exponent), 0) for one in there)
+    if places > limits.MAX_DECIMALS or max(one.adjusted() for one in there) + 1 + places > _DECIMAL_DIGITS:
+        return None
+    return pa.array(numbers, pa.decimal128(_DECIMAL_DIGITS, places))
+
+
+def _pool(values: pa.Array, json_text: bool) -> listed.Pool:
+    found = values.dictionary_encode()
+    place = found.indices.fill_null(-1).to_numpy().astype(np.int32)
+    return listed.Pool(found.dictionary, place, json_text)
+
+
+class FakerType(FieldType):
+    """Values out of a pool that one of Faker's methods has drawn.
+
+    The pool depends on locale, method and arguments, and on ``now`` for methods that read the time; which of its
+    values a row takes depends on the request's seed.
+    """
+
+    name = "faker"
+    label = "Faker"
+    category = "misc"
+    description = "Any method of Faker's providers, from a pool of 10,000 generated values."
+    aliases = ("faker method", "python faker", "faker provider", "fake")
+    example = "Optimized multi-state portal"
+    localised = True
+    dtype = pa.string()
+
+    class Options(OptionsModel):
+        method: str = Field(
+            min_length=1,
+            max_length=limits.MAX_NAME_CHARS,
+            description="The name of the method, such as company_suffix or bothify.",
+            examples=["catch_phrase", "pyint", "date_of_birth", "pybool", "currency"],
+        )
+        arguments: dict[str, Any] = Field(
+            {},
+            description='Arguments of the method as a JSON object: {"nb_words": 3}.',
+            examples=[{"nb_words": 3}],
+        )
+
+    options: Options
+
+    def __init__(self, field: FieldSpec, options: Options, compiler: Compiler) -> None:
+        super().__init__(field, options, compiler)
+        arguments = json.dumps(options.arguments, sort_keys=True)
+        if len(arguments) > limits.FAKER_ARGUMENT_CHARS:
+            text = f"The arguments are longer than {limits.FAKER_ARGUMENT_CHARS:,} characters."
+            compiler.fault(
+                field, "options.arguments", "too_long", text, "Give the method less to choose from."
+            )
+            return
+        locale = compiler.locale_of(field) or DEFAULT_LOCALE
+        pinned = compiler.vocabulary.versions.get("faker")
+        if pinned != faker_version():
+            text = (
+                f"This was saved with Faker {pinned}; {faker_version()} is installed and draws other values."
+            )
+            compiler.fault(field, "options.method", "library_moved", text, "Save the template again.")
+            return
+        self._asked = Asked(locale, options.method, arguments)
+        try:
+            self._take(drawn(self._asked), compiler, locale)
+        except Refused as error:
+            compiler.fault(field, f"options.{error.option}", error.code, error.message, error.hint)
+
+    def _take(self, drawn: Drawn, compiler: Compiler, locale: str) -> None:
+        if not len(drawn.pool.values):
+            text = "The method answers nothing."
+            compiler.fault(self.field, "options.method", "method_failed", text, "Name another one.")
+            return
+        own = FAKER_LOCALES.get(locale, locale)
+        if self.field.common.locale and drawn.language not in (None, own):
+            text = (
+                f'Faker has no "{self.options.method}" for {own}; it would answer that of {drawn.language}.'
+            )
+            compiler.fault(
+                self.field, "locale", "no_such_locale", text, "Take the locale away, or name another method."
+            )
+            return
+        self._pool = drawn
+        self.dtype, self.json_text = drawn.pool.values.type, drawn.pool.json_text
+        if pa.types.is_string(self.dtype) and not drawn.clocked:
+            self.max_length = longest(drawn.pool.values)
+
+    @classmethod
+    def capacity(cls) -> int:
+        return limits.FAKER_POOL
+
+    def prepare(self, env: GenerationContext) -> Drawn:
+        """The pool of the request: one for each now where the method asks for the time."""
+        if not self._pool.clocked:
+            return self._pool
+        asked = Asked(self._asked.locale, self._asked.method, self._asked.arguments, int(env.now.timestamp()))
+        return drawn(asked)
+
+    def space(self) -> int | None:
+        pool = self._pool.pool
+        return None if pool.has_null else len(pool.distinct)
+
+    def space_in(self, state: Drawn) -> int | None:
+        return len(state.pool.distinct)
+
+    def bounds(self, rows: int) -> tuple[int, int] | None:
+        return None if self._pool.clocked else self._pool.pool.bounds
+
+    def unique_hint(self) -> str:
+        return "The method leaves some values blank; blank cells are not unique."
+
+    def fill(self, context: ColumnContext) -> pa.Array:
+        pool = context.state.pool
+        return self._at(pool.place[context.below(pool.place.size).view(np.int64)], pool.values)
+
+    def fill_unique(self, context: ColumnContext) -> pa.Array:
+        pool = context.state.pool
+        return self._at(pool.distinct[context.permuted(len(pool.distinct)).view(np.int64)], pool.values)
+
+    def _at(self, place: np.ndarray, values: pa.Array) -> pa.Array:
+        if values.type != self.dtype:
+            values = pc.cast(values, self.dtype, safe=False)
+        index = (
+            pa.array(place.astype(np.int32), mask=place < 0) if place.min(initial=0) < 0 else pa.array(place)
+        )
+        return pa.DictionaryArray.from_arrays(index, values, safe=False)

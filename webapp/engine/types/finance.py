@@ -1,0 +1,817 @@
+"""Money: amounts and currencies, bank accounts, and payment cards.
+
+The fields of a group ``card`` show one card per row. Card numbers begin with prefixes of the issuers' test cards, so
+that none belongs to a person.
+"""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from dataclasses import dataclass
+from datetime import date
+from decimal import Decimal
+from functools import cache, cached_property
+from types import SimpleNamespace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pyarrow as pa
+from pydantic import AliasChoices, Field
+
+from webapp import limits
+from webapp.engine import dates
+from webapp.engine.types import amounts, banks, codes, countries
+from webapp.engine.types.amounts import Amount
+from webapp.engine.types.base import FieldType, GroupKind, OptionsModel, PoolType, longest, pooled
+from webapp.engine.types.codes import DIGITS, HEX, UPPER, Code, CodeType, Pick, Run, mixed
+from webapp.engine.types.countries import listed, of_locale
+from webapp.engine.types.geography import geography_of
+from webapp.engine.types.number import Spread
+from webapp.errors import Fault, did_you_mean
+
+if TYPE_CHECKING:
+    from webapp.engine.blocks import ColumnContext, GenerationContext
+    from webapp.engine.compiler import Compiler
+    from webapp.engine.random import RandomStream
+    from webapp.engine.spec import FieldSpec
+
+
+_PLACES = 2
+_DEFAULT_LOW, _DEFAULT_HIGH = Decimal(1), Decimal(1000)
+
+
+class Currency(FieldType):
+    """An amount of money with two decimals: even between min and max, or by a normal distribution."""
+
+    name = "currency"
+    label = "Currency"
+    category = "finance"
+    description = "An amount of money with two decimal places."
+    aliases = ("currency amount", "money amount", "amount", "currency value", "salary")
+    example = 482.17
+
+    class Options(OptionsModel):
+        min: Amount | None = Field(
+            None, description="Minimum amount. Default: 1 if max is not set either, otherwise 0."
+        )
+        max: Amount | None = Field(None, description="Maximum amount. Default: 1,000 if nothing else is set.")
+        mean: Amount | None = Field(
+            None, description=("Mean of a normal distribution, truncated at min and max.")
+        )
+        stddev: Amount | None = Field(None, description="Standard deviation. Default: a quarter of the mean.")
+
+    options: Options
+
+    def __init__(self, field: FieldSpec, options: Options, compiler: Compiler) -> None:
+        super().__init__(field, options, compiler)
+        before = len(compiler.faults)
+        self._spread = Spread(field, _spread_of(options), compiler, _PLACES, "decimals")
+        self.dtype = pa.decimal128(38, _PLACES)
+        if len(compiler.faults) == before:
+            self.max_length = amounts.longest(self._spread.low, self._spread.high, _PLACES)
+
+    def fill(self, context: ColumnContext) -> pa.Array:
+        return amounts.column(self._spread.draw(context.bits()), _PLACES)
+
+    def bounds(self, rows: int) -> tuple[int, int]:
+        return self._spread.low, self._spread.high
+
+    def space(self) -> int | None:
+        return self._spread.size
+
+    def fill_unique(self, context: ColumnContext) -> pa.Array:
+        assert self._spread.size is not None
+        return amounts.column(self._spread.at(context.permuted(self._spread.size)), _PLACES)
+
+    def unique_hint(self) -> str:
+        return "Unique amounts are drawn evenly: remove mean and stddev, or remove unique."
+
+
+def _spread_of(options: Any) -> SimpleNamespace:
+    """What `Spread` reads, with the defaults of money: no amount is below 0 unless asked for."""
+    low, high, mean, stddev = options.min, options.max, options.mean, options.stddev
+    normal = mean is not None or stddev is not None
+    if low is None and high is None and not normal:
+        low, high = _DEFAULT_LOW, _DEFAULT_HIGH
+    if low is None and (high is None or high >= 0) and (mean is None or mean >= 0):
+        low = Decimal(0)
+    if high is None and mean is None:
+        high = (low or Decimal(0)) + _DEFAULT_HIGH
+    if mean is not None and stddev is None:
+        stddev = max((abs(mean) / 4).quantize(Decimal("0.01")), Decimal("0.01"))
+    return SimpleNamespace(
+        min=low, max=high, step=None, distribution="normal" if normal else "uniform", mean=mean, stddev=stddev,
+        alpha=None, lambda_=None,
+    )  # fmt: skip
+
+
+class CurrencyKind(GroupKind):
+    """One currency a row: its code, name and symbol belong together. In a group that has a place too, the place's
+    country decides instead."""
+
+    kind = "currency"
+
+    def __init__(self, fields: tuple[FieldSpec, ...], compiler: Compiler) -> None:
+        super().__init__(fields, compiler)
+        self._unique = any(field.common.unique for field in fields)
+        self._columns = {
+            field.name: field.type.values(compiler, field)
+            for field in fields
+            if issubclass(field.type, _CurrencyField)
+        }
+        self.size = len(next(iter(self._columns.values())))
+        self._placed = bool(compiler.members(fields[0].group or self.kind, "place"))
+
+    def prepare(self, env: GenerationContext, fixed: dict[str, Any]) -> tuple[Any, list[Fault]]:
+        kept, unmet = np.arange(self.size), []
+        for name, value in fixed.items():
+            if self._placed:
+                break  # the place answers for it
+            fitting = [i for i in kept.tolist() if self._columns[name][i].as_py() == value]
+            if fitting and not self._unique:
+                kept = np.array(fitting)
+            elif value is not None:
+                reason = "one of them is unique" if self._unique else f'no currency is "{value}"'
+                text = f"The other fields of the currency do not follow this value: {reason}."
+                unmet.append(Fault(f"overrides.{name}", "no_match", text, ""))
+        return kept, unmet
+
+    def draw(self, draws: RandomStream, state: Any) -> np.ndarray:
+        if self._unique:
+            return draws.permuted(self.size).view(np.int64)
+        return state[draws.below(state.size).view(np.int64)]
+
+
+class _CurrencyField(FieldType):
+    category = "finance"
+    group_kind = "currency"
+    beside = "place"
+    dtype = pa.string()
+
+    def __init__(self, field: FieldSpec, options: OptionsModel, compiler: Compiler) -> None:
+        super().__init__(field, options, compiler)
+        self._pool = self.values(compiler, field)
+        self.max_length = longest(self._pool)
+        self._place = self.reads(field.group or self.group_kind)
+        self._of_country = None
+        if compiler.members(*self._place):
+            geography = geography_of(compiler.vocabulary)
+            self._of_country = countries.currency_rows(compiler.vocabulary, geography)
+
+    @classmethod
+    def reads(cls, group: str) -> tuple[str, str]:
+        return group, "place"
+
+    @classmethod
+    @abstractmethod
+    def values(cls, compiler: Compiler, field: FieldSpec) -> pa.Array:
+        """One text for each currency, in the vocabulary's order."""
+
+    def fill(self, context: ColumnContext) -> pa.Array:
+        if self._of_country is None:
+            return pooled(self._pool, context.group())
+        rows = self._of_country[context.thing(*self._place).country]
+        if rows.min(initial=0) >= 0:
+            return pooled(self._pool, rows)
+        return self._pool.take(pa.array(rows, mask=rows < 0))
+
+    def space(self) -> int | None:
+        return len(self._pool) if self._of_country is None else None
+
+    def unique_hint(self) -> str:
+        return "It is the currency of the row's country; give it a separate group."
+
+    def fill_unique(self, context: ColumnContext) -> pa.Array:
+        return self.fill(context)
+
+
+class CurrencyCode(_CurrencyField):
+    """ISO 4217 codes of the currencies that are tender somewhere."""
+
+    name = "currency_code"
+    label = "Currency Code"
+    description = "The three-letter code of a currency, such as EUR."
+    aliases = ("iso currency", "iso 4217", "currency iso code")
+    example = "EUR"
+
+    @classmethod
+    def values(cls, compiler: Compiler, field: FieldSpec) -> pa.Array:
+        return column(compiler, "code")
+
+
+class CurrencySymbol(_CurrencyField):
+    """Signs of currencies; the code if the currency has no sign."""
+
+    name = "currency_symbol"
+    label = "Currency Symbol"
+    description = "The symbol of a currency, such as €, or its code if it has no symbol."
+    aliases = ("currency sign",)
+    example = "€"
+
+    @classmethod
+    def values(cls, compiler: Compiler, field: FieldSpec) -> pa.Array:
+        return column(compiler, "symbol")
+
+
+class CurrencyName(_CurrencyField):
+    """Names of currencies in the language of the locale."""
+
+    name = "currency_name"
+    label = "Currency Name"
+    description = "The name of a currency, such as Swiss Franc."
+    aliases = ("name of currency",)
+    example = "Swiss Franc"
+    localised = True
+
+    @classmethod
+    def values(cls, compiler: Compiler, field: FieldSpec) -> pa.Array:
+        vocabulary = compiler.vocabulary
+        locale = vocabulary.resolve(compiler.locale_of(field) or "en_US") or "en_US"
+        return vocabulary.shared(("currency names", locale), lambda: _names(vocabulary, locale))
+
+
+def column(compiler: Compiler, name: str) -> pa.Array:
+    """A column of the table of currencies; the same buffers at every call."""
+    vocabulary = compiler.vocabulary
+    return vocabulary.shared(
+        ("currencies", name), lambda: vocabulary.table("currency")[name].combine_chunks()
+    )
+
+
+def _names(vocabulary: Any, locale: str) -> pa.Array:
+    table = vocabulary.table("currency_name")
+    size = vocabulary.table("currency").num_rows
+    first = table["locale"].index(locale).as_py()
+    return pa.array(table["name"].slice(first, size).to_pylist())
+
+
+_COUNTRY_SALT = 50
+
+_OWNERS = (
+    "Basic", "Business", "Corporate", "Everyday", "Family", "Joint", "Online", "Personal", "Premium", "Private",
+    "Senior", "Student",
+)  # fmt: skip
+_PURPOSES = (
+    "Auto Loan Account", "Brokerage Account", "Certificate of Deposit", "Checking Account", "Credit Card Account",
+    "Current Account", "Escrow Account", "Foreign Currency Account", "Home Loan Account", "Investment Account",
+    "Money Market Account", "Overdraft Account", "Payroll Account", "Personal Loan Account", "Retirement Account",
+    "Savings Account", "Trust Account",
+)  # fmt: skip
+
+# First two digits of a US routing number: Federal Reserve districts, thrifts, electronic and traveller's cheques.
+_ROUTING = tuple(f"{number:02d}" for number in (*range(1, 13), *range(21, 33), *range(61, 73), 80))
+
+
+class Iban(FieldType):
+    """International bank account numbers (ISO 13616), national check digits included.
+
+    Without a country those of the locale's country; where that has none, or no locale is given, of several. In a
+    group the country is that of the row's bank.
+    """
+
+    name = "iban"
+    label = "IBAN"
+    category = "finance"
+    description = "An International Bank Account Number (IBAN) with valid check digits."
+    aliases = ("international bank account number", "iban number", "bank account iban")
+    example = "DE04713857724737619296"
+    group_kind = "bank"
+    solitary = True
+    joins = True
+    localised = True
+    dtype = pa.string()
+
+    class Options(OptionsModel):
+        countryCode: str | tuple[str, ...] | None = Field(  # noqa: N815 - the wire name of the published clients
+            None,
+            validation_alias=AliasChoices("countryCode", "country_code"),
+            description="Two-letter code of the account's country, or a list of them.",
+            examples=["DE", ["FR", "IT"]],
+        )
+        formatted: bool = Field(False, description="Groups of four characters, separated by spaces.")
+
+    options: Options
+
+    def __init__(self, field: FieldSpec, options: Options, compiler: Compiler) -> None:
+        super().__init__(field, options, compiler)
+        known = banks.countries(compiler.vocabulary)
+        if options.countryCode is None:
+            chosen = of_locale(compiler.locale_of(field), known) or banks.COMMON
+        else:
+            chosen = listed(
+                field, options.countryCode, known, "countryCode", "accounts with an IBAN", compiler
+            )
+        if field.group:
+            chosen = compiler.kind_of(field).countries
+        self._codes = [banks.iban(compiler.vocabulary, country, options.formatted) for country in chosen]
+        self.max_length = max((code.width for code in self._codes), default=0)
+
+    def fill(self, context: ColumnContext) -> pa.Array:
+        return self._fill(context, unique=False)
+
+    def _fill(self, context: ColumnContext, unique: bool) -> pa.Array:
+        if len(self._codes) == 1:
+            code = self._codes[0]
+            return code.text(code.draw_unique(context) if unique else code.draw(context))
+        which = (
+            context.group().country
+            if self.field.group
+            else context.below(len(self._codes), _COUNTRY_SALT).view(np.int64)
+        )
+        return mixed(self._codes, which, context, unique)
+
+    def space(self) -> int | None:
+        return min(code.capacity for code in self._codes)
+
+    def fill_unique(self, context: ColumnContext) -> pa.Array:
+        return self._fill(context, unique=True)
+
+
+class Bic(CodeType):
+    """Bank identifiers (ISO 9362) whose eighth character is 0: those are set aside for tests, so no bank has one."""
+
+    name = "bic"
+    label = "BIC"
+    category = "finance"
+    description = "A bank identifier code (BIC, SWIFT code) from the range reserved for tests."
+    aliases = ("swift", "swift code", "bic swift", "swift bic", "bank identifier code", "swift8", "swift11")
+    example = "SOFVDEK0"
+    group_kind = "bank"
+    solitary = True
+    joins = True
+    localised = True
+
+    class Options(OptionsModel):
+        country: str | None = Field(
+            None,
+            validation_alias=AliasChoices("country", "countryCode", "country_code"),
+            description="Two-letter code of the bank's country.",
+            examples=["CH"],
+        )
+        branch: bool = Field(False, description="Adds three characters for the branch.")
+
+    options: Options
+
+    def __init__(self, field: FieldSpec, options: Options, compiler: Compiler) -> None:
+        super().__init__(field, options, compiler)
+        known = banks.bic_countries(compiler.vocabulary)
+        if options.country is None:
+            chosen = of_locale(compiler.locale_of(field), known) or known
+        else:
+            chosen = listed(field, options.country, known, "country", "a BIC", compiler) or known
+        self.use(self._of(chosen, compiler))
+        countries = compiler.kind_of(field).countries if field.group else ()
+        self._codes = [self._of((country,), compiler) for country in countries]
+
+    def _of(self, countries: tuple[str, ...], compiler: Compiler) -> Code:
+        branch = self.options.branch
+        return compiler.vocabulary.shared(("bic", countries, branch), lambda: _bic(countries, branch))
+
+    def space(self) -> int | None:
+        return min((code.capacity for code in self._codes), default=self.code.capacity)
+
+    def fill(self, context: ColumnContext) -> pa.Array:
+        return self._mixed(context, unique=False) if self._codes else super().fill(context)
+
+    def fill_unique(self, context: ColumnContext) -> pa.Array:
+        return self._mixed(context, unique=True) if self._codes else super().fill_unique(context)
+
+    def _mixed(self, context: ColumnContext, unique: bool) -> pa.Array:
+        return mixed(self._codes, context.group().country, context, unique)
+
+
+def _bic(countries: tuple[str, ...], branch: bool) -> Code:
+    return Code(
+        Run(UPPER, 4), Pick(countries), Run(DIGITS[2:] + UPPER), "0", *([Run(DIGITS + UPPER, 3)] * branch)
+    )
+
+
+class AccountNumber(CodeType):
+    """Digits, the first of them not 0."""
+
+    name = "account_number"
+    label = "Account Number"
+    category = "finance"
+    description = "A bank account number of digits."
+    aliases = ("bank account", "bank account number", "account", "account no", "bban", "acct no")
+    example = "8471936025"
+
+    class Options(OptionsModel):
+        length: int = Field(10, ge=1, le=limits.MAX_CODE_CHARS, description="Number of digits.")
+
+    options: Options
+
+    def __init__(self, field: FieldSpec, options: Options, compiler: Compiler) -> None:
+        super().__init__(field, options, compiler)
+        length = options.length
+        self.use(compiler.vocabulary.shared(("account", length), lambda: _account(length)))
+
+    @classmethod
+    def capacity(cls) -> int:
+        return 9 * 10**9
+
+
+def _account(length: int) -> Code:
+    return Code(Run(DIGITS[1:]), *([Run(DIGITS, length - 1)] if length > 1 else []))
+
+
+class AccountName(PoolType):
+    """What a bank calls an account."""
+
+    name = "account_name"
+    label = "Account Name"
+    category = "finance"
+    description = "The name of an account, such as Personal Savings Account."
+    aliases = ("bank account name", "account type", "bank account type")
+    example = "Personal Savings Account"
+
+    def __init__(self, field: FieldSpec, options: OptionsModel, compiler: Compiler) -> None:
+        super().__init__(field, options, compiler)
+        self.use(compiler.vocabulary.shared("account names", _account_names))
+
+    @classmethod
+    def capacity(cls) -> int:
+        return len(_OWNERS) * len(_PURPOSES)
+
+
+def _account_names() -> pa.Array:
+    return pa.array([f"{owner} {purpose}" for purpose in _PURPOSES for owner in _OWNERS])
+
+
+class RoutingNumber(CodeType):
+    """US routing transit numbers, check digit included."""
+
+    name = "aba_routing"
+    label = "ABA Routing Number"
+    category = "finance"
+    description = "The ABA routing number of a US bank, with a valid check digit."
+    aliases = ("routing number", "aba", "aba routing number", "routing transit number", "bank routing number")
+    example = "021384705"
+
+    def __init__(self, field: FieldSpec, options: OptionsModel, compiler: Compiler) -> None:
+        super().__init__(field, options, compiler)
+        self.use(compiler.vocabulary.shared("routing", _routing))
+
+    @classmethod
+    def capacity(cls) -> int:
+        return len(_ROUTING) * 10**6
+
+
+def _routing() -> Code:
+    # American Bankers Association: weights 3, 7 and 1 in turn make a multiple of 10.
+    check = codes.weighted((3, 7, 1, 3, 7, 1, 3, 7), 10, codes.complement(10))
+    return Code(Pick(_ROUTING), Run(DIGITS, 6), check)
+
+
+class EthereumAddress(CodeType):
+    """0x and forty hexadecimal digits in lower case, which carry no checksum."""
+
+    name = "ethereum_address"
+    label = "Ethereum Address"
+    category = "finance"
+    description = "The address of an Ethereum account, in lowercase."
+    aliases = ("ethereum", "eth address", "wallet address")
+    example = "0x9f2c4b7d1e8a36507c4d2f9e8b1a6c3d5e7f0912"
+
+    def __init__(self, field: FieldSpec, options: OptionsModel, compiler: Compiler) -> None:
+        super().__init__(field, options, compiler)
+        self.use(compiler.vocabulary.shared("ethereum", lambda: Code("0x", Run(HEX, 40))))
+
+
+_PREFIXES = 4
+_MOST_FREE = 9
+_HIGH_SALT = 1
+
+
+@dataclass(frozen=True, slots=True)
+class Issuer:
+    """A card brand. ``prefixes`` are the first six digits; ``length`` counts the check digit too."""
+
+    label: str
+    length: int
+    security_digits: int
+    prefixes: tuple[int, ...]
+    ranges: tuple[tuple[str, str], ...]
+    """First and last prefix of its numbers (ISO/IEC 7812), of any width: by these a number is recognised."""
+    aliases: tuple[str, ...] = ()
+
+    @property
+    def free(self) -> int:
+        """Digits between prefix and check digit."""
+        return self.length - 7
+
+
+# Test cards as published by Adyen, Braintree, PayPal, Stripe and Worldpay.
+ISSUERS: dict[str, Issuer] = {
+    "visa": Issuer("Visa", 16, 3, (400000, 401288, 411111, 424242), (("4", "4"),)),
+    "mastercard": Issuer(
+        "Mastercard", 16, 3, (222300, 510510, 520082, 555555), (("2221", "2720"), ("51", "55")), ("mc", "mastercredit")
+    ),
+    "amex": Issuer(
+        "American Express", 15, 4, (340000, 371449, 374200, 378282), (("34", "34"), ("37", "37")), ("americanexpress",)
+    ),
+    "discover": Issuer(
+        "Discover", 16, 3, (601100, 601111, 601198, 644564), (("6011", "6011"), ("644", "649"), ("65", "65"))
+    ),
+    "diners": Issuer(
+        "Diners Club", 14, 3, (300000, 305693, 362272, 385200), (("300", "305"), ("36", "36"), ("38", "39")),
+        ("dinersclub", "dinersclubinternational"),
+    ),
+    "jcb": Issuer("JCB", 16, 3, (352800, 353011, 356600, 357011), (("3528", "3589"),)),
+    "unionpay": Issuer(
+        "UnionPay", 16, 3, (620000, 621094, 621234, 624363), (("62", "62"),), ("chinaunionpay", "cup")
+    ),
+    "maestro": Issuer(
+        "Maestro", 16, 3, (500033, 563953, 675964, 676770), (("50", "50"), ("56", "58"), ("67", "67"))
+    ),
+}  # fmt: skip
+_NAMES = tuple(ISSUERS)
+_ALL = tuple(ISSUERS.values())
+_EVERY = tuple(range(len(_ALL)))
+_IIN = np.array([issuer.prefixes for issuer in _ALL], np.int64)
+_SPAN = np.array([10**issuer.free for issuer in _ALL], np.int64)
+_FOUR = np.array([issuer.security_digits == 4 for issuer in _ALL])
+
+
+def find(name: str) -> int | None:
+    """The number of an issuer among `ISSUERS`, by its name, label or an alias; letters only, ignoring case."""
+    plain = "".join(ch for ch in name.lower() if ch.isalpha())
+    for place, (key, issuer) in enumerate(ISSUERS.items()):
+        if plain in (key, issuer.label.lower().replace(" ", ""), *issuer.aliases):
+            return place
+    return None
+
+
+def recognise(number: str) -> int | None:
+    """The issuer of a card number, by its prefix."""
+    digits = "".join(ch for ch in number if ch.isdigit())
+    for place, issuer in enumerate(_ALL):
+        if any(first <= digits[: len(first)] <= last for first, last in issuer.ranges):
+            return place
+    return None
+
+
+@cache
+def _luhn_table() -> np.ndarray:
+    """``uint8[2, 10000]``: what four digits add to a Luhn sum, by whether their last digit is doubled."""
+    digits = np.arange(10_000)[:, None] // np.array([1000, 100, 10, 1]) % 10
+    doubled = np.where(digits > 4, 2 * digits - 9, 2 * digits)
+    odd, even = np.array([True, False, True, False]), np.array([False, True, False, True])
+    return np.stack([np.where(mask, doubled, digits).sum(axis=1) for mask in (odd, even)]).astype(np.uint8)
+
+
+def with_check_digit(numbers: np.ndarray) -> np.ndarray:
+    """``int64[n]`` with a Luhn check digit (ISO/IEC 7812-1, annex B) after the last digit; below 10**18."""
+    table = _luhn_table()[1]
+    total = np.zeros(numbers.size, np.int64)
+    rest = numbers
+    while True:
+        higher = rest // 10_000
+        total += table[rest - higher * 10_000]
+        if not higher.any():
+            break
+        rest = higher
+    return numbers * 10 + (10 - total % 10) % 10
+
+
+class Cards:
+    """The cards of one block."""
+
+    def __init__(self, kind: CardKind, draws: RandomStream, issuers: tuple[int, ...]) -> None:
+        self._kind, self._draws, self._issuers = kind, draws, np.array(issuers)
+
+        self._free = min(_ALL[issuer].free for issuer in issuers)
+        self._most = max(_ALL[issuer].free for issuer in issuers)
+
+    @cached_property
+    def _drawn(self) -> tuple[np.ndarray, np.ndarray]:
+        """Issuer, and what the rest of the number follows from: ``int64[n]`` each."""
+        unique = self._kind.unique
+        size = self._issuers.size * _PREFIXES * 10 ** (self._free if unique else self._most)
+        index = (self._draws.permuted(size) if unique else self._draws.below(size)).view(np.int64)
+        # Two divisions by a constant are faster than one divmod.
+        rest = index // self._issuers.size
+        return self._issuers[index - rest * self._issuers.size], rest
+
+    @property
+    def issuer(self) -> np.ndarray:
+        """``int64[n]``: which of `ISSUERS`."""
+        return self._drawn[0]
+
+    def numbers(self) -> np.ndarray:
+        """``int64[n]`` of whole card numbers."""
+        issuer, rest = self._drawn
+        digits = rest // _PREFIXES
+        prefix = rest - digits * _PREFIXES
+        free, most = self._free, self._most
+        if self._kind.unique and most > free:
+            digits += self._draws.below(10 ** (most - free), _HIGH_SALT).view(np.int64) * 10**free
+        span = _SPAN[issuer]
+        return with_check_digit(_IIN[issuer, prefix] * span + digits % span)
+
+
+class CardKind(GroupKind):
+    """One card a row. All card numbers of a group are of the same issuers."""
+
+    kind = "card"
+
+    def __init__(self, fields: tuple[FieldSpec, ...], compiler: Compiler) -> None:
+        super().__init__(fields, compiler)
+        numbers = [
+            (field, field.options.issuer)
+            for field in fields
+            if isinstance(field.options, CreditCardNumber.Options)
+        ]
+        self.unique = any(field.common.unique for field, _ in numbers)
+        self.issuers = chosen(numbers[0][1])[0] if numbers else _EVERY
+        for field, issuer in numbers[1:]:
+            if chosen(issuer)[0] != self.issuers:
+                text = f'The card of "{numbers[0][0].name}" has other issuers.'
+                compiler.fault(
+                    field, "options.issuer", "conflict", text, "Say the same, or put it into another group."
+                )
+
+    def prepare(self, env: GenerationContext, fixed: dict[str, Any]) -> tuple[Any, list[Fault]]:
+        issuers, unmet = self.issuers, []
+        by_name = {field.name: field.type for field in self.fields}
+        for name, value in fixed.items():
+            if by_name[name] not in (CreditCardType, CreditCardNumber) or value is None:
+                continue
+            found = find(str(value)) if by_name[name] is CreditCardType else recognise(str(value))
+            if found in issuers and not self.unique:
+                issuers = (found,)
+            else:
+                reason = (
+                    "the card numbers are unique" if self.unique else f'no card of this group is "{value}"'
+                )
+                text = f"The other fields of the card do not follow this value: {reason}."
+                unmet.append(Fault(f"overrides.{name}", "no_match", text, ""))
+        return issuers, unmet
+
+    def draw(self, draws: RandomStream, state: Any) -> Cards:
+        return Cards(self, draws, state)
+
+
+def chosen(given: str | tuple[str, ...] | None) -> tuple[tuple[int, ...], dict[str, str]]:
+    """The issuers an option names (all where it names none that exist), and the names that do not exist by their
+    place in the option."""
+    if given is None:
+        return _EVERY, {}
+    names = (
+        {"": given} if isinstance(given, str) else {f"[{place}]": name for place, name in enumerate(given)}
+    )
+    found = {place: find(name) for place, name in names.items()}
+    known = {issuer for issuer in found.values() if issuer is not None}
+    return tuple(sorted(known)) or _EVERY, {
+        place: name for place, name in names.items() if found[place] is None
+    }
+
+
+class _CardField(FieldType):
+    category = "finance"
+    group_kind = "card"
+    dtype = pa.string()
+
+
+class CreditCardNumber(_CardField):
+    """Only digits, including the Luhn check digit."""
+
+    name = "credit_card_number"
+    label = "Credit Card Number"
+    description = "A card number from the ranges of test cards that passes the Luhn check."
+    aliases = ("credit card", "card number", "credit card no", "pan", "payment card", "cc number")
+    example = "4242424713857722"
+
+    class Options(OptionsModel):
+        issuer: str | tuple[str, ...] | None = Field(
+            None,
+            description=f"One issuer or a list: {', '.join(_NAMES)}. Default: all.",
+            examples=["visa", ["amex", "mastercard"]],
+        )
+
+    options: Options
+
+    def __init__(self, field: FieldSpec, options: Options, compiler: Compiler) -> None:
+        super().__init__(field, options, compiler)
+        numbers, unknown = chosen(options.issuer)
+        for place, name in unknown.items():
+            hint = did_you_mean(name, _NAMES) or f"Known: {', '.join(_NAMES)}."
+            text = f'There is no card issuer "{name}".'
+            compiler.fault(field, f"options.issuer{place}", "unknown_issuer", text, hint)
+        if options.issuer == ():
+            text = "Name at least one issuer, or leave it out."
+            compiler.fault(field, "options.issuer", "too_few", text)
+        issuers = [_ALL[number] for number in numbers]
+        self._capacity = len(issuers) * _PREFIXES * 10 ** min(issuer.free for issuer in issuers)
+        self.max_length = max(issuer.length for issuer in issuers)
+
+    def fill(self, context: ColumnContext) -> pa.Array:
+        return pa.array(context.group().numbers()).cast(pa.string())
+
+    def space(self) -> int:
+        return self._capacity
+
+    @classmethod
+    def capacity(cls) -> int:
+        return len(_ALL) * _PREFIXES * 10 ** min(issuer.free for issuer in _ALL)
+
+    def fill_unique(self, context: ColumnContext) -> pa.Array:
+        return self.fill(context)
+
+
+class CreditCardType(_CardField):
+    """The card's issuer by its usual name."""
+
+    name = "credit_card_type"
+    label = "Credit Card Type"
+    description = "The issuer of the row's card, such as Visa."
+    aliases = ("card type", "card issuer", "credit card issuer", "credit card provider", "card brand")
+    example = "Visa"
+    max_length = max(len(issuer.label) for issuer in _ALL)
+
+    def fill(self, context: ColumnContext) -> pa.Array:
+        return pooled(_labels(), context.group().issuer)
+
+    def unique_hint(self) -> str:
+        return f"There are {len(_ALL)} issuers."
+
+
+@cache
+def _labels() -> pa.Array:
+    return pa.array([issuer.label for issuer in _ALL])
+
+
+class Cvv(_CardField):
+    """Three digits, four on an American Express card."""
+
+    name = "cvv"
+    label = "CVV"
+    description = "The security code of the row's card: four digits for American Express, three for others."
+    aliases = (
+        "cvc",
+        "card security code",
+        "credit card cvv",
+        "credit card security code",
+        "cvv2",
+        "card cvv",
+    )
+    example = "071"
+    max_length = 4
+
+    def fill(self, context: ColumnContext) -> pa.Array:
+        random = context.bits()
+        four = _FOUR[context.group().issuer]
+        index = (random >> np.uint64(32)) * np.where(four, np.uint64(10_000), np.uint64(1_000)) >> np.uint64(
+            32
+        )
+        return pooled(_security_codes(), index.view(np.int64) + np.where(four, 1_000, 0))
+
+
+@cache
+def _security_codes() -> pa.Array:
+    return pa.array([f"{code:03d}" for code in range(1_000)] + [f"{code:04d}" for code in range(10_000)])
+
+
+class CardExpiry(_CardField):
+    """A month from the one after now on."""
+
+    name = "card_expiry"
+    label = "Card Expiry"
+    description = "The expiry month of the row's card, always after now."
+    aliases = (
+        "credit card expiry", "credit card expire", "card expiration", "expiry date", "credit card expiration date",
+    )  # fmt: skip
+    example = "04/29"
+
+    class Options(OptionsModel):
+        format: str = Field(
+            "MM/YY",
+            max_length=limits.MAX_NAME_CHARS,
+            description="Format of the month.",
+            examples=["MM/YYYY"],
+        )
+        years: int = Field(
+            5, ge=1, le=limits.MAX_CARD_YEARS, description=("Maximum number of years until expiry.")
+        )
+
+    options: Options
+
+    def __init__(self, field: FieldSpec, options: Options, compiler: Compiler) -> None:
+        super().__init__(field, options, compiler)
+        try:
+            self._spell = dates.formatter(options.format)
+        except dates.DateFormatError as error:
+            compiler.fault(field, "options.format", "bad_format", str(error), "Write MM/YY or MM/YYYY.")
+            return
+        if dates.needs_clock(options.format):
+            text = "A card runs out with a month, not at an hour."
+            compiler.fault(field, "options.format", "bad_format", text, "Write MM/YY or MM/YYYY.")
+        self.max_length = longest(self._spell(pa.array([date(2000 + year, 9, 30) for year in range(100)])))
+
+    def prepare(self, env: GenerationContext) -> pa.Array:
+        first = env.now.year * 12 + env.now.month
+        months = [divmod(first + month, 12) for month in range(self.options.years * 12)]
+        return self._spell(pa.array([date(year, month + 1, 1) for year, month in months]))
+
+    def fill(self, context: ColumnContext) -> pa.Array:
+        return pooled(context.state, context.below(len(context.state)))

@@ -1,0 +1,436 @@
+"""Values from formulas: one expression, the first case whose condition holds, or a text with placeholders."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import numpy as np
+import pyarrow as pa
+from pydantic import AliasChoices, Field, model_validator
+
+from webapp import limits
+from webapp.engine import form_hints, placeholders, postprocess
+from webapp.engine.formulas import operators, uniqueness, vectors
+from webapp.engine.formulas import types as formulas_types
+from webapp.engine.formulas.compiler import BUILT_IN
+from webapp.engine.formulas.errors import FormulaError, ValueFault
+from webapp.engine.formulas.expression import Expression, compile_formula
+from webapp.engine.formulas.nodes import Node, literal, read
+from webapp.engine.types.base import FieldType, OptionsModel
+from webapp.errors import Fault
+
+if TYPE_CHECKING:
+    from webapp.engine.blocks import ColumnContext
+    from webapp.engine.compiler import Compiler
+    from webapp.engine.layers import Column
+    from webapp.engine.spec import FieldSpec
+
+
+class Reckoned(FieldType):
+    """A column that an expression makes."""
+
+    category = "logic"
+    measures = True
+    expression: Expression | None = None
+
+    def use(self, expression: Expression | None) -> None:
+        """Takes ``expression`` (None after a fault) as what fills the column."""
+        self.expression = expression
+        self.dtype = pa.null() if expression is None else expression.dtype
+        if expression is not None:
+            self.max_length, self.needs = expression.longest, expression.needs
+
+    def fill(self, context: ColumnContext) -> pa.Array:
+        assert self.expression is not None  # a column with a fault is never filled
+        return self.expression.column(context)
+
+    def bounds(self, rows: int) -> tuple[int, int] | None:
+        return None if self.expression is None else self.expression.bounds
+
+    def refuses(self, name: str, fixed: pa.Array) -> str:
+        return refuses(self.compiled, name, fixed)
+
+    @property
+    def compiled(self) -> list[Expression]:
+        """The expressions that read other fields."""
+        return [] if self.expression is None else [self.expression]
+
+    def space(self) -> int | None:
+        proof = self.expression and self.expression.proof
+        return proof.space if proof else None
+
+    def fill_unique(self, context: ColumnContext) -> pa.Array:
+        return self.fill(context)  # one-to-one with what is unique already
+
+    def unique_hint(self) -> str:
+        return uniqueness.ADVICE
+
+
+def refuses(expressions: list[Expression], name: str, fixed: pa.Array) -> str:
+    """Why formulas cannot read the value that ``name`` is fixed to; empty where they can."""
+    for expression in expressions:
+        kind = expression.kinds.get(name)
+        if kind is not None:
+            try:
+                read(fixed, kind, name)
+            except ValueFault as fault:
+                return fault.message
+    return ""
+
+
+class Formula(Reckoned):
+    """The value of an expression over other fields."""
+
+    name = "formula"
+    label = "Formula"
+    description = "A value calculated from other fields, such as price * quantity or upper(name)."
+    aliases = ("expression", "calculated", "computed", "calculation", "calculated field")
+    example = 41.97
+
+    class Options(OptionsModel):
+        expression: str = Field(
+            max_length=limits.MAX_FORMULA_CHARS,
+            description="A formula with field names, numbers, texts, + - * / // %, comparisons, and, or, "
+            "not, and functions: round(price * 1.19, 2).",
+            json_schema_extra=form_hints.FORMULA,
+        )
+
+        @model_validator(mode="before")
+        @classmethod
+        def _other_name(cls, given: Any) -> Any:
+            """`value`, as type derived has it, does as well."""
+            if isinstance(given, dict) and "value" in given and "expression" not in given:
+                return {"expression" if key == "value" else key: value for key, value in given.items()}
+            return given
+
+    options: Options
+
+    def __init__(self, field: FieldSpec, options: Options, compiler: Compiler) -> None:
+        super().__init__(field, options, compiler)
+        self.use(compile_formula(compiler, field, "options.expression", options.expression))
+
+
+class One(OptionsModel):
+    "A condition, and the value or formula to use if it is true."
+
+    when: str = Field(max_length=limits.MAX_FORMULA_CHARS, description="A condition, such as amount > 100.")
+    then: Any = Field(None, description="Value if the condition is true. Any single JSON value.")
+    then_formula: str | None = Field(
+        None,
+        max_length=limits.MAX_FORMULA_CHARS,
+        description=("Formula for the value, as an alternative to then."),
+    )
+
+
+class Case(Reckoned):
+    """The value of the first case whose condition holds, else the last resort."""
+
+    name = "case"
+    label = "Case"
+    description = "A value that depends on conditions on other fields."
+    aliases = ("case when", "conditional", "if then else", "if else", "switch")
+    example = "gold"
+
+    class Options(OptionsModel):
+        cases: list[One] = Field(
+            min_length=1, max_length=limits.MAX_CASES,
+            description="Conditions with values, checked in order: {when, then} or {when, then_formula}.",
+            json_schema_extra=form_hints.FORMULA,
+        )  # fmt: skip
+        otherwise: Any = Field(
+            None, alias="else", description="Value if no condition is true. Default: blank."
+        )
+        otherwise_formula: str | None = Field(
+            None, alias="else_formula", max_length=limits.MAX_FORMULA_CHARS,
+            description="Formula for the value, as an alternative to else.", json_schema_extra=form_hints.FORMULA,
+        )  # fmt: skip
+
+        @model_validator(mode="before")
+        @classmethod
+        def _one_case(cls, given: Any) -> Any:
+            """A single case may be written without a list: when, then, else."""
+            if not isinstance(given, dict) or "cases" in given or "when" not in given:
+                return given
+            if isinstance(given["when"], list):
+                return {"cases" if key == "when" else key: value for key, value in given.items()}
+            one = {key: given[key] for key in ("when", "then", "then_formula") if key in given}
+            return {"cases": [one], **{key: value for key, value in given.items() if key not in one}}
+
+    options: Options
+
+    def __init__(self, field: FieldSpec, options: Options, compiler: Compiler) -> None:
+        super().__init__(field, options, compiler)
+        self._compiler = compiler
+        self._salts: list[int] = []
+        tests: list[Expression | None] = []
+        values: list[Expression | Node | None] = []
+        for place, one in enumerate(options.cases):
+            path = f"options.cases[{place}]"
+            tests.append(self._formula(f"{path}.when", one.when))
+            values.append(self._value(f"{path}.then", one.then, one.then_formula))
+        values.append(self._value("options.else", options.otherwise, options.otherwise_formula))
+        self._read = [one for one in (*tests, *values) if isinstance(one, Expression)]
+        sound_tests = [one for one in tests if one is not None]
+        sound_values = [one for one in values if one is not None]
+        complete = len(sound_tests) == len(tests) and len(sound_values) == len(values)
+        self.use(self._together(sound_tests, sound_values) if complete else None)
+        del self._compiler
+
+    @property
+    def compiled(self) -> list[Expression]:
+        return self._read
+
+    def _formula(self, option: str, source: str) -> Expression | None:
+        return compile_formula(self._compiler, self.field, option, source, salts=self._salts)
+
+    def _value(self, option: str, value: Any, formula: str | None) -> Expression | Node | None:
+        if formula is None:
+            return self._literal(option, value)
+        if value is not None:
+            text = "Here is a value and a formula; one of them can hold."
+            self._compiler.fault(self.field, f"{option}_formula", "ambiguous", text, "Take one of them away.")
+            return None
+        return self._formula(f"{option}_formula", formula)
+
+    def _literal(self, option: str, value: Any) -> Node | None:
+        if value is None:
+            return literal(formulas_types.NULL, None, 1)
+        pool = postprocess.fixed(value, pa.int64())
+        if pa.types.is_nested(pool.type) or isinstance(value, dict | list):
+            text = "A case gives single values: texts, numbers, true, false or null."
+            self._compiler.fault(self.field, option, "wrong_type", text, "Write JSON as a text.")
+            return None
+        if isinstance(value, float):
+            return self._decimal(option, value)
+        kind = formulas_types.of_arrow(pool.type)
+        return literal(kind, vectors.single(kind, vectors.load(pool, kind)), 1)
+
+    def _decimal(self, option: str, value: float) -> Node | None:
+        places = len(repr(value).partition(".")[2]) if "e" not in repr(value) else limits.MAX_DECIMALS
+        units = vectors.units_of(value, places) if places <= limits.MAX_DECIMALS else None
+        if units is None:
+            text = f"{value} has more digits than a number may have here."
+            self._compiler.fault(self.field, option, "out_of_range", text, "Write fewer digits.")
+            return None
+        return literal(formulas_types.number(places), units, 1)
+
+    def _together(self, tests: list[Expression], values: list[Expression | Node]) -> Expression | None:
+        nodes = [one.node if isinstance(one, Expression) else one for one in values]
+        try:
+            made = nodes[-1]
+            for place in reversed(range(len(tests))):
+                test = operators.truth_of(tests[place].node)
+                made = operators.either(test, nodes[place], made, 1)
+        except FormulaError as error:
+            path = f"{self.field.path}.options.cases"
+            self._compiler.faults.append(Fault(path, error.code, error.message, error.hint))
+            return None
+        kinds = {name: kind for one in self._read for name, kind in one.kinds.items()}
+        return Expression(made, kinds, f"{self.field.path}.options.cases")
+
+
+class Constant(FieldType):
+    """The same value in every row."""
+
+    name = "constant"
+    label = "Constant"
+    category = "logic"
+    description = "The same value in every row."
+    aliases = ("fixed", "static", "literal", "fixed value")
+    example = "EU"
+
+    class Options(OptionsModel):
+        value: Any = Field(description="Any JSON value.")
+
+    options: Options
+
+    def __init__(self, field: FieldSpec, options: Options, compiler: Compiler) -> None:
+        super().__init__(field, options, compiler)
+        self._pool = postprocess.fixed(options.value, pa.null() if options.value is None else pa.int64())
+        self.dtype = self._pool.type
+        if pa.types.is_string(self.dtype):
+            self.max_length = len(self._pool[0].as_py() or "")
+
+    def fill(self, context: ColumnContext) -> pa.Array:
+        if pa.types.is_nested(self.dtype) or pa.types.is_null(self.dtype):
+            return self._pool.take(pa.array(np.zeros(context.n, np.int32)))
+        return pa.DictionaryArray.from_arrays(pa.array(np.zeros(context.n, np.int32)), self._pool)
+
+
+class Null(FieldType):
+    """Nothing in any row; ``value`` is written instead where it is set."""
+
+    name = "null"
+    label = "Null"
+    category = "logic"
+    description = "Blank in every row."
+    aliases = ("blank", "empty", "none", "nil")
+    example = None
+    dtype = pa.null()
+
+    class Options(OptionsModel):
+        value: None = Field(None, description="Always null.")
+
+    options: Options
+
+    def fill(self, context: ColumnContext) -> pa.Array:
+        return pa.nulls(context.n)
+
+
+class Derived(Reckoned):
+    """Text with other fields of the row put into it, or the value of an expression."""
+
+    name = "derived"
+    label = "Derived"
+    category = "logic"
+    description = "Text derived from other fields of the row, such as {{first}}.{{last}}."
+    aliases: ClassVar[tuple[str, ...]] = ("derived value", "concatenate", "concat")
+    example = "ann.lee"
+    dtype = pa.string()
+
+    class Options(OptionsModel):
+        value: str = Field(
+            max_length=limits.MAX_FORMULA_CHARS,
+            description="Text with {{field}} or {{formula}} placeholders. Filters: json, upper, lower, "
+            "date('YYYY-MM-DD'). Without braces: a formula.",
+            json_schema_extra=form_hints.PATTERN,
+        )
+
+    options: Options
+
+    def __init__(self, field: FieldSpec, options: Options, compiler: Compiler) -> None:
+        super().__init__(field, options, compiler)
+        self._pattern: placeholders.Pattern | None = None
+        self._made: dict[str, Expression] = {}
+        self._proof: uniqueness.Proof | None = None
+        if self._is_formula(options.value):
+            self._reckon(options.value, compiler)
+            return
+        try:
+            self._pattern = placeholders.parse(options.value)
+        except placeholders.PlaceholderError as error:
+            where = f"At character {error.position + 1}."
+            fault = Fault(
+                f"{field.path}.options.value", "bad_placeholder", str(error), where, error.position + 1
+            )
+            compiler.faults.append(fault)
+            return
+        self._fill_holes(self._pattern, compiler)
+
+    def _is_formula(self, source: str) -> bool:
+        return "{{" not in source
+
+    def _reckon(self, source: str, compiler: Compiler) -> None:
+        before = len(compiler.faults)
+        self.use(compile_formula(compiler, self.field, "options.value", source))
+        for place in range(before, len(compiler.faults)):
+            fault = compiler.faults[place]
+            hint = " ".join(filter(None, (fault.hint, _NO_BRACES)))
+            compiler.faults[place] = replace(fault, hint=hint)
+
+    def _fill_holes(self, pattern: placeholders.Pattern, compiler: Compiler) -> None:
+        needs: list[str] = []
+        parts: list[uniqueness.Part] = []
+        salts: list[int] = []
+        for part in pattern.parts:
+            if isinstance(part, str):
+                parts.append((part, None))
+            elif part.quoted or _names_field(part.name, compiler):
+                column = compiler.require(self.field, "options.value", part.name)
+                needs.append(part.name)
+                own = compiler.level_of(part.name) == 0 and not part.filters
+                parts.append((None, _spelled(column) if column is not None and own else None))
+            else:
+                made = self._made.get(part.name) or self._expression(part, salts, compiler)
+                if made is not None:
+                    self._made[part.name] = made
+                    needs.extend(made.needs)
+                    proof = made.proof.as_text(made.kind) if made.proof and not part.filters else None
+                    parts.append((None, proof))
+        self.needs = tuple(dict.fromkeys(needs))
+        self._proof = uniqueness.of_parts(parts)
+
+    def _expression(self, hole: placeholders.Hole, salts: list[int], compiler: Compiler) -> Expression | None:
+        return compile_formula(
+            compiler, self.field, "options.value", hole.name, salts=salts, offset=hole.start, single=False
+        )
+
+    @property
+    def compiled(self) -> list[Expression]:
+        return [*super().compiled, *self._made.values()]
+
+    def fill(self, context: ColumnContext) -> pa.Array:
+        if self._pattern is None:
+            return super().fill(context)
+
+        def column(name: str) -> pa.Array:
+            made = self._made.get(name)
+            return context.column(name) if made is None else made.column(context)
+
+        return self._pattern.fill(column, context.n)
+
+    def space(self) -> int | None:
+        if self._pattern is None:
+            return super().space()
+        return self._proof.space if self._proof else None
+
+    def unique_hint(self) -> str:
+        return f"Make the field it is derived from unique instead. {uniqueness.ADVICE}"
+
+
+class TemplateString(Derived):
+    """Text with other fields of the row put into it; without braces it is the same in every row."""
+
+    name = "template_string"
+    label = "Template string"
+    description = "Text with placeholders for other fields of the row, such as Dear {{first}} {{last}}."
+    aliases = (
+        "string template",
+        "text template",
+        "interpolated string",
+        "f string",
+        "pystr format",
+        "mail merge",
+    )
+    example = "Dear Ann Lee"
+
+    class Options(Derived.Options):
+        value: str = Field(
+            min_length=1,
+            max_length=limits.MAX_FORMULA_CHARS,
+            validation_alias=AliasChoices("value", "template", "text"),
+            description=(
+                "Text with {{field}} or {{formula}} placeholders. Filters: json, upper, lower, "
+                "date('YYYY-MM-DD')."
+            ),
+            json_schema_extra=form_hints.PATTERN,
+        )
+
+    options: Options
+
+    def _is_formula(self, source: str) -> bool:
+        return False
+
+
+_NO_BRACES = (
+    "A text names fields in braces: {{field}}; without braces it is a formula; for a fixed text use constant."
+)
+_PLAIN_NAME = re.compile(r"\w+(?: +\w+)*")
+_WORDS = frozenset({"and", "or", "not", "in", "is", "if", "else"})
+
+
+def _names_field(name: str, compiler: Compiler) -> bool:
+    """Return whether the text of a placeholder is the name of a field, not a formula."""
+    if compiler.level_of(name) is not None:
+        return True
+    bare = name.removeprefix("parent.")
+    return (
+        bool(_PLAIN_NAME.fullmatch(bare)) and not _WORDS.intersection(bare.split()) and bare not in BUILT_IN
+    )
+
+
+def _spelled(column: Column) -> uniqueness.Proof | None:
+    proof = uniqueness.of_column(column)
+    return proof and proof.as_text(formulas_types.of_arrow(column.dtype))

@@ -1,0 +1,298 @@
+"""The tables of places as arrays that the field types of the group index; one `Geography` for a vocabulary."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import product
+from math import prod
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from webapp.engine.data.vocabulary import Vocabulary
+from webapp.engine.types.joining import Lazy
+
+_U32 = np.uint64(32)
+
+_NUMBER_FIRST = ("en", "fr", "ja", "ko", "zh")
+"""Languages in which the house number precedes the street."""
+_LONG_NUMBERS = ("en_US", "en_CA", "en_AU")
+_BLOCKS = (5, 20, 20)
+"""District, block and house, where houses have numbers such as 3-14-2."""
+_LONGEST_ROW, _SHORT_ROW = 9_999, 199
+"""Highest house numbers, in towns laid out in blocks and elsewhere."""
+
+# How what follows the street is written, before and after the postal code.
+_STATE_LINE = (", {city}, {code} ", ", {country}")
+_REGION_LINE = (", {city}, {state} ", ", {country}")
+_CITY_LINE = (", {city} ", ", {country}")
+_CODE_FIRST = (", ", " {city}, {country}")
+_NO_CODE = (", {city}", ", {country}")
+_LINES = {
+    "US": _STATE_LINE, "CA": _STATE_LINE, "AU": _STATE_LINE, "BR": (", {city} - {code}, ", ", {country}"),
+    "GB": _CITY_LINE, "IE": _CITY_LINE, "NZ": _CITY_LINE, "ZA": _CITY_LINE, "IN": _REGION_LINE, "JP": _REGION_LINE,
+    "CN": _REGION_LINE, "KR": _REGION_LINE,
+}  # fmt: skip
+
+# Where GeoNames has a city in a zone that the tz database does not know in its country.
+_ZONES = {
+    ("CN", "Asia/Macau"): "Asia/Shanghai", ("GE", "Europe/Moscow"): "Asia/Tbilisi",
+    ("ID", "Asia/Ho_Chi_Minh"): "Asia/Pontianak", ("PS", "Asia/Jerusalem"): "Asia/Hebron",
+    ("SO", "Africa/Addis_Ababa"): "Africa/Mogadishu",
+}  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Range:
+    """Ranges of a pool: ``start`` and ``count``, ``uint64[owners]``."""
+
+    start: np.ndarray
+    count: np.ndarray
+
+    def pick(self, owner: np.ndarray, random32: np.ndarray) -> np.ndarray:
+        """``uint64[n]``: one place of each owner's range, for 32 random bits; the start where the range is empty."""
+        return (random32 * self.count[owner] >> _U32) + self.start[owner]
+
+
+@dataclass(frozen=True)
+class Streets:
+    """Streets of every locale and house numbers of every style. A line is a text of ``before`` and one of ``after``:
+    number and street or street and number, the first with a blank behind it."""
+
+    before: pa.StringArray
+    after: pa.StringArray
+    names: pa.StringArray
+    streets: Range
+    numbers: Range
+    number_first: np.ndarray
+    """``bool[locales]``."""
+    locale_of: np.ndarray
+    """``int64[countries]``: which locale's streets a country has."""
+    locales: tuple[str, ...]
+    countries: np.ndarray
+    """``int64[locales]``: the country that each locale names."""
+
+    def spoken_in(self, country: np.ndarray, spoken: int | None) -> np.ndarray:
+        """Rows of the locales whose streets countries have, ``int64[n]``; ``spoken`` is the requested locale,
+        where its country has the streets of another one."""
+        found = self.locale_of[country]
+        if spoken is None:
+            return found
+        return np.where(self.countries[spoken] == country, spoken, found)
+
+    def lines(
+        self, locale: np.ndarray, street: np.ndarray, number: np.ndarray
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """Rows of ``before`` and ``after`` for the lines of some streets and numbers."""
+        first = self.number_first[locale]
+        numbers = np.uint64(len(self.before) - len(self.names))
+        before = np.where(first, number, numbers + street)
+        after = np.where(first, street, np.uint64(len(self.names)) + number)
+        return before, after
+
+
+@dataclass(frozen=True)
+class Pool:
+    """Cities to choose from, ``int64[k]`` rows of the table in rising order; ``complete`` if everything is known of
+    each of them."""
+
+    cities: np.ndarray
+    complete: bool
+
+
+@dataclass(frozen=True)
+class Anchor:
+    """Parts of a pool of cities that read differently: every value of a unique column with its cities."""
+
+    parts: Range
+
+
+class Geography:
+    """Cities, countries, subdivisions, codes and numbers."""
+
+    def __init__(self, vocabulary: Vocabulary) -> None:
+        self.vocabulary = self._vocabulary = vocabulary
+        cities, countries, states = (vocabulary.table(name) for name in ("cities", "countries", "states"))
+        self.city_names = _texts(cities, "name")
+        self.city_folded = _texts(cities, "folded")
+        self.country, self.state, self.time_zone = (
+            _signed(cities, n) for n in ("country", "state", "time_zone")
+        )
+        self.latitude, self.longitude = _signed(cities, "latitude"), _signed(cities, "longitude")
+        self.population = _signed(cities, "population")
+        self.postal = Range(_unsigned(cities, "postal_start"), _unsigned(cities, "postal_count"))
+        self.phone = Range(_unsigned(cities, "phone_start"), _unsigned(cities, "phone_count"))
+        message = [name for name in countries.column_names if not name.startswith("phone")]
+        self.countries = {name: _texts(countries, name) for name in message}
+        self.state_names, self.state_codes = _texts(states, "name"), _texts(states, "code")
+        self.state_folded = _texts(states, "folded")
+        self.zone_names = _texts(vocabulary.table("time_zones"), "name")
+        self._correct_zones()
+        heads = vocabulary.table("postal_heads")
+        # The last head is empty, for cities without codes.
+        self.postal_heads = pa.concat_arrays([_texts(heads, "text"), pa.array([""])])
+        self.postal_tail = Range(
+            *(np.append(_unsigned(heads, f"tail_{part}"), end) for part, end in _EMPTY_TAIL)
+        )
+        self.postal_tails = _texts(vocabulary.table("postal_tails"), "text")
+        heads = vocabulary.table("phone_heads")
+        self.phone_heads = {way: (_texts(heads, way), _unsigned(heads, f"{way}_tail")) for way in PHONE_WAYS}
+        self.phone_tail_count = np.append(_unsigned(heads, "tail_count"), np.uint64(1))
+        self.phone_tails = _texts(vocabulary.table("phone_tails"), "text")
+
+    def _correct_zones(self) -> None:
+        """Replace time zones of cities that belong to another country by one of the city's country."""
+        zones = self.zone_names.to_pylist()
+        for (country, wrong), right in _ZONES.items():
+            if wrong in zones and right in zones:
+                here = (self.country == self.country_row(country)) & (self.time_zone == zones.index(wrong))
+                self.time_zone[here] = zones.index(right)
+
+    def pool(self, country: str | None) -> Pool:
+        """The cities of a country (alpha-2), or of all the world; those of which everything is known, if there are
+        any."""
+
+        def make() -> Pool:
+            complete = (self.state >= 0) & (self.postal.count > 0) & (self.phone.count > 0)
+            inside = np.ones_like(complete) if country is None else self.country == self.country_row(country)
+            found = np.flatnonzero(complete & inside)
+            return Pool(found, True) if found.size else Pool(np.flatnonzero(inside), False)
+
+        return self._vocabulary.shared(("cities", country), make)
+
+    def pool_of(self, cities: np.ndarray) -> Pool:
+        """A pool of some cities; those of which everything is known, if there are any."""
+        kept = np.intersect1d(cities, self.pool(None).cities, assume_unique=True)
+        return Pool(kept, True) if kept.size else Pool(cities, False)
+
+    def country_row(self, name: str) -> int | None:
+        """Row of the country called ``name`` (a code of two, three or three digits, or the name), or None."""
+        wanted = name.strip().lower()
+        return self._country_rows.get(wanted)
+
+    @Lazy
+    def _country_rows(self) -> dict[str, int]:
+        columns = [self.countries[column].to_pylist() for column in ("name", "numeric", "alpha3", "alpha2")]
+        return {text.lower(): row for column in columns for row, text in enumerate(column)}
+
+    @Lazy
+    def phone_space(self) -> np.ndarray:
+        """``uint64[cities]``: how many telephone numbers each city can have."""
+        return self.phone.count * self.phone_tail_count[self.phone.start]
+
+    def anchor(self, country: str | None, column: str) -> Anchor:
+        """The values of ``column`` (city, country or state) that read differently, with their cities in the pool of
+        ``country``; of cities with one name the largest counts."""
+        cities = self.pool(country).cities
+        return self._vocabulary.shared(("anchor", country, column), lambda: self._anchor(cities, column))
+
+    def _anchor(self, cities: np.ndarray, column: str) -> Anchor:
+        if column == "city":
+            names = self.city_folded.take(pa.array(cities)).dictionary_encode().indices.to_numpy()
+            order = np.lexsort((cities, -self.population[cities], names))
+            firsts = order[np.unique(names[order], return_index=True)[1]]
+            return Anchor(Range(np.sort(firsts).astype(np.uint64), np.ones(firsts.size, np.uint64)))
+        # Cities are ordered by country and subdivision, so that each of these is one range of the pool.
+        rows = (self.country if column == "country" else self.state)[cities]
+        starts = np.flatnonzero(np.r_[True, rows[1:] != rows[:-1]])
+        counts = np.diff(np.r_[starts, rows.size])
+        if column == "state":
+            names = self.state_folded.take(pa.array(rows[starts])).dictionary_encode().indices.to_numpy()
+            kept = np.sort(np.unique(names, return_index=True)[1])
+            starts, counts = starts[kept], counts[kept]
+        return Anchor(Range(starts.astype(np.uint64), counts.astype(np.uint64)))
+
+    @Lazy
+    def spoken_beside(self) -> tuple[str, ...]:
+        """Locales whose country has the streets of another one, unless its places are requested in exactly this locale;
+        none in the first vocabulary."""
+        vocabulary = self._vocabulary
+        found = vocabulary.table("street_locales")["locale"] if vocabulary.has_table("street_locales") else []
+        return tuple(str(locale) for locale in found)
+
+    @Lazy
+    def streets(self) -> Streets:
+        """Made when an address is first asked for."""
+        locales = sorted({*self.countries["street_locale"].to_pylist(), *self.spoken_beside})
+        lists = [self._vocabulary.words("street", locale) for locale in locales]
+        names = pa.concat_arrays(lists)
+        numbers = pa.array(_house_numbers())
+        styles = [_style(locale) for locale in locales]
+        blank = pa.scalar(" ")
+        return Streets(
+            before=pa.concat_arrays([_followed(numbers, blank), _followed(names, blank)]),
+            after=pa.concat_arrays([names, numbers]),
+            names=names,
+            streets=_ranges([len(words) for words in lists]),
+            numbers=Range(*(np.array(column, np.uint64) for column in zip(*styles, strict=True))),
+            number_first=np.array([locale.partition("_")[0] in _NUMBER_FIRST for locale in locales]),
+            locale_of=np.array(
+                [locales.index(locale) for locale in self.countries["street_locale"].to_pylist()]
+            ),
+            locales=tuple(locales),
+            countries=np.array([self.country_row(locale.partition("_")[2]) for locale in locales]),
+        )
+
+    @Lazy
+    def lines(self) -> tuple[pa.StringArray, pa.StringArray]:
+        """The texts before and after the postal code in an address, for each city."""
+        alpha2, countries = self.countries["alpha2"].to_pylist(), self.countries["name"].to_pylist()
+        states, codes = [*self.state_names.to_pylist(), ""], [*self.state_codes.to_pylist(), ""]
+        made: tuple[list[str], list[str]] = ([], [])
+        columns = (
+            self.country.tolist(),
+            self.state.tolist(),
+            self.postal.count.tolist(),
+            self.city_names.to_pylist(),
+        )
+        for country, state, count, city in zip(*columns, strict=True):
+            line = _LINES.get(alpha2[country], _CODE_FIRST) if count else _NO_CODE
+            for part, texts in zip(line, made, strict=True):
+                texts.append(
+                    part.format(city=city, state=states[state], code=codes[state], country=countries[country])
+                )
+        return pa.array(made[0]), pa.array(made[1])
+
+
+PHONE_WAYS = ("e164", "international", "national")
+_EMPTY_TAIL = (("start", np.uint64(0)), ("count", np.uint64(1)))
+
+
+def geography_of(vocabulary: Vocabulary) -> Geography:
+    """The geography of a vocabulary, made once a process."""
+    return vocabulary.shared(("geography",), lambda: Geography(vocabulary))
+
+
+def _house_numbers() -> list[str]:
+    rows = [str(number) for number in range(1, _LONGEST_ROW + 1)]
+    return rows + ["-".join(map(str, block)) for block in product(*(range(1, most + 1) for most in _BLOCKS))]
+
+
+def _style(locale: str) -> tuple[int, int]:
+    """Return the range of a locale's house numbers in `_house_numbers`, as (start, count)."""
+    if locale.startswith("ja"):
+        return _LONGEST_ROW, prod(_BLOCKS)
+    return 0, _LONGEST_ROW if locale in _LONG_NUMBERS else _SHORT_ROW
+
+
+def _followed(texts: pa.StringArray, end: pa.Scalar) -> pa.StringArray:
+    return pc.binary_join_element_wise(texts, end, "")
+
+
+def _ranges(counts: Sequence[int]) -> Range:
+    sizes = np.array(counts, np.uint64)
+    return Range(np.cumsum(sizes) - sizes, sizes)
+
+
+def _texts(table: pa.Table, name: str) -> pa.StringArray:
+    return table.column(name).chunk(0)
+
+
+def _signed(table: pa.Table, name: str) -> np.ndarray:
+    return table.column(name).to_numpy().astype(np.int64)
+
+
+def _unsigned(table: pa.Table, name: str) -> np.ndarray:
+    return table.column(name).to_numpy().astype(np.uint64)

@@ -1,0 +1,226 @@
+"""Text made of two or more pools, and numbers that are spelled with a fixed count of digits."""
+
+from __future__ import annotations
+
+import re
+import weakref
+from collections.abc import Callable, Sequence
+from functools import lru_cache
+from itertools import accumulate
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from webapp.engine import random as engine_random
+from webapp.engine.types.base import pooled
+
+if TYPE_CHECKING:
+    from webapp.engine.random import RandomStream
+
+DICTIONARY_SHARE = 16
+"""A pool is kept as a dictionary while it has at most this many values per row; beyond that, escaping the whole pool
+costs a format more than it saves."""
+
+FEW_ROWS = 32
+"""Up to this many rows, reading texts one by one is faster than Arrow's kernels."""
+
+SALTS_PAY = 3
+"""With this many fields in a group, it is faster to compute the bits of all salts together."""
+
+SUFFIX_SPACE = 1 << 53
+"""Rows for which `suffix` gives numbers that differ."""
+
+MOST_UNIQUE_DIGITS = 18
+"""Digits of a unique pattern: a permutation's domain is below 2**63."""
+
+_SUFFIX_SALT = -200
+
+
+Part = tuple[pa.StringArray, np.ndarray]
+"""Texts by their places in a pool, which has no blanks: ``uint64[n]`` or ``int64[n]``."""
+
+
+class Lazy:
+    """`functools.cached_property` without its lock, which costs more than most of what is kept here: two threads may
+    both make a value, and make the same."""
+
+    def __init__(self, make: Callable[[Any], Any]) -> None:
+        self._make = make
+        self._name = make.__name__
+        self.__doc__ = make.__doc__
+
+    def __get__(self, owner: Any, kind: type) -> Any:
+        if owner is None:
+            return self
+        made = owner.__dict__[self._name] = self._make(owner)
+        return made
+
+
+class Salted:
+    """A group's random bits under several salts: for a few rows all of them are computed together, since then the calls
+    cost more than the arithmetic."""
+
+    def __init__(self, draws: RandomStream, salts: int) -> None:
+        """``salts`` is how many there are, or 0 where so few are used that none is to be made ahead."""
+        self._draws, self._salts = draws, salts
+
+    def bits(self, salt: int) -> np.ndarray:
+        """``uint64[n]``: the same as `RandomStream.bits`."""
+        return self._few[salt] if salt < self._salts and self._draws.n <= FEW_ROWS else self._draws.bits(salt)
+
+    @Lazy
+    def _few(self) -> np.ndarray:
+        return engine_random.bits(salted(int(self._draws.key), self._salts), self._draws.rows)
+
+
+@lru_cache(maxsize=1024)
+def salted(key: int, salts: int) -> np.ndarray:
+    """``uint64[salts, 1]``: a key under each salt, as `RandomStream.bits` derives them."""
+    first = np.uint64(key)
+    return np.array(
+        [[engine_random.derive(first, salt) if salt else first] for salt in range(salts)], np.uint64
+    )
+
+
+def taken(pool: pa.Array, index: np.ndarray) -> pa.Array:
+    """``pool[index]`` copied out; every index is known to be valid."""
+    if index.size <= FEW_ROWS and pa.types.is_string(pool.type) and not pool.null_count:
+        return few_texts(_few(pool, index))
+    return _TAKE.call([pool, pa.array(index)], _UNCHECKED)
+
+
+def chosen(pool: pa.Array, index: np.ndarray) -> pa.Array:
+    """``pool[index]``, as a dictionary array where that is the cheaper."""
+    return pooled(pool, index) if len(pool) <= DICTIONARY_SHARE * index.size else taken(pool, index)
+
+
+def joined(*parts: Part) -> pa.StringArray:
+    """Texts joined row by row. Text between them belongs to the pools: a constant part costs four times as
+    much as a pool."""
+    if parts[0][1].size <= FEW_ROWS:
+        columns = [_few(pool, index) for pool, index in parts]
+        return few_texts(list(map(b"".join, zip(*columns, strict=True))))
+    return pc.binary_join_element_wise(*(taken(pool, index) for pool, index in parts), "")
+
+
+def few_texts(texts: Sequence[bytes | memoryview]) -> pa.StringArray:
+    """A column of a few texts in UTF-8; `pa.array` costs three times as much."""
+    ends = np.fromiter(accumulate(map(len, texts), initial=0), np.int32, len(texts) + 1)
+    return pa.StringArray.from_buffers(len(texts), pa.py_buffer(ends), pa.py_buffer(b"".join(texts)))
+
+
+def _few(pool: pa.StringArray, index: np.ndarray) -> list[memoryview]:
+    """The texts at a few places, in UTF-8 and read in place: a pool of the vocabulary as Python's own texts
+    takes ten times its memory, in each process and for every template that was compiled."""
+    ends, octets, _ = _SEEN.get(id(pool)) or _seen(pool)
+    return [octets[ends[place] : ends[place + 1]] for place in index.tolist()]
+
+
+_Seen = tuple[memoryview, memoryview, "weakref.ref[pa.StringArray]"]
+_SEEN: dict[int, _Seen] = {}
+"""Where the texts of a pool end, and its octets, by the pool's identity and for as long as it lives."""
+
+
+def _seen(pool: pa.StringArray) -> _Seen:
+    _, offsets, data = pool.buffers()
+    key = id(pool)
+    alive = weakref.ref(pool, lambda _: _SEEN.pop(key, None))
+    ends = memoryview(offsets).cast("i")[pool.offset :]
+    made = _SEEN[key] = ends, memoryview(data or b""), alive
+    return made
+
+
+_TAKE = pc.get_function("array_take")
+_UNCHECKED = pc.TakeOptions(boundscheck=False)
+
+
+def suffix(draws: RandomStream) -> np.ndarray:
+    """``uint64[n]``: a different number of four digits or more for each row, short for the first rows.
+
+    The numbers of d digits are assigned to the rows from 10**(d-1) - 1000 on by a keyed permutation, so that a row's
+    number does not depend on how many rows are requested.
+    """
+    shifted = draws.rows + np.uint64(1000)
+    if not shifted.size:
+        return shifted
+    least, most = (len(str(int(shifted[at]))) for at in (shifted.argmin(), shifted.argmax()))
+    if least == most:
+        return _permuted(draws.key, shifted, least)
+    made = np.empty(shifted.size, np.uint64)
+    for digits in range(least, most + 1):
+        here = (shifted >= np.uint64(10 ** (digits - 1))) & (shifted < np.uint64(10**digits))
+        made[here] = _permuted(draws.key, shifted[here], digits)
+    return made
+
+
+def suffix_parts(numbers: np.ndarray, ending: str) -> tuple[Part, ...]:
+    """Numbers that `suffix` gave, and ``ending``, as parts of a text."""
+    high, low = np.divmod(numbers, np.uint64(10_000))
+    if int(high.max(initial=0)) >= 10_000:
+        spelled = pc.binary_join_element_wise(pa.array(numbers).cast(pa.string()), ending, "")
+        return ((spelled, np.arange(numbers.size)),)
+    # No number is below 1000, so that what is left of four digits or fewer is four digits.
+    return (_leading(), high), (digit_table(4, "", ending), low)
+
+
+@lru_cache(maxsize=1)
+def _leading() -> pa.StringArray:
+    return pa.array([str(number) if number else "" for number in range(10_000)])
+
+
+def _permuted(key: np.uint64, numbers: np.ndarray, digits: int) -> np.ndarray:
+    low = 10 ** (digits - 1)
+    permuted = engine_random.permutation(
+        engine_random.derive(key, _SUFFIX_SALT - digits), numbers - np.uint64(low), 9 * low
+    )
+    return permuted + np.uint64(low)
+
+
+def patterned(pattern: str, draws: RandomStream) -> pa.StringArray:
+    """``pattern`` with a random digit for each ``#``; at least one is there."""
+    pieces = _pieces(pattern)
+    return joined(*((pool, draws.below(len(pool), salt)) for salt, pool in enumerate(pieces, 1)))
+
+
+def pattern_space(pattern: str) -> int | None:
+    """Return how many texts a pattern has; None if there are too many to assign them without repetition."""
+    digits = pattern.count("#")
+    return 10**digits if digits <= MOST_UNIQUE_DIGITS else None
+
+
+def pattern_at(pattern: str, number: np.ndarray) -> pa.StringArray:
+    """Text number ``number`` of a pattern, ``uint64[n]`` below its `pattern_space`."""
+    parts: list[Part] = []
+    for pool in reversed(_pieces(pattern)):
+        number, digits = np.divmod(number, np.uint64(len(pool)))
+        parts.append((pool, digits))
+    return joined(*reversed(parts))
+
+
+@lru_cache(maxsize=32)
+def _pieces(pattern: str) -> tuple[pa.StringArray, ...]:
+    """Pools of the numbers of at most four digits that the pattern's signs stand for, with the text before (and at
+    the end behind) them."""
+    found = list(re.finditer(r"([^#]*)(#{1,4})", pattern))
+    end = pattern[found[-1].end() :]
+    made = [digit_table(len(match[2]), match[1], end if match is found[-1] else "") for match in found]
+    return tuple(made)
+
+
+@lru_cache(maxsize=32)
+def digit_table(digits: int, before: str = "", after: str = "") -> pa.StringArray:
+    """All numbers of ``digits`` digits (at most four) as text, leading noughts kept, between two texts."""
+    return pa.array([f"{before}{number:0{digits}d}{after}" for number in range(10**digits)])
+
+
+def where(pool: pa.Array, text: str) -> np.ndarray:
+    """``int64[k]``: where ``pool`` holds ``text``, case ignored."""
+    found = pc.equal(pc.utf8_lower(pool), text.lower())
+    return np.flatnonzero(found.to_numpy(zero_copy_only=False))
+
+
+def exactly(pool: pa.Array, text: str) -> list[int]:
+    """Where ``pool`` holds just ``text``."""
+    return np.flatnonzero(pc.equal(pool, text).to_numpy(zero_copy_only=False)).tolist()

@@ -1,0 +1,919 @@
+"""Numbers: random ones, even or by a distribution; truth values; and numbers that count rows.
+
+A `Spread` is the distribution of numbers between a minimum and a maximum: even on a lattice, a named distribution, or
+a histogram of bins. Each named distribution is also a field type, so that a search by its name finds it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from decimal import Decimal
+from fractions import Fraction
+from itertools import pairwise
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from pydantic import AliasChoices, Field
+
+from webapp import limits
+from webapp.engine import distributions, text
+from webapp.engine import random as engine_random
+from webapp.engine.distributions import Draw
+from webapp.engine.random import Rows, Weighted, below_each, mix
+from webapp.engine.types import amounts, values
+from webapp.engine.types.amounts import Amount, Units, whole
+from webapp.engine.types.base import FieldType, OptionsModel
+
+if TYPE_CHECKING:
+    from webapp.engine.blocks import ColumnContext
+    from webapp.engine.compiler import Compiler
+    from webapp.engine.spec import FieldSpec
+
+
+_INSIDE = np.uint64(0xD6E8FEB86659FD93)
+_Read = tuple[str, Decimal, Decimal, Decimal]
+
+
+class Histogram(Draw):
+    """Bins with integer weights: bin i has ``widths[i]`` whole numbers from ``starts[i]`` on, each as likely."""
+
+    def __init__(self, weights: list[int], starts: list[int], widths: list[int]) -> None:
+        drawn = [i for i, weight in enumerate(weights) if weight]
+        self._ends = min(starts[i] for i in drawn), max(starts[i] + widths[i] - 1 for i in drawn)
+        self._weighted = Weighted(weights)
+        self._starts, self._widths = np.array(starts, np.int64), np.array(widths, np.uint64)
+
+    def draw(self, random: Rows) -> np.ndarray:
+        which = self._weighted.draw(random)
+        inside = below_each(mix(random ^ _INSIDE), self._widths[which]).view(np.int64)
+        inside += self._starts[which]
+        return inside
+
+    def bounds(self) -> tuple[int, int]:
+        return self._ends
+
+
+def compiled(options: Any, units: Units, fault: Callable[..., None]) -> Histogram | None:
+    """The histogram that ``options`` has under bins, or edges and weights; None after faults.
+
+    ``fault(option, code, message, hint)`` takes down what is wrong.
+    """
+    told: list[str] = []
+
+    def refuse(option: str, code: str, message: str, hint: str = "") -> None:
+        told.append(option)
+        fault(option, code, message, hint)
+
+    for option in ("min", "max"):
+        if getattr(options, option) is not None:
+            text = "A histogram's bins say what its least and its largest value are."
+            refuse(option, "not_for_this_distribution", text, f"Take {option} away.")
+    bins = _read(options, refuse)
+    read_starts = [units.of(where, least) for where, least, *_ in bins]
+    read_ends = [units.of(where, end) for where, _, end, _ in bins]
+    starts = [start for start in read_starts if start is not None]
+    ends = [end for end in read_ends if end is not None]
+    if told or not bins or len(starts) < len(bins) or len(ends) < len(bins):
+        return None
+    last = max(ends)
+    for (where, *_), start, end in zip(bins, starts, ends, strict=True):
+        if start > end or start == end != last:
+            refuse(where, "min_above_max", "A bin ends above where it begins.", "Swap from and to.")
+    in_order = [] if told else sorted(range(len(bins)), key=lambda place: (starts[place], ends[place]))
+    for one, other in pairwise(in_order):
+        if starts[other] < ends[one]:
+            refuse(
+                bins[other][0],
+                "conflict",
+                "Two bins hold the same values.",
+                "Let each end where the next begins.",
+            )
+    if not any(weight for *_, weight in bins):
+        refuse(bins[0][0], "wrong_value", "At least one weight is more than 0.")
+    if told:
+        return None
+    widths = [end - start + (end == last) for start, end in zip(starts, ends, strict=True)]
+    return Histogram(whole([weight for *_, weight in bins]), starts, widths)
+
+
+def _read(options: Any, refuse: Callable[..., None]) -> list[_Read]:
+    """Option, least value, end and weight of each bin; none after a fault."""
+    if (not options.bins) == (options.edges is None):
+        refuse("bins", "required", "A histogram has bins, or edges and weights.", "Give one of the two.")
+        return []
+    if options.bins:
+        if options.weights is not None:
+            refuse("weights", "conflict", "Bins have their own weights.", "Set the weights in the bins.")
+        for i, one in enumerate(options.bins):
+            if one.weight < 0:
+                refuse(f"bins[{i}].weight", "wrong_value", "A weight is 0 or more.")
+        return [(f"bins[{i}]", one.from_, one.to, one.weight) for i, one in enumerate(options.bins)]
+    edges, weights = options.edges, options.weights or ()
+    if len(edges) < 2 or len(weights) != len(edges) - 1:
+        text = f"{len(edges)} edges make {len(edges) - 1} bins; there are {len(weights)} weights."
+        refuse("weights", "wrong_length", text, "Give one weight for each bin.")
+        return []
+    for i, weight in enumerate(weights):
+        if weight < 0:
+            refuse(f"weights[{i}]", "wrong_value", "A weight is 0 or more.")
+    ends = zip(pairwise(edges), weights, strict=True)
+    return [(f"edges[{i}]", least, end, weight) for i, ((least, end), weight) in enumerate(ends)]
+
+
+Distribution = Literal[
+    "uniform", "normal", "lognormal", "pareto", "zipf", "poisson", "exponential", "histogram"
+]
+
+_TAKES: dict[str, tuple[str, ...]] = {
+    "uniform": ("step",),
+    "normal": ("step", "mean", "stddev"),
+    "lognormal": ("mean", "stddev"),
+    "exponential": ("step", "mean", "lambda"),
+    "pareto": ("alpha",),
+    "zipf": ("step", "alpha"),
+    "poisson": ("mean", "lambda"),
+    "histogram": ("bins", "edges", "weights"),
+}
+_PARAMETERS = ("step", "mean", "stddev", "alpha", "lambda", "bins", "edges", "weights")
+DEFAULT_LOW, DEFAULT_WIDTH = 0, 1000
+_DEFAULT_MEAN, _DEFAULT_EVENTS = 100, 10
+_DEFAULT_ALPHA = {"pareto": Decimal("2.5"), "zipf": Decimal(1)}
+_MAX_EXPONENT = 50
+_MANY = Field(max_length=limits.MAX_LIST_VALUES)
+
+
+class Bounds(OptionsModel):
+    """Least and largest number, and the step between neighbours."""
+
+    min: Amount | None = Field(None, description="Minimum. Default: 0 if max is not set either.")
+    max: Amount | None = Field(None, description="Maximum. Default: min + 1,000.")
+    step: Amount | None = Field(None, description="Distance between possible values, starting at min.")
+
+
+class Bin(OptionsModel):
+    "A bin of a histogram."
+
+    from_: Amount = Field(alias="from", description="Minimum.")
+    to: Amount = Field(description="Maximum, exclusive except for the last bin.")
+    weight: Amount = Field(Decimal(1), description="Relative weight.")
+
+
+class Shape(OptionsModel):
+    """Which distribution, and its parameters."""
+
+    distribution: Distribution = Field(
+        "uniform",
+        description="Distribution of the values. With min or max the distribution is truncated; values "
+        "do not accumulate at the ends.",
+    )
+    mean: Amount | None = Field(
+        None,
+        description="Mean before min/max are applied. Defaults: midpoint (normal, lognormal), 100 "
+        "(exponential), 10 (poisson).",
+    )
+    stddev: Amount | None = Field(
+        None,
+        description=(
+            "Standard deviation before min/max are applied (normal, lognormal). Default: (max - min) / 6."
+        ),
+    )
+    alpha: Amount | None = Field(
+        None,
+        description=(
+            "Exponent. Defaults: 2.5 (pareto, where min is the scale, default 1), 1 (zipf, "
+            "where min is rank 1)."
+        ),
+    )
+    lambda_: Amount | None = Field(
+        None,
+        alias="lambda",
+        description=(
+            "Rate (exponential, default 1 / mean) or average number of events (poisson, default 10)."
+        ),
+    )
+    bins: Annotated[tuple[Bin, ...], _MANY] | None = Field(
+        None,
+        description="Bins of a histogram with weights; values are uniform within a bin. The upper edge "
+        "is exclusive, except for the last bin.",
+        examples=[[{"from": 0, "to": 10, "weight": 3}, {"from": 10, "to": 100, "weight": 1}]],
+    )
+    edges: Annotated[tuple[Amount, ...], _MANY] | None = Field(
+        None, description="Histogram edges: the start of each bin and the end of the last bin."
+    )
+    weights: Annotated[tuple[Amount, ...], _MANY] | None = Field(
+        None, description="Histogram weights: one for each bin between two edges."
+    )
+
+
+class Spread:
+    """The compiled form of `Bounds` and `Shape`; values are whole units of the last decimal.
+
+    ``size`` counts the values if they are even, else it is None. ``low`` and ``high`` bound them. After a fault
+    nothing of it may be used.
+    """
+
+    size: int | None = None
+    low: int
+    high: int
+
+    def __init__(
+        self, field: FieldSpec, options: Any, compiler: Compiler, places: int, decimals: str
+    ) -> None:
+        self._field, self._compiler, self._options = field, compiler, options
+        self._units = Units(field, compiler, places, decimals)
+        self._base, self._step = 0, 1
+        self._draw: distributions.Draw | None = None
+        before = len(compiler.faults)
+        low, high = self._range()
+        self._check_parameters()
+        if len(compiler.faults) > before:
+            return
+        try:
+            getattr(self, f"_{options.distribution}")(low, high)
+        except distributions.TooNarrow:
+            text = f"Almost no values of the {options.distribution} distribution are between min and max."
+            self._fault("min" if options.min is not None else "max", "too_narrow", text, "Widen min and max.")
+        except distributions.TooWide:
+            text = "These numbers reach beyond 64 bits."
+            self._fault("distribution", "out_of_range", text, "Lower mean, stddev or the decimals.")
+        if len(compiler.faults) == before and self._draw is not None:
+            ends = self._draw.bounds()
+            self.low, self.high = (self._base + self._step * end for end in ends)
+
+    def draw(self, random: np.ndarray) -> np.ndarray:
+        """``int64[n]`` of units for random bits."""
+        if self._draw is None:
+            assert self.size is not None  # even values are counted
+            return self.at(engine_random.below(random, self.size))
+        return self._placed(self._draw.draw(random))
+
+    def at(self, index: np.ndarray) -> np.ndarray:
+        """``int64[n]``: the even values number ``index`` (``uint64[n]``, overwritten)."""
+        return self._placed(index.view(np.int64))
+
+    def _placed(self, numbers: np.ndarray) -> np.ndarray:
+        if self._step != 1:
+            numbers *= self._step
+        if self._base:
+            numbers += self._base
+        return numbers
+
+    def _fault(self, option: str, code: str, message: str, hint: str = "") -> None:
+        self._compiler.fault(self._field, f"options.{option}", code, message, hint)
+
+    def _range(self) -> tuple[int | None, int | None]:
+        options = self._options
+        low, high = self._units.of("min", options.min), self._units.of("max", options.max)
+        if low is not None and high is not None and low > high:
+            text = f"min ({options.min}) is larger than max ({options.max})."
+            self._fault("min", "min_above_max", text, "Swap them.")
+        step = self._units.of("step", getattr(options, "step", None))
+        if step is not None:
+            self._step = step
+            if step <= 0:
+                self._fault(
+                    "step", "wrong_value", "A step is larger than 0.", "Leave it out for every value."
+                )
+        return low, high
+
+    def _check_parameters(self) -> None:
+        options = self._options
+        takes = _TAKES[options.distribution]
+        for option in _PARAMETERS:
+            value = self._given(option)
+            if value is None:
+                continue
+            if option not in takes:
+                fitting = ", ".join(name for name, known in _TAKES.items() if option in known)
+                text = f"{option} is not for the {options.distribution} distribution."
+                self._fault(option, "not_for_this_distribution", text, f"It is for {fitting}.")
+            elif option in ("step", "stddev", "alpha", "lambda") and value <= 0:
+                self._fault(option, "wrong_value", f"{option} is larger than 0.")
+        if "lambda" in takes and options.mean is not None and options.lambda_ is not None:
+            self._fault("lambda", "conflict", "mean and lambda say the same thing.", "Give one of them.")
+
+    def _given(self, option: str) -> Decimal | None:
+        return getattr(self._options, "lambda_" if option == "lambda" else option, None)
+
+    # Each of these sets what `draw` needs for one distribution.
+
+    def _uniform(self, low: int | None, high: int | None) -> None:
+        low, high = self._filled(low, high)
+        self._base = low
+        self.size = (high - low) // self._step + 1
+        self.low, self.high = low, low + (self.size - 1) * self._step
+
+    def _filled(self, low: int | None, high: int | None) -> tuple[int, int]:
+        width = DEFAULT_WIDTH * 10**self._units.places
+        if low is None:
+            low = 0 if high is None or high >= 0 else high - width
+        return low, low + width if high is None else high
+
+    def _normal(self, low: int | None, high: int | None) -> None:
+        mean, stddev = self._moments(low, high)
+        if stddev == 0:
+            self._fault("stddev", "required", "min and max are equal, so stddev must be given.")
+            return
+        self._on_lattice(low)
+        line = distributions.normal((mean - self._base) / self._step, stddev / self._step)
+        self._draw = self._cut(line, low, high)
+
+    def _moments(self, low: int | None, high: int | None) -> tuple[Fraction, Fraction]:
+        least, largest = self._filled(low, high)
+        mean, stddev = self._options.mean, self._options.stddev
+        return (
+            Fraction(least + largest, 2) if mean is None else self._units.share(mean),
+            Fraction(largest - least, 6) if stddev is None else self._units.share(stddev),
+        )
+
+    def _on_lattice(self, low: int | None) -> None:
+        if self._options.step is not None:
+            self._base = low or 0
+
+    def _cut(
+        self, draw: distributions.Quantile | distributions.Discrete, low: int | None, high: int | None
+    ) -> distributions.Draw:
+        least = None if low is None else -(-(low - self._base) // self._step)
+        largest = None if high is None else (high - self._base) // self._step
+        return draw if (least, largest) == (None, None) else draw.within(least, largest)
+
+    def _lognormal(self, low: int | None, high: int | None) -> None:
+        mean, stddev = self._moments(low, high)
+        if mean <= 0 or stddev == 0:
+            option = "mean" if mean <= 0 else "stddev"
+            self._fault(option, "wrong_value", f"A lognormal {option} is larger than 0.", f"Give {option}.")
+            return
+        self._draw = self._cut(distributions.lognormal(mean, stddev), low, self._cap(high))
+
+    def _cap(self, high: int | None) -> int:
+        """Where a heavy tail ends at the latest."""
+        cap = min(limits.MAX_UNITS, limits.MAX_INTEGER * 10**self._units.places)
+        return cap if high is None else min(high, cap)
+
+    def _exponential(self, low: int | None, high: int | None) -> None:
+        rate, mean = self._options.lambda_, self._options.mean
+        if mean is not None and mean <= 0:
+            self._fault("mean", "wrong_value", "An exponential mean is larger than 0.")
+            return
+        scale = Fraction(10) ** self._units.places
+        expected = scale / Fraction(rate) if rate is not None else scale * Fraction(mean or _DEFAULT_MEAN)
+        self._on_lattice(low)
+        line = distributions.exponential(expected / self._step, Fraction(-self._base, self._step))
+        self._draw = self._cut(line, low, high)
+
+    def _pareto(self, low: int | None, high: int | None) -> None:
+        least = 10**self._units.places if low is None else low
+        if least <= 0:
+            self._fault("min", "wrong_value", "A pareto min is larger than 0: values are multiples of it.")
+            return
+        alpha = Fraction(self._options.alpha or _DEFAULT_ALPHA["pareto"])
+        self._draw = self._cut(distributions.pareto(alpha, Fraction(least)), low, self._cap(high))
+
+    def _zipf(self, low: int | None, high: int | None) -> None:
+        unit = 10**self._units.places
+        low = unit if low is None else low
+        high = low + (DEFAULT_WIDTH - 1) * unit if high is None else high
+        if self._options.step is None:
+            self._step = unit
+        ranks = (high - low) // self._step + 1
+        alpha = self._options.alpha or _DEFAULT_ALPHA["zipf"]
+        if low > high:
+            self._fault("max", "min_above_max", "A zipf min is 1 if not given, which is larger than max.")
+        elif ranks > limits.MAX_RANKS:
+            text = f"{ranks:,} ranks; {limits.MAX_RANKS:,} is the most."
+            self._fault("max", "out_of_range", text, "Narrow min and max, or widen the step.")
+        elif alpha > _MAX_EXPONENT:
+            self._fault("alpha", "out_of_range", f"A zipf alpha is at most {_MAX_EXPONENT}.")
+        else:
+            self._base = low
+            self._draw = distributions.zipf(Fraction(alpha), ranks)
+
+    def _histogram(self, low: int | None, high: int | None) -> None:
+        made = compiled(self._options, self._units, self._fault)
+        if made is not None:
+            self._draw = made
+
+    def _poisson(self, low: int | None, high: int | None) -> None:
+        given = self._options.lambda_ if self._options.lambda_ is not None else self._options.mean
+        events = Fraction(_DEFAULT_EVENTS if given is None else given)
+        if not 0 < events <= limits.MAX_POISSON_MEAN:
+            option = "lambda" if self._options.lambda_ is not None else "mean"
+            text = f"A poisson {option} is larger than 0 and at most {limits.MAX_POISSON_MEAN:,}."
+            self._fault(option, "out_of_range", text, "Use the normal distribution for larger numbers.")
+            return
+        self._step = 10**self._units.places
+        self._draw = self._cut(distributions.poisson(events), low, high)
+
+
+class Numeric(FieldType):
+    """A number drawn from a `Spread`: integers without places, else exact decimals. Subclasses say how many."""
+
+    category = "number"
+    stringify = False
+    places_option = "decimals"
+
+    def __init__(self, field: FieldSpec, options: OptionsModel, compiler: Compiler) -> None:
+        super().__init__(field, options, compiler)
+        self._places = self.places
+        self._spread = Spread(field, options, compiler, self._places, self.places_option)
+        self.dtype = pa.string() if self.stringify else amounts.kind(self._places)
+        if self.stringify and hasattr(self._spread, "low"):
+            self.max_length = amounts.longest(self._spread.low, self._spread.high, self._places)
+
+    @property
+    def places(self) -> int:
+        "Decimal places."
+        return getattr(self.options, "decimals", None) or 0
+
+    def fill(self, context: ColumnContext) -> pa.Array:
+        return self._column(self._spread.draw(context.bits()))
+
+    def space(self) -> int | None:
+        return self._spread.size
+
+    def fill_unique(self, context: ColumnContext) -> pa.Array:
+        assert self._spread.size is not None
+        return self._column(self._spread.at(context.permuted(self._spread.size)))
+
+    def _column(self, units: np.ndarray) -> pa.Array:
+        made = amounts.column(units, self._places)
+        return text.to_text(made) if self.stringify else made
+
+    def bounds(self, rows: int) -> tuple[int, int] | None:
+        return None if self.stringify else (self._spread.low, self._spread.high)
+
+    def unique_hint(self) -> str:
+        return "Unique numbers are drawn evenly: remove the distribution, or remove unique."
+
+
+class Places(OptionsModel):
+    """Digits after the point, and whether the number is written as text."""
+
+    decimals: int | None = Field(
+        None, ge=0, le=limits.MAX_DECIMALS, description="Decimal places. Default: integers."
+    )
+
+
+class AsText(OptionsModel):
+    """Whether the number is written as text."""
+
+    stringify: bool = Field(False, description="Outputs the number as text.")
+
+
+class Number(Numeric):
+    """Whole numbers unless ``decimals`` is set; even unless ``distribution`` is."""
+
+    name = "number"
+    label = "Number"
+    description = "An integer or decimal, uniformly distributed or with another distribution."
+    aliases = (
+        "integer", "int", "bigint", "smallint", "tinyint", "long integer", "numeric", "random number", "random int",
+        "pyint", "random integer", "number int", "random digit",
+    )  # fmt: skip
+    example = 417
+
+    class Options(AsText, Shape, Places, Bounds):
+        pass
+
+    options: Options
+
+    def __init__(self, field: FieldSpec, options: Options, compiler: Compiler) -> None:
+        self.stringify = options.stringify
+        super().__init__(field, options, compiler)
+
+    @classmethod
+    def capacity(cls) -> int:
+        return 1001
+
+
+class Float(Numeric):
+    """Decimals with a fixed number of places; exact, never binary."""
+
+    name = "float"
+    label = "Float"
+    description = "A decimal with a fixed number of decimal places."
+    aliases = (
+        "decimal",
+        "double",
+        "real",
+        "decimal number",
+        "pyfloat",
+        "pydecimal",
+        "random float",
+        "double precision",
+    )
+    example = 417.25
+    places_option = "precision"
+
+    class Precision(OptionsModel):
+        "Decimal places."
+
+        precision: Annotated[int, Field(ge=0, le=limits.MAX_DECIMALS)] = Field(
+            2, validation_alias=AliasChoices("precision", "decimals"), description="Decimal places."
+        )
+
+    class Options(Shape, Precision, Bounds):
+        pass
+
+    options: Options
+
+    @property
+    def places(self) -> int:
+        return self.options.precision
+
+    @classmethod
+    def capacity(cls) -> int:
+        return 100_001
+
+
+class Boolean(FieldType):
+    """True or false, or two other values that represent them."""
+
+    name = "boolean"
+    label = "Boolean"
+    category = "number"
+    description = "True or false, or two custom values."
+    aliases = ("bool", "bit", "flag", "true false", "yes no", "pybool", "is active")
+    example = True
+
+    class Options(OptionsModel):
+        truthy: Any = Field(True, description="Output for true. Any value.")
+        falsy: Any = Field(False, description="Output for false. Any value.")
+        probability: amounts.Amount | None = Field(
+            None, description="Share of true values, from 0 to 1. Default: 0.5."
+        )
+
+    options: Options
+
+    def __init__(self, field: FieldSpec, options: Options, compiler: Compiler) -> None:
+        super().__init__(field, options, compiler)
+        self._pool = values.pool_of([options.falsy, options.truthy])
+        self.dtype, self.json_text = self._pool.values.type, self._pool.json_text
+        self._plain = options.truthy is True and options.falsy is False
+        if pa.types.is_string(self.dtype):
+            self.max_length = values.longest(self._pool)
+        if options.probability is not None and not 0 <= options.probability <= 1:
+            text = f"A probability is from 0 to 1, not {options.probability}."
+            compiler.fault(field, "options.probability", "out_of_range", text, "Write 0.25 for a quarter.")
+        elif self._pool.place[0] == self._pool.place[1]:
+            compiler.fault(field, "options.falsy", "duplicate", "truthy and falsy are the same value.")
+        share = Fraction(1, 2) if options.probability is None else Fraction(options.probability)
+        self._share = (share.numerator, share.denominator)
+
+    def fill(self, context: ColumnContext) -> pa.Array:
+        return self._column(engine_random.chance(context.bits(), *self._share))
+
+    def _column(self, true: np.ndarray) -> pa.Array:
+        return pa.array(true) if self._plain else self._pool.at(true.view(np.int8))
+
+    def bounds(self, rows: int) -> tuple[int, int] | None:
+        return None if self._plain else self._pool.bounds
+
+    def space(self) -> int | None:
+        even = self.options.probability is None
+        return 2 if even and self._pool.distinct.size == 2 else None
+
+    def fill_unique(self, context: ColumnContext) -> pa.Array:
+        return self._column(context.permuted(2).astype(bool))
+
+    def unique_hint(self) -> str:
+        if self.options.probability is None:
+            return "Write two values that differ in more than case and accents, neither of them null."
+        return "Unique values are drawn evenly: remove the probability, or remove unique."
+
+    @classmethod
+    def capacity(cls) -> int:
+        return 2
+
+
+class RowNumber(FieldType):
+    """1 for the first row of the template, for any offset of a request."""
+
+    name = "row_number"
+    label = "Row number"
+    category = "number"
+    description = "Counts the rows: 1, 2, 3 ..."
+    aliases = ("row", "auto increment", "autoincrement", "index", "serial")
+    example = 1
+    dtype = pa.int64()
+
+    def fill(self, context: ColumnContext) -> pa.Array:
+        return pa.array((context.rows + np.uint64(1)).view(np.int64))
+
+    def space(self) -> int:
+        return 1 << 62
+
+    def bounds(self, rows: int) -> tuple[int, int]:
+        return 1, rows
+
+    def fill_unique(self, context: ColumnContext) -> pa.Array:
+        return self.fill(context)
+
+
+class Steps(OptionsModel):
+    """The start and the step of a count."""
+
+    start: int = Field(1, ge=-limits.MAX_INTEGER, le=limits.MAX_INTEGER, description="First value.")
+    step: int = Field(
+        1,
+        ge=-limits.MAX_INTEGER,
+        le=limits.MAX_INTEGER,
+        description=("Difference between consecutive values."),
+    )
+
+
+class Stepped(FieldType):
+    """start + step times the number of steps from the start to the row."""
+
+    category = "number"
+    options: Steps
+    _repeat: int = 1
+    _pad: int = 0
+
+    def __init__(self, field: FieldSpec, options: Steps, compiler: Compiler) -> None:
+        super().__init__(field, options, compiler)
+        self.dtype = pa.int64()
+        if options.step == 0:
+            compiler.fault(
+                field, "options.step", "wrong_value", "A step of 0 never moves.", "Use type constant."
+            )
+
+    def fill(self, context: ColumnContext) -> pa.Array:
+        numbers = pa.array(self.turn(context.rows).view(np.int64) * self.options.step + self.options.start)
+        return padded(numbers, self._pad) if self._pad else numbers
+
+    def turn(self, rows: np.ndarray) -> np.ndarray:
+        """Return the number of steps from the start to each row."""
+        return rows if self._repeat == 1 else rows // np.uint64(self._repeat)
+
+    def rows_in(self, state: Any) -> int | None:
+        return (1 << 62) // abs(self.options.step) * self._repeat
+
+    def bounds(self, rows: int) -> tuple[int, int] | None:
+        last = self.options.start + self.options.step * ((rows - 1) // self._repeat)
+        return None if self._pad else (min(self.options.start, last), max(self.options.start, last))
+
+    def space(self) -> int | None:
+        return (1 << 62) // abs(self.options.step or 1) if self._repeat == 1 else None
+
+    def fill_unique(self, context: ColumnContext) -> pa.Array:
+        return self.fill(context)
+
+
+class Sequence(Stepped):
+    """start + step x row, each value ``repeat`` times, with leading zeros up to ``pad`` digits."""
+
+    name = "sequence"
+    label = "Sequence"
+    description = "An arithmetic sequence with a start and a step."
+    aliases = ("series", "increment", "number sequence")
+    example = 1
+
+    class Options(Steps):
+        repeat: int = Field(1, ge=1, le=limits.MAX_INTEGER, description="Number of rows with the same value.")
+        pad: int = Field(
+            0,
+            ge=0,
+            le=limits.MAX_PAD_DIGITS,
+            description=("Pads with leading zeros to this many digits; outputs text."),
+        )
+
+    options: Options
+
+    def __init__(self, field: FieldSpec, options: Options, compiler: Compiler) -> None:
+        super().__init__(field, options, compiler)
+        self._repeat, self._pad = options.repeat, options.pad
+        if self._pad:
+            self.dtype = pa.string()
+
+    def unique_hint(self) -> str:
+        return "Set repeat to 1."
+
+
+def padded(numbers: pa.Array, width: int) -> pa.Array:
+    """Integers as text with leading zeros; a minus sign precedes the zeros."""
+    digits = pc.utf8_lpad(pc.abs(numbers).cast(pa.string()), width, "0")
+    negative = pc.less(numbers, 0)
+    if not pc.any(negative).as_py():
+        return digits
+    return pc.if_else(negative, pc.binary_join_element_wise("-", digits, ""), digits)
+
+
+_HINT = "Unique numbers are drawn evenly: use type number, or remove unique."
+
+
+class Cut(OptionsModel):
+    """Where values are cut off; the distribution keeps its shape between."""
+
+    min: Amount | None = Field(None, description="Minimum.")
+    max: Amount | None = Field(None, description="Maximum.")
+
+
+class _Shaped(Numeric):
+    """A `Number` whose distribution is the type's."""
+
+    shape: ClassVar[str]
+
+    def __init__(self, field: FieldSpec, options: OptionsModel, compiler: Compiler) -> None:
+        given = options.model_dump(by_alias=True, exclude_unset=True)
+        super().__init__(
+            field, Number.Options.model_validate({"distribution": self.shape, **given}), compiler
+        )
+
+    def unique_hint(self) -> str:
+        return _HINT
+
+
+class Normal(_Shaped):
+    """The bell curve."""
+
+    name = "normal"
+    label = "Normal distribution"
+    description = "Numbers with a normal distribution."
+    aliases = ("gaussian", "gauss", "bell curve")
+    example = 512
+    shape = "normal"
+
+    class Options(Places, Cut):
+        mean: Amount | None = Field(
+            None, description="Mean before min/max are applied. Default: midpoint of min and max, or 500."
+        )
+        stddev: Amount | None = Field(
+            None, description="Standard deviation. Default: (max - min) / 6, or 166.67."
+        )
+
+    options: Options
+
+
+class Lognormal(_Shaped):
+    """Its logarithm is normal: incomes, durations, sizes."""
+
+    name = "lognormal"
+    label = "Lognormal distribution"
+    description = "Numbers whose logarithm is normally distributed, such as incomes or durations."
+    aliases = ("log normal",)
+    example = 431
+    shape = "lognormal"
+
+    class Options(Places, Cut):
+        mean: Amount | None = Field(
+            None, description=("Mean of the values, not of their logarithm. Default: 500.")
+        )
+        stddev: Amount | None = Field(
+            None, description="Standard deviation of the values. Default: (max - min) / 6, or 166.67."
+        )
+
+    options: Options
+
+
+class Exponential(_Shaped):
+    """Waiting times."""
+
+    name = "exponential"
+    label = "Exponential distribution"
+    description = "Numbers with an exponential distribution, such as waiting times."
+    example = 73
+    shape = "exponential"
+
+    class Options(Places, Cut):
+        mean: Amount | None = Field(None, description="Mean. Default: 100.")
+        lambda_: Amount | None = Field(
+            None, alias="lambda", description=("Rate, as an alternative to mean: 1 / mean.")
+        )
+
+    options: Options
+
+
+class Pareto(_Shaped):
+    """Few large ones: wealth, cities, files."""
+
+    name = "pareto"
+    label = "Pareto distribution"
+    description = "Numbers with a Pareto distribution: a few are very large, as with wealth."
+    aliases = ("power law", "80 20")
+    example = 2
+    shape = "pareto"
+
+    class Options(Places, Cut):
+        alpha: Amount | None = Field(
+            None, description=("Exponent. Default: 2.5. Smaller exponents have heavier tails.")
+        )
+
+    options: Options
+
+
+class Zipf(_Shaped):
+    """Ranks: the k-th is k ** alpha times rarer than the first."""
+
+    name = "zipf"
+    label = "Zipf distribution"
+    description = "Ranks with a Zipf distribution: low ranks are most common, as with words or products."
+    aliases = ("zipfian", "rank")
+    example = 3
+    shape = "zipf"
+
+    class Options(Cut):
+        alpha: Amount | None = Field(None, description="Exponent. Default: 1.")
+
+    options: Options
+
+    @property
+    def places(self) -> int:
+        return 0
+
+
+class Poisson(_Shaped):
+    """How many events fall into a span."""
+
+    name = "poisson"
+    label = "Poisson distribution"
+    description = "Number of events in an interval (Poisson distribution), such as calls per hour."
+    example = 9
+    shape = "poisson"
+
+    class Options(Cut):
+        lambda_: Amount | None = Field(
+            None, alias="lambda", description=("Average number of events. Default: 10.")
+        )
+
+    options: Options
+
+    @property
+    def places(self) -> int:
+        return 0
+
+
+class _Counted(FieldType):
+    """Whole numbers of a distribution that a subclass makes."""
+
+    category = "number"
+    dtype = pa.int64()
+    _draw: distributions.Draw
+
+    def fill(self, context: ColumnContext) -> pa.Array:
+        return pa.array(self._draw.draw(context.bits()))
+
+    def bounds(self, rows: int) -> tuple[int, int]:
+        return self._draw.bounds()
+
+    def unique_hint(self) -> str:
+        return _HINT
+
+    def _share(self, given: Decimal, compiler: Compiler) -> Fraction:
+        """``given``, the option ``probability``; a half after a fault."""
+        if 0 < given < 1:
+            return Fraction(given)
+        message = f"A probability must be between 0 and 1, not {given}."
+        compiler.fault(
+            self.field, "options.probability", "out_of_range", message, "Write 0.25 for a quarter."
+        )
+        return Fraction(1, 2)
+
+
+class Binomial(_Counted):
+    """The number of successes in a fixed number of trials."""
+
+    name = "binomial"
+    label = "Binomial distribution"
+    description = "Number of successes in a number of trials (binomial distribution)."
+    aliases = ("successes",)
+    example = 5
+
+    class Options(OptionsModel):
+        trials: int = Field(10, ge=1, le=limits.MAX_TRIALS, description="Number of trials.")
+        probability: Amount = Field(
+            Decimal("0.5"), description=("Probability of success of each trial, between 0 and 1.")
+        )
+
+    options: Options
+
+    def __init__(self, field: FieldSpec, options: Options, compiler: Compiler) -> None:
+        super().__init__(field, options, compiler)
+        self._draw = distributions.binomial(options.trials, self._share(options.probability, compiler))
+
+
+class Geometric(_Counted):
+    """Failures before the first success."""
+
+    name = "geometric"
+    label = "Geometric distribution"
+    description = "Number of failures before the first success (geometric distribution)."
+    aliases = ("failures",)
+    example = 1
+
+    class Options(OptionsModel):
+        probability: Amount = Field(
+            Decimal("0.5"), description=("Probability of success of each trial, from 0 to 1.")
+        )
+
+    options: Options
+
+    def __init__(self, field: FieldSpec, options: Options, compiler: Compiler) -> None:
+        super().__init__(field, options, compiler)
+        try:
+            self._draw = distributions.geometric(self._share(options.probability, compiler))
+        except distributions.TooWide:
+            message = "So small a probability leads beyond 64 bits."
+            compiler.fault(field, "options.probability", "out_of_range", message, "Raise it.")

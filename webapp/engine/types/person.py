@@ -1,0 +1,1334 @@
+"""People: names, titles, sex, birth, family, work, body and picture, which agree within a group ``person``.
+
+Names and titles come from pools of a locale, which are built once. Day of birth and age follow from one draw, and from
+the ``now`` of the request.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from datetime import date, datetime, timedelta
+from functools import cache, lru_cache
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, overload
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from pydantic import Field
+
+from webapp import limits
+from webapp.engine import dates
+from webapp.engine import random as engine_random
+from webapp.engine.data.vocabulary import Vocabulary
+from webapp.engine.text import decimals
+from webapp.engine.types import joining
+from webapp.engine.types.base import FieldType, GroupKind, OptionsModel, PoolType, longest, pooled
+from webapp.engine.types.joining import Lazy, Salted
+from webapp.errors import Fault
+
+if TYPE_CHECKING:
+    from webapp.engine.blocks import ColumnContext, GenerationContext
+    from webapp.engine.compiler import Compiler
+    from webapp.engine.random import RandomStream
+    from webapp.engine.spec import FieldSpec
+
+
+DEFAULT_LOCALE = "en_US"
+FEMALE, MALE = 0, 1
+SEXES = ("female", "male")
+
+_U32 = np.uint64(32)
+
+_FAMILY_FIRST = ("hu", "ja", "ko", "zh")
+_UNSPACED = ("ja", "ko", "zh")
+
+
+# How handles begin, out of eight: {first}. {first} {f} {first}_ {f}.
+_STYLES = np.array([0, 0, 0, 1, 2, 2, 3, 4], np.uint64)
+HANDLE_NUMBERS = 100
+_NUMBER_BITS = 10
+# What the lowest bits of a handle's draw mean: half of the handles have no number (0), the rest one of 1 to 99.
+NUMBER_OF = np.array(
+    [(n // 2 % (HANDLE_NUMBERS - 1) + 1) * (n % 2) for n in range(1 << _NUMBER_BITS)], np.uint64
+)
+
+
+@dataclass(frozen=True)
+class Names:
+    """The names of one locale. Female names come first in each pool; ``*_counts`` and ``*_starts`` are ``uint64[2]``
+    by sex. What is not among the constructor's arguments is made when first asked for."""
+
+    locale: str
+    first: pa.StringArray
+    first_counts: np.ndarray
+    last: pa.StringArray
+    last_counts: np.ndarray
+    first_ascii: pa.StringArray
+    last_ascii: pa.StringArray
+    first_folded: pa.StringArray
+    last_folded: pa.StringArray
+
+    @Lazy
+    def first_starts(self) -> np.ndarray:
+        return np.array([0, self.first_counts[FEMALE]], np.uint64)
+
+    @Lazy
+    def last_starts(self) -> np.ndarray:
+        return np.array([0, self.last_counts[FEMALE]], np.uint64)
+
+    @Lazy
+    def family_first(self) -> bool:
+        """Whether the family name precedes the given name."""
+        return self.locale.partition("_")[0] in _FAMILY_FIRST
+
+    @Lazy
+    def whole_parts(self) -> tuple[pa.StringArray, pa.StringArray]:
+        """The pools of first and last names as they are written in a full name: the one that comes first with the blank
+        behind it."""
+        parts = [self.first, self.last]
+        ahead = 1 if self.family_first else 0
+        parts[ahead] = pc.binary_join_element_wise(parts[ahead], self.between, "")
+        return parts[0], parts[1]
+
+    @Lazy
+    def between(self) -> str:
+        """The text between the two names."""
+        return "" if self.locale.partition("_")[0] in _UNSPACED else " "
+
+    @Lazy
+    def handle_heads(self) -> pa.StringArray:
+        """What a handle of each first name begins with, style by style."""
+        initial = pc.utf8_slice_codeunits(self.first_ascii, 0, 1)
+        styles = (
+            pc.binary_join_element_wise(self.first_ascii, ".", ""),
+            self.first_ascii,
+            initial,
+            pc.binary_join_element_wise(self.first_ascii, "_", ""),
+            pc.binary_join_element_wise(initial, ".", ""),
+        )
+        return pa.concat_arrays(styles)
+
+    @Lazy
+    def style_starts(self) -> np.ndarray:
+        """``uint64[8]``: where each style's heads begin."""
+        return _STYLES * np.uint64(len(self.first))
+
+    @Lazy
+    def longest_handle(self) -> int:
+        return longest(self.handle_heads) + longest(self.last_ascii)
+
+    @Lazy
+    def longest_first(self) -> int:
+        return longest(self.first)
+
+    @Lazy
+    def longest_last(self) -> int:
+        return longest(self.last)
+
+
+def names_of(vocabulary: Vocabulary, locale: str) -> Names:
+    """The names of ``locale``, made once a process."""
+    return vocabulary.shared(("names", locale), lambda: _names_of(vocabulary, locale))
+
+
+def _names_of(vocabulary: Vocabulary, locale: str) -> Names:
+    first = [vocabulary.words(f"first_name_{sex}", locale) for sex in SEXES]
+    last = [vocabulary.words(f"last_name_{sex}", locale) for sex in SEXES]
+    table = vocabulary.table("romanized")
+    table = table.filter(pc.equal(table.column("locale"), locale)).combine_chunks()
+    words, ascii_, folded = (table.column(name).chunk(0) for name in ("word", "ascii", "folded"))
+    pools = [pa.concat_arrays(halves) for halves in (first, last)]
+    rows = [pc.index_in(pool, value_set=words) for pool in pools]
+    return Names(
+        locale=locale,
+        first=pools[0],
+        first_counts=np.array([len(half) for half in first], np.uint64),
+        last=pools[1],
+        last_counts=np.array([len(half) for half in last], np.uint64),
+        first_ascii=ascii_.take(rows[0]),
+        last_ascii=ascii_.take(rows[1]),
+        first_folded=folded.take(rows[0]),
+        last_folded=folded.take(rows[1]),
+    )
+
+
+@dataclass(frozen=True)
+class Jobs:
+    """English titles, department by department; ``starts`` and ``counts`` are ``uint64[departments]``."""
+
+    titles: pa.StringArray
+    departments: pa.StringArray
+    department_of: np.ndarray
+    starts: np.ndarray
+    counts: np.ndarray
+
+
+def jobs_of(vocabulary: Vocabulary) -> Jobs:
+    """Departments and their titles, made once a process."""
+    return vocabulary.shared(("jobs",), lambda: _jobs_of(vocabulary))
+
+
+def _jobs_of(vocabulary: Vocabulary) -> Jobs:
+    table = vocabulary.table("english_title")
+    of = table.column("department").to_numpy()
+    departments = vocabulary.words("department")
+    places = np.arange(len(departments))
+    starts, ends = np.searchsorted(of, places), np.searchsorted(of, places, side="right")
+    titles = table.column("title").chunk(0)
+    return Jobs(titles, departments, of, starts.astype(np.uint64), (ends - starts).astype(np.uint64))
+
+
+@dataclass(frozen=True)
+class Candidates:
+    """Which names a row may take: places in a pool, those for women first; None where all of the pool is meant."""
+
+    places: np.ndarray | None
+    starts: np.ndarray
+    counts: np.ndarray
+
+    def pick(self, sex: np.ndarray, random32: np.ndarray) -> np.ndarray:
+        """``uint64[n]`` of places in the pool, for 32 random bits each."""
+        place = (random32 * self.counts[sex] >> _U32) + self.starts[sex]
+        return place if self.places is None else self.places[place]
+
+
+@lru_cache(maxsize=256)
+def handle_tails(ending: str) -> pa.StringArray:
+    """``["" + ending, "1" + ending, ... "99" + ending]``, the same array each time."""
+    return pa.array([(str(number) if number else "") + ending for number in range(HANDLE_NUMBERS)])
+
+
+_ENGLISH = ("Ms.", "Mr.")
+# For a woman and for a man; languages with one form for both repeat it.
+_TITLES = {
+    "bg": ("г-жа", "г-н"), "cs": ("paní", "pan"), "da": ("Fru", "Hr."), "de": ("Frau", "Herr"), "el": ("Κα", "Κ."),
+    "en": _ENGLISH, "es": ("Sra.", "Sr."), "et": ("Pr", "Hr"), "fi": ("Rouva", "Herra"), "fr": ("Mme", "M."),
+    "hr": ("Gđa", "G."), "hu": ("Asszony", "Úr"), "it": ("Sig.ra", "Sig."), "ja": ("様", "様"), "ko": ("씨", "씨"),
+    "lv": ("Kundze", "Kungs"), "nb": ("Fru", "Herr"), "nl": ("Mevr.", "Dhr."), "pl": ("Pani", "Pan"),
+    "pt": ("Sra.", "Sr."), "ro": ("Dna.", "Dl."), "ru": ("г-жа", "г-н"), "sk": ("pani", "pán"), "sl": ("ga.", "g."),
+    "sv": ("Fru", "Herr"), "tr": ("Bayan", "Bay"), "uk": ("пані", "пан"), "zh": ("女士", "先生"),
+}  # fmt: skip
+SUFFIXES = ("MD", "PhD", "DDS", "DVM", "Esq.", "Jr.", "Sr.", "II", "III", "IV")
+OF_BOTH = 5
+"""This many first suffixes are used by women and men; the others distinguish fathers and sons."""
+
+
+@cache
+def titles(locale: str) -> pa.Array:
+    """The forms of ``locale``'s language, by sex; English ones where none are known."""
+    return pa.array(_TITLES.get(locale.partition("_")[0], _ENGLISH))
+
+
+@cache
+def suffixes() -> pa.Array:
+    """`SUFFIXES`, the same array at every call."""
+    return pa.array(SUFFIXES)
+
+
+def sexes_called(kind: str, text: str, locale: str) -> tuple[int, ...]:
+    """The sexes that a title, or a suffix, fits; none where there is no such."""
+    plain = text.lower().rstrip(".")
+    if kind == "title":
+        forms = titles(locale).to_pylist()
+        return tuple(sex for sex in (FEMALE, MALE) if forms[sex].lower().rstrip(".") == plain)
+    found = [place for place, suffix in enumerate(SUFFIXES) if suffix.lower().rstrip(".") == plain]
+    if not found:
+        return ()
+    return (FEMALE, MALE) if found[0] < OF_BOTH else (MALE,)
+
+
+AGES = (18, 80)
+"""Whole years at the least and at the most, where no field says otherwise."""
+BORN = ("age", "date_of_birth", "marital_status")
+"""Types that need a day of birth."""
+
+_EPOCH = date(1970, 1, 1)
+
+
+@dataclass(frozen=True, eq=False)
+class Born:
+    """Days of birth to choose from: ``size`` days since 1970-01-01 from ``low`` on."""
+
+    low: int
+    size: int
+    latest: np.ndarray
+    """``int64[k]``, ascending: the latest day of birth of a person aged k, k - 1, ... 1 years or more."""
+
+    def ages(self, days: np.ndarray) -> np.ndarray:
+        """``int64[n]``: whole years of those who were born on ``days``."""
+        return self.latest.size - np.searchsorted(self.latest, days)
+
+
+def asked_ages(fields: Sequence[FieldSpec], compiler: Compiler) -> tuple[int, int] | None:
+    """(least, most) whole years of a group's people; None where no field of it needs them. Reports fields that say
+    different things."""
+    if not any(field.type.name in BORN for field in fields):
+        return None
+    found: dict[str, int] = {}
+    for field in fields:
+        if field.type.name not in BORN[:2]:
+            continue
+        for option in field.options.model_fields_set & {"min", "max"}:
+            value = getattr(field.options, option)
+            if found.setdefault(option, value) != value:
+                text = f"Fields that share one person have one {option} age."
+                compiler.fault(
+                    field, f"options.{option}", "conflict", text, "Give one of them a separate group."
+                )
+    low, high = found.get("min", AGES[0]), found.get("max", AGES[1])
+    if low > high and len(found) == 1:
+        low, high = (low, limits.MAX_AGE) if "min" in found else (0, high)
+    if low > high:
+        blamed = next(field for field in fields if "min" in field.options.model_fields_set)
+        compiler.fault(
+            blamed, "options.min", "min_above_max", f"min ({low}) is above max ({high}).", "Swap them."
+        )
+        return AGES
+    return low, high
+
+
+def birth_dates(
+    ages: tuple[int, int] | None, now: datetime, fixed: dict[str, Any], fields: Sequence[FieldSpec]
+) -> tuple[Born | None, list[str]]:
+    """The days of birth that ages and overrides leave, and the names of overrides that no day fits."""
+    if ages is None:
+        return None, []
+    low, high = _days_of(now.date(), *ages)
+    unmet, first = [], True
+    for field in fields:
+        if field.type.name not in BORN[:2] or fixed.get(field.name) is None:
+            continue
+        days = _fixed(field.type.name, fixed[field.name], now.date())
+        # A value fixed by one field applies even outside the requested ages; two must agree.
+        if days is None or (not first and (days[1] < low or days[0] > high)):
+            unmet.append(field.name)
+        else:
+            low, high = days if first else (max(low, days[0]), min(high, days[1]))
+            first = False
+    return Born(low, high - low + 1, _latest(now.date())), unmet
+
+
+def _fixed(kind: str, value: Any, today: date) -> tuple[int, int] | None:
+    if kind == "age":
+        return _days_of(today, value, value) if 0 <= value <= limits.MAX_AGE else None
+    try:
+        day = value if isinstance(value, date) else date.fromisoformat(str(value).strip())
+    except ValueError:
+        return None
+    number = (day - _EPOCH).days
+    return (number, number) if day <= today else None
+
+
+def _days_of(today: date, least: int, most: int) -> tuple[int, int]:
+    """First and last day of birth of people of ``least`` to ``most`` whole years."""
+    return _number(_before(today, most + 1)) + 1, _number(_before(today, least))
+
+
+def _before(today: date, years: int) -> date:
+    """Return the latest day of birth of a person aged ``years`` years or more."""
+    try:
+        return today.replace(year=today.year - years)
+    except ValueError:
+        # Who was born on 29 February has no birthday in other years before 1 March.
+        return date(today.year - years, 3, 1) - timedelta(days=1)
+
+
+def _number(day: date) -> int:
+    return (day - _EPOCH).days
+
+
+@lru_cache(maxsize=64)
+def _latest(today: date) -> np.ndarray:
+    return np.array([_number(_before(today, years)) for years in range(limits.MAX_AGE + 1, 0, -1)], np.int64)
+
+
+_MIDDLE_SALT, _HANDLE_SALT, _WORK_SALT, _GENDER_SALT = 1, 2, 3, 4
+_SALTS = 5
+_BIRTH_SALT, _MARITAL_SALT, _SUFFIX_SALT = 5, 6, 7
+_LOW_32 = np.uint64(0xFFFFFFFF)
+_STYLE_SHIFT = np.uint64(61)
+
+
+class People(Salted):
+    """The people of a block's rows, each part made when it is first asked for."""
+
+    def __init__(self, draws: RandomStream, salts: int, names: Names, jobs: Jobs, narrowed: Narrowed) -> None:
+        super().__init__(draws, salts)
+        self.names, self._jobs, self._narrowed = names, jobs, narrowed
+
+    @Lazy
+    def _names_bits(self) -> np.ndarray:
+        return self.bits(0)
+
+    @Lazy
+    def sex(self) -> np.ndarray:
+        """``int64[n]``: FEMALE or MALE."""
+        if self._narrowed.sex is not None:
+            return np.full(self._draws.n, self._narrowed.sex, np.int64)
+        return (self._names_bits & np.uint64(1)).view(np.int64)
+
+    @Lazy
+    def gender(self) -> np.ndarray:
+        """``uint64[n]``: random bits that decide whether a person is neither."""
+        return self.bits(_GENDER_SALT)
+
+    @Lazy
+    def first(self) -> np.ndarray:
+        """``uint64[n]``: rows of ``names.first``."""
+        return self._narrowed.first.pick(self.sex, self._names_bits >> _U32)
+
+    @Lazy
+    def last(self) -> np.ndarray:
+        """``uint64[n]``: rows of ``names.last``."""
+        # The lowest bit is the sex; 31 others decide the name.
+        return self._narrowed.last.pick(self.sex, self._names_bits & _LOW_32)
+
+    @Lazy
+    def middle(self) -> np.ndarray:
+        """``uint64[n]``: rows of ``names.first``, for a second given name of the same sex."""
+        names = Candidates(None, self.names.first_starts, self.names.first_counts)
+        return names.pick(self.sex, self.bits(_MIDDLE_SALT) >> _U32)
+
+    @Lazy
+    def handle_bits(self) -> np.ndarray:
+        """``uint64[n]``: random bits of a person's handle: style, then from below number and mail domain."""
+        return self.bits(_HANDLE_SALT)
+
+    @Lazy
+    def handle_head(self) -> np.ndarray:
+        """``uint64[n]``: rows of ``names.handle_heads``."""
+        return self.names.style_starts[self.handle_bits >> _STYLE_SHIFT] + self.first
+
+    def handle_tail(self, table: np.ndarray) -> np.ndarray:
+        """``table`` by the low bits of the handle's draw; it has a power of two of entries."""
+        return table[self.handle_bits & np.uint64(table.size - 1)]
+
+    @Lazy
+    def suffix(self) -> np.ndarray:
+        """``uint64[n]``: a number that no other row of the group has."""
+        return joining.suffix(self._draws)
+
+    @Lazy
+    def department(self) -> np.ndarray:
+        """``uint64[n]``: rows of the list of departments."""
+        if self._narrowed.department is not None:
+            return np.full(self._draws.n, self._narrowed.department, np.uint64)
+        return (self.bits(_WORK_SALT) >> _U32) * np.uint64(len(self._jobs.departments)) >> _U32
+
+    @Lazy
+    def title(self) -> np.ndarray:
+        """``uint64[n]``: rows of the English titles, each out of the row's department."""
+        counts, starts = self._jobs.counts[self.department], self._jobs.starts[self.department]
+        return ((self.bits(_WORK_SALT) & _LOW_32) * counts >> _U32) + starts
+
+    @property
+    def born(self) -> Born | None:
+        """The days of birth there are to choose from; only where a field of `births.BORN` is in the group."""
+        return self._narrowed.born
+
+    @Lazy
+    def birth(self) -> np.ndarray:
+        """``int64[n]``: days since 1970-01-01."""
+        born = self._narrowed.born
+        assert born is not None
+        return born.low + engine_random.below(self.bits(_BIRTH_SALT), born.size).view(np.int64)
+
+    @Lazy
+    def age(self) -> np.ndarray:
+        """``int64[n]``: whole years at the request's now."""
+        born = self._narrowed.born
+        assert born is not None
+        return born.ages(self.birth)
+
+    @property
+    def marital(self) -> np.ndarray:
+        """``uint64[n]``: random bits that decide whether a person is married."""
+        return self.bits(_MARITAL_SALT)
+
+    @property
+    def honour(self) -> np.ndarray:
+        """``uint64[n]``: random bits that decide what follows a person's name."""
+        return self.bits(_SUFFIX_SALT)
+
+
+@dataclass(frozen=True)
+class Narrowed:
+    """What overrides leave to choose from."""
+
+    first: Candidates
+    last: Candidates
+    sex: int | None = None
+    department: int | None = None
+    born: Born | None = None
+    """Where a field of the group asks for it."""
+
+
+class Person(GroupKind):
+    """One human being a row."""
+
+    kind = "person"
+
+    def __init__(self, fields: tuple[FieldSpec, ...], compiler: Compiler) -> None:
+        super().__init__(fields, compiler)
+        check_locales(fields, compiler)
+        self.locale = locale_of_group(fields, compiler, DEFAULT_LOCALE)
+        self.names = names_of(compiler.vocabulary, self.locale)
+        self.jobs = jobs_of(compiler.vocabulary)
+        self._sex = _asked_sex(fields, compiler)
+        self._ages = asked_ages(fields, compiler)
+        self._salts = _SALTS if len(fields) >= joining.SALTS_PAY else 0
+        whole = self._narrow(None, None, self._sex, None)
+        assert whole is not None  # each sex has names
+        self._whole = whole
+
+    def prepare(self, env: GenerationContext, fixed: dict[str, Any]) -> tuple[Narrowed, list[Fault]]:
+        born, unborn = birth_dates(self._ages, env.now, fixed, self.fields)
+        whole = self._whole if born is None else replace(self._whole, born=born)
+        if not fixed:
+            return whole, []
+        sex, department = self._sex, None
+        first = last = None
+        unmet = unborn
+        types = {field.name: field.type.name for field in self.fields}
+        for name, value in fixed.items():
+            text = str(value).strip()
+            found: Any = None
+            match types[name]:
+                case "sex" | "gender":
+                    sex = found = _sex_called(text)
+                case "first_name":
+                    first = found = joining.where(self.names.first, text)
+                case "last_name":
+                    last = found = joining.where(self.names.last, text)
+                case "name":
+                    first, last = self._split(text)
+                    found = last if first.size else first
+                case "title" | "suffix":
+                    sexes = sexes_called(types[name], text, self.locale)
+                    found = sexes or None
+                    sex = sexes[0] if len(sexes) == 1 else sex
+                case "email" | "username" | "safe_email" | "company_email":
+                    first, last = self._spelled(text.partition("@")[0].lower())
+                    found = last if first.size else first
+                case "department":
+                    found = joining.where(self.jobs.departments, text)
+                    department = int(found[0]) if found.size else None
+                case "job_title":
+                    found = joining.where(self.jobs.titles, text)
+                    department = int(self.jobs.department_of[found[0]]) if found.size else None
+                case _:
+                    continue
+            if found is None or (isinstance(found, np.ndarray) and not found.size):
+                unmet.append(name)
+        narrowed = self._narrow(first, last, sex, department)
+        if narrowed is None:
+            unmet.extend(fixed)
+            narrowed = whole
+        return replace(narrowed, born=born), [
+            _unmet(name, fixed[name], self.locale) for name in dict.fromkeys(unmet)
+        ]
+
+    def draw(self, draws: RandomStream, state: Narrowed) -> People:
+        return People(draws, self._salts, self.names, self.jobs, state)
+
+    def _narrow(
+        self, first: np.ndarray | None, last: np.ndarray | None, sex: int | None, department: int | None
+    ) -> Narrowed | None:
+        """What is left when names are narrowed to places of the pools (an empty vector narrows nothing), or None
+        where no sex has both a first and a last name left."""
+        names = self.names
+        firsts = _candidates(first, names.first_starts, names.first_counts)
+        lasts = _candidates(last, names.last_starts, names.last_counts)
+        possible = [s for s in (FEMALE, MALE) if sex in (None, s) and firsts.counts[s] and lasts.counts[s]]
+        if not possible:
+            return None
+        return Narrowed(firsts, lasts, possible[0] if len(possible) == 1 else None, department)
+
+    def _split(self, name: str) -> tuple[np.ndarray, np.ndarray]:
+        """Places of the first and of the last name that ``name`` is made of; empty ones where it is not."""
+        names = self.names
+        for cut in range(1, len(name)):
+            left, right = name[:cut], name[cut:]
+            if names.between:
+                if name[cut] != names.between:
+                    continue
+                right = name[cut + 1 :]
+            given, family = (right, left) if names.family_first else (left, right)
+            first, last = joining.where(names.first, given), joining.where(names.last, family)
+            if first.size and last.size:
+                return first, last
+        return np.empty(0, np.int64), np.empty(0, np.int64)
+
+    def _spelled(self, handle: str) -> tuple[np.ndarray, np.ndarray]:
+        """Places of the names that a handle such as ``ann.lee7`` is made of."""
+        handle = handle.rstrip("0123456789")
+        for cut in range(1, len(handle)):
+            first = joining.where(self.names.first_ascii, handle[:cut].rstrip("._-"))
+            if first.size:
+                last = joining.where(self.names.last_ascii, handle[cut:].lstrip("._-"))
+                if last.size:
+                    return first, last
+        return np.empty(0, np.int64), np.empty(0, np.int64)
+
+
+@overload
+def locale_of_group(fields: Sequence[FieldSpec], compiler: Compiler, default: str) -> str: ...
+@overload
+def locale_of_group(fields: Sequence[FieldSpec], compiler: Compiler, default: None) -> str | None: ...
+def locale_of_group(fields: Sequence[FieldSpec], compiler: Compiler, default: str | None) -> str | None:
+    """The one locale of a group: the one that fields of it name, else the template's, else ``default``."""
+    named = _locales_named(fields, compiler)
+    return min(named) if named else compiler.locale_of(fields[0]) or default
+
+
+def check_locales(fields: Sequence[FieldSpec], compiler: Compiler) -> None:
+    """Reports two fields of one group that name different locales."""
+    named = _locales_named(fields, compiler)
+    if len(named) > 1:
+        text = f"Fields that share one {fields[0].type.group_kind} have one locale, not {' and '.join(sorted(named))}."
+        compiler.fault(
+            list(named.values())[-1], "locale", "conflict", text, "Give one of them a separate group."
+        )
+
+
+def _locales_named(fields: Sequence[FieldSpec], compiler: Compiler) -> dict[str, FieldSpec]:
+    named = {
+        compiler.locale_of(field): field for field in fields if field.common.locale and field.type.localised
+    }
+    return {locale: field for locale, field in named.items() if locale is not None}
+
+
+def _asked_sex(fields: tuple[FieldSpec, ...], compiler: Compiler) -> int | None:
+    asked = [(field, sex) for field in fields if (sex := getattr(field.options, "sex", None))]
+    if len({sex for _, sex in asked}) > 1:
+        text = "Fields that share one person have one sex."
+        compiler.fault(asked[-1][0], "options.sex", "conflict", text, "Give one of them a separate group.")
+    return SEXES.index(asked[0][1]) if asked else None
+
+
+def _sex_called(text: str) -> int | None:
+    return {"female": FEMALE, "f": FEMALE, "male": MALE, "m": MALE}.get(text.lower())
+
+
+def _candidates(places: np.ndarray | None, starts: np.ndarray, counts: np.ndarray) -> Candidates:
+    if places is None or not places.size:
+        return Candidates(None, starts, counts)
+    female = int(np.searchsorted(places, int(starts[MALE])))
+    kept = np.array([female, places.size - female], np.uint64)
+    return Candidates(places.astype(np.uint64), np.array([0, female], np.uint64), kept)
+
+
+def _unmet(name: str, value: Any, locale: str) -> Fault:
+    text = f'No person of {locale} fits "{value}"; the other fields of the group do not follow it.'
+    return Fault(f"overrides.{name}", "no_match", text, "")
+
+
+SUFFIX_DIGITS = 16
+"""Digits of the longest number that `joining.suffix` gives."""
+
+
+class PersonField(FieldType):
+    """What the types of the group have in common."""
+
+    category = "person"
+    group_kind = "person"
+    localised = True
+    dtype = pa.string()
+
+    def __init__(self, field: FieldSpec, options: OptionsModel, compiler: Compiler) -> None:
+        super().__init__(field, options, compiler)
+        self.group = compiler.group_of(field)
+        self.alone = len(self.group) == 1
+        self.locale = locale_of_group(self.group, compiler, DEFAULT_LOCALE)
+        self.names = names_of(compiler.vocabulary, self.locale)
+
+    def unique_hint(self) -> str:
+        if not self.alone:
+            others = ", ".join(other.name for other in self.group if other.name != self.field.name)
+            return f"It must agree with {others}; give it a separate group, or make the e-mail or username unique."
+        return super().unique_hint()
+
+
+class _NamePool(PersonField):
+    """First or last names: one pool, of which `fill_unique` uses each name that reads differently once."""
+
+    which: ClassVar[Literal["first", "last"]]
+
+    def __init__(self, field: FieldSpec, options: OptionsModel, compiler: Compiler) -> None:
+        super().__init__(field, options, compiler)
+        self.pool = getattr(self.names, self.which)
+        self.max_length = getattr(self.names, f"longest_{self.which}")
+        asked = getattr(options, "sex", None)  # only given names have the option
+        self._asked = SEXES.index(asked) if asked else None
+        self._distinct: np.ndarray | None = None
+        if field.common.unique and self.alone:
+            key = ("distinct", self.which, self.locale, self._asked)
+            self._distinct = compiler.vocabulary.shared(
+                key, lambda: _distinct(self.names, self.which, self._asked)
+            )
+
+    def fill(self, context: ColumnContext) -> pa.Array:
+        return joining.chosen(self.pool, getattr(context.group(), self.which))
+
+    def space(self) -> int | None:
+        return None if self._distinct is None else self._distinct.size
+
+    def fill_unique(self, context: ColumnContext) -> pa.Array:
+        distinct = self._distinct
+        assert distinct is not None  # else the field could not be unique
+        return joining.chosen(self.pool, distinct[context.permuted(distinct.size)])
+
+
+class FirstName(_NamePool):
+    """A given name that fits the person's sex."""
+
+    name = "first_name"
+    label = "First name"
+    description = "A given name, such as Anna."
+    aliases = (
+        "given name", "forename", "fname", "firstname female", "firstname male", "prename", "first name nonbinary",
+    )  # fmt: skip
+    example = "Anna"
+    which = "first"
+
+    class Options(OptionsModel):
+        sex: Literal["female", "male"] | None = Field(None, description="Only female or only male names.")
+
+    options: Options
+
+
+class LastName(_NamePool):
+    """A family name, in the form that fits the person's sex."""
+
+    name = "last_name"
+    label = "Last name"
+    description = "A family name, such as Lee."
+    aliases = ("surname", "family name", "lname", "last name female", "last name male")
+    example = "Lee"
+    which = "last"
+
+
+class MiddleName(PersonField):
+    """A second given name of the same sex."""
+
+    name = "middle_name"
+    label = "Middle name"
+    description = "A middle name that matches the person's sex."
+    aliases = ("second name", "mname")
+    example = "Grace"
+
+    def __init__(self, field: FieldSpec, options: OptionsModel, compiler: Compiler) -> None:
+        super().__init__(field, options, compiler)
+        self.max_length = self.names.longest_first
+
+    def fill(self, context: ColumnContext) -> pa.Array:
+        return joining.chosen(self.names.first, context.group().middle)
+
+    def unique_hint(self) -> str:
+        return "Make the first name unique instead."
+
+
+class Name(PersonField):
+    """Given and family name, in the order of the locale."""
+
+    name = "name"
+    label = "Full name"
+    description = "A full name, such as Anna Lee."
+    aliases = (
+        "person name", "person", "contact name", "customer name", "display name", "fullname", "name female",
+        "name male", "name nonbinary",
+    )  # fmt: skip
+    example = "Anna Lee"
+
+    def __init__(self, field: FieldSpec, options: OptionsModel, compiler: Compiler) -> None:
+        super().__init__(field, options, compiler)
+        self.max_length = self.names.longest_first + self.names.longest_last + len(self.names.between)
+        self._pairs = None
+        if field.common.unique and self.alone:
+            key = ("pairs", self.locale)
+            self._pairs = compiler.vocabulary.shared(key, lambda: _pairs(self.names))
+
+    def fill(self, context: ColumnContext) -> pa.Array:
+        people = context.group()
+        return self._joined(people.first, people.last)
+
+    def _joined(self, first: np.ndarray, last: np.ndarray) -> pa.Array:
+        pools = self.names.whole_parts
+        given, family = (pools[0], first), (pools[1], last)
+        return joining.joined(family, given) if self.names.family_first else joining.joined(given, family)
+
+    def space(self) -> int | None:
+        return None if self._pairs is None else sum(first.size * last.size for first, last in self._pairs)
+
+    def fill_unique(self, context: ColumnContext) -> pa.Array:
+        space = self.space()
+        assert self._pairs is not None  # else the field could not be unique
+        assert space is not None
+        index = context.permuted(space)
+        women, men = self._pairs
+        split = np.uint64(women[0].size * women[1].size)
+        first, last = np.empty(index.size, np.uint64), np.empty(index.size, np.uint64)
+        for half, here, base in ((women, index < split, np.uint64(0)), (men, index >= split, split)):
+            if here.any():
+                f, rest = np.divmod(index[here] - base, np.uint64(half[1].size))
+                first[here], last[here] = half[0][f], half[1][rest]
+        return self._joined(first, last)
+
+
+class Username(PersonField):
+    """A user name made of the person's names; the same as the part before the @ of the person's e-mail address."""
+
+    name = "username"
+    label = "Username"
+    description = "A user name derived from the person's names, such as ann.lee7."
+    aliases = ("user name", "user", "login", "nickname", "handle", "screen name", "user id name")
+    example = "ann.lee7"
+
+    def __init__(self, field: FieldSpec, options: OptionsModel, compiler: Compiler) -> None:
+        super().__init__(field, options, compiler)
+        self.max_length = self.names.longest_handle + (SUFFIX_DIGITS if field.common.unique else 2)
+
+    def fill(self, context: ColumnContext) -> pa.Array:
+        return handles(context.group(), handle_tails(""))
+
+    def space(self) -> int:
+        return joining.SUFFIX_SPACE
+
+    def fill_unique(self, context: ColumnContext) -> pa.Array:
+        return unique_handles(context.group())
+
+
+class Sex(PersonField):
+    """``female`` or ``male``, as the first name says."""
+
+    name = "sex"
+    label = "Sex"
+    description = "female or male, consistent with the first name."
+    aliases = ("sex type", "biological sex", "gender binary")
+    example = "female"
+    max_length = len("female")
+    localised = False
+    _pool = pa.array(SEXES)
+
+    def fill(self, context: ColumnContext) -> pa.Array:
+        return pooled(self._pool, context.group().sex)
+
+
+class Gender(PersonField):
+    """``Female`` or ``Male``, as the first name says; or, for a share of people, ``Non-binary``."""
+
+    name = "gender"
+    label = "Gender"
+    description = "Female or Male, consistent with the first name; optionally Non-binary for a share of rows."
+    aliases = ("gender identity",)
+    example = "Female"
+    max_length = len("Non-binary")
+    localised = False
+    _pool = pa.array(["Female", "Male", "Non-binary"])
+
+    class Options(OptionsModel):
+        nonbinary: int = Field(0, ge=0, le=100, description="Percentage of people who are non-binary.")
+
+    options: Options
+
+    def fill(self, context: ColumnContext) -> pa.Array:
+        people = context.group()
+        kind = people.sex
+        if self.options.nonbinary:
+            kind = np.where(engine_random.chance(people.gender, self.options.nonbinary, 100), 2, kind)
+        return pooled(self._pool, kind)
+
+
+class JobTitle(PersonField):
+    """A title; in English one that is held in the person's department."""
+
+    name = "job_title"
+    label = "Job title"
+    description = "A job title, such as Software Engineer; English titles match the department."
+    aliases = ("job", "occupation", "profession", "job name", "position", "job role")
+    example = "Software Engineer"
+
+    def __init__(self, field: FieldSpec, options: OptionsModel, compiler: Compiler) -> None:
+        super().__init__(field, options, compiler)
+        self._jobs = jobs_of(compiler.vocabulary)
+        english = self.locale.startswith("en") or not compiler.vocabulary.has_words("job_title", self.locale)
+        self._pool = self._jobs.titles if english else compiler.vocabulary.words("job_title", self.locale)
+        self._english = english
+        self.max_length = compiler.vocabulary.shared(
+            ("longest title", self.locale), lambda: longest(self._pool)
+        )
+
+    def fill(self, context: ColumnContext) -> pa.Array:
+        if self._english:
+            return joining.chosen(self._pool, context.group().title)
+        return joining.chosen(self._pool, context.below(len(self._pool)))
+
+    def space(self) -> int | None:
+        return len(self._pool) if self.alone else None
+
+    def fill_unique(self, context: ColumnContext) -> pa.Array:
+        return joining.chosen(self._pool, context.permuted(len(self._pool)))
+
+
+class Department(PersonField):
+    """A department, in English."""
+
+    name = "department"
+    label = "Department"
+    description = "A department of a company, such as Engineering, in English."
+    aliases = ("department name", "corporate department", "dept", "department corporate")
+    example = "Engineering"
+    localised = False
+
+    def __init__(self, field: FieldSpec, options: OptionsModel, compiler: Compiler) -> None:
+        super().__init__(field, options, compiler)
+        self._pool = jobs_of(compiler.vocabulary).departments
+        self.max_length = compiler.vocabulary.shared(("longest department",), lambda: longest(self._pool))
+
+    def fill(self, context: ColumnContext) -> pa.Array:
+        return pooled(self._pool, context.group().department)
+
+    def space(self) -> int | None:
+        return len(self._pool) if self.alone else None
+
+    def fill_unique(self, context: ColumnContext) -> pa.Array:
+        return pooled(self._pool, context.permuted(len(self._pool)))
+
+
+class Avatar(PersonField):
+    """The address of a picture drawn from the person's names."""
+
+    name = "avatar"
+    label = "Avatar"
+    description = "The URL of an avatar image drawn from the person's names."
+    aliases = ("avatar url", "profile picture", "profile image", "photo", "user image", "picture")
+    example = "https://api.dicebear.com/9.x/initials/svg?seed=anna.lee7"
+
+    class Options(OptionsModel):
+        style: Literal["initials", "identicon", "shapes", "bottts"] = Field(
+            "initials", description="Style of the image: initials, a pattern, shapes or a robot."
+        )
+        format: Literal["svg", "png"] = Field("svg", description="Image format.")
+
+    options: Options
+
+    def __init__(self, field: FieldSpec, options: Options, compiler: Compiler) -> None:
+        super().__init__(field, options, compiler)
+        start = f"https://api.dicebear.com/9.x/{options.style}/{options.format}?seed="
+        self.max_length = len(start) + self.names.longest_handle + SUFFIX_DIGITS
+        key = ("avatar", start, self.locale)
+        # A pool for each style, format and locale: a small number of them.
+        self._heads = compiler.vocabulary.shared(
+            key, lambda: pc.binary_join_element_wise(start, self.names.handle_heads, "")
+        )
+
+    def fill(self, context: ColumnContext) -> pa.Array:
+        return handles(context.group(), handle_tails(""), heads=self._heads)
+
+    def space(self) -> int:
+        return joining.SUFFIX_SPACE
+
+    def fill_unique(self, context: ColumnContext) -> pa.Array:
+        return unique_handles(context.group(), heads=self._heads)
+
+
+def handles(
+    people: People, tails: pa.StringArray, table: np.ndarray = NUMBER_OF, heads: pa.StringArray | None = None
+) -> pa.StringArray:
+    """The person's handle, row by row. ``table`` says which of ``tails`` the low bits of its draw mean; ``heads``
+    stands for the heads of handles."""
+    names = people.names
+    head = (names.handle_heads if heads is None else heads, people.handle_head)
+    return joining.joined(head, (names.last_ascii, people.last), (tails, people.handle_tail(table)))
+
+
+def unique_handles(people: People, ending: str = "", heads: pa.StringArray | None = None) -> pa.StringArray:
+    """Like `handles`, with a number that no other row has. No name holds a digit, so the digits at the end tell the
+    row, after any prefix."""
+    names = people.names
+    head = (names.handle_heads if heads is None else heads, people.handle_head)
+    return joining.joined(head, (names.last_ascii, people.last), *joining.suffix_parts(people.suffix, ending))
+
+
+def _distinct(names: Names, which: str, sex: int | None) -> np.ndarray:
+    """Places of the names of a pool that read differently, case and accents ignored."""
+    folded = getattr(names, f"{which}_folded")
+    counts = getattr(names, f"{which}_counts")
+    starts = getattr(names, f"{which}_starts")
+    first, end = 0, len(folded)
+    if sex is not None:
+        first, end = int(starts[sex]), int(starts[sex] + counts[sex])
+    return _firsts(folded.slice(first, end - first)) + np.uint64(first)
+
+
+def _firsts(folded: pa.Array) -> np.ndarray:
+    """``uint64[k]``: the first place of each text."""
+    seen = folded.dictionary_encode().indices.to_numpy()
+    return np.unique(seen, return_index=True)[1].astype(np.uint64)
+
+
+def _pairs(names: Names) -> tuple[tuple[np.ndarray, np.ndarray], tuple[np.ndarray, np.ndarray]]:
+    """(first, last) places for women and for men, no pair of which reads like another.
+
+    Given names on both sides count for women. Where names are written apart, those with a blank in the
+    part that is read first are left out; where they are not, those family names whose length is not the usual one.
+    """
+    folded = names.first_folded.to_pylist()
+    family = names.last_folded.to_pylist()
+    women = int(names.first_counts[FEMALE])
+    taken: set[str] = set()
+    firsts: list[list[int]] = [[], []]
+    for place, name in enumerate(folded):
+        apart = names.between and not names.family_first
+        if name not in taken and not (apart and " " in name):
+            taken.add(name)
+            firsts[FEMALE if place < women else MALE].append(place)
+    usual = _usual_length(family) if not names.between else None
+    made = []
+    for sex in (FEMALE, MALE):
+        start, count = int(names.last_starts[sex]), int(names.last_counts[sex])
+        seen: dict[str, int] = {}
+        for place in range(start, start + count):
+            text = family[place]
+            if (usual is None or len(text) == usual) and not (
+                names.between and names.family_first and " " in text
+            ):
+                seen.setdefault(text, place)
+        made.append((np.array(firsts[sex], np.uint64), np.array(list(seen.values()), np.uint64)))
+    return made[FEMALE], made[MALE]
+
+
+def _usual_length(texts: list[str]) -> int:
+    lengths = [len(text) for text in texts]
+    return max(sorted(set(lengths)), key=lengths.count)
+
+
+_MARITAL = ("Single", "Married", "Divorced", "Widowed")
+# Of a hundred grown-ups.
+_OF_HUNDRED = np.repeat(np.arange(4), (34, 48, 12, 6))
+_GROWN_UP = 18
+_SMALL_BLOCK = 256
+_SMALL_POOL = 8192
+
+
+class Title(PersonField):
+    """Ms. or Mr., in the language of the locale."""
+
+    name = "title"
+    label = "Title"
+    description = "A form of address, such as Ms. or Mr., consistent with the first name."
+    aliases = (
+        "honorific",
+        "salutation",
+        "name prefix",
+        "form of address",
+        "courtesy title",
+        "prefix male",
+        "prefix female",
+    )
+    example = "Ms."
+
+    def __init__(self, field: FieldSpec, options: OptionsModel, compiler: Compiler) -> None:
+        super().__init__(field, options, compiler)
+        self._pool = titles(self.locale)
+        self.max_length = longest(self._pool)
+
+    def fill(self, context: ColumnContext) -> pa.Array:
+        return pooled(self._pool, context.group().sex)
+
+
+class Suffix(PersonField):
+    """A degree; for men also what tells fathers and sons apart."""
+
+    name = "suffix"
+    label = "Name suffix"
+    description = "A name suffix, such as PhD or, for a man, Jr."
+    aliases = (
+        "name suffix",
+        "generational suffix",
+        "post nominal",
+        "suffix name",
+        "suffix female",
+        "suffix male",
+    )
+    example = "PhD"
+    localised = False
+    max_length = max(map(len, SUFFIXES))
+
+    def fill(self, context: ColumnContext) -> pa.Array:
+        people: People = context.group()
+        count = np.where(people.sex == MALE, np.uint64(len(SUFFIXES)), np.uint64(OF_BOTH))
+        return pooled(suffixes(), ((people.honour >> _U32) * count >> _U32).view(np.int64))
+
+
+class Ages(OptionsModel):
+    """How old people are."""
+
+    min: int = Field(AGES[0], ge=0, le=limits.MAX_AGE, description="Minimum age in years.")
+    max: int = Field(AGES[1], ge=0, le=limits.MAX_AGE, description="Maximum age in years.")
+
+
+class Age(PersonField):
+    """Whole years at the request's now, of the row's date of birth."""
+
+    name = "age"
+    label = "Age"
+    description = "Age in years, consistent with the date of birth."
+    aliases = ("years old", "age in years")
+    example = 34
+    localised = False
+    dtype = pa.int64()
+
+    class Options(Ages):
+        pass
+
+    options: Options
+
+    def fill(self, context: ColumnContext) -> pa.Array:
+        return pa.array(context.group().age)
+
+
+class DateOfBirth(PersonField):
+    """A day; evenly any of those on which people of the ages asked for were born."""
+
+    name = "date_of_birth"
+    label = "Date of birth"
+    description = "Date of birth, consistent with the age."
+    aliases = ("birth date", "birthday", "dob", "born", "birth day")
+    example = "1991-07-23"
+    localised = False
+
+    class Options(Ages):
+        format: str | None = Field(
+            None,
+            min_length=1,
+            max_length=limits.MAX_AFFIX_CHARS,
+            description="Format, as YYYY-MM-DD tokens or strftime's %Y-%m-%d. Default: ISO 8601.",
+            examples=["MM/DD/YYYY", "%d.%m.%Y"],
+        )
+
+    options: Options
+
+    def __init__(self, field: FieldSpec, options: Options, compiler: Compiler) -> None:
+        super().__init__(field, options, compiler)
+        self.dtype = pa.date32() if options.format is None else pa.string()
+        if options.format is None:
+            return
+        try:
+            clock = dates.needs_clock(options.format)
+        except dates.DateFormatError as error:
+            compiler.fault(field, "options.format", "bad_format", str(error))
+            return
+        if clock:
+            text = "A day of birth has no hour to write."
+            compiler.fault(
+                field, "options.format", "bad_format", text, "Write it as YYYY-MM-DD or MM/DD/YYYY."
+            )
+            return
+        self._spell = dates.formatter(options.format)
+        self.max_length = dates.longest(options.format)
+
+    def fill(self, context: ColumnContext) -> pa.Array:
+        people: People = context.group()
+        days = people.birth
+        made = pa.Array.from_buffers(pa.date32(), days.size, [None, pa.py_buffer(days.astype(np.int32))])
+        if self.options.format is None:
+            return made
+        born = people.born
+        assert born is not None  # this field is in the group
+        if context.n < _SMALL_BLOCK and born.size > _SMALL_POOL:
+            return self._spell(made)
+        return pooled(_days(born.low, born.size, self.options.format), days - born.low)
+
+
+@lru_cache(maxsize=16)
+def _days(low: int, size: int, source: str) -> pa.Array:
+    """The texts of ``size`` days from ``low`` on."""
+    return dates.day_table(low, low + size - 1, dates.parse(source))
+
+
+class MaritalStatus(PersonField):
+    """One of four; who is not of age is single."""
+
+    name = "marital_status"
+    label = "Marital status"
+    description = "Single, Married, Divorced or Widowed, consistent with the age."
+    aliases = ("civil status", "family status", "relationship status")
+    example = "Married"
+    localised = False
+    max_length = max(map(len, _MARITAL))
+    _pool = pa.array(_MARITAL)
+
+    def fill(self, context: ColumnContext) -> pa.Array:
+        people: People = context.group()
+        status = _OF_HUNDRED[(people.marital >> _U32) * np.uint64(100) >> _U32]
+        return pooled(self._pool, np.where(people.age < _GROWN_UP, 0, status))
+
+
+_BLOOD = {"O+": 38, "A+": 34, "B+": 9, "O-": 7, "A-": 6, "AB+": 3, "B-": 2, "AB-": 1}
+"""Of a hundred people in the United States (American Red Cross)."""
+
+
+class BloodType(PoolType):
+    """One of the eight groups of ABO and Rh, as common as in the United States."""
+
+    name = "blood_type"
+    label = "Blood type"
+    category = "person"
+    description = "A blood type, such as O+."
+    aliases = ("blood group", "abo", "bloodtype", "rh factor")
+    example = "O+"
+
+    def __init__(self, field: FieldSpec, options: OptionsModel, compiler: Compiler) -> None:
+        super().__init__(field, options, compiler)
+        self.use(_groups(), None if field.common.unique else engine_random.Weighted(list(_BLOOD.values())))
+
+    @classmethod
+    def capacity(cls) -> int:
+        return len(_BLOOD)
+
+
+@cache
+def _groups() -> pa.StringArray:
+    return pa.array(list(_BLOOD))
+
+
+_MIDDLE = {FEMALE: 1630, MALE: 1765}
+"""Millimetres of the middle of grown-ups."""
+_DEVIATION = {FEMALE: 66, MALE: 71}
+_FOUR_PARTS = 37_837
+"""Standard deviation of the sum of four numbers of 16 bits, whose mean is 131,070."""
+# Hundredths of an adult's height by whole years of age, and tenths of a grown-up's body mass index.
+_GROWTH = np.array([37, 45, 51, 56, 60, 64, 68, 71, 75, 78, 81, 84, 87, 91, 94, 97, 98, 99, 100], np.int64)
+_MASS = np.array([68, 68, 66, 64, 62, 62, 62, 63, 64, 66, 68, 71, 74, 77, 81, 85, 89, 93, 100], np.int64)
+_MIDDLE_INDEX, _INDEX_DEVIATION, _LEAST_INDEX = 252, 38, 165
+_HEIGHT_SALT, _WEIGHT_SALT = 8, 9
+_LOW_16 = np.uint64(0xFFFF)
+
+
+def _normal(bits: np.ndarray) -> np.ndarray:
+    """``int64[n]``: the sum of the four parts of 64 random bits less its mean: nearly normal, within 3.5 deviations."""
+    total = bits & _LOW_16
+    for shift in (16, 32, 48):
+        total += bits >> np.uint64(shift) & _LOW_16
+    return total.view(np.int64) - 131_070
+
+
+def _of_age(people: People, table: np.ndarray) -> np.ndarray | None:
+    """``int64[n]``: shares for the ages, where the group has any."""
+    return None if people.born is None else table.take(np.minimum(people.age, table.size - 1))
+
+
+def _millimetres(people: People) -> np.ndarray:
+    """``int64[n]``: height of each person, by sex and, where the group knows it, age."""
+    middle = np.array([_MIDDLE[FEMALE], _MIDDLE[MALE]]).take(people.sex)
+    deviation = np.array([_DEVIATION[FEMALE], _DEVIATION[MALE]]).take(people.sex)
+    height = middle + _normal(people.bits(_HEIGHT_SALT)) * deviation // _FOUR_PARTS
+    share = _of_age(people, _GROWTH)
+    return height if share is None else height * share // 100
+
+
+def _grams(people: People) -> np.ndarray:
+    """``int64[n]``: weight of each person, by height and a body mass index."""
+    index = _MIDDLE_INDEX + _normal(people.bits(_WEIGHT_SALT)) * _INDEX_DEVIATION // _FOUR_PARTS
+    index = np.maximum(index, _LEAST_INDEX)
+    share = _of_age(people, _MASS)
+    if share is not None:
+        index = index * share // 100
+    height = _millimetres(people)
+    return index * height * height // 10_000
+
+
+class _Body(PersonField):
+    localised = False
+
+    def unique_hint(self) -> str:
+        return "People share it; make the username or the e-mail unique."
+
+
+class Height(_Body):
+    """Of grown women and men, each about their mean; of children where the group has their age."""
+
+    name = "height"
+    label = "Height"
+    description = "Body height, consistent with sex and age."
+    aliases = ("body height", "stature", "height cm", "person height", "height in cm")
+    example = 172
+
+    class Options(OptionsModel):
+        unit: Literal["cm", "m", "in", "ft"] = Field(
+            "cm", description="Centimetres, metres with two decimals, inches, or feet and inches as 5'8\"."
+        )
+
+    options: Options
+
+    def __init__(self, field: FieldSpec, options: Options, compiler: Compiler) -> None:
+        super().__init__(field, options, compiler)
+        self.dtype = {"m": pa.decimal128(38, 2), "ft": pa.string()}.get(options.unit, pa.int64())
+        self.max_length = len("5'11\"") if options.unit == "ft" else None
+
+    def fill(self, context: ColumnContext) -> pa.Array:
+        tall = _millimetres(context.group())
+        if self.options.unit in ("cm", "m"):
+            whole = (tall + 5) // 10
+            return pa.array(whole) if self.options.unit == "cm" else decimals(whole, 2)
+        inches = (tall * 10 + 127) // 254
+        return pa.array(inches) if self.options.unit == "in" else pooled(_feet(), inches)
+
+    def bounds(self, rows: int) -> tuple[int, int] | None:
+        return None if self.options.unit == "ft" else (0, 300)
+
+
+@cache
+def _feet() -> pa.StringArray:
+    return pa.array([f"{inches // 12}'{inches % 12}\"" for inches in range(120)])
+
+
+class Weight(_Body):
+    """The height's, by a body mass index about that of grown-ups; of children where the group has their age."""
+
+    name = "weight"
+    label = "Weight"
+    description = "Body weight, consistent with height, sex and age."
+    aliases = ("body weight", "body mass", "weight kg", "person weight", "weight in kg")
+    example = 74.5
+    dtype = pa.decimal128(38, 1)
+
+    class Options(OptionsModel):
+        unit: Literal["kg", "lb"] = Field("kg", description="Kilograms or pounds, with one decimal.")
+
+    options: Options
+
+    def fill(self, context: ColumnContext) -> pa.Array:
+        grams = _grams(context.group())
+        if self.options.unit == "lb":
+            return decimals((grams * 100_000 + 2_267_962) // 4_535_924, 1)
+        return decimals((grams + 50) // 100, 1)
+
+    def bounds(self, rows: int) -> tuple[int, int]:
+        return 0, 10_000
+
+
+_SIZES = ("XS", "S", "M", "L", "XL", "2XL", "3XL")
+_UP_TO = np.array([52_000, 62_000, 74_000, 87_000, 101_000, 117_000])
+"""Grams to which a size fits."""
+
+
+class ShirtSize(_Body):
+    """By the person's weight."""
+
+    name = "shirt_size"
+    label = "Shirt size"
+    description = "A clothing size from XS to 3XL, consistent with the weight."
+    aliases = ("t shirt size", "tshirt size", "clothing size", "shirt", "apparel size", "garment size")
+    example = "M"
+    max_length = 3
+
+    def fill(self, context: ColumnContext) -> pa.Array:
+        return pooled(_sizes(), np.searchsorted(_UP_TO, _grams(context.group())))
+
+
+@cache
+def _sizes() -> pa.StringArray:
+    return pa.array(_SIZES)

@@ -1,0 +1,1211 @@
+"""Places: country, city, street, postal code, point, time zone, telephone and airports.
+
+The fields of a group ``place`` agree: every part follows from one draw, the city, which determines the rest, or the
+range that the rest is drawn from. Streets and addresses use the words and the order of the row's country.
+"""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import cache
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from pydantic import AliasChoices, Field
+
+from webapp import limits
+from webapp.engine import random as engine_random
+from webapp.engine.text import decimals
+from webapp.engine.types import countries, joining
+from webapp.engine.types import countries as types_countries
+from webapp.engine.types.base import FieldType, GroupKind, IndexedType, OptionsModel, longest, pooled
+from webapp.engine.types.codes import text_of
+from webapp.engine.types.geography import Anchor, Geography, Pool, Range, geography_of
+from webapp.engine.types.joining import Lazy, Salted
+from webapp.engine.types.person import check_locales, locale_of_group
+from webapp.errors import Fault
+
+if TYPE_CHECKING:
+    from webapp.engine.blocks import ColumnContext, GenerationContext
+    from webapp.engine.compiler import Compiler
+    from webapp.engine.data.vocabulary import Vocabulary
+    from webapp.engine.random import RandomStream
+    from webapp.engine.spec import FieldSpec
+
+
+class Airports:
+    """``columns`` are ``iata``, ``icao`` and ``name``, a row for each airport."""
+
+    def __init__(self, vocabulary: Vocabulary) -> None:
+        table = vocabulary.table("airports")
+        self.columns: dict[str, pa.StringArray] = {
+            name: table[name].chunk(0) for name in ("iata", "icao", "name")
+        }
+        near = vocabulary.table("city_airports")
+        self._of = Range(*(near[part].to_numpy().astype(np.uint64) for part in ("start", "count")))
+        # One more at the end, for cities that begin there and have none.
+        self._near = np.append(vocabulary.table("near_airports")["airport"].to_numpy().astype(np.int64), -1)
+        self._complete = bool((self._of.count > 0).all())
+
+    def pick(self, city: np.ndarray, random32: np.ndarray) -> np.ndarray:
+        """``int64[n]``: rows of airports that serve cities; -1 where a country has none."""
+        rows = self._near[self._of.pick(city, random32).view(np.int64)]
+        return rows if self._complete else np.where(self._of.count[city] > 0, rows, -1)
+
+    def cities_with(self, text: str) -> np.ndarray:
+        """``int64[k]``: the cities that the airport of this code or name serves, in rising order."""
+        rows = np.concatenate([joining.where(column, text) for column in self.columns.values()])
+        owner = np.repeat(np.arange(self._of.count.size), self._of.count.astype(np.int64))
+        return np.unique(owner[np.isin(self._near[:-1], rows)])
+
+
+def airports_of(vocabulary: Vocabulary) -> Airports:
+    """The airports of a vocabulary, made once a process."""
+    return vocabulary.shared(("airports",), lambda: Airports(vocabulary))
+
+
+UNIQUE_PHONES = 1_000_000
+"""Telephone numbers that a place must have to be chosen where numbers are to be unique all over the world."""
+
+NUMBERS = ("phone_number", "mobile")
+"""Types that write a telephone number."""
+
+ANCHORS = {"city": "city", "country": "country", "country_code": "country", "state": "state"}
+"""Types of which one in a group may be unique: the place is then drawn from its values."""
+
+_POSTAL_SALT, _PHONE_SALT, _POINT_SALT, _STREET_SALT, _ANCHOR_SALT = 1, 2, 3, 4, 5
+_SALTS = 6
+_MOBILE_SALT = 6
+AIRPORT_SALT, DISTRICT_SALT = 7, 8
+_U32 = np.uint64(32)
+_LOW_32 = np.uint64(0xFFFFFFFF)
+
+
+@dataclass(frozen=True)
+class Chosen:
+    """What overrides leave to choose from: cities, and the head and tail of a postal code that is fixed."""
+
+    pool: Pool
+    code: tuple[int, int] | None = None
+
+
+class Places(Salted):
+    """The places of a block's rows, each part made when it is first asked for. Vectors hold rows of the tables."""
+
+    def __init__(
+        self,
+        draws: RandomStream,
+        salts: int,
+        geography: Geography,
+        chosen: Chosen,
+        anchor: Anchor | None,
+        spoken: int | None = None,
+    ) -> None:
+        super().__init__(draws, salts)
+        self.geography, self._pool, self._code, self._anchor = geography, chosen.pool, chosen.code, anchor
+        self._spoken = spoken
+
+    @property
+    def complete(self) -> bool:
+        """Whether every place has a subdivision, a postal code and telephone numbers."""
+        return self._pool.complete
+
+    @Lazy
+    def city(self) -> np.ndarray:
+        """``int64[n]``."""
+        if self._anchor is None:
+            return self._pool.cities[engine_random.below(self.bits(0), self._pool.cities.size)]
+        parts = self._anchor.parts
+        value = self._draws.permuted(parts.count.size)
+        return self._pool.cities[parts.pick(value, self.bits(_ANCHOR_SALT) >> _U32)]
+
+    @Lazy
+    def country(self) -> np.ndarray:
+        """``int64[n]``."""
+        return self.geography.country[self.city]
+
+    @Lazy
+    def state(self) -> np.ndarray:
+        """``int64[n]``: -1 where none is known."""
+        return self.geography.state[self.city]
+
+    @Lazy
+    def postal(self) -> tuple[np.ndarray, np.ndarray]:
+        """Head and tail of the postal code, ``uint64[n]`` each."""
+        if self._code is not None:
+            return np.full(self._draws.n, self._code[0], np.uint64), np.full(
+                self._draws.n, self._code[1], np.uint64
+            )
+        bits = self.bits(_POSTAL_SALT)
+        head = self.geography.postal.pick(self.city, bits >> _U32)
+        if not self.complete:
+            head = np.where(self.has_postal, head, np.uint64(len(self.geography.postal_heads) - 1))
+        return head, self.geography.postal_tail.pick(head, bits & _LOW_32)
+
+    @property
+    def has_postal(self) -> np.ndarray:
+        """``bool[n]``."""
+        return self.geography.postal.count[self.city] > 0
+
+    @property
+    def has_phone(self) -> np.ndarray:
+        """``bool[n]``."""
+        return self.geography.phone.count[self.city] > 0
+
+    @Lazy
+    def phone(self) -> tuple[np.ndarray, np.ndarray]:
+        """Head and digits of the telephone number, ``uint64[n]`` each."""
+        return self._number(self.bits(_PHONE_SALT))
+
+    @Lazy
+    def mobile(self) -> tuple[np.ndarray, np.ndarray]:
+        """Head and digits of a second number."""
+        return self._number(self.bits(_MOBILE_SALT))
+
+    def _number(self, bits: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        head = self.geography.phone.pick(self.city, bits >> _U32)
+        return head, (bits & _LOW_32) * self.geography.phone_tail_count[head] >> _U32
+
+    def phone_number(self, number: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Head and digits of number ``number`` of each place."""
+        start = self.geography.phone.start[self.city]
+        head, digits = np.divmod(number, self.geography.phone_tail_count[start])
+        return start + head, digits
+
+    @Lazy
+    def point(self) -> np.ndarray:
+        """``uint64[n]``: random bits of the place's position in the city."""
+        return self.bits(_POINT_SALT)
+
+    @Lazy
+    def street_locale(self) -> np.ndarray:
+        """``int64[n]``: whose streets a place has."""
+        return self.geography.streets.spoken_in(self.country, self._spoken)
+
+    @Lazy
+    def street(self) -> np.ndarray:
+        """``uint64[n]``."""
+        return self.geography.streets.streets.pick(self.street_locale, self._street_bits >> _U32)
+
+    @Lazy
+    def house(self) -> np.ndarray:
+        """``uint64[n]``: rows of the house numbers."""
+        return self.geography.streets.numbers.pick(self.street_locale, self._street_bits & _LOW_32)
+
+    @Lazy
+    def _street_bits(self) -> np.ndarray:
+        return self.bits(_STREET_SALT)
+
+
+class Place(GroupKind):
+    """One place a row: anywhere, or in the country of the requested locale."""
+
+    kind = "place"
+
+    def __init__(self, fields: tuple[FieldSpec, ...], compiler: Compiler) -> None:
+        super().__init__(fields, compiler)
+        check_locales(fields, compiler)
+        asked = [(field, country) for field in fields if (country := getattr(field.options, "country", None))]
+        if len({country for _, country in asked}) > 1:
+            text = "Fields that share one place have one country."
+            compiler.fault(
+                asked[-1][0], "options.country", "conflict", text, "Give one of them a separate group."
+            )
+        self._geography = geography_of(compiler.vocabulary)
+        self._whole = Chosen(pool_of_group(fields, compiler))
+        self._closed = unique_phones(fields)
+        self._salts = _SALTS if len(fields) >= joining.SALTS_PAY else 0
+        self._anchored = anchored(fields)
+        self._anchor = None if self._anchored is None else anchor_of_group(fields, self._anchored, compiler)
+        self._spoken = spoken_of_group(fields, compiler)
+
+    def prepare(self, env: GenerationContext, fixed: dict[str, Any]) -> tuple[Chosen, list[Fault]]:
+        if not fixed:
+            return self._whole, []
+        if self._anchored is not None:
+            text = f'Places are drawn by the values of "{self._anchored.name}", which is unique; they do not follow.'
+            return self._whole, [Fault(f"overrides.{name}", "no_match", text, "") for name in fixed]
+        types = {field.name: field.type.name for field in (*self.fields, *self.readers)}
+        found: dict[str, np.ndarray] = {}
+        code = None
+        for name, value in fixed.items():
+            text = str(value).strip()
+            cities: np.ndarray | None
+            if types[name] == "zip_code":
+                cities, code = self._cities_with_code(text)
+            else:
+                cities = self._cities_with(types[name], text)
+            if cities is not None and cities.size:
+                found[name] = cities
+        narrowed = self._narrowed(list(found.values())) if found else self._whole.pool
+        unmet = [name for name in fixed if narrowed is None or name not in found]
+        chosen = self._whole if narrowed is None else Chosen(narrowed, code)
+        return chosen, [_unmet(name, fixed[name]) for name in unmet]
+
+    def draw(self, draws: RandomStream, state: Chosen) -> Places:
+        return Places(draws, self._salts, self._geography, state, self._anchor, self._spoken)
+
+    def _narrowed(self, found: list[np.ndarray]) -> Pool | None:
+        """Cities that are in all of ``found``: of the group's own pool if there are such, else of all the world."""
+        common = found[0]
+        for cities in found[1:]:
+            common = np.intersect1d(common, cities, assume_unique=True)
+        inside = np.intersect1d(common, self._whole.pool.cities, assume_unique=True)
+        if inside.size:
+            return Pool(inside, self._whole.pool.complete)
+        if self._closed:
+            return None  # other places may not have numbers enough
+        return self._geography.pool_of(common) if common.size else None
+
+    def _cities_with(self, kind: str, text: str) -> np.ndarray | None:
+        """Cities that fit the value of a fixed field; None where values of its type tell no place."""
+        tables = self._geography
+        match kind:
+            case "country" | "country_code":
+                row = tables.country_row(text)
+                return None if row is None else np.flatnonzero(tables.country == row)
+            case "city":
+                return joining.where(tables.city_names, text)
+            case "state":
+                return np.flatnonzero(np.isin(tables.state, joining.where(tables.state_names, text)))
+            case "state_abbr":
+                return np.flatnonzero(np.isin(tables.state, joining.where(tables.state_codes, text)))
+            case "time_zone":
+                return np.flatnonzero(np.isin(tables.time_zone, joining.where(tables.zone_names, text)))
+            case "phone_number" | "mobile":
+                return self._cities_with_number(text)
+            case "airport_code" | "airport_name":
+                return airports_of(tables.vocabulary).cities_with(text)
+            case (
+                "continent"
+                | "language"
+                | "nationality"
+                | "currency_code"
+                | "currency_symbol"
+                | "currency_name"
+            ):
+                countries = types_countries.countries_with(tables.vocabulary, tables, kind, text)
+                return np.flatnonzero(np.isin(tables.country, countries))
+        return None
+
+    def _cities_with_code(self, text: str) -> tuple[np.ndarray, tuple[int, int] | None]:
+        """Cities that have a postal code, and its head and tail; if it is a real code of some cities, only those, else
+        all cities whose pattern it fits."""
+        tables = self._geography
+        found: list[tuple[int, int]] = []
+        for cut in range(len(text), 0, -1):
+            for head in joining.exactly(tables.postal_heads, text[:cut]):
+                start, count = int(tables.postal_tail.start[head]), int(tables.postal_tail.count[head])
+                tails = tables.postal_tails.slice(start, count)
+                found += [(head, start + at) for at in joining.exactly(tails, text[cut:])]
+            if found and cut == len(text):
+                break
+        fits = np.zeros(len(tables.city_names), bool)
+        first = tables.postal.start
+        for head, _ in found:
+            fits |= (first <= np.uint64(head)) & (np.uint64(head) < first + tables.postal.count)
+        return np.flatnonzero(fits), found[0] if found else None
+
+    def _cities_with_number(self, text: str) -> np.ndarray | None:
+        """Cities of the countries whose calling code an international number begins with."""
+        digits = "".join(ch for ch in text if ch.isdigit())
+        if not text.startswith("+"):
+            return None
+        codes = self._geography.countries["calling_code"].to_pylist()
+        rows = [row for row, code in enumerate(codes) if code and digits.startswith(code)]
+        return np.flatnonzero(np.isin(self._geography.country, rows))
+
+
+def country_of_group(fields: Sequence[FieldSpec], compiler: Compiler) -> str | None:
+    """Return the country of a group's places (alpha-2): from a field's option, else its locale's, else None for
+    all the world."""
+    geography = geography_of(compiler.vocabulary)
+    for field in fields:
+        asked = getattr(field.options, "country", None)
+        if asked and (row := geography.country_row(asked)) is not None:
+            return geography.countries["alpha2"][row].as_py()
+    locale = locale_of_group(fields, compiler, None)
+    return locale.partition("_")[2] if locale else None
+
+
+def spoken_of_group(fields: Sequence[FieldSpec], compiler: Compiler) -> int | None:
+    """The row of the group's locale in `Streets.locales`, if its country has the streets of another one."""
+    geography = geography_of(compiler.vocabulary)
+    locale = locale_of_group(fields, compiler, None)
+    return geography.streets.locales.index(locale) if locale in geography.spoken_beside else None
+
+
+def anchored(fields: Sequence[FieldSpec]) -> FieldSpec | None:
+    """The unique field that a group's places are drawn by, if there is one."""
+    return next((field for field in fields if field.common.unique and field.type.name in ANCHORS), None)
+
+
+def unique_phones(fields: Sequence[FieldSpec]) -> bool:
+    """Whether a group's places must have telephone numbers enough for all rows."""
+    return any(field.common.unique and field.type.name in NUMBERS for field in fields)
+
+
+def anchor_of_group(fields: Sequence[FieldSpec], unique: FieldSpec, compiler: Compiler) -> Anchor:
+    """The values of the unique field that a group's places are drawn by."""
+    column = ANCHORS[unique.type.name]
+    return geography_of(compiler.vocabulary).anchor(country_of_group(fields, compiler), column)
+
+
+def pool_of_group(fields: Sequence[FieldSpec], compiler: Compiler) -> Pool:
+    """The cities that a group's places are chosen from, before anything is overridden. For unique telephone numbers
+    all over the world, cities with numbers enough."""
+    geography = geography_of(compiler.vocabulary)
+    country = country_of_group(fields, compiler)
+    pool = geography.pool(country)
+
+    if country is not None or not unique_phones(fields) or anchored(fields) is not None:
+        return pool
+    return Pool(pool.cities[geography.phone_space[pool.cities] >= UNIQUE_PHONES], pool.complete)
+
+
+def _unmet(name: str, value: Any) -> Fault:
+    text = f'No place fits "{value}" here; the other fields of the group do not follow it.'
+    return Fault(f"overrides.{name}", "no_match", text, "")
+
+
+COORDINATE_PLACES = 5
+"""Five decimals of a degree are about a metre."""
+_SPREAD = 500
+"""Places of a city are within this many units (about 550 m) of its centre."""
+
+
+class PlaceField(FieldType):
+    """What the types of the group have in common."""
+
+    category = "place"
+    group_kind = "place"
+    localised = True
+    dtype = pa.string()
+
+    def __init__(self, field: FieldSpec, options: OptionsModel, compiler: Compiler) -> None:
+        super().__init__(field, options, compiler)
+        self.geography = geography_of(compiler.vocabulary)
+        self._vocabulary = compiler.vocabulary
+        self.members = compiler.group_of(field)
+        self.country = country_of_group(self.members, compiler)
+        self._anchor_size = None
+        if field.common.unique and anchored(self.members) is field:
+            self._anchor_size = anchor_of_group(self.members, field, compiler).parts.count.size
+
+    def space(self) -> int | None:
+        return self._anchor_size
+
+    def fill_unique(self, context: ColumnContext) -> pa.Array:
+        # The group draws its places by the values of this column; each occurs once.
+        return self.fill(context)
+
+    def unique_hint(self) -> str:
+        other = anchored(self.members)
+        if self.name in ANCHORS and other is not None:
+            return f'Places of this group are drawn by "{other.name}", which is unique; one field of a group can be.'
+        return "Of a place, one of city, state and country can be unique; or use a separate group."
+
+    def longest_in(self, pool_name: str, pool: pa.Array) -> int:
+        """Longest text of a pool that belongs to the vocabulary, measured once."""
+        return self._vocabulary.shared(("longest", pool_name), lambda: longest(pool))
+
+
+class _Column(PlaceField):
+    """A type whose values are a column of one of the tables."""
+
+    vector: ClassVar[Literal["city", "country", "state", "time_zone"]]
+
+    def __init__(self, field: FieldSpec, options: OptionsModel, compiler: Compiler) -> None:
+        super().__init__(field, options, compiler)
+        self._pool = self.pool()
+        self.max_length = self.longest_in(self.key(), self._pool)
+
+    @abstractmethod
+    def pool(self) -> pa.Array:
+        """The column."""
+
+    def key(self) -> str:
+        """Names the column among those of the vocabulary."""
+        return self.name
+
+    def fill(self, context: ColumnContext) -> pa.Array:
+        places: Places = context.group()
+        rows = getattr(places, self.vector)
+        if places.complete or self.vector != "state":
+            return joining.chosen(self._pool, rows)
+        return self._pool.take(pa.array(rows, mask=rows < 0))
+
+
+class City(_Column):
+    """A city of 15,000 people or more."""
+
+    name = "city"
+    label = "City"
+    description = "A city, such as Lyon, consistent with country, state, postal code and time zone."
+    aliases = ("town", "city name", "locality", "municipality")
+    example = "Lyon"
+    vector = "city"
+
+    def pool(self) -> pa.Array:
+        return self.geography.city_names
+
+
+class Country(_Column):
+    """A country by its English name."""
+
+    name = "country"
+    label = "Country"
+    description = "The English name of a country, such as France."
+    aliases = ("country name", "nation", "land", "current country")
+    example = "France"
+    vector = "country"
+
+    def pool(self) -> pa.Array:
+        return self.geography.countries["name"]
+
+
+class CountryCode(_Column):
+    """A country by its ISO 3166-1 code."""
+
+    name = "country_code"
+    label = "Country code"
+    description = "The ISO 3166-1 code of a country, such as FR."
+    aliases = (
+        "country iso",
+        "iso country",
+        "alpha 2 code",
+        "country abbreviation",
+        "country alpha2",
+        "bank country",
+        "current country code",
+    )
+    example = "FR"
+    vector = "country"
+
+    class Options(OptionsModel):
+        format: Literal["alpha2", "alpha3", "numeric"] = Field("alpha2", description="FR, FRA or 250.")
+
+    options: Options
+
+    def pool(self) -> pa.Array:
+        return self.geography.countries[self.options.format]
+
+    def key(self) -> str:
+        return self.options.format
+
+
+class State(_Column):
+    """A first-level subdivision: state, province, region."""
+
+    name = "state"
+    label = "State or province"
+    description = "A state, province or region, such as Auvergne-Rhône-Alpes."
+    aliases = (
+        "province",
+        "region",
+        "county",
+        "administrative unit",
+        "state full",
+        "prefecture",
+        "bundesland",
+    )
+    example = "Auvergne-Rhône-Alpes"
+    vector = "state"
+
+    def pool(self) -> pa.Array:
+        return self.geography.state_names
+
+
+class StateAbbr(_Column):
+    """The part of a subdivision's ISO 3166-2 code that follows the country's."""
+
+    name = "state_abbr"
+    label = "State code"
+    description = "The ISO 3166-2 code of a state, province or region, such as CA."
+    aliases = (
+        "state abbreviation",
+        "state code",
+        "province code",
+        "us state",
+        "province abbr",
+        "region code",
+        "state abbrev",
+    )
+    example = "CA"
+    vector = "state"
+
+    def pool(self) -> pa.Array:
+        return self.geography.state_codes
+
+
+class TimeZone(PlaceField):
+    """A time zone of the tz database."""
+
+    name = "time_zone"
+    label = "Time zone"
+    description = "The time zone of the place, such as Europe/Paris."
+    aliases = ("tz", "timezone name", "iana time zone")
+    example = "Europe/Paris"
+
+    def __init__(self, field: FieldSpec, options: OptionsModel, compiler: Compiler) -> None:
+        super().__init__(field, options, compiler)
+        self.max_length = self.longest_in("zones", self.geography.zone_names)
+
+    def fill(self, context: ColumnContext) -> pa.Array:
+        return joining.chosen(self.geography.zone_names, self.geography.time_zone[context.group().city])
+
+
+class _Coordinate(PlaceField):
+    """Degrees with five decimals, within some hundred metres of the city's centre."""
+
+    dtype = pa.decimal128(38, COORDINATE_PLACES)
+
+    @abstractmethod
+    def units(self, city: np.ndarray, bits: np.ndarray) -> np.ndarray:
+        """``int64[n]`` of 1e-5 degrees."""
+
+    def bounds(self, rows: int) -> tuple[int, int]:
+        half = 180 * 10**COORDINATE_PLACES
+        return -half, half
+
+    def fill(self, context: ColumnContext) -> pa.Array:
+        places: Places = context.group()
+        return decimals(self.units(places.city, places.point), COORDINATE_PLACES)
+
+    def unique_hint(self) -> str:
+        return "Two places may share a degree; make the city unique, or use a number."
+
+
+def _apart(random32: np.ndarray) -> np.ndarray:
+    """``int64[n]`` of -_SPREAD .. _SPREAD."""
+    return (random32 * np.uint64(2 * _SPREAD + 1) >> _U32).view(np.int64) - _SPREAD
+
+
+def latitude_units(geography: Geography, city: np.ndarray, bits: np.ndarray) -> np.ndarray:
+    """``int64[n]`` of 1e-5 degrees north: somewhere in each city, by random bits."""
+    return geography.latitude[city] + _apart(bits >> _U32)
+
+
+def longitude_units(geography: Geography, city: np.ndarray, bits: np.ndarray) -> np.ndarray:
+    """``int64[n]`` of 1e-5 degrees east."""
+    return geography.longitude[city] + _apart(bits & _LOW_32)
+
+
+class Latitude(_Coordinate):
+    """Degrees north of the equator."""
+
+    name = "latitude"
+    label = "Latitude"
+    description = "Latitude in degrees, in the row's city."
+    aliases = ("lat", "geo latitude")
+    example = 45.74846
+
+    def units(self, city: np.ndarray, bits: np.ndarray) -> np.ndarray:
+        return latitude_units(self.geography, city, bits)
+
+
+class Longitude(_Coordinate):
+    """Degrees east of Greenwich."""
+
+    name = "longitude"
+    label = "Longitude"
+    description = "Longitude in degrees, in the row's city."
+    aliases = ("lon", "lng", "long", "geo longitude")
+    example = 4.84671
+
+    def units(self, city: np.ndarray, bits: np.ndarray) -> np.ndarray:
+        return longitude_units(self.geography, city, bits)
+
+
+class ZipCode(PlaceField):
+    """A postal code: in the United States one of the row's city, elsewhere as the country and mostly the region has
+    them."""
+
+    name = "zip_code"
+    label = "Postal code"
+    description = "A postal code of the row's city."
+    aliases = ("zip", "zipcode", "postcode", "post code", "postal", "plz", "pin code", "postal zip")
+    example = "69003"
+
+    class Options(OptionsModel):
+        format: str | None = Field(
+            None,
+            min_length=1,
+            max_length=limits.MAX_AFFIX_CHARS,
+            pattern="#",
+            examples=["#####", "#####-####", "##-###"],
+            description=(
+                "A pattern in which each # is a random digit, used instead of the city's postal code. "
+                "#####-#### adds four digits to a US ZIP code."
+            ),
+        )
+
+    options: Options
+
+    PLUS_FOUR: ClassVar[str] = "#####-####"
+
+    def __init__(self, field: FieldSpec, options: Options, compiler: Compiler) -> None:
+        super().__init__(field, options, compiler)
+        own = self.longest_in("postal heads", self.geography.postal_heads)
+        own += self.longest_in("postal tails", self.geography.postal_tails)
+        self.max_length = max(own + len("-0000"), len(options.format or ""))
+        own_codes = options.format == self.PLUS_FOUR and self.country == "US"
+        self._pattern = None if own_codes else options.format
+
+    def fill(self, context: ColumnContext) -> pa.Array:
+        if self._pattern is not None:
+            return joining.patterned(self._pattern, context)
+        places: Places = context.group()
+        tables = self.geography
+        head, tail = places.postal
+        if self.options.format:
+            return joining.joined(
+                (tables.postal_heads, head), (joining.digit_table(4, "-"), context.below(10_000))
+            )
+        if self.country == "US" and places.complete:
+            return joining.taken(tables.postal_heads, head)
+        code = joining.joined((tables.postal_heads, head), (tables.postal_tails, tail))
+        return (
+            code
+            if places.complete
+            else pc.if_else(pa.array(places.has_postal), code, pa.scalar(None, pa.string()))
+        )
+
+    def space(self) -> int | None:
+        return None if self._pattern is None else joining.pattern_space(self._pattern)
+
+    def fill_unique(self, context: ColumnContext) -> pa.Array:
+        space = self.space()
+        assert self._pattern is not None  # else the field could not be unique
+        assert space is not None
+        return joining.pattern_at(self._pattern, context.permuted(space))
+
+    def unique_hint(self) -> str:
+        return (
+            "Codes belong to cities, and cities have few; make the city unique, or use a regular expression."
+        )
+
+
+_DEGREE = 10**COORDINATE_PLACES
+_BETWEEN = ", "
+
+
+class Coordinates(PlaceField):
+    """Latitude and longitude in one text, the same as in the fields of those types."""
+
+    name = "coordinates"
+    label = "Coordinates"
+    description = "Latitude and longitude in degrees, in the row's city."
+    aliases = (
+        "lat long",
+        "lat lng",
+        "latlng",
+        "geo point",
+        "gps",
+        "gps coordinates",
+        "geo coordinates",
+        "local latlng",
+        "location on land",
+    )
+    example = "45.74846, 4.84671"
+    max_length = len("-89.12345, -179.12345")
+
+    def fill(self, context: ColumnContext) -> pa.Array:
+        places: Places = context.group()
+        latitude = latitude_units(self.geography, places.city, places.point)
+        longitude = longitude_units(self.geography, places.city, places.point)
+        return joining.joined(*_degrees(latitude, _BETWEEN), *_degrees(longitude, ""))
+
+    def unique_hint(self) -> str:
+        return "Two places may share a point; make the city unique."
+
+
+def _degrees(units: np.ndarray, end: str) -> tuple[joining.Part, joining.Part]:
+    below = units < 0
+    whole, rest = np.divmod(np.abs(units), _DEGREE)
+    return (_wholes(), whole + below * 181), (_fractions(end), rest)
+
+
+@cache
+def _wholes() -> pa.StringArray:
+    """Degrees north and east, then those south and west, of which there is a nought too."""
+    return pa.array([f"{sign}{degree}." for sign in ("", "-") for degree in range(181)])
+
+
+@cache
+def _fractions(end: str) -> pa.StringArray:
+    return pa.array([f"{rest:0{COORDINATE_PLACES}d}{end}" for rest in range(_DEGREE)])
+
+
+class _OfCountry(PlaceField):
+    """A type whose values depend only on the country."""
+
+    def __init__(self, field: FieldSpec, options: OptionsModel, compiler: Compiler) -> None:
+        super().__init__(field, options, compiler)
+        self._known = countries.of_country(compiler.vocabulary, self.geography, self.source())
+        self.max_length = self._known.longest
+
+    @abstractmethod
+    def source(self) -> Callable[[Geography], Sequence[str]]:
+        """What each country's text is."""
+
+    def fill(self, context: ColumnContext) -> pa.Array:
+        places: Places = context.group()
+        rows = self._known.at[places.country]
+        if places.complete or rows.min(initial=0) >= 0:
+            return pooled(self._known.texts, rows)
+        return self._known.texts.take(pa.array(rows, mask=rows < 0))
+
+    def unique_hint(self) -> str:
+        return "Countries share it; make the country unique."
+
+
+class Continent(_OfCountry):
+    """One of the seven, as GeoNames counts them."""
+
+    name = "continent"
+    label = "Continent"
+    description = "The continent of the row's country, such as Europe."
+    aliases = ("continent name", "world region")
+    example = "Europe"
+
+    def source(self) -> Callable[[Geography], Sequence[str]]:
+        return countries.continents
+
+
+class Language(_OfCountry):
+    """The first official language of the place's country, in English."""
+
+    name = "language"
+    label = "Language"
+    description = "A language of the row's country, such as French."
+    aliases = ("spoken language", "native language", "language name", "mother tongue", "language code")
+    example = "French"
+
+    class Options(OptionsModel):
+        format: Literal["name", "code"] = Field("name", description="French, or its ISO 639 code: fr.")
+
+    options: Options
+
+    def source(self) -> Callable[[Geography], Sequence[str]]:
+        return countries.languages if self.options.format == "name" else countries.language_codes
+
+
+class Nationality(_OfCountry):
+    """What the people of the place's country are called in English."""
+
+    name = "nationality"
+    label = "Nationality"
+    description = "The nationality of people from the row's country, such as French."
+    aliases = ("citizenship", "demonym", "nationality name")
+    example = "French"
+
+    def source(self) -> Callable[[Geography], Sequence[str]]:
+        return countries.nationalities
+
+
+class StreetNumber(PlaceField):
+    """The number of the row's street address, as the country writes it."""
+
+    name = "street_number"
+    label = "Street number"
+    description = "The house number, the same as in the row's street address."
+    aliases = ("house number", "building number", "house no", "street no", "civic number")
+    example = "12"
+
+    def __init__(self, field: FieldSpec, options: OptionsModel, compiler: Compiler) -> None:
+        super().__init__(field, options, compiler)
+        streets = self.geography.streets
+        self._pool = compiler.vocabulary.shared(
+            "house numbers", lambda: streets.after.slice(len(streets.names))
+        )
+        self.max_length = self.longest_in("house numbers", self._pool)
+
+    def fill(self, context: ColumnContext) -> pa.Array:
+        places: Places = context.group()
+        return joining.chosen(self._pool, places.house)
+
+    def unique_hint(self) -> str:
+        return "Streets share their numbers; make the street address unique instead."
+
+
+_DIGITS = np.frombuffer(b"0123456789bcdefghjkmnpqrstuvwxyz", np.uint8)
+_HALF = 30
+"""Bits of each coordinate in the longest hash."""
+_INTERLEAVE = tuple(
+    (np.uint64(shift), np.uint64(mask))
+    for shift, mask in (
+        (16, 0x0000FFFF0000FFFF),
+        (8, 0x00FF00FF00FF00FF),
+        (4, 0x0F0F0F0F0F0F0F0F),
+        (2, 0x3333333333333333),
+        (1, 0x5555555555555555),
+    )
+)
+
+
+class Geohash(PlaceField):
+    """The cell of the row's latitude and longitude: bits of both in turn, longitude first, in base 32 (Niemeyer)."""
+
+    name = "geohash"
+    label = "Geohash"
+    description = "The geohash of the row's latitude and longitude."
+    aliases = ("geo hash", "location hash", "grid cell")
+    example = "u05kq2320"
+
+    class Options(OptionsModel):
+        precision: int = Field(
+            9, ge=1, le=12, description=("Number of characters: 5 is about 5 km, 9 about 5 m.")
+        )
+
+    options: Options
+
+    def __init__(self, field: FieldSpec, options: Options, compiler: Compiler) -> None:
+        super().__init__(field, options, compiler)
+        self.max_length = options.precision
+
+    def fill(self, context: ColumnContext) -> pa.Array:
+        places: Places = context.group()
+        latitude = _cell(latitude_units(self.geography, places.city, places.point), 90)
+        longitude = _cell(longitude_units(self.geography, places.city, places.point), 180)
+        bits = _spread(longitude) << np.uint64(1) | _spread(latitude)
+        out = np.empty((bits.size, self.options.precision), np.uint8)
+        for place in range(self.options.precision):
+            out[:, place] = _DIGITS.take(bits >> np.uint64(2 * _HALF - 5 * (place + 1)) & np.uint64(31))
+        return text_of(out)
+
+    def unique_hint(self) -> str:
+        return "Two places may be in one cell; make the city unique."
+
+
+def _cell(units: np.ndarray, most: int) -> np.ndarray:
+    """``uint64[n]``: which of 2**30 equal parts from -``most`` to ``most`` degrees contains each of ``units``."""
+    whole = ((units + most * _DEGREE) << _HALF) // (2 * most * _DEGREE)
+    return np.clip(whole, 0, (1 << _HALF) - 1).view(np.uint64)
+
+
+def _spread(bits: np.ndarray) -> np.ndarray:
+    """``uint64[n]``: the lower 32 bits with a nought before each."""
+    for shift, mask in _INTERLEAVE:
+        bits = (bits | bits << shift) & mask
+    return bits
+
+
+_WORDS: dict[str, tuple[str, ...]] = {
+    "en": ("Apt. {}", "Suite {}", "Unit {}", "Floor {}"),
+    "cs": ("byt {}", "{}. patro"),
+    "da": ("lejl. {}", "{}. sal"),
+    "de": ("Wohnung {}", "Etage {}", "App. {}"),
+    "es": ("Piso {}", "Puerta {}", "Local {}"),
+    "fi": ("as. {}", "kerros {}"),
+    "fr": ("Appartement {}", "Étage {}", "Bâtiment {}"),
+    "hu": ("{}. emelet", "{}. ajtó"),
+    "it": ("Interno {}", "Piano {}", "Scala {}"),
+    "nb": ("leilighet {}", "{}. etasje"),
+    "nl": ("Appartement {}", "Verdieping {}"),
+    "no": ("leilighet {}", "{}. etasje"),
+    "pl": ("lok. {}", "m. {}", "piętro {}"),
+    "pt": ("Apto {}", "Bloco {}", "Sala {}"),
+    "ro": ("Ap. {}", "Etaj {}", "Bl. {}"),
+    "sv": ("lgh {}", "vån {}"),
+    "tr": ("Daire {}", "Kat {}"),
+}
+_NUMBERS = 999
+
+
+class AddressLine2(IndexedType):
+    """Flat, floor or suite, in the words of the locale."""
+
+    name = "address_line_2"
+    label = "Address line 2"
+    category = "place"
+    description = "The second line of an address, such as Apt. 12 or Suite 340."
+    aliases = ("address 2", "address2", "secondary address", "apartment", "apartment number", "suite", "unit number",
+               "apt", "street address 2", "flat number")  # fmt: skip
+    example = "Apt. 12"
+    localised = True
+    dtype = pa.string()
+
+    def __init__(self, field: FieldSpec, options: OptionsModel, compiler: Compiler) -> None:
+        super().__init__(field, options, compiler)
+        locale = compiler.locale_of(field)
+        language = (locale or "en").partition("_")[0]
+        if language not in _WORDS:
+            self._unknown(field, locale, compiler)
+            language = "en"
+        self._pool = _lines(language)
+        self.size = len(self._pool)
+        self.max_length = max(map(len, _WORDS[language])) - len("{}") + len(str(_NUMBERS))
+
+    def _unknown(self, field: FieldSpec, locale: str | None, compiler: Compiler) -> None:
+        text = f"No words for flats and floors are known for {locale}"
+        if field.common.locale:
+            hint = f"Known languages: {', '.join(sorted(_WORDS))}."
+            compiler.fault(field, "locale", "not_for_this_type", f"{text}.", hint)
+        else:
+            compiler.warn(
+                field, "other_language", f"{self.label}: {text}, so these are English.", "Set locale."
+            )
+
+    def at(self, index: np.ndarray, context: ColumnContext) -> pa.Array:
+        return joining.chosen(self._pool, index)
+
+    @classmethod
+    def capacity(cls) -> int:
+        return len(_WORDS["en"]) * _NUMBERS
+
+
+@cache
+def _lines(language: str) -> pa.StringArray:
+    return pa.array([word.format(number) for number in range(1, _NUMBERS + 1) for word in _WORDS[language]])
+
+
+class StreetName(PlaceField):
+    """A street in the words of the country."""
+
+    name = "street_name"
+    label = "Street name"
+    description = "A street name in the language of the row's country, such as rue Lesage."
+    aliases = ("street", "street suffix")
+    example = "rue Lesage"
+
+    def __init__(self, field: FieldSpec, options: OptionsModel, compiler: Compiler) -> None:
+        super().__init__(field, options, compiler)
+        self.max_length = self.longest_in("streets", self.geography.streets.names)
+
+    def fill(self, context: ColumnContext) -> pa.Array:
+        return joining.chosen(self.geography.streets.names, context.group().street)
+
+    def unique_hint(self) -> str:
+        return "Streets repeat from town to town; make the street address unique instead."
+
+
+class _StreetLine(PlaceField):
+    """Street and number, in the order and the words of the country."""
+
+    def __init__(self, field: FieldSpec, options: OptionsModel, compiler: Compiler) -> None:
+        super().__init__(field, options, compiler)
+        streets = self.geography.streets
+        self.max_length = self.longest_in("street lines", streets.names) + len(" 10000")
+        self._single = None
+        if field.common.unique and self.country is not None:
+            country = self.geography.country_row(self.country)
+            locale = int(streets.spoken_in(np.array([country]), spoken_of_group(self.members, compiler))[0])
+            self._single = tuple(
+                int(n)
+                for range_ in (streets.streets, streets.numbers)
+                for n in (range_.start[locale], range_.count[locale])
+            )
+
+    def space(self) -> int | None:
+        return None if self._single is None else self._single[1] * self._single[3]
+
+    def unique_hint(self) -> str:
+        return "Set a locale: streets of one country can be distinguished, those of the whole world cannot."
+
+    def line(self, context: ColumnContext, unique: bool) -> list[tuple[pa.Array, np.ndarray]]:
+        """The two parts of street and number."""
+        places: Places = context.group()
+        streets = self.geography.streets
+        if unique:
+            space = self.space()
+            assert self._single is not None  # else the field could not be unique
+            assert space is not None
+            first_street, _, first_number, numbers = self._single
+            street, house = np.divmod(context.permuted(space), np.uint64(numbers))
+            street, house = street + np.uint64(first_street), house + np.uint64(first_number)
+        else:
+            street, house = places.street, places.house
+        before, after = streets.lines(places.street_locale, street, house)
+        return [(streets.before, before), (streets.after, after)]
+
+    def made(self, context: ColumnContext, unique: bool) -> pa.Array:
+        """The column."""
+        return joining.joined(*self.line(context, unique))
+
+    def fill(self, context: ColumnContext) -> pa.Array:
+        return self.made(context, unique=False)
+
+    def fill_unique(self, context: ColumnContext) -> pa.Array:
+        return self.made(context, unique=True)
+
+
+class StreetAddress(_StreetLine):
+    """Street and number."""
+
+    name = "street_address"
+    label = "Street address"
+    description = "Street name and number, such as 12 rue Lesage."
+    aliases = ("address line", "address line 1", "address1", "street and number", "streetaddress1")
+    example = "12 rue Lesage"
+
+
+class Address(_StreetLine):
+    """A whole address in one line, or only street and number."""
+
+    name = "address"
+    label = "Address"
+    description = "A full postal address on one line, in the format of the row's country."
+    aliases = ("full address", "postal address", "mailing address", "location")
+    example = "12 rue Lesage, 69003 Lyon, France"
+
+    class Options(OptionsModel):
+        use_full_address: bool = Field(
+            True,
+            alias="useFullAddress",
+            validation_alias=AliasChoices("useFullAddress", "use_full_address", "full"),
+            description="Includes postal code, city and country. Otherwise only street and number.",
+        )
+
+    options: Options
+
+    def __init__(self, field: FieldSpec, options: Options, compiler: Compiler) -> None:
+        super().__init__(field, options, compiler)
+        if options.use_full_address:
+            tables = self.geography
+            before, after = tables.lines
+            assert self.max_length is not None  # a street's is known
+            self.max_length += self.longest_in("lines before", before) + self.longest_in("lines after", after)
+            self.max_length += self.longest_in("postal heads", tables.postal_heads)
+            self.max_length += self.longest_in("postal tails", tables.postal_tails)
+
+    def made(self, context: ColumnContext, unique: bool) -> pa.Array:
+        line = self.line(context, unique)
+        if not self.options.use_full_address:
+            return joining.joined(*line)
+        places: Places = context.group()
+        tables = self.geography
+        head, tail = places.postal
+        before, after = tables.lines
+        code = ((tables.postal_heads, head), (tables.postal_tails, tail))
+        return joining.joined(*line, (before, places.city), *code, (after, places.city))
+
+
+class _AirportField(PlaceField):
+    def __init__(self, field: FieldSpec, options: OptionsModel, compiler: Compiler) -> None:
+        super().__init__(field, options, compiler)
+        self._airports = airports_of(compiler.vocabulary)
+        self._pool = self.pool()
+        self.max_length = self.longest_in(f"airport {self.key()}", self._pool)
+
+    @abstractmethod
+    def pool(self) -> pa.Array:
+        """The column of the table of airports."""
+
+    @abstractmethod
+    def key(self) -> str:
+        """Its name."""
+
+    def fill(self, context: ColumnContext) -> pa.Array:
+        places: Places = context.group()
+        rows = self._airports.pick(places.city, places.bits(AIRPORT_SALT) >> _U32)
+        if rows.min(initial=0) >= 0:
+            return joining.chosen(self._pool, rows)
+        return self._pool.take(pa.array(rows, mask=rows < 0))
+
+    def unique_hint(self) -> str:
+        return "Cities share airports; make the city unique, or use a regular expression."
+
+
+class AirportCode(_AirportField):
+    """The code of an airport that serves the row's city; blank in countries that have none."""
+
+    name = "airport_code"
+    label = "Airport Code"
+    category = "place"
+    description = "The code of an airport near the row's city, such as LYS."
+    aliases = (
+        "airport",
+        "iata code",
+        "iata",
+        "airport iata",
+        "icao code",
+        "airport iata code",
+        "airport icao code",
+    )
+    example = "LYS"
+
+    class Options(OptionsModel):
+        format: Literal["iata", "icao"] = Field("iata", description="LYS or LFLL.")
+
+    options: Options
+
+    @classmethod
+    def part(cls, options: Options) -> str:
+        return f"{cls.name}:{options.format}"
+
+    def pool(self) -> pa.Array:
+        return self._airports.columns[self.options.format]
+
+    def key(self) -> str:
+        return self.options.format
+
+
+class AirportName(_AirportField):
+    """The name of the same airport."""
+
+    name = "airport_name"
+    label = "Airport Name"
+    category = "place"
+    description = "The name of an airport near the row's city, such as Lyon Saint-Exupery Airport."
+    aliases = ("airport title", "name of airport", "airport full name")
+    example = "Lyon Saint-Exupery Airport"
+
+    def pool(self) -> pa.Array:
+        return self._airports.columns["name"]
+
+    def key(self) -> str:
+        return "name"
+
+
+@dataclass(frozen=True)
+class _Districts:
+    """Parts of towns of every language; ``of`` are ranges by the locale of `Streets.locale_of`."""
+
+    names: pa.StringArray
+    of: Range
+
+
+def _districts(vocabulary: Vocabulary, geography: Geography) -> _Districts:
+    lists = [vocabulary.words("district", locale) for locale in geography.streets.locales]
+    counts = np.array([len(words) for words in lists], np.uint64)
+    return _Districts(pa.concat_arrays(lists), Range(np.cumsum(counts) - counts, counts))
+
+
+class District(PlaceField):
+    """A part of the row's city, with a typical name of districts in its country's language."""
+
+    name = "district"
+    label = "District"
+    category = "place"
+    description = "A district of a city in the language of its country, such as Vieille Ville."
+    aliases = (
+        "neighborhood",
+        "neighbourhood",
+        "city district",
+        "quarter of town",
+        "borough",
+        "suburb",
+        "city part",
+    )
+    example = "Vieille Ville"
+
+    def __init__(self, field: FieldSpec, options: OptionsModel, compiler: Compiler) -> None:
+        super().__init__(field, options, compiler)
+        geography = geography_of(compiler.vocabulary)
+        self._parts = compiler.vocabulary.shared(
+            "districts", lambda: _districts(compiler.vocabulary, geography)
+        )
+        self.max_length = self.longest_in("districts", self._parts.names)
+
+    def fill(self, context: ColumnContext) -> pa.Array:
+        places: Places = context.group()
+        rows = self._parts.of.pick(places.street_locale, places.bits(DISTRICT_SALT) >> _U32)
+        return joining.chosen(self._parts.names, rows.view(np.int64))
+
+    def unique_hint(self) -> str:
+        return "Cities share the names of their parts; make the city unique."

@@ -1,0 +1,1273 @@
+"""Relations between templates: references, totals of children, earlier rows, and nested templates.
+
+The fields of a group of references show the same row of another template. Which row that is depends only on the row
+number, so nothing of the other template is stored: a field's values of it are generated again from its row number.
+"""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Iterator
+from dataclasses import dataclass
+from decimal import Decimal
+from fractions import Fraction
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from pydantic import AliasChoices, Field, model_validator
+
+from webapp import limits
+from webapp.engine import budget, form_hints, postprocess, text
+from webapp.engine import random as engine_random
+from webapp.engine.errors import SpecError
+from webapp.engine.record_counts import RecordCounts
+from webapp.engine.relations import RELATION, parents
+from webapp.engine.relations import totals as relations_totals
+from webapp.engine.relations.cardinality import BoundCardinality, Counts, Spread
+from webapp.engine.relations.related_plans import RowCountError
+from webapp.engine.types.base import FieldType, GroupKind, OptionsModel
+from webapp.engine.types.structure import Count
+from webapp.errors import Fault, did_you_mean
+
+if TYPE_CHECKING:
+    from webapp.engine.blocks import Block, BoundPlan, ColumnContext, GenerationContext
+    from webapp.engine.budget import Meter
+    from webapp.engine.compiler import Compiler
+    from webapp.engine.layers import Column
+    from webapp.engine.random import RandomStream
+    from webapp.engine.spec import FieldSpec
+
+
+_BLANK_SALT, _CHOICE_SALT = -100, -101
+_TAKERS = {
+    "mean": ("uniform", "poisson", "geometric", "zipf"),
+    "exponent": ("zipf",),
+    "weights": ("weights",),
+}
+
+
+class Cardinality(OptionsModel):
+    "Number of children per parent."
+
+    min: int = Field(1, ge=0, le=limits.MAX_ARRAY_PRODUCT)
+    max: int = Field(3, ge=1, le=limits.MAX_ARRAY_PRODUCT)
+    distribution: Literal["uniform", "poisson", "geometric", "zipf", "weights"] = "uniform"
+    mean: Decimal | None = Field(
+        None, gt=0, le=limits.MAX_ARRAY_PRODUCT, description="Mean, for poisson and geometric."
+    )
+    exponent: Decimal | None = Field(None, gt=0, le=10, description="Exponent, for zipf.")
+    weights: tuple[int, ...] | None = Field(
+        None, description="For weights: one integer for each count from min to max."
+    )
+
+    @model_validator(mode="after")
+    def _together(self) -> Cardinality:
+        if self.min > self.max:
+            raise ValueError(f"min ({self.min}) is larger than max ({self.max})")
+        given = {"mean": self.mean, "exponent": self.exponent, "weights": self.weights}
+        for name, value in given.items():
+            if value is not None and self.distribution not in _TAKERS[name]:
+                raise ValueError(f"{name} is not for the distribution {self.distribution}")
+        self.spread()
+        return self
+
+    def spread(self) -> Spread:
+        """As the engine deals children out."""
+        mean = None if self.mean is None else Fraction(self.mean)
+        exponent = Fraction(1 if self.exponent is None else self.exponent)
+        return Spread(self.min, self.max, self.distribution, mean, self.weights, exponent)
+
+
+class ReferenceOptions(OptionsModel):
+    """Which template a reference leads to, and how its rows are chosen."""
+
+    template_id: str = Field(
+        max_length=limits.MAX_NAME_CHARS, description="The referenced template, or self.",
+        json_schema_extra=form_hints.template("parent"),
+    )  # fmt: skip
+    field: str | None = Field(
+        None, max_length=limits.MAX_NAME_CHARS, description="Field of the referenced row. Default: its key.",
+        json_schema_extra=form_hints.field_of("template_id", "its key"),
+    )  # fmt: skip
+    cardinality: Cardinality | None = Field(
+        None, description="Number of rows of this template per row of the referenced template.",
+        json_schema_extra=form_hints.RANGE,
+    )  # fmt: skip
+    layout: Literal["together", "mixed"] = Field(
+        "together", description="With cardinality: whether the children of a parent are consecutive rows."
+    )
+    distribution: Literal["uniform", "zipf", "normal"] = Field(
+        "uniform",
+        description=("How rows are chosen: uniform, zipf (a few often) or normal (around the middle)."),
+    )
+    exponent: Decimal | None = Field(None, gt=0, le=10, description="Exponent of zipf. Default: 1.")
+    roots: int = Field(
+        1,
+        ge=1,
+        le=limits.MAX_INTEGER,
+        description=("For self: number of root rows (the first rows, without a parent)."),
+    )
+
+    @model_validator(mode="before")
+    @classmethod
+    def _plain_number(cls, value: Any) -> Any:
+        if isinstance(value, dict) and type(value.get("cardinality")) is int:
+            count = value["cardinality"]
+            return {**value, "cardinality": {"min": count, "max": count}}
+        return value
+
+
+@dataclass(frozen=True, slots=True)
+class ParentRows:
+    """The rows of the other template that a block's rows take.
+
+    ``rows`` is ``uint64[n]``; ``valid`` is ``bool[n]``, false for rows without one (None: all have one); ``position``
+    is ``int64[n]``, the place among the parent's children from 0, for children by cardinality.
+    """
+
+    rows: np.ndarray
+    valid: np.ndarray | None
+    position: np.ndarray | None = None
+    among: int = 0
+    """How many rows they were drawn from in random order; 0 if neighbours stay next to each other."""
+
+
+class Relation(GroupKind):
+    """The one row of another template that the references of a group take."""
+
+    kind = RELATION
+
+    def __init__(self, fields: tuple[FieldSpec, ...], compiler: Compiler) -> None:
+        super().__init__(fields, compiler)
+        first = fields[0]
+        asked = _template_of(first)
+        self.address = compiler.related_plans.address(asked, compiler.address)
+        self.counts: Counts | None = None
+        self.rows = 0
+        self._cardinalities: dict[int, BoundCardinality] = {}
+        self._picker: parents.Picker | None = None
+        self._blank: tuple[int, int] | None = None
+        if self.address is None:
+            text = f'There is no template "{asked}".' if asked else "A reference names a template."
+            compiler.fault(
+                first, "options.template_id", "unknown_template", text, "Name one by its id, or write self."
+            )
+            return
+        for field in fields[1:]:
+            if compiler.related_plans.address(_template_of(field), compiler.address) != self.address:
+                text = f'The group "{first.group}" already takes rows of another template.'
+                compiler.fault(field, "group", "two_templates", text, "Give this field another group.")
+        stated = self._stated(fields, compiler)
+        self.layout, self.roots = stated["layout"] or "together", stated["roots"] or 1
+        self._self = self.address == compiler.address and not compiler.nested_here
+        self._unique = next((field for field in fields if field.common.unique), None)
+        self._owner = stated["cardinality"] is not None
+        self._check(fields, stated, compiler)
+        self._blank = self._share(fields, compiler)
+        try:
+            self.counts = compiler.related_plans.counts(compiler.address) if self._owner else None
+            self.rows = compiler.related_plans.rows(self.address)
+        except RowCountError as error:
+            option = "options.cardinality" if self._owner else "options.template_id"
+            text = str(error)
+            compiler.fault(
+                first, option, "unrelated", text, "Change the cardinality, or how many rows there are."
+            )
+            return
+        if not (self._owner or self._unique or self._self):
+            self._even = stated["distribution"] in (None, "uniform")
+            exponent = Fraction(1 if stated["exponent"] is None else stated["exponent"])
+            try:
+                self._picker = parents.picker(
+                    stated["distribution"] or "uniform", max(1, self.rows), exponent
+                )
+            except ValueError as error:
+                text = f"There are {self.rows:,} rows to choose from, and it takes {error}."
+                compiler.fault(
+                    first, "options.distribution", "out_of_range", text, "Let the distribution be uniform."
+                )
+
+    def _stated(self, fields: tuple[FieldSpec, ...], compiler: Compiler) -> dict[str, Any]:
+        """The options of the group's fields for the choice; options set twice are equal."""
+        stated: dict[str, Any] = {}
+        for name in ("cardinality", "layout", "distribution", "exponent", "roots"):
+            said = [
+                (field, getattr(field.options, name))
+                for field in fields
+                if name in field.options.model_fields_set
+            ]
+            stated[name] = said[0][1] if said else None
+            for field, value in said[1:]:
+                if value != said[0][1]:
+                    text = f'"{said[0][0].name}" of the same group says otherwise.'
+                    compiler.fault(
+                        field, f"options.{name}", "contradiction", text, "Say it at one field of the group."
+                    )
+        return stated
+
+    def _check(self, fields: tuple[FieldSpec, ...], stated: dict[str, Any], compiler: Compiler) -> None:
+        """Refuses what does not go together."""
+
+        def refuse(option: str, text: str, hint: str) -> None:
+            said = [field for field in fields if option in field.options.model_fields_set]
+            compiler.fault((said or fields)[0], f"options.{option}", "not_for_this_type", text, hint)
+
+        if self._owner:
+            if compiler.nested_here:
+                refuse(
+                    "cardinality",
+                    "Elements of an array cannot be assigned to parents.",
+                    "Move the field outside.",
+                )
+            here = fields[0].group
+            others = [
+                field for field in compiler.related_plans.owners(compiler.address) if field.group != here
+            ]
+            if others and others[0].path < fields[0].path:
+                refuse(
+                    "cardinality",
+                    f'"{others[0].name}" says already whose children the rows are.',
+                    "Remove one.",
+                )
+            if self._self:
+                refuse(
+                    "cardinality",
+                    "Rows cannot be assigned to themselves as children.",
+                    "Use a reference without cardinality.",
+                )
+        elif stated["layout"] is not None:
+            refuse("layout", "layout is for children by cardinality.", "State cardinality, or remove layout.")
+        if stated["exponent"] is not None and stated["distribution"] != "zipf":
+            refuse("exponent", "exponent is for the distribution zipf.", "Remove exponent.")
+        if stated["roots"] is not None and not self._self:
+            refuse("roots", "roots is for references to the template itself.", "Remove roots.")
+        if stated["distribution"] not in (None, "uniform"):
+            fixed = ((self._owner, "cardinality"), (self._self, "template_id self"))
+            for there, name in fixed:
+                if there:
+                    refuse("distribution", f"{name} leaves nothing to choose.", "Remove distribution.")
+            if self._unique is not None:
+                text = "Rows that are each taken once leave nothing to choose."
+                compiler.fault(self._unique, "unique", "not_unique", text, "Remove unique, or distribution.")
+        if self._unique is not None and (self._owner or self._self):
+            text = (
+                "Children repeat their parent."
+                if self._owner
+                else "A row cannot be its own one-to-one partner."
+            )
+            compiler.fault(self._unique, "unique", "not_unique", text, "Remove unique.")
+
+    def _share(self, fields: tuple[FieldSpec, ...], compiler: Compiler) -> tuple[int, int] | None:
+        shares = {field.common.percent_blank: field for field in fields if field.common.percent_blank}
+        if len(shares) > 1:
+            text = "The references of a group are blank together, and two of them state different shares."
+            compiler.fault(
+                list(shares.values())[1], "percent_blank", "contradiction", text, "State one share."
+            )
+        if shares and self._owner:
+            text = "A child by cardinality always has its parent."
+            blank = next(iter(shares.values()))
+            compiler.fault(blank, "percent_blank", "not_for_this_type", text, "Remove percent_blank.")
+        share = Fraction(max(shares, default=0))
+        return (share.numerator, share.denominator) if share and not self._owner else None
+
+    @property
+    def free(self) -> bool:
+        """Whether any row may take any row with the same probability."""
+        return self._picker is not None and self._even and self._blank is None
+
+    @property
+    def parents(self) -> int:
+        """Rows of the other template that may be read; 0 for the template's own, of which only earlier ones are."""
+        return 0 if self._self else self.rows
+
+    def taking(self, rows: np.ndarray) -> ParentRows:
+        """Return the rows of the other template that were chosen elsewhere (see ``unique_together.py``)."""
+        return ParentRows(rows, None)
+
+    def prepare(self, env: GenerationContext, fixed: dict[str, Any]) -> tuple[Any, list[Fault]]:
+        text = (
+            "The value is fixed, but it does not choose the row that the other references of its group show."
+        )
+        return None, [
+            Fault(f"overrides.{name}", "override_alone", text, "") for name in fixed if len(self.fields) > 1
+        ]
+
+    def most_rows(self) -> int | None:
+        """Return the number of children, which the cardinality decides."""
+        return None if self.counts is None else self.counts.total
+
+    def space(self) -> int | None:
+        """How many rows can each take a different parent; more than there are parents if some are blank."""
+        if self._unique is None:
+            return None
+        if self._blank is None:
+            return self.rows
+        return rows_for(self.rows, *self._blank)
+
+    def bound_cardinality(self, key: np.uint64) -> BoundCardinality:
+        """Who has which child, under the group's key."""
+        found = self._cardinalities.get(int(key))
+        if found is None:
+            if len(self._cardinalities) >= limits.KEYS_KEPT:
+                self._cardinalities.clear()
+            assert self.counts is not None  # only children with cardinality are assigned
+            found = self._cardinalities[int(key)] = self.counts.bind(key, self.layout == "mixed")
+        return found
+
+    def draw(self, draws: RandomStream, state: Any) -> ParentRows:
+        if self.counts is not None:
+            return ParentRows(*_swapped(self.bound_cardinality(draws.key).owners(draws.rows)))
+        valid = self._valid(draws)
+        if self.rows == 0:
+            return ParentRows(np.zeros(draws.n, np.uint64), np.zeros(draws.n, np.bool_))
+        key = engine_random.derive(draws.key, _CHOICE_SALT)
+        if self._self:
+            rows, having = parents.manager(key, draws.rows, self.roots)
+            return ParentRows(rows, having if valid is None else valid & having)
+        if self._unique is None:
+            assert self._picker is not None
+            return ParentRows(self._picker.draw(key, draws.rows), valid, among=self.rows)
+        rank = draws.rows
+        if self._blank is not None:
+            rank = engine_random.filled_rank(self._blank_key(draws), draws.rows, *self._blank)
+            rank = np.maximum(rank, 0).view(np.uint64)
+        return ParentRows(parents.match(key, rank, self.rows), valid)
+
+    def _valid(self, draws: RandomStream) -> np.ndarray | None:
+        if self._blank is None:
+            return None
+        return ~engine_random.blanks(self._blank_key(draws), draws.rows, *self._blank)
+
+    def _blank_key(self, draws: RandomStream) -> np.uint64:
+        return engine_random.derive(draws.key, _BLANK_SALT)
+
+
+def _template_of(field: FieldSpec) -> str:
+    assert isinstance(field.options, ReferenceOptions)  # no other type is in a group of references
+    return field.options.template_id
+
+
+def rows_for(filled: int, numerator: int, denominator: int) -> int:
+    """The most rows of which no more than ``filled`` are sure not to be blank, numerator / denominator of a hundred
+    being so."""
+    if numerator >= 100 * denominator:
+        return limits.MAX_PARENTS
+    low, high = filled, (filled + 1) * 100 * denominator // (100 * denominator - numerator) + 200
+    while low < high:
+        middle = (low + high + 1) // 2
+        low, high = (
+            (middle, high)
+            if engine_random.filled(middle, numerator, denominator) <= filled
+            else (low, middle - 1)
+        )
+    return low
+
+
+def _swapped(owners: tuple[np.ndarray, np.ndarray]) -> tuple[np.ndarray, None, np.ndarray]:
+    rows, position = owners
+    return rows, None, position
+
+
+NUMBERED = ("row_number", "sequence", "uuid", "ulid", "mongodb_objectid")
+
+
+class Reference(FieldType):
+    """A field of a row of another template."""
+
+    name = "reference"
+    label = "Reference"
+    category = "identity"
+    description = (
+        "A field of a row in another template: a foreign key, or any other field of the referenced row."
+    )
+    aliases = ("foreign key to template", "relation", "parent", "parent field")
+    example = 4711
+    group_kind = RELATION
+    blank_together = True
+
+    class Options(ReferenceOptions):
+        pass
+
+    options: Options
+
+    @classmethod
+    def children_of(cls, options: Options) -> tuple[str, Cardinality] | None:
+        return None if options.cardinality is None else (options.template_id, options.cardinality)
+
+    def __init__(self, field: FieldSpec, options: Options, compiler: Compiler) -> None:
+        super().__init__(field, options, compiler)
+        self._kind: Relation = compiler.kind_of(field)
+        self.dtype = pa.null()
+        self._column: Column | None = None
+        if self._kind.address is None:
+            return
+        self._shown = options.field or key_of(
+            compiler.related_plans.known(self._kind.address).spec.fields, field.name
+        )
+        column = self._column = compiler.related(field, "options.field", self._kind.address, self._shown)
+        if column is not None:
+            self.dtype, self.json_text = column.dtype, column.type.json_text and column.after is None
+            length = column.type.max_length
+            self.max_length = column.after.longest(length) if column.after and length is not None else length
+            if field.common.unique and not _never_repeats(column):
+                text = f'"{self._shown}" may have the same value in several rows, although each takes a different row.'
+                hint = "Make it unique in that template, or write unique at a reference to its key, in the same group."
+                compiler.fault(field, "unique", "not_unique", text, hint)
+
+    def fill(self, context: ColumnContext) -> pa.Array:
+        return context.related().column(self._shown)
+
+    def fill_unique(self, context: ColumnContext) -> pa.Array:
+        return self.fill(context)
+
+    def space(self) -> int | None:
+        return self._kind.space() if self.field.common.unique else None
+
+    def bounds(self, rows: int) -> tuple[int, int] | None:
+        column = self._column
+        return (
+            None
+            if column is None or column.formula is not None
+            else column.type.bounds(max(1, self._kind.rows))
+        )
+
+    @property
+    def shown_column(self) -> Column | None:
+        """The other template's column that it shows."""
+        return self._column
+
+    @property
+    def parent_rows(self) -> int:
+        """Rows that the other template has."""
+        return self._kind.rows
+
+    @property
+    def address(self) -> str | None:
+        """Which template that is; see ``relations/related_plans.py``."""
+        return self._kind.address
+
+    @classmethod
+    def part(cls, options: Options) -> str:
+        return f"{cls.name}:{options.field}"
+
+    @classmethod
+    def subject(cls, options: Options) -> str:
+        return options.template_id
+
+
+def _never_repeats(column: Column) -> bool:
+    if column.spec.common.unique:
+        return True
+    return (column.type.primary or column.type.name in NUMBERED) and column.formula is None
+
+
+def key_of(fields: tuple[FieldSpec, ...], reader: str) -> str:
+    """The field by which a template's rows are known: one that is called ``reader`` or ``id``, else a unique one, else
+    one whose type never repeats, else the first."""
+    names = [field.name for field in fields]
+    for wanted in (reader, "id"):
+        if wanted in names:
+            return wanted
+    unique = [field.name for field in fields if field.common.unique]
+    numbered = [field.name for field in fields if field.type.name in NUMBERED]
+    return (unique or numbered or names)[0]
+
+
+class Position(FieldType):
+    """The place of a row among the children of its parent."""
+
+    name = "position_in_parent"
+    label = "Position in parent"
+    category = "identity"
+    description = (
+        "Position of a row among its parent's children (1, 2, 3 ...). Requires a reference with cardinality."
+    )
+    aliases = ("child position", "line number", "child number", "position among siblings")
+    example = 1
+    dtype = pa.int64()
+
+    class Options(OptionsModel):
+        start: int = Field(
+            1, ge=-limits.MAX_INTEGER, le=limits.MAX_INTEGER, description="Value of the first child."
+        )
+
+    options: Options
+
+    def __init__(self, field: FieldSpec, options: Options, compiler: Compiler) -> None:
+        super().__init__(field, options, compiler)
+        owner = compiler.related_plans.owner(compiler.address)
+        self._group = RELATION
+        if owner is None or compiler.nested_here:
+            text = "Only rows that are children by cardinality have a position."
+            compiler.fault(
+                field, "type", "no_parent", text, "Add a reference with cardinality to this template."
+            )
+        else:
+            self._group = owner[0].group or RELATION
+            compiler.relation_of(compiler.address, self._group)
+
+    def fill(self, context: ColumnContext) -> pa.Array:
+        return pa.array(context.thing(self._group, RELATION).position + self.options.start)
+
+
+Function = Literal["sum", "count", "min", "max", "avg", "first", "any", "span"]
+_LARGEST = 2**63 - 1
+
+
+def child_of(field: FieldSpec, asked: str, compiler: Compiler) -> tuple[str, FieldSpec] | None:
+    """Address of the template ``asked``, which ``field`` names, and its field that makes its rows children of this
+    template's; None after a fault."""
+    address = compiler.related_plans.address(asked, compiler.address)
+    if address is None:
+        text = f'There is no template "{asked}".'
+        compiler.fault(field, "options.template_id", "unknown_template", text, "Name one by its id.")
+        return None
+    owner = compiler.related_plans.children(address, compiler.address)
+    if owner is None:
+        text = f'"{compiler.related_plans.known(address).name}" has no reference with cardinality to this template.'
+        hint = "Give its reference a cardinality: over a free reference every row would have to be looked at."
+        compiler.fault(field, "options.template_id", "no_cardinality", text, hint)
+        return None
+    return address, owner
+
+
+def first_children(counts: Counts, mixed: bool, parents: int) -> int:
+    """How many of the first rows of a child the first ``parents`` rows of its parent may have."""
+    if mixed:
+        return counts.total
+    begun = -(-parents // limits.PARENT_BLOCK)
+    whole = counts.begin(begun) if begun <= counts.full else counts.total
+    return min(whole, parents * counts.max)
+
+
+class Aggregate(FieldType):
+    """The children of a row, added up or counted."""
+
+    name = "aggregate"
+    label = "Total of children"
+    category = "logic"
+    description = (
+        "The sum, count, minimum, maximum, average or first value over the rows of a child template."
+    )
+    aliases = ("rollup", "roll up", "sum of children", "child total", "children total", "summary")
+    example = 3
+
+    class Options(OptionsModel):
+        template_id: str = Field(
+            max_length=limits.MAX_NAME_CHARS,
+            description="The child template. It must have a reference with cardinality to this template.",
+            json_schema_extra=form_hints.template("child"),
+        )
+        function: Function = Field("sum", description="Aggregate function for the children's values.")
+        field: str | None = Field(
+            None, max_length=limits.MAX_NAME_CHARS, description="Field of the child template. Not needed for count.",
+            json_schema_extra=form_hints.field_of("template_id", "none"),
+        )  # fmt: skip
+        decimals: int | None = Field(
+            None, ge=0, le=18, description="Decimal places of an average. Default: two more than the values."
+        )
+
+    options: Options
+
+    def __init__(self, field: FieldSpec, options: Options, compiler: Compiler) -> None:
+        super().__init__(field, options, compiler)
+        self.dtype = pa.int64()
+        self._rows = limits.MAX_PARENTS
+        self._ends: tuple[int, int] | None = None
+        if compiler.nested_here:
+            text = "Elements of an array cannot have children."
+            compiler.fault(field, "type", "not_for_this_type", text, "Move the field outside.")
+            return
+        found = child_of(field, options.template_id, compiler)
+        if found is None:
+            return
+        self._address, owner = found
+        self._group = owner.group or RELATION
+        try:
+            self._rows = compiler.related_plans.rows(compiler.address)
+            counts = compiler.related_plans.counts(self._address)
+        except RowCountError as error:
+            compiler.fault(field, "options.template_id", "unrelated", str(error), "Change that cardinality.")
+            return
+        assert counts is not None  # the child has an owner
+        self._counts, self._mixed = counts, compiler.relation_of(self._address, self._group).layout == "mixed"
+        if options.function != "avg" and options.decimals is not None:
+            text = "decimals is for averages."
+            compiler.fault(field, "options.decimals", "not_for_this_type", text, "Remove decimals.")
+        column = self._child(compiler)
+        self.expansion = max(1, counts.max)
+        if column is not None:
+            self._types(column, counts.max, compiler)
+
+    def _child(self, compiler: Compiler) -> Column | None:
+        name = self.options.field
+        if name is not None:
+            return compiler.related(self.field, "options.field", self._address, name)
+        if self.options.function != "count":
+            text = f"Which field of the child is {self.options.function} made of?"
+            compiler.fault(self.field, "options.field", "required", text, "Name one of the child's fields.")
+        return None
+
+    def _types(self, column: Column, most: int, compiler: Compiler) -> None:
+        """The type of the result; refuses what cannot be made of the child's values."""
+        made, function = column.dtype, self.options.function
+        if function == "count":
+            return
+        number = pa.types.is_integer(made) or pa.types.is_decimal(made)
+        timed = pa.types.is_date(made) or pa.types.is_timestamp(made)
+        fits = {"sum": number, "avg": number, "min": number or timed, "max": number or timed}
+        fits |= {"span": number or pa.types.is_date(made), "any": pa.types.is_boolean(made), "first": True}
+        if not fits[function]:
+            text = f'"{column.name}" holds {spoken(made)}: no {function} can be made of it.'
+            hint = "Name another field: sum and avg take numbers, min and max dates too, any true and false, first all."
+            if pa.types.is_floating(made):
+                hint = "Floating point is never added: state decimals there."
+            compiler.fault(self.field, "options.field", "wrong_type", text, hint)
+        self._scale = made.scale if pa.types.is_decimal(made) else 0
+        self.dtype = made
+        if function == "avg":
+            places = self.options.decimals if self.options.decimals is not None else min(18, self._scale + 2)
+            self.dtype = pa.decimal128(38, places)
+        elif function == "span" and pa.types.is_date(made):
+            self.dtype = pa.int64()
+        if function in ("sum", "avg"):
+            self._bound(column, most, compiler)
+
+    def _bound(self, column: Column, most: int, compiler: Compiler) -> None:
+        """Refuses sums that may pass 64 bits, where it is known how large the values are."""
+        known = None if column.formula is not None else column.type.bounds(self._counts.total)
+        if known is None:
+            return
+        shift = max(0, self.dtype.scale - self._scale) if self.options.function == "avg" else 0
+        self._ends = min(0, known[0] * most), max(0, known[1] * most)
+        if max(-self._ends[0], self._ends[1]) * 10**shift > (_LARGEST if shift == 0 else 2**62 - 1):
+            text = f'The {self.options.function} of "{column.name}" over {most:,} children can pass what 64 bits hold.'
+            compiler.fault(self.field, "options.field", "overflow", text, "Lower its max or the cardinality.")
+
+    def bounds(self, rows: int) -> tuple[int, int] | None:
+        if self.options.function == "count":
+            return 0, self._counts.max
+        return self._ends if self.options.function == "sum" else None
+
+    def rows_in(self, state: Any) -> int | None:
+        return self._rows
+
+    def reaches(self, rows: int) -> tuple[str, int] | None:
+        return self._address, first_children(self._counts, self._mixed, rows)
+
+    def too_many_rows_hint(self) -> str:
+        return "Request earlier rows, or raise the template's quantity, which is the number of parents."
+
+    def fill(self, context: ColumnContext) -> pa.Array:
+        children = ChildRows(context, self._address, self._group)
+        if self.options.function == "count" and self.options.field is None:
+            return pa.array(children.counts)
+        if self.options.function == "first":
+            return children.first(self._child_field, self.dtype)
+        pieces = [self._folded(*piece) for piece in children.pieces(self._child_field)]
+        return pa.concat_arrays(pieces) if len(pieces) > 1 else pieces[0]
+
+    @property
+    def _child_field(self) -> str:
+        assert self.options.field is not None  # only count does without
+        return self.options.field
+
+    def _folded(self, column: pa.Array, starts: np.ndarray, counts: np.ndarray) -> pa.Array:
+        """Return one value for each parent whose children are in ``column`` at ``starts``."""
+        column = text.decode(column)
+        valid = None if not column.null_count else column.is_valid().to_numpy(zero_copy_only=False)
+        function = self.options.function
+        if function == "count":
+            return pa.array(relations_totals.counts(valid, starts, counts))
+        children = (units(column), valid, starts, counts)
+        try:
+            made, having = self._span(*children) if function == "span" else _FOLDS[function](*children)
+            if function == "avg":
+                made = self._average(made, relations_totals.counts(valid, starts, counts))
+        except relations_totals.Overflow:
+            message = f'The {function} of "{self.options.field}" passes what 64 bits hold.'
+            raise SpecError([Fault(self.field.path, "overflow", message, "Use smaller values.")]) from None
+        ready = pa.array(made.astype(np.bool_)) if function == "any" else as_type(made, self.dtype)
+        return ready if function == "sum" or having.all() else postprocess.blanked(ready, ~having)
+
+    def _span(self, *children: Any) -> relations_totals.Folded:
+        largest, having = relations_totals.maxima(*children)
+        return np.where(having, largest - relations_totals.minima(*children)[0], 0), having
+
+    def _average(self, totals: np.ndarray, having: np.ndarray) -> np.ndarray:
+        shift = self.dtype.scale - self._scale
+        if shift > 0 and totals.size and int(np.abs(totals).max()) >= 2**62 // 10**shift:
+            raise relations_totals.Overflow
+        return relations_totals.half_even(
+            totals * 10 ** max(0, shift), np.maximum(having, 1) * 10 ** max(0, -shift)
+        )
+
+
+_FOLDS = {
+    "sum": relations_totals.sums,
+    "avg": relations_totals.sums,
+    "min": relations_totals.minima,
+    "max": relations_totals.maxima,
+    "any": relations_totals.anys,
+}
+
+
+def cardinality_in(bound: BoundPlan, group: str) -> BoundCardinality:
+    """Who has which child, where the rows of ``bound`` are children by the group of references ``group``."""
+    relation = bound.layer.groups[group, RELATION].kind
+    assert isinstance(relation, Relation)
+    return relation.bound_cardinality(bound.keys[f"group:{group}:{RELATION}"])
+
+
+class ChildRows:
+    """The children of a block's rows."""
+
+    def __init__(self, context: ColumnContext, address: str, group: str) -> None:
+        self._bound = context.relative(address)
+        self._cardinality = cardinality_in(self._bound, group)
+        self._rows = context.rows
+        self.counts = self._cardinality.counts(context.rows)
+
+    def block(self, meter: Meter) -> Block:
+        """The children of the rows, parent by parent, counted with the block that keeps them."""
+        return self._bound.at(self._cardinality.children(self._rows)[0], meter)
+
+    def _at(self, rows: np.ndarray) -> Block:
+        return self._bound.at(rows)
+
+    def pieces(self, name: str) -> Iterator[tuple[pa.Array, np.ndarray, np.ndarray]]:
+        """The children's column ``name``, with the places at which each parent's begin in it and their numbers: of
+        all rows, in pieces of bounded length."""
+        for piece in cut(self.counts):
+            counts = self.counts[piece]
+            children = self._cardinality.children(self._rows[piece])[0]
+            column = budget.in_parts(lambda rows: self._at(rows).column(name), children)
+            yield column, np.cumsum(counts) - counts, counts
+
+    def first(self, name: str, dtype: pa.DataType) -> pa.Array:
+        """The children's column ``name`` of each row's first child; blank where it has none."""
+        none = self.counts == 0
+        if none.all():
+            return pa.nulls(none.size, dtype)
+        slots = np.where(none, 0, self._cardinality.starts(self._rows))
+        column = self._at(self._cardinality.slots_to_children(slots)).column(name)
+        return postprocess.blanked(column, none) if none.any() else column
+
+
+def cut(counts: np.ndarray) -> list[slice]:
+    """Slices of the parents whose children are at most `limits.BLOCK_LEAVES` together (or those of one parent)."""
+    ends = np.cumsum(counts)
+    found, first, done = [], 0, 0
+    while first < counts.size:
+        last = max(first + 1, int(np.searchsorted(ends, done + limits.BLOCK_LEAVES, side="right")))
+        found.append(slice(first, last))
+        first, done = last, int(ends[last - 1])
+    return found or [slice(0, 0)]
+
+
+def units(column: pa.Array) -> np.ndarray:
+    """``int64[n]`` of a column of whole numbers, decimals (in units of the last place), truths, days or moments;
+    anything where it is blank."""
+    if pa.types.is_decimal(column.type):
+        return text.decimal_units(column)
+    if pa.types.is_boolean(column.type):
+        return column.fill_null(False).to_numpy(zero_copy_only=False).astype(np.int64)
+    stored = pa.int32() if pa.types.is_date32(column.type) else pa.int64()
+    plain = column if pa.types.is_integer(column.type) else column.view(stored)
+    return plain.fill_null(0).to_numpy(zero_copy_only=False).astype(np.int64)
+
+
+def as_type(made: np.ndarray, dtype: pa.DataType) -> pa.Array:
+    """The reverse of `units`."""
+    if pa.types.is_decimal(dtype):
+        return text.decimals(made.astype(np.int64), dtype.scale)
+    if pa.types.is_date32(dtype):
+        return pa.array(made.astype(np.int32)).view(dtype)
+    plain = pa.array(made.astype(np.int64))
+    return plain.view(dtype) if pa.types.is_timestamp(dtype) else plain.cast(dtype)
+
+
+def spoken(made: pa.DataType) -> str:
+    """A type as a person calls it."""
+    names = {"is_string": "text", "is_boolean": "true and false", "is_floating": "floating point numbers"}
+    names |= {"is_date": "dates", "is_timestamp": "moments", "is_struct": "objects", "is_list": "arrays"}
+    return next((name for test, name in names.items() if getattr(pa.types, test)(made)), str(made))
+
+
+_SOURCES = AliasChoices("field", "source", "source_field")
+
+
+class Reading(OptionsModel):
+    """Which field is read."""
+
+    field: str
+
+
+class Backwards(FieldType):
+    """A column that reads another one at earlier rows. Reaching itself is a cycle, which the compiler refuses."""
+
+    category = "logic"
+    options: Reading
+    _read_as: pa.DataType
+
+    def __init__(self, field: FieldSpec, options: Reading, compiler: Compiler) -> None:
+        super().__init__(field, options, compiler)
+        self.dtype = pa.null()
+        if compiler.in_array:
+            message = f"{self.label} depends on row numbers, which elements of an array do not have."
+            hint = (
+                "Put the field next to the array, or use a dataset with a separate template for the elements."
+            )
+            compiler.fault(field, "", "not_for_this_type", message, hint)
+        source = compiler.require(field, "options.field", options.field)
+        self.needs = (options.field,)
+        if source is not None:
+            self.dtype = source.dtype
+            self.read(source, compiler)
+
+    @abstractmethod
+    def read(self, source: Column, compiler: Compiler) -> None:
+        """Takes what it needs to know of the column it reads."""
+
+    def refuses(self, name: str, fixed: pa.Array) -> str:
+        if name == self.options.field and fixed.type != self._read_as:
+            return f'"{self.field.name}" reads it as {_spoken(self._read_as)}.'
+        return ""
+
+    def unique_hint(self) -> str:
+        return "Make the field it reads unique instead."
+
+
+def _spoken(kind: pa.DataType) -> str:
+    if pa.types.is_integer(kind):
+        return "whole numbers"
+    if pa.types.is_decimal(kind):
+        return f"numbers with {kind.scale} decimals"
+    return "objects or arrays" if pa.types.is_nested(kind) else f"values of type {kind}"
+
+
+class Previous(Backwards):
+    """Another field of the row ``step`` rows before; ``default`` in the first rows, which have none."""
+
+    name = "previous"
+    label = "Previous row"
+    description = "Another field's value in the previous row, or in an earlier row."
+    aliases = ("previous value", "prev", "lag", "previous row value", "row before")
+    example = 417
+
+    class Options(Reading):
+        field: str = Field(
+            min_length=1,
+            max_length=limits.MAX_NAME_CHARS,
+            validation_alias=_SOURCES,
+            description="Name of the field to read.",
+        )
+        step: int = Field(1, ge=1, le=limits.MAX_INTEGER, description="Number of rows to go back.")
+        default: Any = Field(
+            None, description="Value for the first rows, which have no earlier row. Default: blank."
+        )
+
+    options: Options
+
+    def read(self, source: Column, compiler: Compiler) -> None:
+        self._source, self._read_as = source, source.dtype
+        told = source.arrow_field().metadata or {}
+        self.json_text = b"json" in told
+        default = self.options.default
+        self._default = postprocess.fixed(default, self.dtype)
+        if default is not None and self._default.type != self.dtype:
+            message = f'"{self.options.field}" holds {_spoken(self.dtype)}, and this is something else.'
+            compiler.fault(
+                self.field, "options.default", "wrong_type", message, "Write a value of the same kind."
+            )
+        if b"max_length" in told:
+            self.max_length = max(int(told[b"max_length"]), len(default) if isinstance(default, str) else 0)
+        self._count(compiler)
+
+    def _count(self, compiler: Compiler) -> None:
+        """Refuses templates whose blocks would make too many columns at earlier rows."""
+        pending = [(self.options.field, self.options.step)]
+        while pending and len(compiler.lookbacks) <= limits.MAX_LOOKBACKS:
+            name, back = pending.pop()
+            place = (f"{self.field.path.rpartition('[')[0]}.{name}", back)
+            column = (
+                None if place in compiler.lookbacks else compiler.require(self.field, "options.field", name)
+            )
+            if column is not None:
+                compiler.lookbacks.add(place)
+                further = back + (column.type.options.step if isinstance(column.type, Previous) else 0)
+                own = () if column.formula is None else column.formula.needs
+                pending.extend((needed, further) for needed in (*column.type.needs, *own))
+        if len(compiler.lookbacks) > limits.MAX_LOOKBACKS:
+            message = (
+                f"Fields that read earlier rows need more than {limits.MAX_LOOKBACKS:,} further columns."
+            )
+            compiler.fault(
+                self.field, "options.step", "too_many_cells", message, "Let them read fewer rows back."
+            )
+
+    def fill(self, context: ColumnContext) -> pa.Array:
+        step = np.uint64(self.options.step)
+        missing = context.rows < step
+        if not missing.any():
+            return context.at_rows(context.rows - step).column(self.options.field)
+        there = np.where(missing, np.uint64(0), context.rows - step)
+        found = context.at_rows(there).column(self.options.field)
+        if self.options.default is None:
+            return postprocess.blanked(found, missing)
+        if pa.types.is_nested(self.dtype):
+            both = pa.concat_arrays([found, self._default])
+            return both.take(pa.array(np.where(missing, len(found), np.arange(len(found)))))
+        return pc.if_else(pa.array(missing), self._default[0], text.decode(found))
+
+    def bounds(self, rows: int) -> tuple[int, int] | None:
+        found = self._source.bounds(rows)
+        units = _units(self._default)
+        if found is None or units is None:
+            return found
+        return min(found[0], int(units[0])), max(found[1], int(units[0]))
+
+
+class RunningTotal(Backwards):
+    """The sum of another field from row 0 to this row, exact; blanks count as nothing."""
+
+    name = "running_total"
+    label = "Running total"
+    description = "Running total: the sum of another field from the first row to this one."
+    aliases = ("cumulative sum", "cumulative total", "running sum", "balance")
+    example = 1042
+
+    class Options(Reading):
+        field: str = Field(
+            min_length=1,
+            max_length=limits.MAX_NAME_CHARS,
+            validation_alias=_SOURCES,
+            description=(
+                "Name of the field to sum up: integers, or decimals with a fixed number of decimal places."
+            ),
+        )
+        within: Literal["table", "parent"] = Field(
+            "table",
+            description="Where the total starts: at the first row, or at the first child of each parent.",
+        )
+
+    options: Options
+
+    def read(self, source: Column, compiler: Compiler) -> None:
+        self._read_as = source.dtype
+        self._bounds: tuple[int, int] | None = None
+        self._length = limits.TOTAL_ROWS
+        self._owner: str | None = None
+        if self.options.within == "parent":
+            self._owned(compiler)
+        name = self.options.field
+        if not (pa.types.is_integer(source.dtype) or pa.types.is_decimal(source.dtype)):
+            message = f'"{name}" holds {_spoken(source.dtype)}, which cannot be added up exactly.'
+            hint = "Name a number without stringify, prefix, suffix and text_case."
+            compiler.fault(self.field, "options.field", "wrong_type", message, hint)
+            return
+        found = source.bounds(limits.TOTAL_ROWS)
+        if found is None:
+            message = (
+                f'How large the values of "{name}" can be is not known, so that their sum might pass 64 bits.'
+            )
+            hint = "Name a field of type number, or another one with a least and a largest value."
+            compiler.fault(self.field, "options.field", "unbounded", message, hint)
+            return
+        self._bounds = min(0, found[0]) * self._length, max(0, found[1]) * self._length
+        if max(map(abs, self._bounds)) > _LARGEST:
+            message = f'The sum of "{name}" over {self._length:,} rows can pass what 64 bits hold.'
+            compiler.fault(
+                self.field, "options.field", "out_of_range", message, "Lower its max, or its decimals."
+            )
+        self.dtype = (
+            pa.decimal128(38, source.dtype.scale) if pa.types.is_decimal(source.dtype) else pa.int64()
+        )
+
+    def prepare(self, env: GenerationContext) -> list[relations_totals.Totals]:
+        return []
+
+    def _owned(self, compiler: Compiler) -> None:
+        """Whose children the rows are."""
+        owner = compiler.related_plans.owner(compiler.address)
+        try:
+            counts = compiler.related_plans.counts(compiler.address)
+        except RowCountError:
+            return  # the reference says so
+        if owner is None or counts is None:
+            text_ = "Only rows that are children by cardinality have a total within their parent."
+            compiler.fault(
+                self.field, "options.within", "no_parent", text_, "Add a reference with cardinality."
+            )
+            return
+        self._owner = owner[0].group or RELATION
+        self._length = self.expansion = max(1, counts.max)
+        compiler.relation_of(compiler.address, self._owner)
+
+    def rows_in(self, state: Any) -> int | None:
+        return limits.TOTAL_ROWS if self._owner is None else None
+
+    def bounds(self, rows: int) -> tuple[int, int] | None:
+        return self._bounds
+
+    def _within(self, context: ColumnContext, owner: str) -> np.ndarray:
+        """``int64[n]``: what the siblings up to each row have together."""
+        things = context.thing(owner, RELATION)
+        cardinality = cardinality_in(context.bound, owner)
+        parents, which = np.unique(things.rows, return_inverse=True)
+        counts = cardinality.counts(parents)
+        made = np.empty(context.n, np.int64)
+        for piece in cut(counts):
+            here = np.flatnonzero((which >= piece.start) & (which < piece.stop))
+            rows, sizes = cardinality.children(parents[piece])
+            values = _numbers(_column(context, self.options.field, rows))
+            running = np.cumsum(values)  # may wrap round; the differences below do not
+            first = (np.cumsum(sizes) - sizes)[which[here] - piece.start]
+            made[here] = running[first + things.position[here]] - running[first] + values[first]
+        return made
+
+    def refuses(self, name: str, fixed: pa.Array) -> str:
+        units = _units(fixed)
+        if units is not None and abs(int(units[0])) > _LARGEST // self._length:
+            return f'"{self.field.name}" adds it up, and the sum can pass what 64 bits hold.'
+        return super().refuses(name, fixed)
+
+    def fill(self, context: ColumnContext) -> pa.Array:
+        if self._owner is not None:
+            return self._typed(self._within(context, self._owner))
+        # The request's own list holds what it found, so that the key is put together once.
+        known = context.state or _found(context)
+        name = self.options.field
+
+        def units(start: int, count: int) -> np.ndarray:
+            end = start + count
+            return np.concatenate(
+                [
+                    _numbers(
+                        _column(
+                            context, name, np.arange(at, min(at + limits.BLOCK_ROWS, end), dtype=np.uint64)
+                        )
+                    )
+                    for at in range(start, end, limits.BLOCK_ROWS)
+                ]
+            )
+
+        sums = known[0].through(context.rows, lambda: _numbers(context.column(name)), units)
+        return self._typed(sums)
+
+    def _typed(self, sums: np.ndarray) -> pa.Array:
+        return text.decimals(sums, self.dtype.scale) if pa.types.is_decimal(self.dtype) else pa.array(sums)
+
+
+def _found(context: ColumnContext) -> list[relations_totals.Totals]:
+    bound = context.bound
+    fixed = tuple(
+        sorted((name, str(pool.type), repr(pool[0].as_py())) for name, pool in bound.overrides.items())
+    )
+    context.state.append(
+        relations_totals.kept((id(bound.layer), bound.env, fixed, context.path), bound.layer)
+    )
+    return context.state
+
+
+def _column(context: ColumnContext, name: str, rows: np.ndarray) -> pa.Array:
+    return budget.in_parts(lambda part: context.at_rows(part, keep=False).column(name), rows)
+
+
+def _numbers(column: pa.Array) -> np.ndarray:
+    found = _units(column)
+    assert found is not None  # `read` rejects what is no number
+    return found
+
+
+def _units(column: pa.Array) -> np.ndarray | None:
+    """``int64[n]`` of units of the last decimal, 0 where blank; None for what is no number."""
+    plain = text.decode(column)
+    kind = plain.type
+    if pa.types.is_decimal(kind):
+        units = text.decimal_units(plain)
+        return np.where(plain.is_valid().to_numpy(False), units, 0) if plain.null_count else units
+    if not pa.types.is_integer(kind):
+        return None
+    plain = pc.fill_null(plain, 0) if plain.null_count else plain
+    return plain.to_numpy(zero_copy_only=False).astype(np.int64, copy=False)
+
+
+_DEAL_SALT = -110
+
+
+class Template(FieldType):
+    """Rows of another template inside this one's."""
+
+    name = "template"
+    label = "Rows of a template"
+    category = "structure"
+    description = (
+        "Rows of another template nested in each row. If that template refers to this one with "
+        "cardinality, these are the row's children."
+    )
+    aliases = ("child template", "nested template", "sub template", "children")
+    example: ClassVar[Any] = [{"sku": "A-17", "quantity": 2}]
+
+    class Options(OptionsModel):
+        template_id: str = Field(
+            max_length=limits.MAX_NAME_CHARS, description="The nested template, or self.",
+            json_schema_extra=form_hints.template("inside"),
+        )  # fmt: skip
+        foreign_key: str | None = Field(
+            None, max_length=limits.MAX_NAME_CHARS,
+            description="The nested template's reference to this template, which is not included in the output.",
+            json_schema_extra=form_hints.field_of("template_id", "none"),
+        )  # fmt: skip
+        array: bool = Field(True, description="Whether to output an array of rows or a single row.")
+        quantity: int | None = Field(
+            None, ge=0, le=limits.MAX_ARRAY_PRODUCT, description="Number of rows in the array."
+        )
+        count: Count | None = Field(
+            None, description=("Number of rows in the array, if it varies: min and max.")
+        )
+        max_depth: int = Field(
+            3, ge=1, le=limits.MAX_NESTING, description="Maximum nesting depth of templates."
+        )
+
+    options: Options
+
+    def __init__(self, field: FieldSpec, options: Options, compiler: Compiler) -> None:
+        super().__init__(field, options, compiler)
+        self.dtype = pa.null()
+        self._shown: tuple[str, ...] = ()
+        self._counts: Counts | None = None
+        self._bound: dict[int, BoundCardinality] = {}
+        self._group: str | None = None
+        self._mixed = False
+        related_plans = compiler.related_plans
+        address = related_plans.address(options.template_id, compiler.address)
+        if address is None:
+            text_ = f'There is no template "{options.template_id}".'
+            compiler.fault(field, "options.template_id", "unknown_template", text_, "Name one by its id.")
+            return
+        level = related_plans.level(compiler.address) + 1
+        if level > options.max_depth:
+            return  # blank: the nesting ends here
+        owner = None if compiler.nested_here else related_plans.children(address, compiler.address)
+        self._group = None if owner is None else owner.group or RELATION
+        self._address = related_plans.inside(address, level, compiler.address, field.id or field.path)
+        if related_plans.nested_fields > limits.MAX_NESTED_FIELDS:
+            text_ = f"Templates inside templates have more than {limits.MAX_NESTED_FIELDS:,} fields together."
+            compiler.fault(field, "options.max_depth", "too_many_cells", text_, "Lower max_depth.")
+            return
+        most = self._most(field, options, compiler, owner)
+        compiler.widen(self._address, most)
+        left_out = options.foreign_key or (owner.name if owner else None)
+        columns = [
+            c for c in compiler.visible_of(field, "options.template_id", self._address) if c.name != left_out
+        ]
+        if options.foreign_key and options.foreign_key not in related_plans.known(address).spec_names():
+            text_ = f'"{related_plans.known(address).name}" has no field "{options.foreign_key}".'
+            hint = did_you_mean(options.foreign_key, related_plans.known(address).spec_names())
+            compiler.fault(field, "options.foreign_key", "unknown_field", text_, hint)
+        if self._group is not None:
+            self._mixed = compiler.relation_of(self._address, self._group).layout == "mixed"
+        if not columns:
+            text_ = f'"{related_plans.known(address).name}" has no other field to be shown.'
+            compiler.fault(
+                field, "options.template_id", "all_hidden", text_, "Add a field to it that is visible."
+            )
+        self._shown = tuple(column.name for column in columns)
+        self._struct = pa.struct([column.arrow_field() for column in columns])
+        element = pa.field("item", self._struct, metadata={b"max_items": str(most).encode()})
+        self.dtype = pa.list_(element) if options.array else self._struct
+
+    def _most(self, field: FieldSpec, options: Options, compiler: Compiler, owner: FieldSpec | None) -> int:
+        """The largest number of elements."""
+        stated = (
+            "quantity" if options.quantity is not None else "count" if options.count is not None else None
+        )
+        if stated and not options.array:
+            text_ = f"{stated} is for arrays."
+            compiler.fault(
+                field, f"options.{stated}", "not_for_this_type", text_, "Set array to true, or remove it."
+            )
+        if options.quantity is not None and options.count is not None:
+            compiler.fault(
+                field, "options.count", "contradiction", "quantity says it already.", "Remove one."
+            )
+        if owner is not None:
+            if stated or not options.array:
+                text_ = f'"{owner.name}" of the child says how many rows belong to each of this template\'s.'
+                hint = "Remove quantity and count, and leave array on."
+                compiler.fault(field, f"options.{stated or 'array'}", "contradiction", text_, hint)
+            try:
+                self._rows = compiler.related_plans.rows(compiler.address)
+                self._counts = compiler.related_plans.counts(self._address)
+                return max(1, self._counted_by.max)
+            except RowCountError as error:
+                compiler.fault(
+                    field, "options.template_id", "unrelated", str(error), "Change that cardinality."
+                )
+                return 1
+        if not options.array:
+            return 1
+        count = options.count or Count()
+        low, high = (options.quantity,) * 2 if options.quantity is not None else (count.min, count.max)
+        self._counts = Counts(limits.MAX_PARENTS // max(1, high), Spread(low, high))
+        return max(1, high)
+
+    @property
+    def _counted_by(self) -> Counts:
+        assert self._counts is not None  # an array has them
+        return self._counts
+
+    def rows_in(self, state: Any) -> int | None:
+        return self._rows if self._group is not None else None
+
+    def reaches(self, rows: int) -> tuple[str, int] | None:
+        if not self._shown:
+            return None
+        return self._address, rows if self._counts is None else first_children(
+            self._counts, self._mixed, rows
+        )
+
+    def holds(self) -> RecordCounts | None:
+        if not self._shown:
+            return None
+        if not self.options.array:
+            return RecordCounts(1, False, address=self._address)
+        return RecordCounts(self._counted_by.max, True, address=self._address, counts=self._counted)
+
+    def _counted(self, bound: BoundPlan, key: np.uint64, rows: np.ndarray) -> np.ndarray:
+        if self._group is None:
+            return self._cardinality(key).counts(rows)
+        other = bound.relatives[self._address]
+        return cardinality_in(other, self._group).counts(rows)
+
+    def fill(self, context: ColumnContext) -> pa.Array:
+        if not self._shown:
+            return pa.nulls(context.n)
+        bound = context.relative(self._address)
+        if not self.options.array:
+            return self._objects(bound.at(context.rows, context.meter))
+        if self._group is not None:
+            brood = ChildRows(context, self._address, self._group)
+            counts, block = brood.counts, brood.block(context.meter)
+        else:
+            children, counts = self._cardinality(context.key).children(context.rows)
+            block = bound.at(children, context.meter)
+        offsets = np.zeros(context.n + 1, np.int32)
+        np.cumsum(counts, out=offsets[1:])
+        return pa.ListArray.from_arrays(pa.array(offsets), self._objects(block), type=self.dtype)
+
+    def _cardinality(self, key: np.uint64) -> BoundCardinality:
+        found = self._bound.get(int(key))
+        if found is None:
+            if len(self._bound) >= limits.KEYS_KEPT:
+                self._bound.clear()
+            found = self._bound[int(key)] = self._counted_by.bind(engine_random.derive(key, _DEAL_SALT))
+        return found
+
+    def _objects(self, block: Block) -> pa.Array:
+        columns = [text.decode(block.column(name)) for name in self._shown]
+        return pa.StructArray.from_arrays(columns, fields=list(self._struct))

@@ -1,0 +1,123 @@
+"""Values a person wrote down, as one Arrow pool: lists to choose from, truthy and falsy, maps."""
+
+from __future__ import annotations
+
+import unicodedata
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from decimal import Decimal
+from functools import cached_property, lru_cache
+from typing import Any
+
+import numpy as np
+import orjson
+import pyarrow as pa
+
+from webapp import limits
+from webapp.engine import text
+from webapp.engine.types import amounts, base
+
+_INT64 = range(-(2**63), 2**63)
+
+
+_CACHED_VALUES = 1000
+
+
+@dataclass(frozen=True)
+class Pool:
+    """``values`` without doubles and without null; ``place[i]`` is the position of the i-th given value, -1 for
+    null."""
+
+    values: pa.Array
+    place: np.ndarray
+    json_text: bool = False
+
+    @property
+    def has_null(self) -> bool:
+        """Whether null was among the values."""
+        return bool((self.place < 0).any())
+
+    @cached_property
+    def distinct(self) -> np.ndarray:
+        """``int32[k]``: places of the values that differ as databases compare them, in case and accents too."""
+        if not pa.types.is_string(self.values.type):
+            return np.arange(len(self.values), dtype=np.int32)
+        first: dict[str, int] = {}
+        for i, value in enumerate(self.values.to_pylist()):
+            # Upper case also merges letters: a dotless i differs from i until both are I.
+            first.setdefault(folded(value.upper()), i)
+        return np.array(list(first.values()), np.int32)
+
+    @cached_property
+    def bounds(self) -> tuple[int, int] | None:
+        """The least and the largest number in units of the last decimal; None where they are no numbers."""
+        if not len(self.values) or not (
+            pa.types.is_integer(self.values.type) or pa.types.is_decimal(self.values.type)
+        ):
+            return None
+        scale = getattr(self.values.type, "scale", 0)
+        units = [int(value * 10**scale) for value in self.values.to_pylist()]
+        return min(units), max(units)
+
+    def at(self, index: np.ndarray) -> pa.DictionaryArray:
+        """The values number ``index`` (as given), as a dictionary array over the pool."""
+        places = self.place[index]
+        indices = pa.array(places, mask=places < 0) if self.has_null else pa.array(places)
+        return pa.DictionaryArray.from_arrays(indices, self.values, safe=False)
+
+
+def folded(value: str) -> str:
+    """``value`` without case, accents and outer blanks."""
+    bare = unicodedata.normalize("NFKD", value.casefold())
+    return "".join(char for char in bare if not unicodedata.combining(char)).strip()
+
+
+def pool_of(values: Sequence[Any]) -> Pool:
+    """One type for all: truth values, integers, decimals, texts, or JSON for objects and arrays. Where kinds are
+    mixed every value becomes text, spelled as in JSON. Equal lists share one pool."""
+    if len(values) > _CACHED_VALUES:
+        return _pool(values)
+    return _kept_pool(text.json_text(list(values)))
+
+
+@lru_cache(maxsize=256)
+def _kept_pool(source: str) -> Pool:
+    return _pool(orjson.loads(source))
+
+
+def _pool(values: Sequence[Any]) -> Pool:
+    present = [value for value in values if value is not None]
+    kind, spell = _kind(present)
+    spelled = [None if value is None else spell(value) for value in values]
+    order: dict[Any, int] = {}
+    for value in spelled:
+        if value is not None:
+            order.setdefault(value, len(order))
+    place = np.array([-1 if value is None else order[value] for value in spelled], np.int32)
+    nested = bool(present) and all(isinstance(value, dict | list) for value in present)
+    return Pool(pa.array(list(order), kind), place, nested)
+
+
+def longest(pool: Pool) -> int:
+    """Characters of the longest text of a pool of texts."""
+    return base.longest(pool.values)
+
+
+def _kind(values: list[Any]) -> tuple[pa.DataType, Callable[[Any], Any]]:
+    if all(isinstance(value, bool) for value in values):
+        return pa.bool_(), bool
+    if not any(isinstance(value, bool) for value in values):
+        if all(isinstance(value, int) and value in _INT64 for value in values):
+            return pa.int64(), int
+        if all(isinstance(value, int | float) for value in values):
+            return _numbers([Decimal(repr(value)) for value in values])
+    return pa.string(), lambda value: value if isinstance(value, str) else text.json_text(value)
+
+
+def _numbers(values: list[Decimal]) -> tuple[pa.DataType, Callable[[Any], Any]]:
+    places = max(map(amounts.places_of, values))
+    largest = max(map(abs, values))
+    if places > limits.MAX_DECIMALS or largest.scaleb(places) > limits.MAX_UNITS:
+        return pa.float64(), float
+    last = Decimal(1).scaleb(-places)
+    return pa.decimal128(38, places), lambda value: Decimal(repr(value)).quantize(last)

@@ -1,0 +1,247 @@
+"""Cars and flights: model years, identification numbers, plates, flight numbers."""
+
+from __future__ import annotations
+
+import re
+from functools import cache
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from pydantic import AliasChoices, Field
+
+from webapp.engine.types.base import OptionsModel, longest
+from webapp.engine.types.codes import DIGITS, Check, Code, CodeType, Gap, Part, Pick, Run
+from webapp.engine.types.government import ByCountry
+from webapp.engine.types.joining import joined
+from webapp.engine.types.table_group import Airline, RowField, shown
+from webapp.engine.types.time import Year
+
+if TYPE_CHECKING:
+    from webapp.engine.blocks import ColumnContext
+    from webapp.engine.compiler import Compiler
+    from webapp.engine.spec import FieldSpec
+
+_YEARS = 25
+
+
+class CarYear(Year):
+    """A model year of the last twenty-five, or between two others."""
+
+    name = "car_year"
+    label = "Car model year"
+    category = "misc"
+    description = "The model year of a car."
+    aliases = ("car model year", "model year", "vehicle year", "car age year")
+    example = 2019
+    span = _YEARS
+
+    class Options(Year.Options):
+        min: int | None = Field(None, ge=1, le=9999, description=f"First year. Default: max - {_YEARS}.")
+
+    options: Options
+
+    @classmethod
+    def capacity(cls) -> int:
+        return _YEARS + 1
+
+
+# ISO 3779: neither I nor O nor Q. SAE J1044 gives makers their first three characters.
+_VIN_LETTERS = "ABCDEFGHJKLMNPRSTUVWXYZ"
+_VIN = _VIN_LETTERS + DIGITS
+_MAKERS = (
+    "1C4", "1FA", "1FT", "1G1", "1GC", "1HG", "1J4", "1N4", "2C3", "2FM", "2HG", "2T1", "3FA", "3N1", "3VW", "4S3",
+    "4T1", "5N1", "5TD", "5YJ", "JA4", "JF1", "JHM", "JM1", "JN1", "JTD", "KMH", "KNA", "KNM", "SAL", "SAJ", "SCC",
+    "TMB", "TRU", "VF1", "VF3", "VF7", "VSS", "WAU", "WBA", "WBS", "WDB", "WF0", "WP0", "WVW", "YS3", "YV1", "ZAR",
+    "ZFA", "ZFF",
+)  # fmt: skip
+_YEAR_CODES = "ABCDEFGHJKLMNPRSTVWXY123456789"
+"""Position 10: the model years from 1980 on, and over again from 2010 on (49 CFR 565.15)."""
+_FIRST_YEAR, _LAST_YEAR = 1980, 2039
+_VIN_WEIGHTS = (8, 7, 6, 5, 4, 3, 2, 10, 0, 9, 8, 7, 6, 5, 4, 3, 2)
+_VIN_WORTH = dict(
+    zip(
+        "ABCDEFGHJKLMNPRSTUVWXYZ0123456789",
+        (*range(1, 9), *range(1, 6), 7, 9, *range(2, 10), *range(10)),
+        strict=True,
+    )
+)
+
+
+def _vin_check() -> Check:
+    """49 CFR 565.15: the ninth character."""
+    return Check(11, lambda place, sign: _VIN_WORTH[sign] * _VIN_WEIGHTS[place], tuple("0123456789X"))
+
+
+class Vin(CodeType):
+    """A maker's three characters, five of the model, the check digit, the model year, the plant and six digits."""
+
+    name = "vin"
+    label = "VIN"
+    category = "misc"
+    description = "A vehicle identification number (VIN) with a valid check digit."
+    aliases = ("car vin", "vehicle identification number", "chassis number", "frame number")
+    example = "1HGCM82633A004352"
+
+    class Options(OptionsModel):
+        year: int | None = Field(
+            None,
+            ge=_FIRST_YEAR,
+            le=_LAST_YEAR,
+            description="Model year in the tenth character. Default: any year from 2010 on.",
+            examples=[2021],
+        )
+
+    options: Options
+
+    def __init__(self, field: FieldSpec, options: Options, compiler: Compiler) -> None:
+        super().__init__(field, options, compiler)
+        years, cycle = _YEAR_CODES[:16], _VIN_LETTERS
+        if options.year is not None:
+            years = _YEAR_CODES[(options.year - _FIRST_YEAR) % len(_YEAR_CODES)]
+            cycle = DIGITS if options.year < _FIRST_YEAR + len(_YEAR_CODES) else cycle
+        self.use(compiler.vocabulary.shared(("vin", years, cycle), lambda: _vin(years, cycle)))
+
+
+def _vin(years: str, cycle: str) -> Code:
+    """``cycle`` is what the seventh character is of: digits up to 2009, letters after."""
+    return Code(
+        Pick(_MAKERS),
+        Run(_VIN, 3),
+        Run(cycle),
+        Run(_VIN),
+        _vin_check(),
+        Run(years),
+        Run(_VIN),
+        Run(DIGITS, 6),
+    )
+
+
+_LETTERS = _VIN_LETTERS
+_CYRILLIC = "ABCEHKMOPTXY"
+"""Letters that Cyrillic and Latin script share."""
+_PLATES: dict[str, tuple[str, str]] = {
+    "AR": ("@@ ### @@", _LETTERS), "AT": ("W-##### @", _LETTERS), "AU": ("@@@-##@", _LETTERS),
+    "BE": ("1-@@@-###", _LETTERS), "BG": ("CB #### @@", _CYRILLIC), "BR": ("@@@#@##", _LETTERS),
+    "CA": ("@@@@ ###", _LETTERS), "CH": ("ZH ######", _LETTERS), "CL": ("@@-@@-##", "BCDFGHJKLPRSTVWXYZ"),
+    "CO": ("@@@-###", _LETTERS), "CZ": ("#@# ####", _LETTERS), "DE": ("B-@@ ####", _LETTERS),
+    "DK": ("@@ ## ###", _LETTERS), "EE": ("### @@@", _LETTERS), "ES": ("#### @@@", "BCDFGHJKLMNPRSTVWXYZ"),
+    "FI": ("@@@-###", _LETTERS), "FR": ("@@-###-@@", "ABCDEFGHJKLMNPQRSTVWXYZ"), "GB": ("@@## @@@", _LETTERS),
+    "GR": ("@@@-####", "ABEZHIKMNOPTYX"), "HR": ("ZG ####-@@", _LETTERS), "HU": ("@@ @@-###", _LETTERS),
+    "IE": ("##1-D-#####", _LETTERS), "IL": ("###-##-###", _LETTERS), "IN": ("DL ## @@ ####", _LETTERS),
+    "IT": ("@@ ###@@", _LETTERS), "LT": ("@@@ ###", _LETTERS), "LU": ("@@ ####", _LETTERS),
+    "LV": ("@@-####", _LETTERS), "MX": ("@@@-###-@", _LETTERS), "NL": ("@@-###-@", "BDFGHJKLNPRSTVXZ"),
+    "NO": ("@@ #####", _LETTERS), "NZ": ("@@@###", _LETTERS), "PL": ("WA #####", _LETTERS),
+    "PT": ("@@-##-@@", _LETTERS), "RO": ("B ### @@@", _LETTERS), "RS": ("BG ####-@@", _LETTERS),
+    "RU": ("@###@@77", _CYRILLIC), "SE": ("@@@ ##@", "ABCDEFGHJKLMNOPRSTUWXYZ"), "SI": ("LJ @@-###", _LETTERS),
+    "SK": ("BA###@@", _LETTERS), "TR": ("34 @@@ ###", _LETTERS), "UA": ("@@####@@", _CYRILLIC),
+    "US": ("#@@@###", _LETTERS), "ZA": ("@@ ## @@ GP", "BCDFGHJKLMNPRSTVWXYZ"),
+}  # fmt: skip
+"""How the plates of a country look, and their letters: # is a digit, @ a letter, other characters are literal (a
+capital or large city where plates name a place)."""
+PLATE_COUNTRIES = tuple(sorted(_PLATES))
+
+
+def masked(mask: str, letters: str) -> Code:
+    """Texts of a mask: # a digit, @ one of ``letters``, other characters are literal."""
+    parts: list[Part] = []
+    for piece in re.findall("#+|@+|[^#@]+", mask):
+        alphabet = {"#": DIGITS, "@": letters}.get(piece[0])
+        parts.append(Gap(piece) if alphabet is None else Run(alphabet, len(piece)))
+    return Code(*parts)
+
+
+class LicensePlate(ByCountry):
+    """A plate as the country's present series has it."""
+
+    name = "license_plate"
+    label = "License plate"
+    category = "misc"
+    description = "A license plate in the format of a country."
+    aliases = (
+        "licence plate",
+        "number plate",
+        "registration plate",
+        "vehicle registration",
+        "plate number",
+        "car plate",
+    )
+    example = "7KXT482"
+
+    class Options(OptionsModel):
+        country: str | None = Field(
+            None,
+            validation_alias=AliasChoices("country", "countryCode", "country_code"),
+            description=f"Two-letter code: {', '.join(PLATE_COUNTRIES)}. Default: the locale's country.",
+            examples=["DE"],
+        )
+
+    options: Options
+
+    def __init__(self, field: FieldSpec, options: Options, compiler: Compiler) -> None:
+        super().__init__(field, options, compiler)
+        country = self.country(options.country, PLATE_COUNTRIES, "number plates", "US", compiler)
+        self.use(compiler.vocabulary.shared(("plate", country), lambda: masked(*_PLATES[country])))
+
+
+_FLIGHTS = 9999
+
+
+class FlightNumber(RowField):
+    """The IATA designator of the row's airline and one to four digits (IATA SSIM)."""
+
+    name = "flight_number"
+    label = "Flight number"
+    category = "misc"
+    description = "A flight number, such as LH454, consistent with the airline."
+    aliases = ("flight", "flight no", "flight code")
+    example = "LH454"
+    group_kind = "airline"
+    dtype = pa.string()
+
+    class Options(OptionsModel):
+        separator: str = Field(
+            "", max_length=3, description="Separator between airline and number.", examples=[" "]
+        )
+
+    options: Options
+
+    def __init__(self, field: FieldSpec, options: Options, compiler: Compiler) -> None:
+        super().__init__(field, options, compiler)
+        self._codes = shown(compiler.vocabulary, "airline", self.column(options))
+        self._alone = len(compiler.group_of(field)) == 1
+        make = lambda: pc.binary_join_element_wise(self._codes.texts, options.separator, "")  # noqa: E731
+        self._heads = compiler.vocabulary.shared(("designators", options.separator), make)
+        self.max_length = longest(self._heads) + len(str(_FLIGHTS))
+
+    @classmethod
+    def column(cls, options: Options) -> str:
+        """The airline's code in the number."""
+        return "iata"
+
+    def fill(self, context: ColumnContext) -> pa.Array:
+        return self._joined(self._codes.at[context.group()], context.below(_FLIGHTS))
+
+    def _joined(self, airline: np.ndarray, number: np.ndarray) -> pa.Array:
+        return joined((self._heads, airline), (_flights(), number))
+
+    def space(self) -> int | None:
+        return len(self._heads) * _FLIGHTS if self._alone else None
+
+    def fill_unique(self, context: ColumnContext) -> pa.Array:
+        space = self.space()
+        assert space is not None  # else the field could not be unique
+        return self._joined(*np.divmod(context.permuted(space), np.uint64(_FLIGHTS)))
+
+    def unique_hint(self) -> str:
+        return "It must agree with the airline; give it a separate group."
+
+    @classmethod
+    def capacity(cls) -> int:
+        return Airline.count * _FLIGHTS
+
+
+@cache
+def _flights() -> pa.StringArray:
+    return pa.array([str(number) for number in range(1, _FLIGHTS + 1)])

@@ -1,0 +1,92 @@
+"""Exports: files that a worker creates, whole or in parts."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Any, ClassVar
+
+from sqlalchemy import BigInteger, ColumnElement, Integer, String, UniqueConstraint, select
+from sqlalchemy.orm import Mapped, declared_attr, mapped_column
+
+from webapp.access.models import HASH_CHARS
+from webapp.model_base import JSON_DOC, Base, InProject, SoftDeleted, identity, reference
+from webapp.work.models import Noticed, Work
+
+
+class Export(Work, Noticed, SoftDeleted, InProject, Base):
+    """One file to be made from one template version, or from all tables of one dataset version.
+
+    `request` is the body as accepted (format, overrides, options); `pins` is what it takes to make the same bytes
+    again: seed, now, version, vocabulary, engine; for a dataset those of each table, with its name and count.
+
+    One with `part_rows` is made as parts of so many rows, which have the files; its own row has no file and no worker,
+    and is kept by what happens to them.
+    """
+
+    __tablename__ = "exports"
+    work_kind: ClassVar[str] = "export"
+    quota_columns: ClassVar[tuple[str, ...]] = ("request", "pins")
+
+    id: Mapped[str] = identity("exp")
+    template_id: Mapped[str | None] = reference("templates.id", nullable=True, ondelete="SET NULL")
+    template_version: Mapped[int | None] = mapped_column(Integer)
+    dataset_id: Mapped[str | None] = reference("datasets.id", nullable=True, ondelete="SET NULL")
+    dataset_version: Mapped[int | None] = mapped_column(Integer)
+    format: Mapped[str] = mapped_column(String(16))
+    count: Mapped[int] = mapped_column(BigInteger)
+    rows_done: Mapped[int] = mapped_column(BigInteger, default=0)
+    bytes: Mapped[int | None] = mapped_column(BigInteger)
+    sha256: Mapped[str | None] = mapped_column(String(HASH_CHARS))
+    leaks: Mapped[list[Any] | None] = mapped_column(JSON_DOC)
+    """Of rows taken from real data: what the leak check saw, table by table; of one in parts the parts have it."""
+    storage_key: Mapped[str | None] = mapped_column(String(300))
+    file_removed_at: Mapped[datetime | None]
+    """When its file, or those of its parts, went because the plan keeps them no longer."""
+    file_name: Mapped[str | None] = mapped_column(String(300))
+    request: Mapped[dict[str, Any]] = mapped_column(JSON_DOC, default=dict)
+    pins: Mapped[dict[str, Any]] = mapped_column(JSON_DOC, default=dict)
+    created_by: Mapped[str | None] = reference("users.id", nullable=True, ondelete="SET NULL", index=False)
+    key_id: Mapped[str | None] = mapped_column(String(40))
+    part_rows: Mapped[int | None] = mapped_column(BigInteger)
+    parts_done: Mapped[int] = mapped_column(Integer, default=0)
+    of_id: Mapped[str | None] = reference("exports.id", nullable=True, ondelete="SET NULL")
+
+    @classmethod
+    def with_worker(cls) -> list[ColumnElement[bool]]:
+        """Return the condition that leaves out exports in parts."""
+        return [cls.part_rows.is_(None)]
+
+    @property
+    def parts(self) -> int | None:
+        """How many parts it is made in; None where it is one file."""
+        return -(-self.count // self.part_rows) if self.part_rows else None
+
+
+class ExportPart(Work, Base):
+    """Rows of an export that one worker makes, and their file: `count` rows from row `offset` of the template on.
+
+    `number` counts from 1. A part that a retry took over shares its file with the part of the export before.
+    """
+
+    __tablename__ = "export_parts"
+    work_kind: ClassVar[str] = "part"
+
+    id: Mapped[str] = identity("prt")
+    export_id: Mapped[str] = reference("exports.id", ondelete="CASCADE", index=False)
+    number: Mapped[int] = mapped_column(Integer)
+    offset: Mapped[int] = mapped_column(BigInteger)
+    count: Mapped[int] = mapped_column(BigInteger)
+    rows_done: Mapped[int] = mapped_column(BigInteger, default=0)
+    bytes: Mapped[int | None] = mapped_column(BigInteger)
+    sha256: Mapped[str | None] = mapped_column(String(HASH_CHARS))
+    leaks: Mapped[list[Any] | None] = mapped_column(JSON_DOC)
+    storage_key: Mapped[str | None] = mapped_column(String(300), index=True)
+
+    @classmethod
+    def of_workspace(cls, workspace_id: str) -> ColumnElement[bool]:
+        """Return the condition for the parts of a workspace's exports."""
+        return cls.export_id.in_(select(Export.id).where(Export.workspace_id == workspace_id))
+
+    @declared_attr.directive
+    def __table_args__(cls) -> tuple[Any, ...]:
+        return (*super().__table_args__, UniqueConstraint("export_id", "number"))

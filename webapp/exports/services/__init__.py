@@ -1,0 +1,1 @@
+"""What exports do: create, divide into parts, keep within the quota, answer keys."""

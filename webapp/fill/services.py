@@ -1,0 +1,166 @@
+"""Fill the tables of a database: draft templates and a dataset, plan the push, send it.
+
+A fill consists of the objects that a person would create one by one, so that each of them can be looked at, changed
+and used again: a template for each table, a dataset of them with the number of rows of each, and a push of the dataset
+that leaves out the tables that cannot be filled. Undoing the push removes the rows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Final
+
+from sqlalchemy import select
+
+from webapp import limits
+from webapp.access import tenancy
+from webapp.access.actors import Actor, require
+from webapp.connections.models import Connection
+from webapp.connections.services import inspection
+from webapp.connectors import KINDS
+from webapp.connectors.schema import Entity
+from webapp.datasets.services import datasets, rows
+from webapp.errors import ApiError, Fault, validation_error
+from webapp.extensions import db
+from webapp.fill.schemas import FillInput
+from webapp.imports.services import tables
+from webapp.pushes.models import Push
+from webapp.pushes.schemas import DatasetPushInput
+from webapp.pushes.services import preparation, pushes
+from webapp.pushes.services.preparation import Prepared
+from webapp.row_templates.services import templates
+
+FILLED: Final = frozenset({"table", "collection"})
+"""Kinds of entities that are filled; views and operations are not."""
+
+
+@dataclass(frozen=True, slots=True)
+class Drafted:
+    """The templates and the dataset of a fill. `skipped` are tables without a template."""
+
+    connection_id: str
+    dataset: Mapping[str, Any]
+    tables: list[dict[str, Any]]
+    """`{table, template_id, rows, note}` in the order of the dataset."""
+    report: list[dict[str, Any]]
+    skipped: list[dict[str, str]]
+
+
+def draft(actor: Actor, connection_id: str, ask: FillInput) -> Drafted:
+    """Create a template for each table, and a dataset of them; commits.
+
+    Errors: not_found, forbidden, validation_error (`unknown_entity`, `not_allowed` for a connection that is not a
+    database), those of connections.
+    """
+    connection = tenancy.get(actor, Connection, connection_id, "write")
+    wanted = _wanted(actor, connection, ask)
+    require(actor, "push")
+    name = f"All tables of {connection.name}"[: limits.MAX_NAME_CHARS]
+    made = tables.create(actor, connection_id, [one.name for one in wanted], ask.rows)
+    listed = [
+        {"template_id": one["id"], "count": ask.rows, "name": table} for table, one in made.by_table.items()
+    ]
+    dataset = datasets.create(actor, name=name, templates=listed, seed=ask.seed)
+    counts = rows.possible_counts(actor, datasets.get(actor, dataset["id"]))
+    if any(most < ask.rows for most, _ in counts.values()):
+        listed = [{**one, "count": max(1, counts[one["template_id"]][0])} for one in listed]
+        locked = datasets.get(actor, dataset["id"], "write", lock=True)
+        dataset = datasets.change(actor, locked, {"templates": listed})
+    told = [
+        {
+            "table": one["name"],
+            "template_id": one["template_id"],
+            "rows": one["count"],
+            "note": counts[one["template_id"]][1] if one["count"] < ask.rows else "",
+        }
+        for one in listed
+    ]
+    return Drafted(connection_id, dataset, told, made.report, made.skipped)
+
+
+def _wanted(actor: Actor, connection: Connection, ask: FillInput) -> list[Entity]:
+    if not KINDS[connection.type].can.sql:
+        text = f"A connection of the type {connection.type} cannot be filled in one action."
+        hint = "Create templates from its tables or operations, and push them."
+        raise validation_error([Fault("connection_id", "not_allowed", text, hint)])
+    entities = inspection.metadata(actor, connection, refresh=True).entities
+    if ask.tables is not None:
+        return tables.chosen(entities, ask.tables, "tables")
+    found = [one for one in entities if one.kind in FILLED]
+    if not found:
+        text = "This database has no tables."
+        raise validation_error([Fault("tables", "nothing_to_fill", text, "Create its tables first.")])
+    if len(found) > limits.MAX_DATASET_TABLES:
+        text = f"This database has {len(found):,} tables; at most {limits.MAX_DATASET_TABLES:,} are filled at once."
+        raise validation_error([Fault("tables", "too_many", text, "Name the tables to fill.")])
+    return found
+
+
+def prepare(actor: Actor, drafted: Drafted, ask: FillInput) -> Prepared:
+    """The planned push of a drafted fill. Errors: those of `preparation.of_dataset`."""
+    return _prepared(actor, drafted.connection_id, drafted.dataset, ask)
+
+
+def send_again(actor: Actor, connection_id: str, dataset_id: str, ask: FillInput) -> Push:
+    """Queue the push of a fill that was planned before; commits. Errors: as of `send`, not_found."""
+    dataset = datasets.show(datasets.get(actor, dataset_id, "push"))
+    return pushes.queue(actor, _prepared(actor, connection_id, dataset, ask), "dataset.push")
+
+
+def _prepared(actor: Actor, connection_id: str, dataset: Mapping[str, Any], ask: FillInput) -> Prepared:
+    names = [one["name"] for one in dataset["templates"] if one["name"]]
+    wanted = DatasetPushInput(
+        connection_id=connection_id,
+        targets={name: name for name in names},
+        on_error=ask.on_error,
+        target_wait_seconds=ask.target_wait_seconds,
+        confirm=ask.confirm,
+        dry_run=ask.dry_run,
+        skip_faulty_tables=True,
+    )
+    return preparation.of_dataset(actor, dataset["id"], wanted)
+
+
+def send(actor: Actor, drafted: Drafted, ask: FillInput) -> Push:
+    """Queue the push of a drafted fill; commits. Errors: those of `preparation.of_dataset` and `pushes.queue`."""
+    return pushes.queue(actor, prepare(actor, drafted, ask), "dataset.push")
+
+
+def discard(actor: Actor, dataset_id: str) -> None:
+    """Move the dataset and the templates of a fill that was planned and not sent to the trash; commits.
+
+    Nothing happens if a push used the dataset. Templates that were changed since are kept.
+    """
+    try:
+        dataset = datasets.get(actor, dataset_id, "write", lock=True)
+    except ApiError:
+        return
+    used = db.session.scalar(select(Push.id).where(Push.dataset_id == dataset.id).limit(1))
+    listed = datasets.show(dataset)["templates"]
+    if used is not None:
+        return
+    datasets.delete(actor, dataset)
+    for table in listed:
+        template = templates.get(actor, table["template_id"], "write", lock=True)
+        if template.version == table["version"] and template.made_from_id is not None:
+            templates.delete(actor, template)
+
+
+def result(drafted: Drafted, prepared_or_push: Prepared | Push) -> dict[str, Any]:
+    """A fill as the API shows it: `push` or, of a dry run, `plan`."""
+    push = pushes.as_json(prepared_or_push) if isinstance(prepared_or_push, Push) else None
+    plan = pushes.plan(prepared_or_push) if isinstance(prepared_or_push, Prepared) else None
+    left = (push or plan or {}).get("skipped", [])
+    skipped = drafted.skipped + [
+        {"table": one["name"], **{key: one[key] for key in ("code", "message", "hint")}} for one in left
+    ]
+    return {
+        "dataset_id": drafted.dataset["id"],
+        "seed": drafted.dataset["seed"],
+        "tables": drafted.tables,
+        "skipped": skipped,
+        "report": drafted.report,
+        "push": push,
+        "plan": plan,
+    }

@@ -1,0 +1,283 @@
+"""Find values that satisfy check constraints by trying: the constraint itself decides.
+
+`checks` reads what a constraint says of single columns. What it cannot read (exactly one of several columns, a date
+that belongs to a status, a condition on an array) is tried here: rows of the drafted fields are checked with the
+constraint, and where some fail, each column of the constraint is kept, left null, or fixed to one value until all rows
+pass. Expressions are evaluated as SQL does, with null as the third truth value; what the evaluator does not know is not
+judged.
+"""
+
+from __future__ import annotations
+
+import itertools
+import operator
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import date, datetime
+from decimal import Decimal
+from typing import Any, Final, Literal
+
+import sqlglot
+from sqlglot import expressions as sql
+
+from webapp import limits
+
+Row = Mapping[str, Any]
+"""One row by column names in lower case."""
+Change = tuple[Literal["null", "value", "filled"], Any]
+"""Always null, always this value, or never null."""
+
+
+class _Unknown(Exception):
+    """An expression that is not evaluated here."""
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """What can become of a column. `values` are constants that fit its type."""
+
+    nullable: bool
+    fixed: bool
+    """Whether its values may be replaced by one constant."""
+    values: tuple[Any, ...]
+
+
+def search(
+    checks: Iterable[str], rows: Sequence[Row], filled: Sequence[Row], options: Mapping[str, Options]
+) -> dict[str, Change]:
+    """What to change so that all rows satisfy the checks, by column.
+
+    `rows` are samples of what the fields generate, `filled` the same without nulls where a field is; `options` are the
+    columns that may change. Checks that share a column are solved together. Where no combination satisfies them,
+    nothing changes.
+    """
+    found: dict[str, Change] = {}
+    for trees in _connected_checks([tree for tree in map(_parsed, checks) if tree is not None]):
+        if all(_holds(tree, rows) for tree in trees):
+            continue
+        named = set().union(*map(_names, trees)) & options.keys()
+        for plan in itertools.chain([{}], _plans(trees, filled, options)):
+            constants = {name: value for name, (_, value) in plan.items()}
+            changed = [{**row, **constants} for row in filled]
+            if all(_holds(tree, changed) for tree in trees):
+                found |= dict.fromkeys(named, ("filled", None)) | plan
+                break
+    return found
+
+
+def _connected_checks(trees: Iterable[sql.Expression]) -> list[list[sql.Expression]]:
+    """The checks, those together that share a column."""
+    parts: list[tuple[set[str], list[sql.Expression]]] = []
+    for tree in trees:
+        names, mine = _names(tree), [tree]
+        for part in [one for one in parts if one[0] & names]:
+            parts.remove(part)
+            names, mine = names | part[0], part[1] + mine
+        parts.append((names, mine))
+    return [mine for _, mine in parts]
+
+
+def _names(tree: sql.Expression) -> set[str]:
+    return {one.name.casefold() for one in tree.find_all(sql.Column)}
+
+
+def _plans(
+    trees: Sequence[sql.Expression], rows: Sequence[Row], options: Mapping[str, Options]
+) -> Iterable[dict[str, Change]]:
+    """Combinations of changes to the columns of some checks, those with the fewest changes first."""
+    literals: list[Any] = []
+    for one in (node for tree in trees for node in tree.find_all(sql.Literal, sql.Boolean)):
+        value = _value(one, {})
+        if value not in literals:
+            literals.append(value)
+    ways: dict[str, list[Change]] = {}
+    for name in sorted(set().union(*map(_names, trees))):
+        can = options.get(name)
+        if can is None:
+            continue
+        mine: list[Change] = []
+        if can.fixed:
+            seen = [_plain(row[name]) for row in rows]
+            seen = [one for one in seen if isinstance(one, str | bool | Decimal)]
+            fit = [one for one in literals if seen and type(one) is type(seen[0])]
+            mine += [("value", value) for value in dict.fromkeys([*can.values, *fit, *seen[:_SAMPLES]])]
+        if can.nullable:
+            mine.append(("null", None))
+        if mine:
+            ways[name] = mine
+    combined = (
+        dict(zip(names, plan, strict=True))
+        for size in range(1, len(ways) + 1)
+        for names in itertools.combinations(ways, size)
+        for plan in itertools.product(*(ways[name] for name in names))
+    )
+    return itertools.islice(combined, limits.CHECK_PLANS)
+
+
+_SAMPLES: Final = 8  # chosen: values of a column that are tried as constants
+
+
+def _holds(tree: sql.Expression, rows: Sequence[Row]) -> bool:
+    """Whether a check is known to reject no row."""
+    try:
+        return all(_value(tree, row) is not False for row in rows)
+    except (_Unknown, TypeError, ValueError, ArithmeticError, RecursionError):
+        return False
+
+
+def _parsed(check: str) -> sql.Expression | None:
+    if len(check) > limits.CHECK_CHARS:
+        return None
+    try:
+        tree = sqlglot.parse_one(check, dialect="postgres")
+    except (sqlglot.errors.SqlglotError, RecursionError):
+        return None
+    return tree if isinstance(tree, sql.Expression) else None
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, bool) or value is None:
+        return value
+    return Decimal(str(value)) if isinstance(value, int | float) else value
+
+
+_COMPARED: Final[dict[type[sql.Expression], Callable[[Any, Any], Any]]] = {
+    sql.EQ: operator.eq,
+    sql.NEQ: operator.ne,
+    sql.GT: operator.gt,
+    sql.GTE: operator.ge,
+    sql.LT: operator.lt,
+    sql.LTE: operator.le,
+}
+_COMPUTED: Final[dict[type[sql.Expression], Callable[[Any, Any], Any]]] = {
+    sql.Add: operator.add,
+    sql.Sub: operator.sub,
+    sql.Mul: operator.mul,
+    sql.Mod: operator.mod,
+}
+_TEXT: Final[dict[type[sql.Expression], Callable[[str], Any]]] = {
+    sql.Upper: str.upper,
+    sql.Lower: str.lower,
+    sql.Trim: str.strip,
+}
+_COUNTS: Final = frozenset({"num_nonnulls", "num_nulls", "cardinality"})
+
+
+def _value(node: sql.Expression, row: Row) -> Any:
+    """The value of an expression; None is null or unknown. Error: `_Unknown`."""
+    if isinstance(node, sql.Paren | sql.Cast | sql.Collate):
+        return _value(node.this, row)
+    if isinstance(node, sql.Column):
+        name = node.name.casefold()
+        if name not in row:
+            raise _Unknown
+        return _plain(row[name])
+    if isinstance(node, sql.Literal):
+        return node.name if node.is_string else Decimal(node.name)
+    if isinstance(node, sql.Boolean):
+        return bool(node.this)
+    if isinstance(node, sql.Null):
+        return None
+    if isinstance(node, sql.Connector):
+        return _connected(node, row)
+    if isinstance(node, sql.Not):
+        inner = _value(node.this, row)
+        return None if inner is None else not inner
+    if isinstance(node, sql.Is):
+        return _is(_value(node.this, row), _value(node.expression, row)) is not bool(node.args.get("negate"))
+    if type(node) in _COMPARED:
+        return _compared(node, row)
+    if type(node) in _COMPUTED:
+        left, right = _value(node.this, row), _value(node.expression, row)
+        return None if left is None or right is None else _COMPUTED[type(node)](left, right)
+    return _called(node, row)
+
+
+def _connected(node: sql.Expression, row: Row) -> bool | None:
+    """AND, OR and XOR. What is not evaluated on one side does not matter where the other side decides."""
+    if isinstance(node, sql.Xor):
+        left, right = _value(node.this, row), _value(node.expression, row)
+        return None if left is None or right is None else left != right
+    decisive = isinstance(node, sql.Or)
+    found: list[bool | None] = []
+    unknown: _Unknown | None = None
+    for side in (node.this, node.expression):
+        try:
+            found.append(_value(side, row))
+        except _Unknown as error:
+            unknown = error
+    if decisive in found:
+        return decisive
+    if unknown is not None:
+        raise unknown
+    return None if None in found else not decisive
+
+
+def _is(left: Any, right: Any) -> bool:
+    return left is None if right is None else left is right
+
+
+def _compared(node: sql.Expression, row: Row) -> bool | None:
+    right_node = node.expression
+    if isinstance(right_node, sql.Any | sql.All):
+        values = _array(right_node.this)
+        left = _value(node.this, row)
+        found = [_pair(type(node), left, _value(one, row)) for one in values]
+        wanted = isinstance(right_node, sql.Any)
+        return wanted if wanted in found else None if None in found else not wanted
+    return _pair(type(node), _value(node.this, row), _value(right_node, row))
+
+
+def _pair(kind: type[sql.Expression], left: Any, right: Any) -> bool | None:
+    if left is None or right is None:
+        return None
+    if isinstance(left, date | datetime) or isinstance(right, date | datetime):
+        if type(left) is not type(right):
+            raise _Unknown
+    elif isinstance(left, str) != isinstance(right, str):
+        raise _Unknown
+    return bool(_COMPARED[kind](left, right))
+
+
+def _array(node: sql.Expression) -> list[sql.Expression]:
+    while isinstance(node, sql.Paren | sql.Cast):
+        node = node.this
+    if not isinstance(node, sql.Array):
+        raise _Unknown
+    return list(node.expressions)
+
+
+def _called(node: sql.Expression, row: Row) -> Any:
+    """Functions, IN, BETWEEN and a minus sign."""
+    if isinstance(node, sql.In):
+        left = _value(node.this, row)
+        if not node.expressions:
+            raise _Unknown
+        found = [_pair(sql.EQ, left, _value(one, row)) for one in node.expressions]
+        return True if True in found else None if None in found else False
+    if isinstance(node, sql.Between):
+        low = _pair(sql.GTE, _value(node.this, row), _value(node.args["low"], row))
+        high = _pair(sql.LTE, _value(node.this, row), _value(node.args["high"], row))
+        return False if low is False or high is False else None if low is None or high is None else True
+    if isinstance(node, sql.Neg):
+        inner = _value(node.this, row)
+        return None if inner is None else -inner
+    if isinstance(node, sql.Coalesce):
+        values = (_value(one, row) for one in (node.this, *node.expressions))
+        return next((one for one in values if one is not None), None)
+    if isinstance(node, sql.Length):
+        inner = _value(node.this, row)
+        return None if inner is None else Decimal(len(inner))
+    if type(node) in _TEXT:
+        inner = _value(node.this, row)
+        return None if inner is None else _TEXT[type(node)](inner)
+    if isinstance(node, sql.ArraySize):
+        inner = _value(node.this, row)
+        return None if inner is None else Decimal(len(inner))
+    if isinstance(node, sql.Anonymous) and node.name.casefold() in _COUNTS:
+        inner = [_value(one, row) for one in node.expressions]
+        if node.name.casefold() == "cardinality":
+            return None if inner[0] is None else Decimal(len(inner[0]))
+        nulls = sum(one is None for one in inner)
+        return Decimal(nulls if node.name.casefold() == "num_nulls" else len(inner) - nulls)
+    raise _Unknown

@@ -1,0 +1,288 @@
+"""Column names of other languages, of SAP and of abbreviating schemas, in English words.
+
+`english` translates the words of a name. Words that several languages share with English, such as `data` or `name`,
+keep their English meaning unless another word of the name is foreign.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import lru_cache
+from typing import Final
+
+
+def _pairs(text: str) -> dict[str, tuple[str, ...]]:
+    return {word: tuple(meaning.split("_")) for word, meaning in (one.split("=") for one in text.split())}
+
+
+ABBREVIATED: Final = _pairs(
+    "nbr=number no=number num=number nmbr=number cd=code typ=type typecode=type stat=status sts=status amt=amount"
+    " dt=date"
+    " dte=date ts=timestamp tmst=timestamp tm=time yr=year mth=month crtd=created crt=created crtn=created"
+    " upd=updated updt=updated lst=last mod=modified modif=modified chg=changed eff=effective exp=expiry expy=expiry"
+    " ind=flag flg=flag yn=flag del=deleted dlt=deleted actv=active act=active inactv=inactive bal=balance"
+    " ccy=currency crncy=currency curcy=currency cntry=country cty=city ct=city st=state stt=state postl=postal"
+    " pstl=postal zp=zip ln=line phn=phone ph=phone tel=phone telno=phone_number mob=mobile eml=email mail=email"
+    " fst=first frst=first lstn=last_name mid=middle brth=birth bth=birth birthdt=birth_date gndr=gender mrtl=marital"
+    " txn=transaction trx=transaction tran=transaction trn=transaction pmt=payment pymt=payment inv=invoice ord=order"
+    " dscr=description descr=description dsc=description cmt=comment cmnt=comment rmk=remark opn=open cls=close"
+    " strt=start beg=begin int=interest rt=rate pct=percent perc=percent prc=price unt=unit wt=weight wgt=weight"
+    " hgt=height len=length usr=user pwd=password passwd=password img=image pic=image url=url uri=url ip=ip"
+    " addr=address adr=address str=street strno=street_number bldg=building cnt=count tot=total min=minimum"
+    " max=maximum"
+    " lat=latitude lng=longitude lon=longitude seq=sequence ver=version vers=version dob=birth_date clr=color"
+    " mgr=manager sal=salary hr=hour ssn=ssn disc=discount shp=ship shpd=shipped dlvry=delivery dlv=delivery"
+    " acct=account prty=priority prio=priority sev=severity cre=created"
+)
+_GERMAN: Final = _pairs(
+    "vorname=first_name nachname=last_name familienname=last_name zuname=last_name anrede=salutation titel=title"
+    " geschlecht=gender geburtsdatum=birth_date geburtstag=birth_date geburtsort=birth_city strasse=street_address"
+    " straße=street_address str=street_address hausnummer=street_number hausnr=street_number hnr=street_number"
+    " plz=zip_code postleitzahl=zip_code ort=city stadt=city wohnort=city land=country staat=country"
+    " bundesland=state telefon=phone telefonnummer=phone telefonnr=phone telefax=fax handy=mobile mobil=mobile"
+    " mobiltelefon=mobile firma=company_name firmenname=company_name unternehmen=company_name abteilung=department"
+    " beruf=job_title gehalt=salary lohn=salary eintrittsdatum=hire_date austrittsdatum=end_date kunde=customer"
+    " kunden=customer mitarbeiter=employee lieferant=supplier artikel=product produkt=product ware=product"
+    " rechnung=invoice rechnungs=invoice rechnungen=invoice bestellung=order bestell=order auftrag=order"
+    " auftrags=order bestellungen=order liefer=delivery lieferung=delivery zahlung=payment zahlungs=payment"
+    " beschreibung=description bezeichnung=product_label bemerkung=comment anmerkung=comment notiz=comment"
+    " hinweis=comment"
+    " anzahl=quantity menge=quantity stueck=quantity preis=price einzelpreis=unit_price betrag=amount summe=total"
+    " gesamtsumme=total gesamtbetrag=total gesamtpreis=total netto=net_amount brutto=gross_amount mwst=tax"
+    " steuer=tax steuersatz=tax_rate rabatt=discount waehrung=currency währung=currency gewicht=weight hoehe=height"
+    " breite=width laenge=length farbe=color groesse=size erstellt=created angelegt=created erfasst=created"
+    " geaendert=updated geändert=updated aktualisiert=updated geloescht=deleted gelöscht=deleted aktiv=active"
+    " gesperrt=blocked bezahlt=paid versendet=shipped beginn=start anfang=start von=from bis=to ende=end"
+    " faelligkeitsdatum=due_date faelligkeit=due_date faellig=due_date fällig=due_date gueltig=valid datum=date"
+    " zeitpunkt=timestamp uhrzeit=time jahr=year monat=month tag=day stunden=hours nummer=number nr=number name=name"
+    " kennzeichen=flag kategorie=category art=type sprache=language staatsangehoerigkeit=nationality"
+    " nationalitaet=nationality familienstand=marital_status benutzer=user benutzername=username passwort=password"
+    " kennwort=password email=email kontonummer=account_number kontoinhaber=account_name bankname=bank_name"
+    " blz=bank_code steuernummer=tax_id ustid=vat_id ustidnr=vat_id bestand=stock lagerbestand=stock alter=age"
+    " prioritaet=priority zustand=status einheit=unit prozent=percent satz=rate mwst_satz=tax_rate adresse=address"
+)
+_DUTCH: Final = _pairs(
+    "voornaam=first_name achternaam=last_name tussenvoegsel=name_particle voorletters=initials aanhef=salutation"
+    " geslacht=gender geboortedatum=birth_date geboorteplaats=city straat=street_name straatnaam=street_name"
+    " huisnummer=street_number huisnr=street_number toevoeging=addition postcode=zip_code plaats=city"
+    " woonplaats=city plaatsnaam=city stad=city gemeente=city provincie=state telefoon=phone telefoonnummer=phone"
+    " mobiel=mobile bedrijf=company_name bedrijfsnaam=company_name afdeling=department functie=job_title"
+    " salaris=salary klant=customer klanten=customer medewerker=employee leverancier=supplier factuur=invoice"
+    " facturen=invoice bestelling=order bestellingen=order bestel=order levering=delivery lever=delivery"
+    " omschrijving=description beschrijving=description opmerking=comment opmerkingen=comment aantal=quantity"
+    " hoeveelheid=quantity prijs=price bedrag=amount totaal=total btw=tax korting=discount munt=currency"
+    " valuta=currency gewicht=weight hoogte=height kleur=color aangemaakt=created gewijzigd=updated"
+    " verwijderd=deleted"
+    " actief=active betaald=paid begindatum=start_date einddatum=end_date vervaldatum=due_date datum=date jaar=year"
+    " maand=month naam=name nummer=number soort=type taal=language nationaliteit=nationality gebruiker=user"
+    " gebruikersnaam=username wachtwoord=password rekeningnummer=iban leeftijd=age voorraad=stock"
+)
+_FRENCH: Final = _pairs(
+    "nom=name prenom=first_name prénom=first_name civilite=salutation sexe=gender naissance=birth ville=city"
+    " commune=city"
+    " famille=family naissances=birth pays=country departement=state rue=street_name voie=street_name"
+    " adresse=address postal=postal cp=zip_code"
+    " telephone=phone téléphone=phone portable=mobile courriel=email mel=email societe=company raison=company"
+    " entreprise=company_name fournisseur=supplier facture=invoice commande=order livraison=delivery paiement=payment"
+    " produit=product produits=product libelle=product_label designation=product_label quantite=quantity qte=quantity"
+    " prix=price unitaire=unit montant=amount remise=discount tva=tax taux=rate devise=currency poids=weight"
+    " hauteur=height largeur=width couleur=color taille=size creation=created modification=updated maj=updated"
+    " suppression=deleted supprime=deleted actif=active paye=paid payee=paid debut=start fin=end echeance=due"
+    " annee=year mois=month jour=day heure=time numero=number salaire=salary poste=job_title service=department"
+    " embauche=hire langue=language nationalite=nationality utilisateur=user identifiant=username"
+    " motdepasse=password mdp=password commentaire=comment remarque=comment etat=status statut=status"
+    " categorie=category ht=net ttc=gross etablissement=company fonction=job_title"
+)
+_SPANISH: Final = _pairs(
+    "nombre=name nombres=first_name apellido=last_name apellidos=last_name sexo=gender genero=gender fecha=date"
+    " nacimiento=birth nac=birth ciudad=city localidad=city municipio=city poblacion=city provincia=state"
+    " estado=status"
+    " pais=country calle=street_name direccion=address domicilio=address codpostal=zip_code codpais=country_code"
+    " coddivisa=currency_code codigo=code telefono=phone telefono1=phone telefono2=phone celular=mobile movil=mobile"
+    " correo=email electronico=electronic empresa=company_name proveedor=supplier cliente=customer clientes=customer"
+    " clienti=customer empleado=employee empleados=employee factura=invoice facturas=invoice facturascli=invoice"
+    " pedido=order pedidos=order producto=product productos=product articulo=product descripcion=description"
+    " observaciones=comment observacion=comment nota=comment cantidad=quantity precio=price unitario=unit"
+    " importe=amount monto=amount impuesto=tax iva=tax descuento=discount moneda=currency divisa=currency peso=weight"
+    " altura=height creado=created alta=created creacion=created actualizado=updated modificado=updated"
+    " modificacion=updated eliminado=deleted borrado=deleted baja=end activo=active pagado=paid inicio=start"
+    " vencimiento=due entrega=delivery ano=year año=year mes=month dia=day hora=time numero=number"
+    " sueldo=salary salario=salary cargo=job_title puesto=job_title contratacion=hire idioma=language"
+    " nacionalidad=nationality usuario=user contrasena=password clave=password cifnif=tax_id nif=tax_id cif=tax_id"
+    " dni=national_id rfc=tax_id curp=national_id tipo=type edad=age existencias=stock categoria=category"
+)
+_PORTUGUESE: Final = _pairs(
+    "nome=name sobrenome=last_name nascimento=birth cidade=city bairro=district uf=state_code logradouro=street_name"
+    " endereco=address cep=zip_code telefone=phone fone=phone senha=password usuario=user empresa=company_name"
+    " razao=company fornecedor=supplier funcionario=employee funcionarios=employee produto=product produtos=product"
+    " descricao=description observacao=comment quantidade=quantity qtd=quantity qtde=quantity preco=price"
+    " valor=amount"
+    " desconto=discount imposto=tax moeda=currency cadastro=created criacao=created criado=created"
+    " atualizacao=updated"
+    " atualizado=updated excluido=deleted ativo=active pago=paid inicio=start fim=end vencimento=due entrega=delivery"
+    " admissao=hire salario=salary cpf=national_id cnpj=tax_id rg=national_id pedido=order estoque=stock idade=age"
+    " situacao=status pais=country dt=date vl=amount qt=quantity nm=name nr=number sg=code tp=type fl=flag ds=text"
+    " venda=sale"
+)
+_ITALIAN: Final = _pairs(
+    "cognome=last_name indirizzo=address citta=city città=city comune=city cap=zip_code nazione=country paese=country"
+    " regione=state sesso=gender nascita=birth azienda=company_name ragione=company sociale=social fornitore=supplier"
+    " dipendente=employee dipendenti=employee fattura=invoice fatture=invoice ordine=order ordini=order"
+    " prodotto=product"
+    " prodotti=product descrizione=description quantita=quantity quantità=quantity prezzo=price importo=amount"
+    " totale=total sconto=discount valuta=currency creazione=created modifica=updated eliminato=deleted attivo=active"
+    " pagata=paid pagato=paid inizio=start fine=end scadenza=due consegna=delivery anno=year mese=month giorno=day"
+    " ora=time numero=number stipendio=salary assunzione=hire lingua=language stato=status utente=user"
+    " cellulare=mobile"
+    " codice=code fiscale=fiscal partita=vat eta=age età=age note=comment via=street_name"
+)
+_POLISH: Final = _pairs(
+    "imie=first_name imię=first_name nazwisko=last_name nazwa=name plec=gender płeć=gender urodzenia=birth"
+    " ulica=street_name"
+    " domu=street miasto=city miejscowosc=city kraj=country wojewodztwo=state pocztowy=postal kod=code telefon=phone"
+    " komorka=mobile firma=company_name dostawca=supplier klient=customer klienci=customer pracownik=employee"
+    " faktura=invoice zamowienie=order zamowienia=order produkt=product opis=description uwagi=comment ilosc=quantity"
+    " ilość=quantity cena=price kwota=amount suma=total podatek=tax rabat=discount waluta=currency waga=weight"
+    " utworzenia=created utworzono=created modyfikacji=updated usuniety=deleted aktywny=active zaplacona=paid"
+    " rozpoczecia=start zakonczenia=end platnosci=due dostawy=delivery rok=year miesiac=month numer=number"
+    " stanowisko=job_title dzial=department pensja=salary zatrudnienia=hire jezyk=language haslo=password"
+    " uzytkownik=user nip=tax_id pesel=national_id wiek=age mieszkania=apartment"
+)
+_LATIN: Final = {**_PORTUGUESE, **_ITALIAN, **_POLISH, **_SPANISH, **_FRENCH}
+_FOREIGN: Final = {**_LATIN, **_DUTCH, **_GERMAN}
+
+SAP: Final = _pairs(
+    "kunnr=customer_number lifnr=supplier_number matnr=material_number vbeln=document_number belnr=document_number"
+    " ebeln=document_number aufnr=order_number posnr=item_number ebelp=item_number pernr=personnel_number"
+    " land1=country_code banks=country_code stcd1=tax_id stcd2=tax_id stceg=vat_id name1=company_name"
+    " name2=address_line_2"
+    " ort01=city ort02=district pstlz=zip_code pstl2=zip_code regio=state_code stras=street_address telf1=phone"
+    " telf2=mobile telfx=fax erdat=created_date aedat=updated_date erzet=created_time ernam=created_by"
+    " aenam=updated_by"
+    " spras=language_key waers=currency_code waerk=currency_code hwaer=currency_code netwr=net_amount netpr=net_price"
+    " dmbtr=amount wrbtr=amount mwsbp=tax_amount menge=quantity kwmeng=quantity meins=unit vrkme=unit gewei=unit"
+    " brgew=gross_weight ntgew=net_weight maktx=product_label arktx=product_label mtart=material_type"
+    " matkl=material_group ean11=ean vorna=first_name nachn=last_name gbdat=birth_date gesch=gender_key"
+    " anred=salutation"
+    " bukrs=company_key werks=company_key lgort=company_key vkorg=company_key vtweg=division_key spart=division_key"
+    " ekorg=company_key kokrs=company_key gjahr=fiscal_year monat=fiscal_period budat=posting_date"
+    " bldat=document_date"
+    " audat=document_date cpudt=created_date fkdat=invoice_date lfdat=delivery_date shkzg=debit_credit"
+    " loevm=deletion_mark lvorm=deletion_mark bankn=account_number bankl=bank_code swift=bic banka=bank_name"
+    " smtp_addr=email usnam=created_by mandt=client_number kostl=cost_center saknr=account_code hkont=account_code"
+    " begda=start_date endda=end_date"
+)
+
+# Words that end German and Dutch compounds, such as Rechnungsnummer.
+_ENDINGS: Final = (
+    "nummer nr datum name naam strasse straße straat betrag bedrag preis prijs adresse adres art satz menge"
+    " status summe ort tag"
+).split()
+# Words that begin Spanish and Portuguese compounds, such as fechaalta.
+_BEGINNINGS: Final = ("fecha", "cod", "num", "tipo", "nombre")
+_LINKS: Final = frozenset("de da do di du des del della dello la le el los las l d of the et y e og".split())
+_HEADS: Final = frozenset(
+    "date number name code type status amount price total address time rate percent unit timestamp quantity tax net"
+    " flag gross text document customer".split()
+)
+_HUNGARIAN: Final = frozenset("c d n f b k t s i v p x".split())
+_PHRASES: Final = {
+    "vat iva": "vat_id", "partita iva": "vat_id", "vat tax": "vat_id", "code fiscal": "tax_id", "code"
+     " postal": "zip_code",
+    "postal code": "zip_code", "email electronic": "email", "code zip": "zip_code", "company social": "company_name",
+    "mot de passe": "password", "company sociale": "company_name",
+}  # fmt: skip
+
+
+def english(words: Sequence[str]) -> list[str]:
+    """Return the words of a column's or table's name in English.
+
+    A name that is English already comes back as it is, apart from abbreviations.
+    """
+    return list(_english(tuple(words)))
+
+
+@lru_cache(4_096)
+def _english(words: tuple[str, ...]) -> tuple[str, ...]:
+    whole = "".join(words)
+    for known in ("_".join(words), whole):
+        if known in SAP:
+            return SAP[known]
+    if len(words) > 1 and words[0] in _HUNGARIAN and _translated(words[1]) is not None:
+        words = words[1:]
+    foreign = any(_translated(word) is not None and word not in ABBREVIATED for word in words)
+    if not foreign:
+        return tuple(part for word in words for part in ABBREVIATED.get(word, (word,)))
+    latin = any(word in _LATIN or word == "data" for word in words)
+    found: list[str] = []
+    for word in words:
+        if word in _LINKS and len(words) > 1:
+            continue
+        if word == "data" and len(words) > 1:
+            found.append("date")
+            continue
+        found += _translated(word) or ABBREVIATED.get(word) or (word,)
+    if found[0] == "text" and len(found) > 1:
+        found = found[1:]
+    joined = " ".join(found)
+    for phrase, meaning in _PHRASES.items():
+        if joined.startswith(phrase):
+            return (*meaning.split("_"), *joined[len(phrase) :].split())
+    if latin and len(found) > 1 and found[0] in _HEADS:
+        found = [*found[1:], found[0]]  # adjectives and genitives follow their noun: fecha de nacimiento
+    return tuple(dict.fromkeys(found))
+
+
+def _translated(word: str) -> tuple[str, ...] | None:
+    if word in _FOREIGN:
+        return _FOREIGN[word]
+    for ending in _ENDINGS:
+        if word.endswith(ending) and len(word) >= len(ending) + 3:
+            stem = word.removesuffix(ending)
+            known = _FOREIGN.get(stem) or _FOREIGN.get(stem.removesuffix("s"))
+            if known is not None:
+                return (*known, *_FOREIGN[ending]) if ending in _FOREIGN else (*known, ending)
+    for beginning in _BEGINNINGS:
+        rest = word.removeprefix(beginning)
+        if rest != word and rest in _FOREIGN and beginning in _FOREIGN | {"cod": 0, "num": 0}:
+            head = {"cod": ("code",), "num": ("number",)}.get(beginning) or _FOREIGN[beginning]
+            return (*_FOREIGN[rest], *head)
+    return None
+
+
+_LANGUAGES: Final = (
+    ("de_DE", _GERMAN), ("nl_NL", _DUTCH), ("fr_FR", _FRENCH), ("es_ES", _SPANISH), ("pt_BR", _PORTUGUESE),
+    ("it_IT", _ITALIAN), ("pl_PL", _POLISH),
+)  # fmt: skip
+_SHARED: Final = frozenset(
+    "name email titel art von bis tag handy mobil str note cap age land plan service art dt nr email nota data"
+    " postcode ht rg"
+    " cp min max total creation modification description code clave tipo date nom fin via portable".split()
+)
+"""Words that other languages, or English, have too."""
+
+
+def locale_of(names: Sequence[Sequence[str]]) -> str | None:
+    """Return the locale of the language that several names of a table are in, or None."""
+    votes: dict[str, int] = {}
+    for words in names:
+        spoken = {
+            locale
+            for locale, known in _LANGUAGES
+            for word in words
+            if word not in _SHARED and (word in known or _compound(word, known))
+        }
+        for locale in spoken:
+            votes[locale] = votes.get(locale, 0) + 1
+    ranked = sorted(votes.items(), key=lambda one: -one[1])
+    if not ranked or ranked[0][1] < 2 or (len(ranked) > 1 and ranked[1][1] == ranked[0][1]):
+        return None
+    return ranked[0][0]
+
+
+def _compound(word: str, known: dict[str, tuple[str, ...]]) -> bool:
+    return any(
+        word.endswith(one) and word.removesuffix(one).removesuffix("s") in known
+        for one in _ENDINGS
+        if one in known
+    )

@@ -1,0 +1,167 @@
+"""Field types that a column's name means in any table, from its name in English."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import Any, Final
+
+from webapp.imports.inference import domains
+from webapp.imports.inference.evidence import Asked, Field, definition
+from webapp.imports.inference.lexicon import english
+from webapp.imports.inference.names import split
+
+_Kind = tuple[str, dict[str, Any]]
+
+
+def _kinds(text: str) -> tuple[_Kind, ...]:
+    return tuple((one, {}) for one in text.split())
+
+
+_ALPHA: Final[tuple[_Kind, ...]] = (
+    ("country_code", {"format": "alpha3"}), ("country_code", {}),
+)  # fmt: skip
+_DIGITS: Final[tuple[_Kind, ...]] = (("regexp", {"string": "[1-9][0-9]{9}"}), ("regexp", {"string": "[1-9][0-9]{5}"}),
+                                     ("regexp", {"string": "[1-9][0-9]{3}"}))  # fmt: skip
+_PHONE: Final[tuple[_Kind, ...]] = (
+    ("phone_number", {}), ("phone_number", {"format": "national"}), ("regexp", {"string": "[2-9][0-9]{9}"}),
+)  # fmt: skip
+# A name in English (after the table's noun or another word), and the types in order; the first that fits is taken.
+_NAMED: Final[tuple[tuple[str, tuple[_Kind, ...]], ...]] = (
+    (r"(^|_)(first|given|fore)_?name$", _kinds("first_name")),
+    (r"(^|_)(last|family)_?name$|(^|_)surname$", _kinds("last_name")),
+    (r"(^|_)middle_(name|initial)$", _kinds("middle_name")),
+    (r"(^|_)salutation(_code)?$", _kinds("title")),
+    (r"(^|_)(e_?mail|email_address|e_mail_address|email_addr)(_address|_1|1)?$", _kinds("email")),
+    (r"(^|_)(mobile|cell)(_phone|_number|_phone_number)?$", (("mobile", {}), *_PHONE[1:])),
+    (r"(^|_)(phone|telephone|fax)(_number|_no|_1|_2|1|2)?$", _PHONE),
+    (r"(^|_)(address_line_2|line_2|address_?2|street_2)$", _kinds("address_line_2")),
+    (r"(^|_)(address_line_1|line_1|address_?1|street_address|street_1)$", _kinds("street_address street_name")),
+    (r"(^|_)(street|house)_(number|no)$", _kinds("street_number")),
+    (r"(^|_)street_name$", _kinds("street_name")),
+    (r"(^|_)(ship|shipping|bill|billing|home|mailing|delivery|customer|company)_address$|^address$",
+     _kinds("street_address")),
+    (r"(^|_)(zip|postal|post)_?(code)?$|(^|_)zip_code$|(^|_)postcode$", (("zip_code", {}), ("zip_code",
+     {"format": "#####"}), ("regexp", {"string": "[0-9]{5}"}))),
+    (r"(^|_)(city|city_name|town)$", _kinds("city")),
+    (r"(^|_)(state|province|region)_(code|abbr|cd|key)$", (("state_abbr", {}), ("regexp", {"string": "[A-Z]{2}"}))),
+    (r"(^|_)(country|nation)_?(code|iso|iso2|key|iso_code)2?$", ()),
+    (r"(^|_)country_?(code_?3|iso_?3|alpha_?3)$", (_ALPHA[0],)),
+    (r"(^|_)(currency|ccy)(_code|_iso|_key)$", _kinds("currency_code")),
+    (r"(^|_)(language|lang)(_code|_iso)$|(^|_)locale$", (("language", {"format": "code"}), ("enum",
+     {"values": ["en", "de", "fr", "es"]}))),
+    (r"(^|_)language_key$", (("enum", {"values": ["E", "D", "F", "S"]}),)),
+    (r"(^|_)(vat|vat_id|vat_number|vat_reg_number)$", _kinds("vat_id tax_id")),
+    (r"(^|_)(tax_id|tax_number|fiscal_code)$", (("tax_id", {}), ("regexp", {"string": "[0-9]{9}"}))),
+    (r"(^|_)national_id(_number)?$", (("national_id", {}), ("regexp", {"string": "[0-9]{11}"}))),
+    (r"(^|_)gender(_code|_key)?$|(^|_)sex(_code)?$", (("gender", {}), ("sex", {}), ("enum", {"values": ["M", "F"]}))),
+    (r"(^|_)(job_title|occupation|profession|job_name)$", _kinds("job_title")),
+    (r"(^|_)company(_name)?$", _kinds("company_name")),
+    (r"(^|_)department(_name)?$", _kinds("department")),
+    (r"(^|_)(created|updated|modified|changed|entered|inserted|deleted|approved|last_modified"
+     r"|last_updated)_by(_user|_user_id|_name|_user_name)?$", _kinds("username")),
+    (r"(^|_)(user_?name|user_?login|login|login_name|user_id|username)$", _kinds("username")),
+    (r"(^|_)(encrypted|hashed|crypted)_password$|(^|_)(password_hash|password_digest|passwordhash|pass_hash)$",
+     _kinds("password_hash sha256 md5")),
+    (r"(^|_)password$", _kinds("password_hash password")),
+    (r"(^|_)(ip|ip_address|ip_addr|remote_addr|remote_ip|client_ip)$", _kinds("ipv4")),
+    (r"(^|_)mac(_address)?$", _kinds("mac_address")),
+    (r"(^|_)(user_agent|browser_agent|agent_string|comment_agent)$", _kinds("user_agent")),
+    (r"(^|_)(host|host_?name|fqdn)$", _kinds("hostname")),
+    (r"(^|_)(api_token|access_token|refresh_token|auth_token|reset_token|session_token|reset_password_token"
+     r"|confirmation_token|remember_token)$", _kinds("token")),
+    (r"(^|_)(twitter|instagram|github|skype|telegram)(_handle|_name|_username)?$", _kinds("messaging_handle"
+     " username")),
+    (r"(^|_)(avatar|photo|picture|image|thumbnail|logo|cover)_url$|^(image|photo|thumbnail)$", _kinds("image_url"
+     " file_name")),
+    (r"(^|_)(mime_type|content_type|media_type)$", _kinds("mime_type")),
+    (r"(^|_)(slug|permalink|url_key|post_name)$", (("slug", {}), ("slug", {"count": 2}))),
+    (r"(^|_)(bar_?code|ean|ean13|gtin)(_code|_number)?$", _kinds("ean13 ean8")),
+    (r"(^|_)(colou?r)_(code|hex)$|(^|_)hex_colou?r$", _kinds("hex_color")),
+    (r"(^|_)(colou?r)(_name)?$", _kinds("color")),
+    (r"(^|_)(iban)(_number)?$", _kinds("iban")),
+    (r"(^|_)(bic|swift|swift_code|bic_code)$", _kinds("bic")),
+    (r"(^|_)(bank_name|bank)$", _kinds("bank_name")),
+    (r"(^|_)account_(number|no)$", (("account_number", {}), ("account_number", {"length": 8}))),
+    (r"(^|_)account_holder$|(^|_)account_name$", _kinds("account_name")),
+    (r"(^|_)invoice_(number|no|ref)$", _kinds("invoice_number")),
+    (r"(^|_)order_(number|no|ref)$", _kinds("order_number")),
+    (r"(^|_)card_(brand|type|network)$", _kinds("credit_card_type")),
+    (r"last_?(4|four)(_digits)?$", (("regexp", {"string": "[0-9]{4}"}),)),
+    (r"(^|_)blood_(group|type)$", _kinds("blood_type")),
+    (r"(^|_)(icd|icd10|diagnosis|icd_10)_code$", _kinds("icd10_code")),
+    (r"(^|_)marital_status$", _kinds("marital_status")),
+    (r"(^|_)(license|licence|number|registration)_plate$|(^|_)plate_number$", _kinds("license_plate")),
+    (r"^(vehicles?|cars?)\.make$|(^|_)(car|vehicle)_make$", _kinds("car_make")),
+    (r"^(vehicles?|cars?)\.model$|(^|_)(car|vehicle)_model$", _kinds("car_model")),
+    (r"(^|_)flight_(number|no)$", _kinds("flight_number")),
+    (r"(^|_)(carrier|airline)_code$", (("airline", {"format": "iata"}),)),
+    (r"(origin|destination|departure|arrival|dest)_airport(_code)?$|(^|_)airport_code$|(^|_)iata(_code)?$",
+     _kinds("airport_code")),
+    (r"(^|_)(time_?zone|tz|timezone_name)$", _kinds("time_zone")),
+    (r"(^|_)(customer|client|supplier|vendor|personnel|document|material|employee|member)_(number|no|code)$",
+     _DIGITS),
+    (r"(^|_)(company|division)_key$|(^|_)bank_code$|(^|_)cost_center$|(^|_)account_code$", (("regexp",
+     {"string": "[1-9][0-9]{7}"}), ("regexp", {"string": "[1-9]000"}), ("regexp", {"string": "[1-9]0"}))),
+    (r"(^|_)(os_version|app_version|client_version|sdk_version|version)$", _kinds("semver")),
+    (r"(^|_)product_label$", (("product_name", {}), ("product", {}), ("words", {"count": 2}))),
+    (r"(^|_)(comment|comments|remark|remarks|note|notes|observation|bio|biography)(_text)?$", (("sentences", {}),
+     ("words", {"count": 3}), ("words", {"count": 2}), ("words", {"count": 1}))),
+    (r"(^|_)description(_text|_long)?$", (("sentences", {}), ("words", {"count": 3}), ("words", {"count": 2}),
+     ("words", {"count": 1}))),
+    (r"(^|_)sort_name$", _kinds("name")),
+    (r"(^|_)bill_to_name$|(^|_)(ship|recipient|contact|customer|client)_name$", _kinds("name")),
+)  # fmt: skip
+
+
+def fields(asked: Asked) -> Iterator[Field]:
+    """Yield the fields that a text column's name means, best first; each has values that are whole."""
+    words, table, longest = domains.words_of(asked), domains.table_of(asked), asked.longest
+    name = asked.column.name
+    if longest == 1 and domains.is_flag(words):
+        return
+    for kind, options in (*_codes(words, asked), *_of_person(words, asked)):
+        yield definition(name, kind, options, unique=asked.unique)
+        if kind == "state_abbr" and asked.locale is None and not asked.unique:
+            # Elsewhere codes have up to three characters. The place's other fields then follow this one.
+            yield definition(name, kind, options, locale="en_US")
+    for pattern, kinds in _NAMED:
+        where = f"{table}.{words}" if "\\." in pattern else words
+        if re.search(pattern, where):
+            for kind, options in kinds:
+                yield definition(name, kind, options, unique=asked.unique)
+            return
+
+
+def _codes(words: str, asked: Asked) -> Iterator[_Kind]:
+    """Countries, states, currencies and languages in columns that take only their codes."""
+    longest = asked.longest
+    sizes = {len(one) for one in asked.values if isinstance(one, str)}
+    if re.search(
+        r"(^|_)(country|nation|nationality|citizenship)(_code|_iso|_iso_code|_key|_iso2|_code_iso)?$", words
+    ):
+        coded = words.endswith(("code", "iso", "iso2", "key"))
+        if longest in (2, 3) or coded or sizes in ({2}, {3}):
+            yield from (_ALPHA if (longest == 3 and sizes != {2}) or sizes == {3} else _ALPHA[1:])
+    elif re.search(r"(^|_)(currency)(_code|_iso|_key)?$", words) and (
+        longest is None or longest <= _CODE or sizes == {3}
+    ):
+        yield "currency_code", {}
+    elif re.search(r"(^|_)(state|province|region)$", words) and longest in (2, 3):
+        yield from (("state_abbr", {}), ("regexp", {"string": "[A-Z]{2}"}))
+    elif re.search(r"(^|_)(language|lang)$", words) and longest is not None and longest <= _CODE:
+        yield from (("language", {"format": "code"}), ("enum", {"values": ["en", "de", "fr", "es"]}))
+
+
+_CODE: Final = 5  # chosen: characters up to which a column takes codes
+
+
+def _of_person(words: str, asked: Asked) -> Iterator[_Kind]:
+    """A `name` next to one half of a person's name is the other half."""
+    if words not in ("name", "customer_name", "employee_name"):
+        return
+    beside = {"_".join(english(split(one.name))) for one in asked.entity.fields}
+    if "last_name" in beside and "first_name" not in beside:
+        yield "first_name", {}
+    elif "first_name" in beside and "last_name" not in beside:
+        yield "last_name", {}

@@ -1,0 +1,152 @@
+"""Which type a field may have: by its name, by a sample of its values, and where both say nothing, by a model."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from datetime import date, datetime
+from typing import Any, Final
+
+import orjson
+import pyarrow as pa
+
+from webapp import limits
+from webapp.access.actors import Actor
+from webapp.connectors.ai.chat import Prompt
+from webapp.connectors.schema import Column, ColumnType, Entity
+from webapp.engine import guess
+from webapp.engine.types.registry import find
+from webapp.errors import ApiError
+from webapp.generation.services import ai_values
+from webapp.imports.inference import columns
+from webapp.imports.services import descriptions
+from webapp.row_templates.services import compilation
+
+_SILENT: Final = frozenset({*guess.FALLBACK, "sentences", "number", "float"})
+"""Types that stand for "any text", "any number": of themselves they say nothing about a name."""
+_SYSTEM: Final = (
+    "You choose the type of a field of test data from the list below. Answer with JSON alone, in this form: "
+    '{"type": "...", "options": {}, "reason": "..."}. Use only types and options of the list; leave options out where '
+    "you are not sure; give the reason in one short sentence."
+)
+_SCHEMA: Final = {
+    "type": "object",
+    "properties": {"type": {"type": "string"}, "options": {"type": "object"}, "reason": {"type": "string"}},
+    "required": ["type"],
+}
+
+Suggestion = dict[str, Any]
+
+
+def suggestions(
+    actor: Actor, name: str, *, description: str, sample: Sequence[Any], connection_id: str | None
+) -> list[Suggestion]:
+    """`{type, options, reason, source}`, the likeliest first, at least one; `source`: name, sample or ai.
+
+    A model is asked where one is named, or where there is one and nothing else says anything. Errors, where one is
+    named: not_found, forbidden, validation_error, those of connections.
+    """
+    found = [*_by_sample(name, sample), *_by_name(name)]
+    if connection_id is not None or not found:
+        found = [*_by_model(actor, name, description, sample, connection_id), *found]
+    kinds: dict[str, Suggestion] = {}
+    for one in found:
+        kinds.setdefault(one["type"], one)
+    return list(kinds.values())
+
+
+def _suggestion(kind: str, options: dict[str, Any], reason: str, source: str) -> Suggestion:
+    return {"type": kind, "options": options, "reason": reason, "source": source}
+
+
+def _by_name(name: str) -> list[Suggestion]:
+    kind = guess.type_of(name)
+    if kind == guess.FALLBACK[0]:
+        return []
+    made = find(kind)
+    label = made.label if made else kind
+    return [_suggestion(kind, dict(guess.STARTERS.get(kind, {})), f"The name suggests {label}.", "name")]
+
+
+def _by_sample(name: str, sample: Sequence[Any]) -> list[Suggestion]:
+    values = [one for one in sample if one is not None]
+    if not values:
+        return []
+    sort, column = _column(values)
+    entity = Entity("rows", ("rows",), (Column(name, sort, str(sort)),))
+    batch = pa.record_batch([column], names=[name])
+    made = columns.columns(entity, batch, compilation.vocabulary())[0]
+    if made.field is None or (sort == "text" and made.field["type"] in _SILENT):
+        return []
+    return [
+        _suggestion(
+            made.field["type"], made.field["options"], f"The values are of this kind. {made.reason}", "sample"
+        )
+    ]
+
+
+def _column(values: Sequence[Any]) -> tuple[ColumnType, pa.Array]:
+    """What some JSON values would be in a database."""
+    if all(isinstance(one, bool) for one in values):
+        return "boolean", pa.array(values)
+    if all(isinstance(one, int) and not isinstance(one, bool) and abs(one) < 1 << 62 for one in values):
+        return "integer", pa.array(values, pa.int64())
+    if all(isinstance(one, int | float) and not isinstance(one, bool) for one in values):
+        return "float", pa.array([float(one) for one in values])
+    texts = [one if isinstance(one, str) else orjson.dumps(one).decode() for one in values]
+    readers: tuple[tuple[ColumnType, Callable[[str], date]], ...] = (
+        ("date", date.fromisoformat),
+        ("timestamp", datetime.fromisoformat),
+    )
+    for sort, read in readers:
+        try:
+            if all(len(one) >= 10 for one in texts):
+                made = [read(one) for one in texts]
+                plain = [one.replace(tzinfo=None) if isinstance(one, datetime) else one for one in made]
+                return sort, pa.array(plain)
+        except ValueError:
+            continue
+    return "text", pa.array(texts)
+
+
+def _by_model(
+    actor: Actor, name: str, description: str, sample: Sequence[Any], connection_id: str | None
+) -> list[Suggestion]:
+    try:
+        connection = descriptions.model_of(actor, connection_id)
+        asked = {"name": name, "description": description, "values": list(sample)[: limits.AI_SAMPLES]}
+        prompt = Prompt(
+            f"{_SYSTEM}\n\nThe types:\n{descriptions.types_told()}",
+            orjson.dumps(asked).decode(),
+            _SCHEMA,
+            strict=False,
+        )
+        with descriptions.opened(connection) as channel:
+            answer = channel.ask(prompt)
+    except ApiError as error:
+        if connection_id is not None:
+            raise
+        why = (
+            ""
+            if error.code in ("provider_missing", "validation_error")
+            else f" The model could not be asked: {error.message}"
+        )
+        return [_text(f"The name says nothing: plain text.{why}")]
+    return _read(name, answer.text) or [_text("Neither the name nor the model says more: plain text.")]
+
+
+def _text(reason: str) -> Suggestion:
+    return _suggestion(descriptions.TEXT, {}, reason, "name")
+
+
+def _read(name: str, text: str) -> list[Suggestion]:
+    """What a model suggested, where it is a type of the catalogue; without its options where those do not fit."""
+    for document in ai_values.documents(text):
+        kind = find(str(document.get("type"))) if isinstance(document, dict) else None
+        if kind is None:
+            continue
+        reason = " ".join(str(document.get("reason") or "").split())[: limits.FETCHED_SAID_CHARS]
+        given = document.get("options")
+        for options in ([given] if isinstance(given, dict) else []) + [{}]:
+            if not descriptions.faults([{"name": name, "type": kind.name, "options": options}]):
+                return [_suggestion(kind.name, options, reason or f"The model suggests {kind.label}.", "ai")]
+    return []

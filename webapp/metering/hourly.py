@@ -1,0 +1,174 @@
+"""Usage by the hour, written down: rows with the seals of the trail, requests out of Redis.
+
+Rows are exact: the hours change in the transaction that seals the entries they come from. Requests are counted in
+Redis with the question whether there is room for them, and taken over by the sweeper; a Redis that is emptied loses
+what was not taken over yet (`limits.USAGE_FOLD_SECONDS`).
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Mapping
+from datetime import UTC, datetime, timedelta
+from typing import Any, Final
+
+import redis
+from sqlalchemy import Insert, delete, select
+from sqlalchemy.dialects import postgresql, sqlite
+from sqlalchemy.orm import Session
+
+from webapp import ids, limits
+from webapp.access.models import Workspace
+from webapp.extensions import changed_rows, reading, redis_client, writing
+from webapp.metering.models import UsageFold, UsageHour
+
+Part = tuple[datetime, str, str, str, str]
+"""`(hour, project, template, key, person)`."""
+GIVING_BACK: Final = ("template.generate_cut", "export.end", "push.end")
+"""Actions whose entries may give rows back: `details.given_back` of them."""
+_TEMPLATES: Final = frozenset({"template", "dataset"})
+_FOLD: Final = b"fold"
+
+# Set the counts apart under an id, unless some are apart already. KEYS: counts, counts set apart. ARGV: the id.
+# -> the counts set apart, as HGETALL tells them.
+_APART: Final = """
+if redis.call('EXISTS', KEYS[2]) == 0 then
+  if redis.call('EXISTS', KEYS[1]) == 0 then return {} end
+  redis.call('RENAME', KEYS[1], KEYS[2])
+  redis.call('HSET', KEYS[2], 'fold', ARGV[1])
+  redis.call('PERSIST', KEYS[2])
+end
+return redis.call('HGETALL', KEYS[2])
+"""
+
+
+def hour_of(at: datetime) -> datetime:
+    """The beginning of its hour."""
+    return at.astimezone(UTC).replace(minute=0, second=0, microsecond=0)
+
+
+def rows_of(entry: Mapping[Any, Any]) -> int:
+    """Rows that an entry adds to the usage: those that were taken, less those that were given back."""
+    details = entry["details"] or {}
+    return int(entry["rows"] or 0) - int(details.get("given_back") or 0)
+
+
+def part_of(entry: Mapping[Any, Any]) -> Part:
+    """Where the rows of an entry are counted."""
+    template = (entry["details"] or {}).get("template_id") or (
+        entry["object_id"] if entry["object_type"] in _TEMPLATES else ""
+    )
+    others = (entry["project_id"] or "", str(template)[:40], entry["key_id"] or "", entry["user_id"] or "")
+    return (hour_of(entry["at"]), *others)
+
+
+def add_rows(session: Session, entries: Iterable[Mapping[str, Any]]) -> None:
+    """Add the rows of entries, all of one workspace, to its hours, in the caller's transaction."""
+    found: dict[tuple[str, Part], int] = defaultdict(int)
+    for entry in entries:
+        if rows := rows_of(entry):
+            found[entry["workspace_id"], part_of(entry)] += rows
+    _add(session, [{**_row(*where), "rows": rows, "requests": 0} for where, rows in found.items()])
+
+
+def _row(workspace_id: str, part: Part) -> dict[str, Any]:
+    hour, project, template, key, person = part
+    return {
+        "workspace_id": workspace_id,
+        "hour": hour,
+        "project_id": project,
+        "template_id": template,
+        "key_id": key,
+        "user_id": person,
+    }
+
+
+def _add(session: Session, rows: list[dict[str, Any]]) -> None:
+    if rows:
+        session.execute(_upsert(session), rows)
+
+
+def _upsert(session: Session) -> Insert:
+    is_sqlite = session.get_bind().dialect.name == "sqlite"
+    statement = sqlite.insert(UsageHour) if is_sqlite else postgresql.insert(UsageHour)
+    sums = {
+        "rows": UsageHour.rows + statement.excluded.rows,
+        "requests": UsageHour.requests + statement.excluded.requests,
+    }
+    return statement.on_conflict_do_update(index_elements=list(UsageHour.__table__.primary_key), set_=sums)
+
+
+# --- Requests -----------------------------------------------------------------------------------------------
+
+
+def counts_key(workspace_id: str) -> str:
+    """Where a workspace's requests are counted until they are taken over: a hash, see `field_of`."""
+    return f"rowsmith:{{{workspace_id}}}:asked"
+
+
+def field_of(project_id: str | None, key_id: str | None, user_id: str | None) -> str:
+    """What a caller's requests are counted under; the hour is put before it by Redis itself: `489123|prj|key|usr`."""
+    return f"{project_id or ''}|{key_id or ''}|{user_id or ''}"
+
+
+def fold_all() -> int:
+    """Take over the requests of every workspace. Returns of how many workspaces there were any."""
+    client = redis_client()
+    with reading() as session:
+        workspaces = session.scalars(select(Workspace.id)).all()
+    with client.pipeline(transaction=False) as asked:
+        for workspace_id in workspaces:
+            key = counts_key(workspace_id)
+            asked.exists(key, f"{key}:apart")
+        there = asked.execute()
+    return sum(_fold(client, one) for one, any_ in zip(workspaces, there, strict=True) if any_)
+
+
+def _fold(client: redis.Redis, workspace_id: str) -> bool:
+    """Take over the requests of one workspace, exactly once: counts that were set apart carry an id, and the database
+    knows the last one it has taken."""
+    key, apart = counts_key(workspace_id), f"{counts_key(workspace_id)}:apart"
+    flat = client.eval(_APART, 2, key, apart, ids.new("req"))
+    counts = dict(zip(flat[::2], flat[1::2], strict=True))
+    fold = counts.pop(_FOLD, b"").decode()
+    if not fold:
+        return False
+    with writing() as session:
+        held = session.get(UsageFold, workspace_id, with_for_update=True)
+        if held is None or held.fold != fold:
+            session.merge(UsageFold(workspace_id=workspace_id, fold=fold))
+            rows = [_row(workspace_id, _asked(name.decode())) for name in counts]
+            _add(
+                session,
+                [
+                    {**row, "rows": 0, "requests": int(n)}
+                    for row, n in zip(rows, counts.values(), strict=True)
+                ],
+            )
+    client.delete(apart)
+    return True
+
+
+def _asked(name: str) -> Part:
+    hour, project, key, person = name.split("|")
+    return (datetime.fromtimestamp(int(hour) * 3_600, UTC), project, "", key, person)
+
+
+def waiting(client: redis.Redis, workspace_id: str, fold: str) -> list[tuple[Part, int]]:
+    """Requests of a workspace that were not taken over yet; `fold` is the id of the last counts that were."""
+    key = counts_key(workspace_id)
+    with client.pipeline(transaction=False) as asked:
+        asked.hgetall(key)
+        asked.hgetall(f"{key}:apart")
+        counts, apart = asked.execute()
+    if apart.pop(_FOLD, b"").decode() == fold:
+        apart = {}
+    return [(_asked(name.decode()), int(number)) for one in (counts, apart) for name, number in one.items()]
+
+
+def purge(session: Session, now: datetime) -> int:
+    """Remove hours that are kept no longer. Returns the number of rows."""
+    old = UsageHour.hour < now - timedelta(days=limits.USAGE_KEPT_DAYS)
+    return changed_rows(
+        session.execute(delete(UsageHour).where(old).execution_options(synchronize_session=False))
+    )

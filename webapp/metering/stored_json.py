@@ -1,0 +1,89 @@
+"""How much JSON a workspace keeps in the database: the versions of its templates, datasets and scenarios, the variables
+of scenarios and of their runs, the requests of its exports and pushes, and for a day the answers to requests with an
+Idempotency-Key. One of them may have 10 MB, and every change of a template is a version.
+
+The sum is read from the database once a day and counted on in Redis. What was deleted counts until it is removed.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import orjson
+from sqlalchemy import Column, LargeBinary, Table, Text, cast, func, select
+
+from webapp import limits
+from webapp.access.actors import Actor
+from webapp.errors import ApiError
+from webapp.extensions import reading, redis_client
+from webapp.model_base import Base
+
+
+def take(actor: Actor, *documents: Any) -> None:
+    """Count documents that are about to be stored. Error: quota_exceeded, where the workspace keeps too much."""
+    size = sum(len(orjson.dumps(one, default=str)) for one in documents)
+    check(actor, size)
+    add(actor.workspace_id, size)
+
+
+def check(actor: Actor, size: int = 0) -> None:
+    """Error: quota_exceeded, where the workspace keeps too much for `size` bytes more."""
+    most = limits.STORED_JSON_BYTES[actor.plan]
+    redis, name = redis_client(), _name(actor.workspace_id)
+    kept = redis.get(name)
+    used = int(kept) if kept is not None else None
+    again = limits.STORED_JSON_AGAIN_SECONDS
+    if used is None or (used + size > most and redis.set(f"{name}:read", 1, nx=True, ex=again)):
+        used = stored(actor.workspace_id)
+        redis.set(name, used, ex=limits.STORED_JSON_SECONDS)
+    if used + size > most:
+        text = (
+            f"The templates, datasets and scenarios of the workspace, with all their versions, and the requests of its "
+            f"exports, pushes and runs can take at most {most // limits.MB:,} MB. Delete some that you no longer need; "
+            "they count until they leave the trash."
+        )
+        raise ApiError("quota_exceeded", text, {"limit_bytes": most, "used_bytes": used})
+
+
+def add(workspace_id: str, size: int) -> None:
+    """Count what has been stored."""
+    redis, name = redis_client(), _name(workspace_id)
+    if (
+        redis.incrby(name, size) == size
+    ):  # there was no count to add to: the next one is read from the database
+        redis.delete(name)
+
+
+def _name(workspace_id: str) -> str:
+    return f"rowsmith:stored-json:{{{workspace_id}}}"
+
+
+def stored(workspace_id: str) -> int:
+    """The bytes that a workspace keeps, read from the database."""
+
+    def length(*columns: Any) -> Any:
+        texts = [one if isinstance(one.type, LargeBinary) else cast(one, Text) for one in columns]
+        sizes = [func.coalesce(func.length(one), 0) for one in texts]
+        return func.coalesce(func.sum(sum(sizes)), 0)
+
+    total = 0
+    with reading() as session:
+        for mapper in Base.registry.mappers:
+            table, names = mapper.local_table, getattr(mapper.class_, "quota_columns", ())
+            if not names or not isinstance(table, Table):
+                continue
+            counted = select(length(*(table.c[name] for name in names)))
+            if "workspace_id" in table.c:
+                counted = counted.where(table.c.workspace_id == workspace_id)
+            else:
+                head, owner = _head(table)
+                counted = counted.join(head, head.c.id == owner).where(head.c.workspace_id == workspace_id)
+            total += int(session.scalar(counted) or 0)
+    return total
+
+
+def _head(table: Table) -> tuple[Table, Column[Any]]:
+    """Return the table whose versions a table stores, and the column that references it."""
+    references = [one for column in table.c for one in column.foreign_keys]
+    found = next(one for one in references if "workspace_id" in one.column.table.c)
+    return found.column.table, found.parent

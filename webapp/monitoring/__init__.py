@@ -1,0 +1,1 @@
+"""Health checks, metrics, and the log of the processes without secrets."""

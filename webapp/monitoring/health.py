@@ -1,0 +1,322 @@
+"""The parts the service works with: whether each is there, what it is, and how much waits. Nothing here is of a
+workspace, so totals and versions are public; addresses, folders and host names are not.
+
+Each component is checked in a separate thread within READY_SECONDS. A component that hangs is checked only once:
+requests in the meantime wait for the same result.
+"""
+
+from __future__ import annotations
+
+import functools
+import logging
+import os
+import re
+import socket
+import threading
+import time
+import tomllib
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from datetime import timedelta
+from pathlib import Path
+from typing import Any, Final
+
+import orjson
+import redis
+from flask import Flask, current_app
+from sqlalchemy import func, select, text
+from sqlalchemy.exc import DatabaseError
+
+from webapp import clock, limits, storage
+from webapp.extensions import application, reading, redis_client
+from webapp.work import jobs_queue
+from webapp.work.jobs_queue import KINDS
+
+WORKER = "worker"
+RUNNER = "runner"
+SWEEPER = "sweeper"
+WEB = "web"
+"""Web processes, where they count for /metrics."""
+
+
+def process_name() -> str:
+    """This process, for people: `host:pid`."""
+    return f"{socket.gethostname()}:{os.getpid()}"
+
+
+@dataclass(frozen=True, slots=True)
+class Process:
+    """One that beats: `seen` is the epoch second of its last beat, `about` what it says of itself: `since` (epoch
+    seconds), and while it works `kind`, `id` and `at`, when it took that up."""
+
+    part: str
+    host: str
+    pid: str
+    seen: float
+    about: Mapping[str, Any]
+
+
+def _key(part: str) -> str:
+    return f"rowsmith:alive:{part}"
+
+
+def beat(client: redis.Redis, part: str, process: str, now: float) -> None:
+    """Say that `process` of `part` is there, and forget those not heard of for long. `now` is epoch seconds."""
+    with client.pipeline() as pipe:
+        pipe.zadd(_key(part), {process: now})
+        pipe.zremrangebyscore(_key(part), "-inf", now - limits.WORKER_SEEN_SECONDS)
+        pipe.execute()
+
+
+def gone(client: redis.Redis, part: str, process: str) -> None:
+    """Say that `process` has ended."""
+    client.zrem(_key(part), process)
+
+
+def tell(client: redis.Redis, part: str, process: str, word: str) -> None:
+    """Store a detail of a process with its heartbeat, and for as long."""
+    client.set(f"{_key(part)}:{process}", word, ex=limits.WORKER_SEEN_SECONDS)
+
+
+def told(client: redis.Redis, part: str, since: float) -> list[str]:
+    """What the living processes of a part say of themselves, each word once, in order."""
+    found = _spoke(client, part, since)
+    words = client.mget([f"{_key(part)}:{name}" for name, _ in found]) if found else []
+    return sorted({word.decode() for word in words if isinstance(word, bytes)})
+
+
+def _spoke(client: redis.Redis, part: str, since: float) -> list[tuple[str, float]]:
+    """The processes of a part that spoke at or after `since`, and when they did, by name."""
+    reply: Any = client.zrangebyscore(
+        _key(part), since, "+inf", withscores=True
+    )  # its type depends on options
+    return sorted((name.decode(), float(score)) for name, score in reply)
+
+
+def alive(client: redis.Redis, part: str, since: float) -> int:
+    """Return the number of processes of `part` with a heartbeat at or after `since` (epoch seconds). Error: RedisError.
+
+    Readiness asks for those of the last WORKER_SEEN_SECONDS.
+    """
+    return int(client.zcount(_key(part), since, "+inf"))
+
+
+def describe(client: redis.Redis, part: str, process: str, about: Mapping[str, Any]) -> None:
+    """Report the activity of a process with its heartbeat; see `Process`."""
+    client.set(f"{_key(part)}:{process}:about", orjson.dumps(about), ex=limits.WORKER_SEEN_SECONDS)
+
+
+def processes(client: redis.Redis, part: str, since: float) -> list[Process]:
+    """Return the processes of a component with a heartbeat at or after `since`, by name. Error: RedisError."""
+    found = _spoke(client, part, since)
+    said = client.mget([f"{_key(part)}:{name}:about" for name, _ in found]) if found else []
+    out = []
+    for (name, score), about in zip(found, said, strict=True):
+        host, _, pid = name.rpartition(":")
+        out.append(Process(part, host, pid, score, orjson.loads(about) if about else {}))
+    return out
+
+
+log = logging.getLogger(__name__)
+
+_ROOT: Final = Path(__file__).resolve().parents[2]
+PARTS: Final = ("database", "redis", "storage", "worker", "runner")
+_ASKED: Final = "rowsmith.parts"
+_making = threading.Lock()
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """One part. `state`: ok, missing (it said no, or broke), slow (no answer within READY_SECONDS), behind (the
+    database's schema is older than this release). `facts` is what is known of it: kind, version, revision, count;
+    `ms` how long it took to answer."""
+
+    name: str
+    state: str
+    ms: int
+    facts: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Queue:
+    """Work of one queue: `waiting` and `running` pieces, and for how many seconds the oldest has waited."""
+
+    name: str
+    waiting: int
+    running: int
+    oldest_seconds: float | None
+
+
+class _Question:
+    """One part's question; at most one thread asks it at a time."""
+
+    def __init__(self, app: Flask, name: str, ask: Callable[[], tuple[str, dict[str, Any]]]) -> None:
+        self._app, self._name, self._ask = app, name, ask
+        self._lock = threading.Lock()
+        self._done: threading.Event | None = None
+        self._found: Part | None = None
+
+    def begin(self) -> threading.Event:
+        """Start the check unless one is in progress."""
+        with self._lock:
+            if self._done is None:
+                self._done = threading.Event()
+                name = f"ask-{self._name}"
+                threading.Thread(target=self._run, args=(self._done,), name=name, daemon=True).start()
+            return self._done
+
+    def answer(self, done: threading.Event, until: float) -> Part:
+        """What was found, or that it is slow."""
+        if done.wait(max(0.0, until - time.monotonic())) and self._found is not None:
+            return self._found
+        return Part(self._name, "slow", round(limits.READY_SECONDS * 1000))
+
+    def _run(self, done: threading.Event) -> None:
+        began = time.monotonic()
+        try:
+            with self._app.app_context():
+                state, facts = self._ask()
+        except Exception as error:  # any exception means that the component is unavailable
+            level = logging.WARNING if isinstance(error, redis.RedisError) else logging.ERROR
+            log.log(level, "%s is not ready: %s: %s", self._name, type(error).__name__, error)
+            state, facts = "missing", {}
+        self._found = Part(self._name, state, round((time.monotonic() - began) * 1000), facts)
+        with self._lock:
+            self._done = None
+        done.set()
+
+
+def ask() -> dict[str, Part]:
+    """Check all components in parallel, within READY_SECONDS."""
+    asked = _questions()
+    until = time.monotonic() + limits.READY_SECONDS
+    begun = {name: question.begin() for name, question in asked.items()}
+    return {name: asked[name].answer(done, until) for name, done in begun.items()}
+
+
+def _questions() -> dict[str, _Question]:
+    app = application()
+    with _making:
+        if _ASKED not in app.extensions:
+            how = (_database, _redis, _storage, _beats(WORKER), _beats(RUNNER))
+            app.extensions[_ASKED] = {
+                name: _Question(app, name, one) for name, one in zip(PARTS, how, strict=True)
+            }
+        questions: dict[str, _Question] = app.extensions[_ASKED]
+        return questions
+
+
+def _database() -> tuple[str, dict[str, Any]]:
+    with reading() as session:
+        kind = session.get_bind().dialect.name
+        told = "SELECT sqlite_version()" if kind == "sqlite" else "SHOW server_version"
+        facts = {"kind": kind, "version": str(session.scalar(text(told))), "revision": None}
+    with reading() as session:
+        try:
+            facts["revision"] = session.scalar(text("SELECT version_num FROM alembic_version"))
+        except DatabaseError as error:  # made by other means than migrations: nothing to compare
+            log.debug("no revision: %s", type(error).__name__)
+    behind = facts["revision"] is not None and facts["revision"] < newest_revision()
+    return ("behind" if behind else "ok"), facts
+
+
+@functools.cache
+def newest_revision() -> str:
+    """The revision of the schema that this release works on."""
+    return max(path.name[:4] for path in (_ROOT / "webapp" / "migrations" / "versions").glob("[0-9]*.py"))
+
+
+@functools.cache
+def service_version() -> str:
+    """The version of this service."""
+    return str(tomllib.loads((_ROOT / "pyproject.toml").read_text("utf-8"))["project"]["version"])
+
+
+def _redis() -> tuple[str, dict[str, Any]]:
+    told = redis_client().info("server")
+    kind = "valkey" if "valkey_version" in told else "redis"
+    return "ok", {"kind": kind, "version": str(told.get(f"{kind}_version", ""))}
+
+
+def _storage() -> tuple[str, dict[str, Any]]:
+    kind = "s3" if current_app.config["SETTINGS"].storage_url.startswith("s3:") else "file"
+    return ("ok" if storage.of(current_app).usable() else "missing"), {"kind": kind}
+
+
+def _beats(part: str) -> Callable[[], tuple[str, dict[str, Any]]]:
+    def question() -> tuple[str, dict[str, Any]]:
+        found = alive(redis_client(), part, since())
+        return ("ok" if found else "missing"), {"count": found}
+
+    return question
+
+
+def since() -> float:
+    """The epoch second from which on a beat counts."""
+    return clock.epoch() - limits.WORKER_SEEN_SECONDS
+
+
+def sandbox() -> str:
+    """How the runners that are there keep programs apart; "" where none says."""
+    try:
+        return ", ".join(told(redis_client(), RUNNER, since()))
+    except redis.RedisError:
+        return ""
+
+
+def coarse(version: str) -> str:
+    """The leading number of a version: what strangers may know of it."""
+    return re.match(r"\d*", version)[0]  # type: ignore[index]  # it always matches
+
+
+# --- What waits ---------------------------------------------------------------------------------------------
+
+
+def queues() -> list[Queue]:
+    """Every queue with its work, by the database, which is the truth; some milliseconds. Errors: those of the
+    database."""
+    now = clock.now()
+    out = []
+    with reading() as session:
+        for kind in KINDS.values():
+            model = kind.model
+            mine = [model.status.in_(("queued", "running"))]
+            statement = select(model.status, func.count(), func.min(model.created_at))
+            statement = statement.where(*mine, *model.with_worker())
+            found = {row[0]: row for row in session.execute(statement.group_by(model.status))}
+            waiting, running = found.get("queued"), found.get("running")
+            oldest = (now - waiting[2]).total_seconds() if waiting else None
+            out.append(Queue(kind.queue, waiting[1] if waiting else 0, running[1] if running else 0, oldest))
+    return out
+
+
+def oldest_lease_seconds() -> float | None:
+    """For how long the most silent worker that holds work has not beaten; None where nothing is held. Above
+    LEASE_SECONDS its work is about to be taken over."""
+    found = _leases(func.min)
+    return round(max(found), 1) if found else None
+
+
+def lease_ahead_seconds() -> float:
+    """By how much the clock of a worker that holds work is at least before this one's; 0 where none is. Work of such a
+    worker is taken for lost that much later."""
+    return round(max([0.0, *(-silent for silent in _leases(func.max))]), 1)
+
+
+def _leases(which: Any) -> list[float]:
+    """For how many seconds the holder of each kind's most or least silent work has not beaten."""
+    now, found = clock.now(), []
+    with reading() as session:
+        for kind in KINDS.values():
+            model = kind.model
+            far = now + timedelta(days=1)  # exports in parts hold theirs for ever
+            held = select(which(model.lease_until)).where(model.status == "running", model.lease_until < far)
+            if (until := session.scalar(held)) is not None:
+                found.append(limits.LEASE_SECONDS - (until - now).total_seconds())
+    return found
+
+
+def rings() -> dict[str, int]:
+    """Return the number of jobs in Redis by queue. Error: RedisError."""
+    client = redis_client()
+    return {kind.queue: jobs_queue.queue_of(client, name).count for name, kind in KINDS.items()}

@@ -1,0 +1,122 @@
+"""Redaction of secrets in the log, including the messages and tracebacks of libraries (promise 20).
+
+Two nets. What is known is cut in every form it may be written in: the secrets of the settings, those that this process
+has opened, and the credentials of the request in hand. What merely looks like a secret is cut by its shape: our keys,
+bearer tokens, passwords in URLs, values after a name such as `password=`.
+"""
+
+from __future__ import annotations
+
+import re
+import threading
+from collections import OrderedDict
+from collections.abc import Iterator
+from typing import Final
+from urllib.parse import unquote, urlsplit
+
+from flask import has_request_context, request
+
+from webapp import limits
+from webapp.config import Settings
+from webapp.connectors import redaction
+
+CUT: Final = "********"
+_NAMES: Final = (
+    r"pass(?:word|wd|phrase)|pwd|secret|token|api[_-]?key|access[_-]?key|private[_-]?key|vault[_-]?keys?"
+    r"|credential|signature|authorization|session[_-]?id|\bsid"
+)
+_SEPARATOR: Final = r"[\"']?\s*(?:[:=]|=>|%3[AaDd])\s*"
+_SHAPES: Final[tuple[tuple[re.Pattern[str], str], ...]] = (
+    (
+        re.compile(
+            r"-----BEGIN [A-Z ]*PRIVATE KEY-----.*?(?:-----END [A-Z ]*PRIVATE KEY-----|\Z)", re.DOTALL
+        ),
+        CUT,
+    ),
+    (re.compile(r"(?i)\b((?:set-)?cookie[\"']?\s*[:=]\s*)[^\r\n]+"), rf"\g<1>{CUT}"),
+    (
+        re.compile(r"(?i)\b(bearer|basic|digest|negotiate)(\s|%20|\+)+[A-Za-z0-9._~+/=%-]{6,}"),
+        rf"\g<1> {CUT}",
+    ),
+    (re.compile(r"\b(rws_[0-9A-Za-z]+)_[0-9A-Za-z]{8,}"), rf"\g<1>_{CUT}"),
+    (re.compile(r"(?i)\b([a-z][a-z0-9+.-]*://[^\s/:@\"']*):[^\s@\"']+@"), rf"\g<1>:{CUT}@"),
+    (
+        re.compile(
+            rf"(?i)([\w.-]*(?:{_NAMES})[\w.-]*{_SEPARATOR})(\"[^\"]*\"|'[^']*'|(?!\*{{8}})[^\s,;&)}}\]\"']+)"
+        ),
+        rf"\g<1>{CUT}",
+    ),
+    # Links that sign someone in: /sign-in/<token>, /invitations/accept/<token>.
+    (re.compile(r"(/(?:sign-in|invitations|reset|confirm)(?:/accept)?/)[A-Za-z0-9_-]{16,}"), rf"\g<1>{CUT}"),
+    (re.compile(r"\beyJ[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]+\.[A-Za-z0-9_-]*"), CUT),  # JSON Web Tokens
+    (re.compile(r"\bgAAAA[A-Za-z0-9_-]{20,}={0,2}"), CUT),  # Fernet: encrypted values of the database
+    (re.compile(r"\b(?:AKIA|ASIA)[0-9A-Z]{16}\b"), CUT),
+)
+
+_lock = threading.Lock()
+_known: OrderedDict[str, tuple[str, ...] | None] = OrderedDict()
+"""Secrets, and the forms of each, which are made when a line is first looked through for it."""
+
+
+def learn(*secrets: str) -> None:
+    """Remember secrets of this process; the ones not heard of for longest are forgotten beyond HUSHED_KNOWN."""
+    with _lock:
+        for secret in secrets:
+            if len(secret) >= limits.HUSHED_CHARS:
+                _known.setdefault(secret, None)
+                _known.move_to_end(secret)
+        while len(_known) > limits.HUSHED_KNOWN:
+            _known.popitem(last=False)
+
+
+def learn_settings(settings: Settings) -> None:
+    """Remember what is secret of the settings, passwords of their URLs by themselves too."""
+    found = [settings.secret_key, *settings.vault_keys, settings.metrics_token]
+    found += [settings.aws_secret_access_key, settings.aws_session_token]
+    for url in (settings.database_url, settings.redis_url):
+        password = urlsplit(url).password
+        if password:
+            found += [password, unquote(password)]
+    learn(*found)
+
+
+def hushed(text: str) -> str:
+    """A text without secrets."""
+    folded = text.casefold()
+    found = [one for one, made in _all_known() if _in(folded, made)]
+    found += [one for one in _of_request() if _in(folded, _folded(one))]
+    text = redaction.without(text, found) if found else text
+    for shape, instead in _SHAPES:
+        text = shape.sub(instead, text)
+    return text
+
+
+def _all_known() -> list[tuple[str, tuple[str, ...]]]:
+    with _lock:
+        for secret, made in _known.items():
+            if made is None:
+                _known[secret] = _folded(secret)
+        return [(secret, made or ()) for secret, made in _known.items()]
+
+
+def _folded(secret: str) -> tuple[str, ...]:
+    return tuple({form.casefold() for form in redaction.forms(secret)})
+
+
+def _in(folded: str, made: tuple[str, ...]) -> bool:
+    """Whether any form may be found in a text: looking is much cheaper than cutting."""
+    return any(form in folded for form in made)
+
+
+def _of_request() -> Iterator[str]:
+    """What the request in hand came with: its key, its cookies, the secret fields of its form."""
+    if not has_request_context():
+        return
+    key = request.environ.get("HTTP_X_API_KEY", "")
+    _, _, token = request.environ.get("HTTP_AUTHORIZATION", "").partition(" ")
+    yield from (one for one in (key, token.strip()) if len(one) >= limits.HUSHED_CHARS)
+    yield from (one for one in request.cookies.values() if len(one) >= limits.HUSHED_COOKIE_CHARS)
+    form = request.__dict__.get("form")  # only where it was read already: reading it may fail
+    for name, value in form.items() if form else ():
+        if re.search(_NAMES, name, re.IGNORECASE) and len(value) >= limits.HUSHED_CHARS:
+            yield value

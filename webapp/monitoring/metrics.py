@@ -1,0 +1,340 @@
+"""What the processes of the service count for /metrics.
+
+Each process sums up in its own memory, which costs a request a few microseconds, and adds that to a hash in Redis
+every METRICS_FLUSH_SECONDS; a job's process does so at its end. So several web processes, workers and machines add up,
+the numbers of a process outlive it, and whichever web process is scraped tells those of all. Emptying Redis begins them
+at nought, which Prometheus takes for what it is: a restart. Without ROWSMITH_METRICS nothing is counted.
+
+Labels are of small closed sets: route templates, methods, statuses, formats, kinds, outcomes. Names of workspaces and
+of people, ids and addresses are none of them.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import platform
+import threading
+import time
+from bisect import bisect_left
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from types import MappingProxyType
+from typing import Any, Final, Literal
+
+import orjson
+import redis
+from flask import Flask, has_app_context
+from prometheus_client import CollectorRegistry, generate_latest
+from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, HistogramMetricFamily, Metric
+from prometheus_client.registry import Collector
+from sqlalchemy.exc import SQLAlchemyError
+
+from webapp import clock, limits
+from webapp.engine.plan import ENGINE
+from webapp.extensions import application, db, redis_client
+from webapp.monitoring import health
+
+log = logging.getLogger(__name__)
+
+TOTALS: Final = "rowsmith:metrics"
+POOLS: Final = "rowsmith:metrics:pools"
+_METER: Final = "rowsmith.meter"
+_making = threading.Lock()
+
+
+@dataclass(frozen=True, slots=True)
+class Told:
+    """One metric: its help text, its labels, and for a histogram the upper ends of its buckets."""
+
+    kind: Literal["counter", "histogram"]
+    help: str
+    labels: tuple[str, ...]
+    buckets: tuple[float, ...] = ()
+
+
+COUNTED: Final[Mapping[str, Told]] = MappingProxyType(
+    {
+        "requests": Told("counter", "Requests answered, by route template.", ("route", "method", "status")),
+        "request_seconds": Told(
+            "histogram",
+            "Seconds until the response starts; streams continue after that.",
+            ("route", "method"),
+            limits.METRICS_REQUEST_BUCKETS,
+        ),
+        "rows_generated": Told(
+            "counter", "Rows of generates as asked for, and of exports as made.", ("format",)
+        ),
+        "push_rows": Told("counter", "Rows of ended pushes, by what became of them.", ("outcome",)),
+        "work_ended": Told("counter", "Work that a worker or the sweeper ended.", ("kind", "status")),
+        "work_seconds": Told(
+            "histogram",
+            "Seconds from the moment a worker took a piece of work to its end.",
+            ("kind",),
+            limits.METRICS_WORK_BUCKETS,
+        ),
+        "rung_again": Told(
+            "counter", "Work that waited without a ring or a worker, and was rung for again.", ("kind",)
+        ),
+    }
+)
+
+
+class Meter:
+    """The sums of a process since they were last merged. Thread-safe; a forked child starts at zero."""
+
+    def __init__(self, app: Flask) -> None:
+        self._app = app
+        self._begin()
+
+    def _begin(self) -> None:
+        self._pid = os.getpid()
+        self._lock = threading.Lock()
+        self._sums: dict[tuple[str, ...], float] = {}
+        self._thread: threading.Thread | None = None
+
+    def add(self, key: tuple[str, ...], amount: float = 1) -> None:
+        """Add to one sum: the metric's name and its labels' values."""
+        if self._pid != os.getpid():
+            self._begin()
+        with self._lock:
+            self._sums[key] = self._sums.get(key, 0) + amount
+
+    def request(self, route: str, method: str, status: str, seconds: float) -> None:
+        """Count one request. The hot path: one lock, three sums."""
+        if self._pid != os.getpid():
+            self._begin()
+        buckets = limits.METRICS_REQUEST_BUCKETS
+        place = bisect_left(buckets, seconds)
+        counted = ("requests", route, method, status)
+        within = ("request_seconds", str(place), route, method)
+        summed = ("request_seconds", "sum", route, method)
+        with self._lock:
+            sums = self._sums
+            sums[counted] = sums.get(counted, 0) + 1
+            sums[within] = sums.get(within, 0) + 1
+            sums[summed] = sums.get(summed, 0) + seconds
+        if self._thread is None:
+            self._keep_handing_over()
+
+    def observe(self, name: str, labels: tuple[str, ...], seconds: float) -> None:
+        """Count one measure of a histogram."""
+        place = bisect_left(COUNTED[name].buckets, seconds)
+        self.add((name, str(place), *labels))
+        self.add((name, "sum", *labels), seconds)
+
+    def hand_over(self) -> bool:
+        """Add what was counted to the sums in Redis. False when Redis cannot be reached: then it waits here."""
+        if self._pid != os.getpid():
+            self._begin()
+        with self._lock:
+            sums, self._sums = self._sums, {}
+        if not sums:
+            return True
+        try:
+            with redis_client().pipeline(transaction=False) as pipe:
+                for key, amount in sums.items():
+                    pipe.hincrbyfloat(TOTALS, orjson.dumps(key).decode(), amount)
+                pipe.execute()
+        except redis.RedisError as error:
+            log.debug("what was counted waits: %s", type(error).__name__)
+            with self._lock:
+                for key, amount in sums.items():
+                    self._sums[key] = self._sums.get(key, 0) + amount
+            return False
+        return True
+
+    def _keep_handing_over(self) -> None:
+        with self._lock:
+            if self._thread is not None:
+                return
+            self._thread = threading.Thread(target=self._hand_over_again, name="metrics", daemon=True)
+        self._thread.start()
+
+    def _hand_over_again(self) -> None:
+        name = health.process_name()
+        while True:
+            time.sleep(limits.METRICS_FLUSH_SECONDS)
+            with self._app.app_context():
+                if self.hand_over():
+                    self._tell_pool(name)
+
+    def _tell_pool(self, name: str) -> None:
+        """Say how many connections this process has to the database, and that it is there."""
+        pool: Any = db.engine.pool
+        size = getattr(pool, "size", lambda: 0)()
+        told = orjson.dumps([time.time(), pool.checkedout(), max(size, 0)])
+        try:
+            redis_client().hset(POOLS, name, told)
+            health.beat(redis_client(), health.WEB, name, time.time())
+        except redis.RedisError as error:
+            log.debug("the pool is not told: %s", type(error).__name__)
+
+
+def meter() -> Meter | None:
+    """This process's meter; None where nothing is counted."""
+    if not has_app_context():
+        return None
+    app = application()
+    found: Meter | None = app.extensions.get(_METER)
+    if found is None and app.config["SETTINGS"].metrics:
+        with _making:
+            found = app.extensions.setdefault(_METER, Meter(app))
+    return found
+
+
+def count(name: str, amount: float = 1, **labels: str) -> None:
+    """Add to a counter of `COUNTED`, where anything is counted."""
+    if (found := meter()) is not None and amount:
+        found.add((name, *(labels[label] for label in COUNTED[name].labels)), amount)
+
+
+def ended(kind: str, status: str, seconds: float | None) -> None:
+    """Count a piece of work that has ended, and how long it took, where it had begun."""
+    if (found := meter()) is None:
+        return
+    found.add(("work_ended", kind, status))
+    if seconds is not None:
+        found.observe("work_seconds", (kind,), max(0.0, seconds))
+
+
+def hand_over_now() -> None:
+    """Hand over what this process has counted: at its end, at that of a job or a sweep, before a scrape."""
+    if (found := meter()) is not None:
+        found.hand_over()
+
+
+# /metrics for Prometheus: the counters of the processes, and gauges of the current state.
+
+PREFIX: Final = "rowsmith_"
+_PROCESSES: Final = (health.WEB, health.WORKER, health.RUNNER, health.SWEEPER)
+
+
+def text() -> bytes:
+    """Return the text exposition format 0.0.4. Unavailable values are left out; see `rowsmith_part_up`."""
+    hand_over_now()
+    registry = CollectorRegistry(auto_describe=False)
+    registry.register(_Telling())
+    return generate_latest(registry)
+
+
+class _Telling(Collector):
+    """One scrape."""
+
+    def describe(self) -> Iterable[Metric]:
+        """Return nothing: names are registered when they are collected."""
+        return ()
+
+    def collect(self) -> Iterator[Metric]:
+        """Every metric."""
+        found = health.ask()
+        up = GaugeMetricFamily(
+            f"{PREFIX}part_up",
+            "Whether a part of the service is there, as /health/ready says.",
+            labels=["part"],
+        )
+        for name, part in found.items():
+            up.add_metric([name], float(part.state == "ok"))
+        yield up
+        yield _build(found)
+        if found["redis"].state == "ok":
+            try:
+                yield from _of_redis()
+            except redis.RedisError as error:
+                log.warning("metrics without Redis: %s", type(error).__name__)
+        if found["database"].state == "ok":
+            try:
+                yield from _of_database()
+            except SQLAlchemyError as error:
+                log.warning("metrics without the database: %s", type(error).__name__)
+
+
+def _build(found: dict[str, health.Part]) -> Metric:
+    facts = found["database"].facts
+    told = {
+        "version": health.service_version(),
+        "engine": str(ENGINE),
+        "python": platform.python_version(),
+        "database": str(facts.get("kind", "")),
+        "revision": str(facts.get("revision") or ""),
+    }
+    info = GaugeMetricFamily(f"{PREFIX}build_info", "What runs here; always 1.", labels=list(told))
+    info.add_metric(list(told.values()), 1)
+    return info
+
+
+def _of_redis() -> Iterator[Metric]:
+    client = redis_client()
+    sums = {tuple(orjson.loads(key)): float(value) for key, value in client.hgetall(TOTALS).items()}
+    for name, told in COUNTED.items():
+        mine = {key[1:]: value for key, value in sums.items() if key[0] == name}
+        yield _histogram(name, told, mine) if told.kind == "histogram" else _counter(name, told, mine)
+    ringing = GaugeMetricFamily(
+        f"{PREFIX}queue_rings", "Rings that wait for a worker, by queue.", labels=["queue"]
+    )
+    for queue, number in health.rings().items():
+        ringing.add_metric([queue], number)
+    yield ringing
+    alive = GaugeMetricFamily(f"{PREFIX}processes", "Processes that were heard of lately.", labels=["part"])
+    for part in _PROCESSES:
+        alive.add_metric([part], health.alive(client, part, health.since()))
+    yield alive
+    yield from _pools(client)
+
+
+def _counter(name: str, told: Told, sums: dict[tuple[str, ...], float]) -> Metric:
+    family = CounterMetricFamily(PREFIX + name, told.help, labels=list(told.labels))
+    for labels, value in sorted(sums.items()):
+        if len(labels) == len(told.labels):  # what another release counted under other labels is not told
+            family.add_metric(list(labels), value)
+    return family
+
+
+def _histogram(name: str, told: Told, sums: dict[tuple[str, ...], float]) -> Metric:
+    family = HistogramMetricFamily(PREFIX + name, told.help, labels=list(told.labels))
+    for labels in sorted({key[1:] for key in sums if len(key) == len(told.labels) + 1}):
+        running, buckets = 0.0, []
+        for place, end in enumerate((*told.buckets, float("inf"))):
+            running += sums.get((str(place), *labels), 0)
+            buckets.append(("+Inf" if end == float("inf") else str(end), running))
+        family.add_metric(list(labels), buckets=buckets, sum_value=sums.get(("sum", *labels), 0.0))
+    return family
+
+
+def _pools(client: redis.Redis) -> Iterator[Metric]:
+    """Connections of the web processes to the database; those of processes that are gone are forgotten."""
+    young = clock.epoch() - limits.METRICS_SEEN_SECONDS
+    used = kept = 0
+    for name, raw in client.hgetall(POOLS).items():
+        at, in_use, size = orjson.loads(raw)
+        if at < young:
+            client.hdel(POOLS, name)
+            continue
+        used, kept = used + in_use, kept + size
+    yield GaugeMetricFamily(
+        f"{PREFIX}db_pool_in_use", "Database connections that web processes use just now.", value=used
+    )
+    yield GaugeMetricFamily(f"{PREFIX}db_pool_size", "Connections that their pools keep open.", value=kept)
+
+
+def _of_database() -> Iterator[Metric]:
+    work = GaugeMetricFamily(f"{PREFIX}work", "Work that has not ended.", labels=["queue", "state"])
+    oldest = GaugeMetricFamily(
+        f"{PREFIX}work_oldest_queued_seconds", "How long the oldest queued work has waited.", labels=["queue"]
+    )
+    for queue in health.queues():
+        work.add_metric([queue.name, "queued"], queue.waiting)
+        work.add_metric([queue.name, "running"], queue.running)
+        oldest.add_metric([queue.name], queue.oldest_seconds or 0)
+    yield work
+    yield oldest
+    yield GaugeMetricFamily(
+        f"{PREFIX}lease_silent_seconds",
+        f"How long the most silent worker that holds work has not been heard of; lost above {limits.LEASE_SECONDS}.",
+        value=health.oldest_lease_seconds() or 0,
+    )
+    yield GaugeMetricFamily(
+        f"{PREFIX}lease_ahead_seconds",
+        "Clock offset of a busy worker relative to the web server; its jobs are considered lost that much later.",
+        value=health.lease_ahead_seconds(),
+    )

@@ -1,0 +1,290 @@
+"""The demo: a workspace with linked templates, a dataset, a database to push to and programs that use them, enough to
+see what the product is. Seeded once."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Final
+
+from flask import current_app
+from sqlalchemy import select
+
+from webapp import limits
+from webapp.access import actors, tenancy
+from webapp.access.actors import Actor
+from webapp.access.models import Project, Team, User, Workspace
+from webapp.accounts.services import people, workspaces
+from webapp.connections.models import Connection
+from webapp.connections.services import access, connections, inspection
+from webapp.datasets.models import Dataset
+from webapp.datasets.services import datasets
+from webapp.extensions import db
+from webapp.row_templates.models import Template
+from webapp.row_templates.services import templates
+from webapp.scenarios import examples
+
+EMAIL: Final = "demo@example.com"  # RFC 2606: a reserved domain
+_SEEDED: Final = "demo_seeded"  # among the workspace's settings, once all of it is there
+
+
+@dataclass(frozen=True, slots=True)
+class DemoInfo:
+    """Where the demo is. `made` says whether this call finished it."""
+
+    email: str
+    workspace_id: str
+    project_id: str
+    template_ids: tuple[str, ...]
+    made: bool
+
+
+def _field(name: str, kind: str, /, **more: Any) -> dict[str, Any]:
+    common = {"unique", "percent_blank", "prefix", "suffix", "text_case", "hidden", "group"}
+    options = {key: value for key, value in more.items() if key not in common}
+    return {"name": name, "type": kind, "options": options, **{k: v for k, v in more.items() if k in common}}
+
+
+CUSTOMERS: Final[dict[str, Any]] = {
+    "name": "Customers",
+    "description": "People with an address. E-mail, phone, city, state and zip code belong together in every row.",
+    "quantity": 100,
+    "locale": "en_US",
+    "fields": [
+        _field("id", "row_number"),
+        _field("first_name", "first_name"),
+        _field("last_name", "last_name"),
+        _field("email", "email", unique=True),
+        _field("phone", "phone_number"),
+        _field("company", "company_name", percent_blank=30),
+        _field("street", "street_address"),
+        _field("city", "city"),
+        _field("state", "state_abbr"),
+        _field("zip_code", "zip_code"),
+        _field("country", "country"),
+        _field("customer_since", "date", min="-5y", max="now"),
+    ],
+}
+
+ORDERS: Final[dict[str, Any]] = {
+    "name": "Orders",
+    "description": "One to five for each customer, with a number derived from two fields and the total of its lines.",
+    "quantity": 300,
+    "fields": [
+        _field("id", "row_number"),
+        _field(
+            "customer_id", "reference", template_id="Customers", field="id", cardinality={"min": 1, "max": 5}
+        ),
+        _field("customer_email", "reference", template_id="Customers", field="email"),
+        _field("ordered_at", "datetime", min="-90d", max="now"),
+        _field("serial", "sequence", start=1, pad=6, hidden=True),
+        _field("order_number", "derived", value="{{ordered_at | date('YYYYMM')}}-{{serial}}"),
+        _field("status", "enum", values=["paid", "shipped", "open", "returned"], weights=[50, 30, 15, 5]),
+        _field("note", "sentences", count=1, percent_blank=80),
+    ],
+}
+
+TOTALS: Final = (
+    _field("lines", "aggregate", template_id="Order lines", function="count"),
+    _field("total", "aggregate", template_id="Order lines", function="sum", field="amount"),
+)
+"""Fields of an order that its lines make; they come once there are lines."""
+
+LINES: Final[dict[str, Any]] = {
+    "name": "Order lines",
+    "description": "One to five for each order. Amounts follow from two other fields, totals of orders from amounts.",
+    "quantity": 900,
+    "fields": [
+        _field("order_id", "reference", template_id="Orders", field="id", cardinality={"min": 1, "max": 5}),
+        _field("line", "position_in_parent"),
+        _field("product", "product_name"),
+        _field("sku", "sku"),
+        _field("quantity", "number", min=1, max=12),
+        _field(
+            "unit_price", "number", min=3, max=900, decimals=2, distribution="lognormal", mean=60, stddev=55
+        ),
+        _field("amount", "formula", expression="quantity * unit_price"),
+    ],
+}
+
+DOCUMENTS: Final[dict[str, Any]] = {
+    "name": "Order documents",
+    "description": "Nested JSON: each order holds its customer, an address and one to four lines.",
+    "quantity": 20,
+    "fields": [
+        _field("id", "uuid"),
+        _field("placed_at", "datetime", min="-30d", max="now"),
+        _field(
+            "customer",
+            "nested",
+            fields=[
+                _field("name", "name"),
+                _field("email", "email"),
+                _field("phone", "phone_number", percent_blank=20),
+            ],
+        ),
+        _field(
+            "shipping_address",
+            "nested",
+            fields=[
+                _field("street", "street_address"),
+                _field("city", "city"),
+                _field("zip_code", "zip_code"),
+                _field("country", "country"),
+                _field("country_code", "country_code"),
+            ],
+        ),
+        _field(
+            "lines",
+            "nested",
+            array=True,
+            count={"min": 1, "max": 4},
+            fields=[
+                _field("sku", "sku"),
+                _field("product", "product_name"),
+                _field("quantity", "number", min=1, max=5),
+                _field("unit_price", "number", min=2, max=400, decimals=2),
+            ],
+        ),
+        _field("paid", "boolean", probability=0.8),
+    ],
+}
+
+TEMPLATES: Final = (CUSTOMERS, ORDERS, LINES, DOCUMENTS)
+
+SHOP: Final[dict[str, Any]] = {
+    "name": "Shop",
+    "description": "Customers, their orders and the orders' lines, with one seed: every key finds its row.",
+    "seed": "shop",
+    "templates": ("Customers", "Orders", "Order lines"),
+}
+
+DATABASE: Final[dict[str, Any]] = {
+    "name": "Shop database",
+    "type": "sqlite",
+    "settings": {"file": "shop.db"},
+    "environment": "dev",
+}
+TABLES: Final = (
+    """CREATE TABLE IF NOT EXISTS customers (
+    id BIGINT PRIMARY KEY NOT NULL, first_name VARCHAR(60) NOT NULL, last_name VARCHAR(60) NOT NULL,
+    email VARCHAR(120) NOT NULL UNIQUE, phone VARCHAR(40), company VARCHAR(120), street VARCHAR(120), city VARCHAR(80),
+    state VARCHAR(3), zip_code VARCHAR(16), country VARCHAR(60), customer_since DATE)""",
+    """CREATE TABLE IF NOT EXISTS orders (
+    id BIGINT PRIMARY KEY NOT NULL, customer_id BIGINT NOT NULL REFERENCES customers (id),
+    customer_email VARCHAR(120), ordered_at TIMESTAMP NOT NULL, order_number VARCHAR(20) NOT NULL,
+    status VARCHAR(10) NOT NULL CHECK (status IN ('open', 'paid', 'shipped', 'returned')), note TEXT, lines INTEGER,
+    total NUMERIC(12, 2))""",
+    """CREATE TABLE IF NOT EXISTS order_lines (
+    order_id BIGINT NOT NULL REFERENCES orders (id), line INTEGER NOT NULL, product VARCHAR(120) NOT NULL,
+    sku VARCHAR(30), quantity INTEGER NOT NULL CHECK (quantity > 0), unit_price NUMERIC(10, 2) NOT NULL,
+    amount NUMERIC(12, 2), PRIMARY KEY (order_id, line))""",
+)
+"""The shop's tables in the database, parents first, empty: the dataset and its templates fit into them."""
+
+
+def ensure_demo(plan: str = limits.DEMO_PLAN) -> DemoInfo | None:
+    """Seed the demo where the service is empty, or finish a seeding that was cut off. Needs an application
+    context; commits.
+
+    Return where the demo is; None if there is another workspace instead. A demo that is
+    complete is left as its users made it: plan, names and deleted templates stay.
+    """
+    user = people.find_user(EMAIL)
+    if user is None:
+        if db.session.scalar(select(Workspace.id).limit(1)) is not None:
+            return None
+        user = people.create_user(actors.system(), EMAIL, name="Demo")
+    workspace = _workspace(user, plan)
+    done = bool(workspace.settings.get(_SEEDED))
+    here = _here(user, workspace)
+    if not done:
+        for template in TEMPLATES:
+            _template(here, template)
+        _totals(here)
+        _shop(here)
+        if current_app.config["SETTINGS"].hosts == 1:  # its database is a file of one machine
+            _database(here)
+        examples.ensure(here)
+        mine = actors.system(workspace.id)
+        workspaces.change_workspace(mine, {"settings": {**workspace.settings, _SEEDED: True}})
+    assert here.project_id is not None
+    return DemoInfo(user.email, workspace.id, here.project_id, tuple(_ids(here)), made=not done)
+
+
+def _workspace(user: User, plan: str) -> Workspace:
+    found = tenancy.workspaces_of(user.id)
+    if found:
+        return found[0]
+    return workspaces.create_workspace(actors.system(), "Demo", plan=plan, owner=user)
+
+
+def _here(user: User, workspace: Workspace) -> Actor:
+    """Return the actor of the demo's user in its oldest project. Create a project if there is none."""
+    system = actors.system(workspace.id)
+    project = _oldest(Project, workspace)
+    if project is None:
+        team = _oldest(Team, workspace) or workspaces.create_team(system, "Team")
+        project = workspaces.create_project(system, "Demo", team_id=team.id)
+    return replace(system, user_id=user.id, project_id=project.id, team_id=project.team_id)
+
+
+def _oldest(model: Any, workspace: Workspace) -> Any:
+    return db.session.scalar(
+        select(model).where(model.workspace_id == workspace.id).order_by(model.id).limit(1)
+    )
+
+
+def _named(here: Actor, name: str) -> Template | None:
+    mine = select(Template).where(Template.project_id == here.project_id, Template.name == name)
+    return db.session.scalar(mine.where(Template.deleted_at.is_(None)).limit(1))
+
+
+def _template(here: Actor, template: dict[str, Any]) -> None:
+    if _named(here, template["name"]) is None:
+        templates.create(
+            here, **{**template, "fields": [_linked(here, field) for field in template["fields"]]}
+        )
+
+
+def _linked(here: Actor, field: dict[str, Any]) -> dict[str, Any]:
+    """A field whose other template is named by its id."""
+    asked = field["options"].get("template_id")
+    other = _named(here, asked) if asked else None
+    return {**field, "options": {**field["options"], "template_id": other.id}} if other else field
+
+
+def _totals(here: Actor) -> None:
+    orders = _named(here, ORDERS["name"])
+    if orders is None or orders.version > 1 or _named(here, LINES["name"]) is None:
+        return
+    fields = templates.version_of(orders).spec["fields"]
+    locked = templates.get(here, orders.id, "write", lock=True)
+    templates.change(here, locked, {"fields": [*fields, *(_linked(here, field) for field in TOTALS)]})
+
+
+def _shop(here: Actor) -> None:
+    tables = [found for name in SHOP["templates"] if (found := _named(here, name)) is not None]
+    there = db.session.scalar(select(Dataset.id).where(Dataset.project_id == here.project_id).limit(1))
+    if there is None and len(tables) == len(SHOP["templates"]):
+        datasets.create(
+            here, **{**SHOP, "templates": [{"template_id": table.id, "count": None} for table in tables]}
+        )
+
+
+def _database(here: Actor) -> None:
+    """The connection to the shop's database, and its tables."""
+    mine = select(Connection).where(Connection.project_id == here.project_id, Connection.deleted_at.is_(None))
+    found = db.session.scalar(mine.where(Connection.name == DATABASE["name"]).limit(1))
+    found = found or connections.create(here, **DATABASE, verifies=False)
+    with access.open_session(found) as session:
+        for statement in TABLES:
+            session.execute(statement)
+    inspection.verify(here, found, ours=True)
+
+
+def _ids(here: Actor) -> Sequence[str]:
+    statement = select(Template.id).where(
+        Template.project_id == here.project_id, Template.deleted_at.is_(None)
+    )
+    return db.session.scalars(statement.order_by(Template.id)).all()

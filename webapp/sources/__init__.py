@@ -1,0 +1,1 @@
+"""Rows and values read from files, databases and APIs for templates."""

@@ -1,0 +1,1 @@
+"""Read rows and values of sources, and store them."""

@@ -1,0 +1,429 @@
+"""Workspace files as rows: CSV, JSON, NDJSON, XLSX and Parquet, read block by block.
+
+CSV holds texts, and texts they stay: `007` is not 7 unless the field that takes it says so by its type. The other
+formats bring their own types; a column that holds several kinds of values, as JSON and workbooks may, becomes text.
+Files come from anywhere: what a workbook unpacks to is bounded, and what cannot be read says where.
+"""
+
+from __future__ import annotations
+
+import codecs
+import csv
+import datetime
+import io
+import json
+import zipfile
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from itertools import islice
+from typing import IO, Any, Final
+
+import orjson
+import pyarrow as pa
+import pyarrow.csv
+import pyarrow.parquet
+
+from webapp import limits
+from webapp.engine import budget
+from webapp.errors import Fault, validation_error
+from webapp.files import workbooks
+from webapp.sources.services.columns import (
+    JSON_TEXT,
+    Kinds,
+    NotReadable,
+    again,
+    column_kind,
+    kind_of_value,
+    named,
+    text_of,
+)
+from webapp.sources.services.spool import too_large
+
+
+def workbook(file: IO[bytes], sheet: str | None) -> Iterator[pa.RecordBatch]:
+    """The rows under the first one of a sheet; cells that are empty are blank."""
+
+    def read() -> Iterator[Any]:
+        yield from _records(again(file), sheet)
+
+    first = next(_cells(again(file), sheet), None)
+    if first is None:
+        raise NotReadable("the sheet is empty")
+    names = named(first)
+    kinds: dict[str, set[str]] = {name: set() for name in names}
+    for row in read():
+        for name, value in row.items():
+            if value is not None:
+                kinds[name].add(_cell_kind(value))
+    columns = {name: _cell_column(found) for name, found in kinds.items()}
+    schema = pa.schema(list(columns.items()))
+    rows, empty = read(), True
+    while some := list(islice(rows, limits.SOURCE_BLOCK_ROWS)):
+        empty = False
+        arrays = [_cell_array([row.get(name) for row in some], kind) for name, kind in columns.items()]
+        yield pa.RecordBatch.from_arrays(arrays, schema=schema)
+    if empty:
+        yield pa.RecordBatch.from_pylist([], schema)
+
+
+def _records(file: IO[bytes], sheet: str | None) -> Iterator[dict[str, Any]]:
+    rows = _cells(file, sheet)
+    names = named(next(rows))
+    for number, row in enumerate(rows, 2):
+        if number > limits.SOURCE_ROWS:
+            raise too_large()
+        values = [None if value == "" else value for value in row[: len(names)]]
+        if any(value is not None for value in row[len(names) :]):
+            raise NotReadable(f"row {number:,} has more cells than the head")
+        if any(value is not None for value in values):
+            yield dict(zip(names, values, strict=False))
+
+
+def _cells(file: IO[bytes], sheet: str | None) -> Iterator[tuple[Any, ...]]:
+    try:
+        with workbooks.opened(file, limits.SOURCE_SHEET_BYTES, limits.SOURCE_STRINGS_BYTES) as book:
+            found = book.worksheets
+            chosen = next((item for item in found if sheet is None or item.title == sheet), None)
+            if chosen is None:
+                known = ", ".join(item.title for item in found[:20])
+                raise NotReadable(f'it has no sheet "{sheet}"; it has {known}')
+            yield from chosen.iter_rows(values_only=True)
+    except workbooks.TooMuchError:
+        raise NotReadable("the workbook is too large when unpacked") from None
+    except (NotReadable, GeneratorExit, MemoryError):
+        raise
+    except Exception as error:  # any error of the reader on a damaged workbook
+        raise NotReadable(
+            f"the workbook is damaged, protected, or no XLSX ({type(error).__name__})"
+        ) from None
+
+
+def _cell_kind(value: Any) -> str:
+    if isinstance(value, datetime.datetime):
+        return "moment"
+    if isinstance(value, datetime.date):
+        return "day"
+    return kind_of_value(value) if isinstance(value, bool | int | float | str) else "text"
+
+
+def _cell_column(kinds: set[str]) -> pa.DataType:
+    if kinds == {"moment"} or kinds == {"day", "moment"}:
+        return pa.timestamp("us")
+    return pa.date32() if kinds == {"day"} else column_kind(kinds)[0]
+
+
+def _cell_array(values: list[Any], kind: pa.DataType) -> pa.Array:
+    if pa.types.is_string(kind):
+        return pa.array([None if value is None else _cell_text(value) for value in values], kind)
+    if pa.types.is_floating(kind):
+        return pa.array([None if value is None else float(value) for value in values], kind)
+    return pa.array(values, kind)
+
+
+def _cell_text(value: Any) -> str:
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    isoformat = getattr(value, "isoformat", None)
+    return isoformat() if isoformat is not None else str(value)
+
+
+_HEAD: Final = 64 * 1024
+_DELIMITERS: Final = ",;\t|"
+_ENDINGS: Final = {
+    "csv": "csv", "tsv": "csv", "txt": "csv", "json": "json", "ndjson": "ndjson", "jsonl": "ndjson", "xlsx": "xlsx",
+    "parquet": "parquet",
+}  # fmt: skip
+
+
+def kind_of(name: str) -> str | None:
+    """Return the format of a file by its name; None if it contains no rows."""
+    return _ENDINGS.get(name.rpartition(".")[2].casefold()) if "." in name else None
+
+
+def batches(file: IO[bytes], name: str, sheet: str | None = None) -> Iterator[pa.RecordBatch]:
+    """The rows of a file, at its beginning, in blocks of one schema; at least one block, which may have no rows.
+
+    Errors: validation_error, with the place in the file where something is wrong; payload_too_large.
+    """
+    kind = kind_of(name)
+    if kind is None:
+        known = ", ".join(sorted(set(_ENDINGS) - {"txt"}))
+        raise refused(f'The name of "{name}" does not tell what it holds.', f"Sources end in {known}.")
+    if sheet is not None and kind != "xlsx":
+        raise refused("Only a workbook has sheets.", "Take sheet away.")
+    most = max(limits.SOURCE_LEAST_BYTES, limits.SOURCE_EXPANSION * file.seek(0, io.SEEK_END))
+    file.seek(0)
+    try:
+        found = {"csv": _csv, "json": _json, "ndjson": _ndjson, "parquet": _parquet}.get(kind)
+        size = 0
+        for batch in workbook(file, sheet) if found is None else found(file):
+            size += batch.nbytes
+            if size > most:
+                text = f'The rows of "{name}" take more than {most // limits.MB:,} MB, which is too much for its size.'
+                raise refused(text, f"Rows may take {limits.SOURCE_EXPANSION} times the size of their file.")
+            yield batch
+    except (NotReadable, pa.ArrowException, UnicodeError, zipfile.BadZipFile) as error:
+        said = str(error).partition("\n")[0][:300]
+        raise refused(f'"{name}" cannot be read: {said}', "Correct the file and upload it again.") from None
+
+
+def refused(text: str, hint: str) -> Exception:
+    """The `validation_error` of a source."""
+    return validation_error([Fault("source.file", "not_readable", text, hint)])
+
+
+# --- CSV ----------------------------------------------------------------------------------------------------
+
+
+def _csv(file: IO[bytes]) -> Iterator[pa.RecordBatch]:
+    head = file.read(_HEAD)
+    file.seek(0)
+    encoding, mark = _encoding(file, head)
+    text = head.decode(encoding, "replace").removeprefix("\ufeff")
+    if not text.strip():
+        raise NotReadable("it is empty")
+    first = text.partition("\n")[0]
+    delimiter = max(_DELIMITERS, key=first.count)
+    names = named(next(csv.reader(io.StringIO(text, newline=""), delimiter=delimiter)))
+    file.seek(mark)
+    wrong: list[Any] = []
+
+    def refuse(row: Any) -> str:
+        wrong.append(row)
+        return "error"
+
+    try:
+        with pa.csv.open_csv(
+            file,
+            read_options=pa.csv.ReadOptions(
+                use_threads=False,
+                block_size=limits.SOURCE_CELL_BYTES,
+                encoding=encoding,
+                column_names=names,
+                skip_rows=0,
+            ),
+            parse_options=pa.csv.ParseOptions(
+                delimiter=delimiter, newlines_in_values=True, invalid_row_handler=refuse
+            ),
+            convert_options=pa.csv.ConvertOptions(
+                column_types=dict.fromkeys(names, pa.string()),
+                null_values=[""],
+                strings_can_be_null=True,
+                quoted_strings_can_be_null=False,
+            ),
+        ) as reader:
+            yield from _without_head(reader)
+    except pa.ArrowInvalid:
+        if wrong:
+            one = wrong[0]
+            where = f"row {one.number}" if one.number else "a row"
+            raise NotReadable(
+                f"{where} has {one.actual_columns} columns; its head has {one.expected_columns}"
+            ) from None
+        raise
+
+
+def _without_head(reader: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    left = 1  # the head is read as a row, so that the reader counts rows as a person does
+    for batch in reader:
+        if left and batch.num_rows:
+            batch, left = batch.slice(1), 0
+        yield batch
+
+
+def _encoding(file: IO[bytes], head: bytes) -> tuple[str, int]:
+    """The encoding of a text, by its mark, else UTF-8, else Windows-1252; and the bytes of its mark."""
+    for mark, encoding in ((b"\xff\xfe", "utf-16-le"), (b"\xfe\xff", "utf-16-be"), (b"\xef\xbb\xbf", "utf8")):
+        if head.startswith(mark):
+            return encoding, len(mark)
+    if b"\0" in head:
+        raise NotReadable("it is not a text file")
+    decoder, good = codecs.getincrementaldecoder("utf-8")(), True
+    try:
+        while piece := file.read(limits.SOURCE_CELL_BYTES):
+            decoder.decode(piece)
+        decoder.decode(b"", True)
+    except UnicodeDecodeError:
+        good = False
+    file.seek(0)
+    return ("utf8" if good else "cp1252"), 0
+
+
+# --- JSON ---------------------------------------------------------------------------------------------------
+
+_PIECE: Final = 1024 * 1024
+
+
+def _elements(file: IO[bytes]) -> Iterator[Any]:
+    """The elements of an array, or values that follow one another, as they are read."""
+    decoder, reader = json.JSONDecoder(), io.TextIOWrapper(io.BufferedReader(_Kept(file)), "utf-8-sig")
+    text, place, ended, first, array = "", 0, False, True, False
+    while True:
+        while place < len(text) and text[place] in " \t\r\n,":
+            place += 1
+        if place < len(text) and first:
+            first, array = False, text[place] == "["
+            place += array
+            continue
+        if place < len(text) and array and text[place] == "]":
+            return
+        try:
+            if place >= len(text):
+                raise ValueError
+            value, end = decoder.raw_decode(text, place)
+            if end == len(text) and not ended:
+                raise ValueError  # the number may continue
+        except (ValueError, RecursionError) as error:
+            if ended and place >= len(text):
+                if array:
+                    raise NotReadable("its array does not end") from None
+                return
+            if ended or len(text) - place > limits.SOURCE_CELL_BYTES:
+                raise NotReadable(f"it is not valid JSON: {error}") from None
+            more = reader.read(_PIECE)
+            ended = not more
+            text, place = text[place:] + more, 0
+            continue
+        yield value
+        place = end
+
+
+class _Kept(io.RawIOBase):
+    """A file that stays open when its reader is closed."""
+
+    def __init__(self, file: IO[bytes]) -> None:
+        self._file = file
+
+    def readable(self) -> bool:
+        """It is."""
+        return True
+
+    def readinto(self, buffer: Any) -> int:
+        """The next bytes."""
+        data = self._file.read(len(buffer))
+        buffer[: len(data)] = data
+        return len(data)
+
+
+def _json(file: IO[bytes]) -> Iterator[pa.RecordBatch]:
+    yield from _of_objects(lambda: _elements(again(file)), "element")
+
+
+def _ndjson(file: IO[bytes]) -> Iterator[pa.RecordBatch]:
+    yield from _of_objects(lambda: _lines(again(file)), "line")
+
+
+def _lines(file: IO[bytes]) -> Iterator[Any]:
+    for number, line in enumerate(file, 1):
+        if number == 1:
+            line = line.removeprefix(b"\xef\xbb\xbf")
+        if not line.strip():
+            continue
+        if len(line) > limits.SOURCE_CELL_BYTES:
+            raise NotReadable(f"line {number:,} is too long")
+        try:
+            yield orjson.loads(line)
+        except orjson.JSONDecodeError:
+            yield _exact(line, number)
+
+
+def _exact(line: bytes, number: int) -> Any:
+    try:
+        return json.loads(line)  # numbers beyond 64 bits, which the quicker reader refuses
+    except (ValueError, RecursionError) as error:
+        raise NotReadable(f"line {number:,} is not valid JSON: {error}") from None
+
+
+def _of_objects(read: Callable[[], Iterator[Any]], called: str) -> Iterator[pa.RecordBatch]:
+    """Objects as rows: once through them for the kinds of their values, and once more for the values."""
+    kinds: dict[str, set[str]] = {}
+    for number, item in enumerate(read(), 1):
+        if not isinstance(item, Mapping):
+            raise NotReadable(f"{called} {number:,} is not an object")
+        if number > limits.SOURCE_ROWS:
+            raise too_large()
+        for name, value in item.items():
+            found = kinds.get(name)
+            if found is None:
+                found = kinds[name] = set()
+            if value is not None:
+                found.add(kind_of_value(value))
+    if not kinds:
+        raise NotReadable("it contains no rows")
+    if len(kinds) > limits.SOURCE_COLUMNS:
+        raise NotReadable(f"it has more than {limits.SOURCE_COLUMNS:,} columns")
+    columns = {name: column_kind(found) for name, found in kinds.items()}
+    yield from _blocks(columns, read())
+
+
+def _blocks(columns: Mapping[str, tuple[pa.DataType, bool]], rows: Iterator[Any]) -> Iterator[pa.RecordBatch]:
+    schema = pa.schema(
+        [
+            pa.field(name, kind, metadata=JSON_TEXT if nested else None)
+            for name, (kind, nested) in columns.items()
+        ]
+    )
+    empty = True
+    while some := list(islice(rows, limits.SOURCE_BLOCK_ROWS)):
+        empty = False
+        arrays = []
+        for name, (kind, _) in columns.items():
+            values = [row.get(name) for row in some]
+            if pa.types.is_string(kind):
+                values = [None if value is None else text_of(value) for value in values]
+            elif pa.types.is_floating(kind):
+                values = [None if value is None else float(value) for value in values]
+            arrays.append(pa.array(values, kind))
+        yield pa.RecordBatch.from_arrays(arrays, schema=schema)
+    if empty:
+        yield pa.RecordBatch.from_pylist([], schema)
+
+
+# --- Parquet, and other typed formats ---
+
+
+def _parquet(file: IO[bytes]) -> Iterator[pa.RecordBatch]:
+    try:
+        schema = pa.parquet.read_schema(file)
+        named(schema.names)
+        # Texts stay in the dictionaries that the file has them in until a few rows at a time are decoded.
+        texts = [
+            field.name
+            for field in schema
+            if pa.types.is_string(field.type) or pa.types.is_large_string(field.type)
+        ]
+        reader = pa.parquet.ParquetFile(again(file), memory_map=False, read_dictionary=texts)
+        found = reader.iter_batches(_batch_rows(reader.metadata), use_threads=False)
+    except OSError as error:  # what pyarrow makes of a damaged file
+        raise NotReadable(str(error)) from None
+    kinds = Kinds(schema)
+    empty = True
+    while True:
+        try:
+            batch = next(found, None)
+        except OSError as error:
+            raise NotReadable(str(error)) from None
+        if batch is None:
+            break
+        for piece in _pieces(batch):
+            empty = False
+            yield kinds.settled(piece)
+    if empty:
+        yield kinds.settled(pa.RecordBatch.from_pylist([], schema))
+
+
+def _batch_rows(file: pa.parquet.FileMetaData) -> int:
+    """Return how many rows to read per batch, by the size that the file states for its row groups."""
+    groups = [file.row_group(place) for place in range(file.num_row_groups)]
+    width = max((group.total_byte_size / max(1, group.num_rows) for group in groups), default=0)
+    return max(1, min(limits.SOURCE_BLOCK_ROWS, int(limits.SOURCE_PIECE_BYTES / max(1, width))))
+
+
+def _pieces(batch: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
+    """The batch in slices that take at most SOURCE_PIECE_BYTES once they are decoded, or have one row."""
+    size = sum(map(budget.size_of, batch.columns))
+    if size <= limits.SOURCE_PIECE_BYTES or batch.num_rows < 2:
+        yield batch
+        return
+    half = batch.num_rows // 2
+    yield from _pieces(batch.slice(0, half))
+    yield from _pieces(batch.slice(half))

@@ -1,0 +1,433 @@
+"""Open the sources of templates: for a request, and again from pins.
+
+    source = sources.opened(actor, source, keep=True)      # before its rows are counted
+    answer = sources.load(place)                           # in a worker, from the pins
+
+A workspace file is pinned by its id and SHA-256: the same bytes are read again, or the work fails with a
+clear error. The rows of a connection are read once, on request. For an export or a push they are stored until
+they are no longer needed (`limits.SOURCE_KEPT_HOURS`), because the rows of a database may change between two
+reads.
+"""
+
+from __future__ import annotations
+
+import tempfile
+import time
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, replace
+from datetime import timedelta
+from decimal import Decimal
+from typing import IO, Any, Final
+from urllib.parse import parse_qsl, urlencode
+
+import pyarrow as pa
+import pyarrow.compute as pc
+from flask import current_app
+from sqlalchemy import select
+
+from webapp import clock, limits, storage
+from webapp.access.actors import Actor
+from webapp.connections.models import Connection
+from webapp.connections.services import access
+from webapp.connections.services.access import limited
+from webapp.connectors.base import ConnectorError, TableReader
+from webapp.engine.errors import SpecError
+from webapp.engine.external_values import Answer, ExternalRequest, ReadSource
+from webapp.engine.masking import Keys
+from webapp.engine.source_data import SourceSpec, SourceTable
+from webapp.errors import ApiError, Fault, validation_error
+from webapp.extensions import db, reading
+from webapp.files.models import WorkspaceFile
+from webapp.files.services import file_store
+from webapp.files.services import files as files_files
+from webapp.row_templates.models import Template
+from webapp.row_templates.services.compiled_plans import Source
+from webapp.sources.services import fetched_files, files, masking_keys
+from webapp.sources.services import spool as real_data_spool
+from webapp.sources.services.columns import Kinds
+from webapp.sources.services.spool import too_large
+
+
+def settled(batches: Iterable[pa.RecordBatch], limit: int | None = None) -> Iterator[pa.RecordBatch]:
+    """Convert batches to types that the engine supports and that fit all values. All batches are written to
+    disk before the first one is returned. Raises `ConnectorError`; payload_too_large."""
+    with tempfile.TemporaryFile() as file:
+        widest = _Widest()
+        rows = 0
+        for batch in batches:
+            widest.see(batch)
+            _write(file, batch)
+            rows += batch.num_rows
+            if limit is not None and rows >= limit:
+                break
+            if rows > limits.SOURCE_ROWS or file.tell() > limits.SOURCE_BYTES:
+                raise too_large()
+        if not widest.columns:
+            raise ConnectorError(
+                "The query returns no columns.", reason="no_column", hint="Use a SELECT statement."
+            )
+        schema = widest.schema()
+        kinds = Kinds(schema)
+        file.seek(0)
+        for batch in _read_table(file):
+            yield kinds.settled(_like(batch, schema))
+
+
+def _write(file: IO[bytes], batch: pa.RecordBatch) -> None:
+    sink = pa.BufferOutputStream()
+    with pa.ipc.new_stream(sink, batch.schema) as writer:
+        writer.write_batch(batch)
+    raw = sink.getvalue()
+    file.write(len(raw).to_bytes(8, "little"))
+    file.write(raw)
+
+
+def _read_table(file: IO[bytes]) -> Iterator[pa.RecordBatch]:
+    while size := file.read(8):
+        yield from pa.ipc.open_stream(pa.py_buffer(file.read(int.from_bytes(size, "little"))))
+
+
+def _like(batch: pa.RecordBatch, schema: pa.Schema) -> pa.RecordBatch:
+    """A batch with the widest types: numbers are cast, what is to be text stays for `Kinds` to spell."""
+    arrays, fields = [], []
+    for column, field in zip(batch.columns, schema, strict=True):
+        kind = field.type
+        if pa.types.is_null(column.type) or (pa.types.is_decimal(kind) or pa.types.is_floating(kind)):
+            column = column.cast(kind)
+        arrays.append(column)
+        fields.append(pa.field(field.name, column.type))
+    return pa.RecordBatch.from_arrays(arrays, schema=pa.schema(fields))
+
+
+class _Widest:
+    """The types that hold the values of every block seen."""
+
+    def __init__(self) -> None:
+        self.columns: list[str] = []
+        self._kinds: list[set[pa.DataType]] = []
+        self._large: set[int] = set()
+
+    def see(self, batch: pa.RecordBatch) -> None:
+        """Take a block into account."""
+        if not self.columns:
+            self.columns = _names(batch.schema.names)
+            self._kinds = [set() for _ in self.columns]
+        for at, column in enumerate(batch.columns):
+            if column.null_count < len(column):
+                self._kinds[at].add(column.type)
+            if pa.types.is_decimal(column.type) and not _short(column):
+                self._large.add(at)
+
+    def schema(self) -> pa.Schema:
+        """Them."""
+        return pa.schema(
+            [
+                pa.field(name, self._one(at, kinds))
+                for at, (name, kinds) in enumerate(zip(self.columns, self._kinds, strict=True))
+            ]
+        )
+
+    def _one(self, at: int, kinds: set[pa.DataType]) -> pa.DataType:
+        if not kinds:
+            return pa.string()
+        numbers = all(pa.types.is_integer(kind) or pa.types.is_decimal(kind) for kind in kinds)
+        scales = [kind.scale for kind in kinds if pa.types.is_decimal(kind)]
+        if numbers and scales:
+            fits = at not in self._large and min(scales) >= 0 and max(scales) <= limits.MAX_DECIMALS
+            return pa.decimal128(18, max(scales)) if fits and _room(kinds) else pa.string()
+        if len(kinds) == 1:
+            return next(iter(kinds))
+        if all(pa.types.is_integer(kind) for kind in kinds):
+            return pa.int64()
+        if all(pa.types.is_integer(kind) or pa.types.is_floating(kind) for kind in kinds):
+            return pa.float64()
+        return pa.string()
+
+
+def _room(kinds: set[pa.DataType]) -> bool:
+    return not any(pa.types.is_integer(kind) for kind in kinds)
+
+
+def _short(column: pa.Array) -> bool:
+    """Whether decimals are small enough for calculations, with the most decimal places of any block."""
+    ends = pc.min_max(column)
+    most = max(abs(Decimal(end.as_py() or 0)) for end in ends.values())
+    return bool(most.scaleb(max(column.type.scale, 0)) < 10**15)
+
+
+def _names(names: list[Any]) -> list[str]:
+    found = [str(name) for name in names]
+    twice = next((name for at, name in enumerate(found) if name in found[:at]), None)
+    if twice is not None:
+        told = f'Two columns are called "{twice}".'
+        raise ConnectorError(told, reason="no_column", hint="Give each its own name with AS.")
+    if len(found) > limits.SOURCE_COLUMNS:
+        raise ConnectorError(f"There are more than {limits.SOURCE_COLUMNS:,} columns.", reason="too_large")
+    return found
+
+
+PREFIX: Final = "source:"
+"""What the place of a source begins with, among the places of other answers."""
+FOLDER: Final = "sources"
+"""Storage folder of rows from connections: by workspace and SHA-256."""
+_UNORDERED: Final = frozenset({"json", "array", "binary", "other"})
+"""Types of columns that not every target can order rows by."""
+_SPELLING: Final = "Check its spelling: the connection's metadata lists its tables."
+
+
+def opened(actor: Actor | None, source: Source, *, keep: bool = False, whole: bool = True) -> Source:
+    """A template with its source read; others as they are. `keep`: a worker will open it again. `whole`: else of a
+    connection only as many rows as a preview shows.
+
+    Errors: validation_error for a source that is not there or has not the columns that fields name; payload_too_large;
+    those of connections.
+    """
+    spec = source.plan.spec.source
+    if spec is None or actor is None or source.plan.taken is not None:
+        return source
+    if spec.file is not None:
+        taken = _of_file(actor, spec, _ring(actor.workspace_id, source), _project_of(actor, source))
+    else:
+        taken = _of_connection(actor, spec, _ring(actor.workspace_id, source), keep, whole)
+    return replace(source, plan=_with(source, taken))
+
+
+def _project_of(actor: Actor, source: Source) -> str | None:
+    """The project whose files a template reads: its own, or of a draft the actor's."""
+    if source.template_id is None:
+        return actor.project_id
+    return db.session.scalar(select(Template.project_id).where(Template.id == source.template_id))
+
+
+def _with(source: Source, taken: ReadSource) -> Any:
+    spec = source.plan.spec.source
+    assert spec is not None
+    answer = Answer(pa.table({}), taken.real.snapshot, taken=taken)
+    try:
+        return source.plan.answered({spec.question().key: answer})
+    except SpecError as error:
+        raise validation_error(error.faults) from None
+
+
+def sample(actor: Actor, spec: SourceSpec, rows: int) -> pa.Table:
+    """Return the first rows of a source, with real values: of a file up to its end, of a connection no more
+    than a preview shows. Raises what `opened` raises."""
+    nothing = Keys(0, {})
+    if spec.file is not None:
+        taken = _of_file(actor, spec, nothing)
+    else:
+        few = min(spec.limit or rows, rows)
+        taken = _of_connection(actor, spec.model_copy(update={"limit": few}), nothing, False, False)
+    return taken.real.table.slice(0, rows)
+
+
+def file_beside(actor: Actor, one: ExternalRequest, source: Source) -> Answer:
+    """A workspace file that a field of a template reads. Errors: validation_error at its option, those of `opened`."""
+    spec = SourceSpec(file=one.question["file"], sheet=one.question["sheet"])
+    try:
+        taken = _of_file(actor, spec, Keys(0, {}), _project_of(actor, source))
+    except ApiError as error:
+        if error.code != "validation_error":
+            raise
+        found = [replace(fault, path=f"{one.path}.options.file") for fault in _faults_of(error)]
+        raise validation_error(found) from None
+    return Answer(pa.table({}), taken.real.snapshot, taken=taken)
+
+
+def _faults_of(error: ApiError) -> list[Fault]:
+    """The faults that a `validation_error` tells."""
+    return [
+        Fault(field["path"], field["code"], field["message"], field.get("hint"))
+        for field in error.details["fields"]
+    ]
+
+
+def load(place: str) -> Answer:
+    """The source that pins name. Errors: conflict where its file has changed since, unavailable where it is gone."""
+    said = _Place.read(place)
+    real = real_data_spool.OPEN.get(said.key, lambda: _file_again(said) if said.file else _rows_again(said))
+    if not said.version:
+        return Answer(pa.table({}), real.snapshot, taken=ReadSource(real, Keys(0, {}), place))
+    ring = masking_keys.ring(said.workspace)
+    if said.version not in ring.keys:
+        raise ApiError("unavailable", f"The masking key {said.version} of this work is not there any more.")
+    return Answer(pa.table({}), real.snapshot, taken=ReadSource(real, Keys(said.version, ring.keys), place))
+
+
+def stored_at(place: str) -> str | None:
+    """Return the storage key of a connection's rows; None for other sources."""
+    if not place.startswith(PREFIX):
+        return None
+    said = _Place.read(place)
+    return None if said.file else said.stored
+
+
+@dataclass(frozen=True, slots=True)
+class _Place:
+    """Where a source is found again."""
+
+    workspace: str
+    sha256: str
+    version: int
+    """Of the masking key."""
+    file: str = ""
+    """Id of a workspace file; else it is a connection's."""
+    name: str = ""
+    sheet: str = ""
+    limit: int = 0
+
+    @property
+    def key(self) -> str:
+        """What the open source is remembered under."""
+        return f"{self.workspace} {self.sha256} {self.file} {self.sheet} {self.limit}"
+
+    @property
+    def stored(self) -> str:
+        """The storage's key of a connection's rows."""
+        return f"{FOLDER}/{self.workspace}/{self.sha256}.arrow"
+
+    def text(self) -> str:
+        """Return the form in the pins."""
+        said = {name: getattr(self, name) for name in self.__dataclass_fields__}
+        return PREFIX + urlencode({name: value for name, value in said.items() if value})
+
+    @classmethod
+    def read(cls, text: str) -> _Place:
+        """Parse the form in the pins."""
+        said: dict[str, Any] = dict(parse_qsl(text.removeprefix(PREFIX)))
+        return cls(**{**said, "version": int(said.get("version", 0)), "limit": int(said.get("limit", 0))})
+
+
+def _ring(workspace_id: str, source: Source) -> Keys:
+    """The workspace's masking keys, where something is to be masked."""
+    if not any(field.common.sensitive for field in source.plan.spec.walk()):
+        return Keys(0, {})
+    db.session.remove()  # the first key is written in a separate transaction, which would wait for this one
+    return masking_keys.ring(workspace_id)
+
+
+# --- Files --------------------------------------------------------------------------------------------------
+
+
+def _of_file(actor: Actor, spec: SourceSpec, ring: Keys, project_id: str | None = None) -> ReadSource:
+    assert spec.file is not None
+    try:
+        file = files_files.find(actor, spec.file, project_id=project_id)
+    except ApiError as error:
+        if error.code != "not_found":
+            raise
+        text = f'There is no file "{spec.file}" in this project.'
+        hint = "Upload it, or name another one: GET /workspace/files lists them."
+        raise validation_error([Fault("source.file", "unknown_file", text, hint)]) from None
+    place = _Place(
+        actor.workspace_id, file.sha256, ring.current, file.id, file.name, spec.sheet or "", spec.limit or 0
+    )
+    return ReadSource(real_data_spool.OPEN.get(place.key, lambda: _read(file, place)), ring, place.text())
+
+
+def _file_again(place: _Place) -> SourceTable:
+    with reading() as session:
+        file = session.scalar(
+            select(WorkspaceFile).where(
+                WorkspaceFile.id == place.file,
+                WorkspaceFile.workspace_id == place.workspace,
+                WorkspaceFile.deleted_at.is_(None),
+            )
+        )
+    details = {"file": place.name, "sha256": place.sha256}
+    if file is None:
+        text = f'The file "{place.name}" that these rows are taken from was deleted.'
+        raise ApiError("conflict", text, {**details, "hint": "Restore it, or request the rows again."})
+    if file.sha256 != place.sha256:
+        text = f'The file "{place.name}" has changed since these rows were requested.'
+        raise ApiError(
+            "conflict", text, {**details, "present": file.sha256, "hint": "Request the rows again."}
+        )
+    return _read(file, place)
+
+
+def _read(file: WorkspaceFile, place: _Place) -> SourceTable:
+    try:
+        with real_data_spool.unnamed() as copy, real_data_spool.Spool() as spool:
+            for piece in file_store.pieces(file.storage_key):
+                copy.write(piece)
+            copy.seek(0)
+            limit = place.limit or None
+            spool.write(files.batches(copy, place.name, place.sheet or None), limit)
+            return spool.real(place.sha256)
+    except storage.MissingError:
+        raise ApiError("conflict", f'The file "{place.name}" was just replaced. Try again.') from None
+
+
+# --- Connections --------------------------------------------------------------------------------------------
+
+
+def _of_connection(actor: Actor, spec: SourceSpec, ring: Keys, keep: bool, whole: bool) -> ReadSource:
+    mine = (Connection.id == spec.connection_id, Connection.workspace_id == actor.workspace_id)
+    found = db.session.scalar(select(Connection).where(*mine, Connection.deleted_at.is_(None)))
+    if found is None or actor.role_in(found.team_id) is None:
+        text = f'There is no connection "{(spec.connection_id or "")[:100]}" here.'
+        hint = "It may have been deleted: restore it, or choose another one."
+        raise validation_error([Fault("source.connection_id", "unknown_connection", text, hint)])
+    limit = spec.limit if whole else min(spec.limit or limits.PREVIEW_SOURCE_ROWS, limits.PREVIEW_SOURCE_ROWS)
+    until = time.monotonic() + limits.SOURCE_SECONDS
+    try:
+        with (
+            access.open_reader(found, limits.SOURCE_SECONDS) as session,
+            real_data_spool.Spool() as spool,
+        ):
+            db.session.remove()  # nothing is held while the target is read
+            with limited(session, until - time.monotonic(), limits.SOURCE_SECONDS):
+                spool.write(settled(_batches(session, spec), limit), limit)
+            sha256 = spool.sha256()
+            place = _Place(actor.workspace_id, sha256, ring.current)
+            if keep:
+                _keep(place, found.id, spool)
+            return ReadSource(spool.real(sha256), ring, place.text())
+    except ConnectorError as error:
+        raise _told(error) from None
+
+
+def _told(error: ConnectorError) -> ApiError:
+    path = "source.table" if error.reason in ("no_table", "no_column") else "source"
+    found = access.told(error)
+    found.details.setdefault("path", path)
+    return found
+
+
+def _batches(session: TableReader, spec: SourceSpec) -> Iterator[pa.RecordBatch]:
+    if spec.query is not None:
+        yield from session.stream(spec.query)
+        return
+    assert spec.table is not None
+    entity = session.entity(spec.table)
+    if entity is None:
+        raise ConnectorError(f'There is no table "{spec.table}".', reason="no_table", hint=_SPELLING)
+    names = [field.name for field in entity.fields]
+    if not names:
+        raise ConnectorError(f'"{entity.name}" has no columns.', reason="no_column")
+    order = entity.keys or [field.name for field in entity.fields if field.type not in _UNORDERED]
+    empty = True
+    for batch in session.keys(entity, names, spec.where or "", order):
+        empty = False
+        yield batch.select(names)
+    if empty:
+        yield pa.RecordBatch.from_arrays([pa.array([], pa.string())] * len(names), names)
+
+
+def _keep(place: _Place, connection_id: str, spool: real_data_spool.Spool) -> None:
+    """Store the rows for a worker."""
+
+    fetched_files.put_file(place.workspace, place.stored, spool.size(), spool.bytes())
+    ends = clock.now() + timedelta(hours=limits.SOURCE_KEPT_HOURS)
+    fetched_files.keep_file(place.workspace, connection_id, place.sha256, place.stored, ends)
+
+
+def _rows_again(place: _Place) -> SourceTable:
+    try:
+        with real_data_spool.Spool() as spool:
+            spool.fill(storage.of(current_app).get(place.stored))
+            return spool.real(place.sha256)
+    except storage.MissingError:
+        text = "The source rows of this work are no longer stored."
+        raise ApiError("unavailable", text, {"snapshot": place.sha256}) from None

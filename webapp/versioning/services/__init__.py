@@ -1,0 +1,1 @@
+"""Versions, deletion and storage of versioned objects."""

@@ -1,0 +1,225 @@
+"""Objects whose every change is a version (specification, section 9): found, read, saved, deleted and taken back.
+
+Such an object is a head (what lists and searches need) and one row for each version, which never changes. What a
+version says, and what of it must be checked before it is saved, is each kind's own: see templates.py, datasets.py.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any, Final, Generic, TypeVar
+
+from sqlalchemy import and_, func, select
+
+from webapp import clock, limits, pagination
+from webapp.access import tenancy
+from webapp.access.actors import Actor, require
+from webapp.access.models import User
+from webapp.audit.models import AuditEntry
+from webapp.audit.services import audit_log
+from webapp.extensions import db
+from webapp.metering import stored_json
+from webapp.versioning.models import Version, Versioned
+from webapp.versioning.services import deletion
+
+H = TypeVar("H", bound=Versioned)
+V = TypeVar("V", bound=Version)
+Spec = Mapping[str, Any]
+"""A version's stored spec: the attributes that a caller sets, and `warnings`."""
+
+
+@dataclass(frozen=True)
+class Kind(Generic[H, V]):
+    """One kind of them. `as_json(head, version)` is the object as the API shows it; `tally(head, spec)` sets the
+    columns of the head that lists need in addition to name and description."""
+
+    head: type[H]
+    version: type[V]
+    as_json: Callable[[H, V], dict[str, Any]]
+    tally: Callable[[H, Spec], None]
+
+    @property
+    def name(self) -> str:
+        """What it is called in addresses, messages and the audit trail: `template`."""
+        return self.head.__name__.lower()
+
+    @property
+    def _owner(self) -> Any:
+        """The version's column that names its head."""
+        return getattr(self.version, f"{self.name}_id")
+
+    def listing(
+        self,
+        actor: Actor,
+        *,
+        cursor: str | None = None,
+        limit: int = limits.PAGE_LIMIT_DEFAULT,
+        q: str | None = None,
+        sort: str | None = None,
+    ) -> pagination.Page[dict[str, Any]]:
+        """A page of those of the project, each whole: newest first, or by `name` or `updated` (`-`: backwards)."""
+        head, version = self.head, self.version
+        order = {"name": head.name, "updated": head.updated_at}.get((sort or "").removeprefix("-"))
+        newest_of = and_(self._owner == head.id, version.number == head.version)
+        columns = (version.spec, version.pins)
+        page = pagination.page(
+            tenancy.listing(actor, head),
+            name=head.__tablename__,
+            identity=head.id,
+            cursor=cursor,
+            limit=limit,
+            search=(q, head.name),
+            order=order,
+            descending=sort is None or sort.startswith("-"),
+            context=actor.project_id or "",
+            sizes=[select(one).where(newest_of).correlate(head).scalar_subquery() for one in columns],
+        )
+        statement = (
+            select(self._owner, version)
+            .join(head, newest_of)
+            .where(head.id.in_([one.id for one in page.items]))
+        )
+        newest = {row[0]: row[1] for row in db.session.execute(statement)}
+        return pagination.Page(
+            [self.as_json(one, newest[one.id]) for one in page.items], page.next_cursor, page.total, page.size
+        )
+
+    def get(
+        self, actor: Actor, object_id: str, scope: str = "read", *, lock: bool = False, deleted: bool = False
+    ) -> H:
+        """The head of one. Errors: not_found, forbidden."""
+        return tenancy.get(actor, self.head, object_id, scope, lock=lock, deleted=deleted)
+
+    def version_of(self, head: H, number: int | None = None) -> V:
+        """One version; the newest for None. Error: not_found."""
+        wanted = head.version if number is None else number
+        found = None
+        if 1 <= wanted <= head.version:
+            statement = select(self.version).where(self._owner == head.id, self.version.number == wanted)
+            found = db.session.scalar(statement)
+        if found is None:
+            raise self.no_version(head.id, wanted)
+        return found
+
+    def no_version(self, object_id: str, number: int) -> Exception:
+        """The `not_found` of a version that is not there."""
+        return tenancy.not_found(f"{self.name} version", f"{object_id}@v{number}")
+
+    def show(self, head: H, number: int | None = None) -> dict[str, Any]:
+        """It as of a version (default: the newest), as the API shows it. Error: not_found."""
+        return self.as_json(head, self.version_of(head, number))
+
+    def versions(
+        self, head: H, *, cursor: str | None = None, limit: int = limits.PAGE_LIMIT_DEFAULT
+    ) -> pagination.Page[dict[str, Any]]:
+        """A page of its versions, newest first, each the whole of it as of then."""
+        page = pagination.page(
+            select(self.version).where(self._owner == head.id),
+            name=self.version.__tablename__,
+            identity=self.version.number,
+            cursor=cursor,
+            limit=limit,
+            context=head.id,
+            sizes=(self.version.spec, self.version.pins),
+        )
+        return pagination.Page([self.as_json(head, one) for one in page.items], page.next_cursor, page.total)
+
+    def history(self, head: H) -> Iterator[tuple[V, str]]:
+        """Its newest versions, as many as the longest page has, each with the name of who saved it ("": nobody
+        that is still there). They are read one at a time: together they may be large."""
+        statement = (
+            select(self.version, User)
+            .outerjoin(User, User.id == self.version.created_by)
+            .where(self._owner == head.id)
+            .order_by(self.version.number.desc())
+            .limit(limits.PAGE_LIMIT_MAX)
+        )
+        for version, user in db.session.execute(statement, execution_options={"yield_per": 1}):
+            yield version, (user.name or user.email) if user else ""
+
+    def save(
+        self,
+        actor: Actor,
+        head: H,
+        spec: dict[str, Any],
+        pins: dict[str, Any],
+        did: str,
+        moment: datetime,
+        **details: Any,
+    ) -> dict[str, Any]:
+        """The next version of a locked head, or the first of a new one; commits. Returns it as the API shows it.
+
+        `did` is the action in the audit log (`change`), with `details`.
+        """
+        stored_json.take(actor, spec, pins)
+        db.session.add(head)
+        head.version = (head.version or 0) + 1
+        head.name, head.description = spec["name"], spec["description"]
+        self.tally(head, spec)
+        head.updated_at = moment
+        db.session.flush()
+        version = self.version(
+            **{f"{self.name}_id": head.id},
+            number=head.version,
+            spec=spec,
+            pins=pins,
+            created_by=actor.user_id,
+            created_at=moment,
+        )
+        db.session.add(version)
+        action = f"{self.name}.{did}"
+        if head.version > 1:
+            changed = audit_log.between(self.version_of(head, head.version - 1).spec, spec)
+            details = {**details, "changes": {**changed, **details.get("changes", {})}}
+        audit_log.record(actor, action, head, join=True, name=head.name, version=head.version, **details)
+        db.session.commit()
+        return self.as_json(head, version)
+
+    def restore_version(self, actor: Actor, head: H, number: int) -> dict[str, Any]:
+        """Make version `number` of a locked head the newest: a new version that says the same and, since it keeps
+        that version's pins, makes the same rows; commits. Error: not_found."""
+        old = self.version_of(head, number)
+        return self.save(actor, head, old.spec, old.pins, "restore_version", clock.now(), restored=number)
+
+    def delete(self, actor: Actor, head: H) -> dict[str, Any]:
+        """Soft-delete a locked head; commits. Returns it as the API shows it."""
+        deletion.soft_delete(actor, head)
+        return self.show(head)
+
+    def restore(self, actor: Actor, head: H) -> dict[str, Any]:
+        """Take a deletion back within 30 days; commits. Returns it as the API shows it. Error: not_found."""
+        deletion.restore(actor, head)
+        return self.show(head)
+
+
+_RUNS: Final = ("template.generate", "template.export", "dataset.export")
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """One generation of a template: when, and how many rows."""
+
+    at: datetime
+    rows: int | None
+
+
+def last_runs(actor: Actor, template_ids: Sequence[str]) -> dict[str, Run]:
+    """The last generation or export of each of some templates that had one, by template id."""
+    require(actor, "read")
+    if not template_ids:
+        return {}
+    newest = (
+        select(func.max(AuditEntry.id))
+        .where(
+            AuditEntry.workspace_id == actor.workspace_id,
+            AuditEntry.object_id.in_(template_ids),
+            AuditEntry.action.in_(_RUNS),
+        )
+        .group_by(AuditEntry.object_id)
+    )
+    found = db.session.execute(
+        select(AuditEntry.object_id, AuditEntry.at, AuditEntry.rows).where(AuditEntry.id.in_(newest))
+    )
+    return {row.object_id: Run(row.at, row.rows) for row in found}

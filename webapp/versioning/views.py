@@ -1,0 +1,140 @@
+"""Routes shared by objects with versions: list, delete and restore, versions, pins.
+
+What a kind's versions say differs, and so do its making, reading, changing and comparing: see templates.py and
+datasets.py.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Annotated, Any, Final, Literal
+
+from flask import Blueprint, Response, flash, g, url_for
+from pydantic import Field
+
+from webapp import limits
+from webapp.access.actors import Actor
+from webapp.versioning.services import versions
+from webapp.versioning.services.versions import H, Kind
+from webapp.web.inputs import ListQuery, Query
+from webapp.web.responses import Listed, Output, matching, reply
+from webapp.web.routing import route
+
+CONFLICTS: Final = ("version_conflict",)
+SAVES: Final = (
+    "quota_exceeded",
+)  # of a route that saves a version, which count toward the storage of a workspace
+CHANGES: Final = (*CONFLICTS, *SAVES)
+Description = Annotated[str, Field(max_length=limits.MAX_DESCRIPTION_CHARS)]
+
+
+class SortedQuery(ListQuery):
+    """`sort`: `name` or `updated`, backwards with `-`; newest first without."""
+
+    sort: Literal["name", "-name", "updated", "-updated"] | None = None
+
+
+class PageQuery(Query):
+    """Which page of a list that has no search."""
+
+    cursor: str | None = None
+    limit: Annotated[int, Field(ge=1, le=limits.PAGE_LIMIT_MAX)] = limits.PAGE_LIMIT_DEFAULT
+
+
+class OtherQuery(Query):
+    """The other version (default: the newest)."""
+
+    to: Annotated[int, Field(ge=1)] | None = None
+
+
+def matched(actor: Actor, kind: Kind[H, Any], object_id: str) -> H:
+    """The head, locked for a change that it is in the state for which If-Match asks. Errors: not_found, forbidden,
+    version_conflict."""
+    head = kind.get(actor, object_id, "write", lock=True)
+    matching(kind.show(head))
+    return head
+
+
+def declare_list(
+    bp: Blueprint,
+    kind: Kind[Any, Any],
+    returns: type[Output],
+    last_runs: Callable[[Actor, list[str]], Mapping[str, Any]] = versions.last_runs,
+) -> None:
+    """Declare the list of a kind, whose addresses begin with the blueprint's name; `last_runs` tells people what was
+    last done with some of it, by id."""
+    many = bp.name
+
+    @route(
+        bp, f"/{many}", scope="read", query=SortedQuery, returns=Listed(returns),
+        summary=f"List the {many} of the project, newest first.",
+    )  # fmt: skip
+    def index(actor: Actor, query: SortedQuery) -> Response:
+        page = kind.listing(actor, cursor=query.cursor, limit=query.limit, q=query.q, sort=query.sort)
+        ids = [one["id"] for one in page.items]
+        shown: dict[str, Any] = {"runs": last_runs(actor, ids)} if g.face == "person" else {}
+        return reply(page.as_dict(dict), template=f"{many}/list.html", block="list", query=query, **shown)
+
+
+def declare_deletion(bp: Blueprint, kind: Kind[Any, Any], returns: type[Output]) -> None:
+    """Declare how one of a kind is deleted, and restored."""
+    one, name = f"/{bp.name}/<{kind.name}_id>", kind.name
+
+    @route(
+        bp, one, ["DELETE"], scope="write", returns=returns, errors=CONFLICTS,
+        summary=f"Delete a {name}. It can be restored for 30 days.",
+    )  # fmt: skip
+    def delete(actor: Actor, **address: Any) -> Response:
+        gone = kind.delete(actor, matched(actor, kind, address[f"{name}_id"]))
+        if g.face == "person":  # the category of a message is where its Undo goes
+            flash(f"{name.title()} {gone['name']} deleted", url_for(".restore", **address))
+        return reply(gone, see=url_for(".index"))
+
+    @route(
+        bp, f"{one}/restore", ["POST"], scope="write", returns=returns,
+        summary=f"Restore a {name}.",
+    )  # fmt: skip
+    def restore(actor: Actor, **address: Any) -> Response:
+        head = kind.get(actor, address[f"{name}_id"], "write", lock=True, deleted=True)
+        back = kind.restore(actor, head)
+        return reply(back, see=url_for(".show", **address), tag=True)
+
+
+def declare_versions(bp: Blueprint, kind: Kind[Any, Any], returns: type[Output], *, restores: str) -> None:
+    """Declare the list of versions, and how an earlier one is made the newest, and what that `restores` in words."""
+    one, name = f"/{bp.name}/<{kind.name}_id>", kind.name
+
+    @route(
+        bp, f"{one}/versions", scope="read", query=PageQuery, returns=Listed(returns),
+        summary=f"List a {name}'s versions, newest first, each as a complete {name}.",
+    )  # fmt: skip
+    def versions(actor: Actor, query: PageQuery, **address: str) -> Response:
+        page = kind.versions(kind.get(actor, *address.values()), cursor=query.cursor, limit=query.limit)
+        return reply(page.as_dict(dict))
+
+    @route(
+        bp, f"{one}/versions/<int:number>/restore", ["POST"], scope="write", returns=returns, idempotent=True,
+        errors=CHANGES, summary=restores,
+    )  # fmt: skip
+    def restore_version(actor: Actor, number: int, **address: Any) -> Response:
+        back = kind.restore_version(actor, matched(actor, kind, address[f"{kind.name}_id"]), number)
+        return reply(back, see=url_for(".show", **address), tag=True)
+
+
+def declare_refresh(
+    bp: Blueprint,
+    kind: Kind[H, Any],
+    returns: type[Output],
+    refresh: Callable[[Actor, H], dict[str, Any]],
+    *,
+    does: str,
+) -> None:
+    """Declare how what a version pins is brought up to date: `refresh` a locked head, and what that does in words."""
+
+    @route(
+        bp, f"/{bp.name}/<{kind.name}_id>/refresh-references", ["POST"], scope="write", returns=returns,
+        errors=("validation_error", *SAVES), summary=does,
+    )  # fmt: skip
+    def refresh_references(actor: Actor, **address: Any) -> Response:
+        current = refresh(actor, kind.get(actor, address[f"{kind.name}_id"], "write", lock=True))
+        return reply(current, see=url_for(".show", **address), tag=True)

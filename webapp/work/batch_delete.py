@@ -1,0 +1,101 @@
+"""Delete large numbers of rows in small transactions, so that none holds the database for long. What is left
+is deleted in the next sweep. Also: postpone the deletion of files while a backup runs."""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any, Final
+
+import redis
+from sqlalchemy import Table, delete, select
+from sqlalchemy.orm import Session
+
+from webapp import limits
+from webapp.extensions import changed_rows, redis_client, writing
+from webapp.model_base import Base
+
+
+class Turn:
+    """A time budget for deletions. It starts with the first check. `cut` is set if something was left for the
+    next sweep."""
+
+    def __init__(self, seconds: float = float("inf"), clock: Callable[[], float] = time.monotonic) -> None:
+        self._clock, self._seconds = clock, seconds
+        self._until: float | None = None
+        self.cut = False
+
+    @property
+    def over(self) -> bool:
+        """Whether the time budget is used up. Call it when there may be more to delete."""
+        if self._until is None:
+            self._until = self._clock() + self._seconds
+        self.cut = self.cut or self._clock() >= self._until
+        return self.cut
+
+
+def rows(model: type[Base], condition: Any, turn: Turn, batch: int = limits.DRAIN_ROWS) -> int:
+    """Delete rows in batches, each in a separate transaction, until none is left or the time budget is used
+    up. Other connections can write between the batches; there is no queue for SQLite's lock, and waiting
+    connections poll it."""
+    table = model.__table__
+    assert isinstance(table, Table)
+    key = table.primary_key.columns
+    done = 0
+    while not turn.over:
+        with writing() as session:
+            gone = _remove(session, model, list(key), condition, batch)
+        done += gone
+        if gone < batch:
+            return done
+        time.sleep(limits.DRAIN_PAUSE_SECONDS)
+    return done
+
+
+def _remove(session: Session, model: type[Base], key: list[Any], condition: Any, batch: int) -> int:
+    if len(key) == 1:
+        chosen = select(key[0]).where(condition).limit(batch)
+        statement = delete(model).where(key[0].in_(chosen))
+    else:  # (push, table, number): rows are identified by the last column, within one of the first two
+        found = session.execute(select(*key).where(condition).order_by(*key).limit(batch)).all()
+        if not found:
+            return 0
+        same = found[0][:-1]
+        last = [item[-1] for item in found if item[:-1] == same]
+        fixed = [column == value for column, value in zip(key[:-1], same, strict=True)]
+        statement = delete(model).where(*fixed, key[-1].between(last[0], last[-1]), condition)
+        gone = changed_rows(session.execute(statement, execution_options={"synchronize_session": False}))
+        # Fewer than a full batch because another push or table begins: there is more.
+        return batch if len(found) == batch or len(last) < len(found) else gone
+    return changed_rows(session.execute(statement, execution_options={"synchronize_session": False}))
+
+
+log = logging.getLogger(__name__)
+
+_KEY: Final = "rowsmith:backup"
+
+
+@contextmanager
+def holding() -> Iterator[None]:
+    """Request the hold until the block ends, and at most for HOLD_SECONDS."""
+    try:
+        redis_client().set(_KEY, b"1", ex=limits.HOLD_SECONDS)
+    except redis.RedisError as error:
+        log.info("could not announce the backup: %s", error)
+    try:
+        yield
+    finally:
+        try:
+            redis_client().delete(_KEY)
+        except redis.RedisError:
+            pass  # it expires
+
+
+def held() -> bool:
+    """Whether unreferenced files must be kept for now."""
+    try:
+        return bool(redis_client().exists(_KEY))
+    except redis.RedisError:
+        return False
