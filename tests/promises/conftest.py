@@ -37,8 +37,6 @@ def world(
     stack: str,
     request: pytest.FixtureRequest,
     tmp_path_factory: pytest.TempPathFactory,
-    quick_routes: None,
-    quick_pages: None,
 ) -> Iterator[World]:
     """An application in this process with everybody and an object of every kind in it."""
     from tests.conftest import _database
