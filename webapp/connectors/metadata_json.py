@@ -7,7 +7,7 @@ from dataclasses import asdict, fields
 from typing import Any
 
 from webapp.connectors.base import Stage
-from webapp.connectors.schema import Column, Entity, Metadata, Relation
+from webapp.connectors.schema import Column, Entity, Metadata, Relation, UniqueIndex
 
 
 def to_json(metadata: Metadata) -> dict[str, Any]:
@@ -46,6 +46,9 @@ def entity_from_json(stored: Mapping[str, Any]) -> Entity:
             "checks": tuple(stored["checks"]),
             "fields": tuple(_column(one) for one in stored["fields"]),
             "relations": tuple(_relation(one) for one in stored["relations"]),
+            "unique_indexes": tuple(
+                UniqueIndex(tuple(one["columns"]), one["condition"]) for one in stored.get("unique_indexes", ())
+            ),
         }
     )
 

@@ -64,6 +64,17 @@ class Relation:
 
 
 @dataclass(frozen=True, slots=True)
+class UniqueIndex:
+    """A unique index that is no plain constraint: over expressions, or only of the rows that satisfy a condition. An
+    exclusion constraint counts as one, because rows that differ in these columns satisfy it."""
+
+    columns: tuple[str, ...]
+    """The columns that it compares, those inside expressions included."""
+    condition: str = ""
+    """The rows that it applies to, as SQL; empty for all rows."""
+
+
+@dataclass(frozen=True, slots=True)
 class Entity:
     """A table, view, collection or entity set.
 
@@ -82,6 +93,9 @@ class Entity:
     relations: tuple[Relation, ...] = ()
     checks: tuple[str, ...] = ()
     comment: str = ""
+    unique_indexes: tuple[UniqueIndex, ...] = ()
+    filled_by: str = ""
+    """The table whose trigger inserts a row here for each of its own rows, if the target says so."""
 
     def column(self, name: str) -> Column | None:
         """Return the column with this name, or None."""

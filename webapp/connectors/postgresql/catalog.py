@@ -1,4 +1,4 @@
-"""Read the tables of a PostgreSQL database from its catalog, with five queries regardless of their number.
+"""Read the tables of a PostgreSQL database from its catalog, with seven queries regardless of their number.
 
 Types, lengths and precisions are decoded as in the server's information schema (PostgreSQL, "System
 Catalogs": pg_attribute.atttypmod).
@@ -6,6 +6,7 @@ Catalogs": pg_attribute.atttypmod).
 
 from __future__ import annotations
 
+import re
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -13,7 +14,7 @@ from typing import Any, Final
 
 import psycopg
 
-from webapp.connectors.schema import Column, ColumnType, Entity, Relation
+from webapp.connectors.schema import Column, ColumnType, Entity, Relation, UniqueIndex
 from webapp.connectors.sql.base import matched
 
 _TABLES: Final = """
@@ -64,6 +65,25 @@ WHERE i.indrelid = ANY(%(tables)s) AND i.indisunique AND NOT i.indisprimary AND 
   AND NOT EXISTS (SELECT FROM pg_constraint k WHERE k.conindid = i.indexrelid AND k.contype = 'u')
 ORDER BY i.indexrelid
 """
+# Unique indexes with a condition or expressions, and exclusion constraints: of those, the columns compared by =.
+_CONDITIONAL: Final = """
+SELECT i.indrelid,
+  ARRAY(SELECT a.attname::text FROM unnest((i.indkey::int2[])[0:i.indnkeyatts - 1]) WITH ORDINALITY u(num, place)
+        JOIN pg_attribute a ON a.attrelid = i.indrelid AND a.attnum = u.num
+        WHERE k.oid IS NULL OR 1 = ALL (SELECT count(*) FROM pg_operator o
+          WHERE o.oid = k.conexclop[u.place] AND o.oprname = '=') ORDER BY u.place),
+  pg_get_expr(i.indexprs, i.indrelid), pg_get_expr(i.indpred, i.indrelid)
+FROM pg_index i LEFT JOIN pg_constraint k ON k.conindid = i.indexrelid AND k.contype = 'x'
+WHERE i.indrelid = ANY(%(tables)s) AND i.indisvalid
+  AND (k.oid IS NOT NULL OR i.indisunique AND (i.indpred IS NOT NULL OR i.indexprs IS NOT NULL))
+ORDER BY i.indexrelid
+"""
+# Functions of triggers that run for each inserted row.
+_TRIGGERS: Final = """
+SELECT DISTINCT t.tgrelid, p.prosrc FROM pg_trigger t JOIN pg_proc p ON p.oid = t.tgfoid
+WHERE t.tgrelid = ANY(%(tables)s) AND NOT t.tgisinternal AND t.tgenabled <> 'D' AND t.tgtype & 5 = 5
+  AND p.prosrc ~* 'insert[[:space:]]+into'
+"""
 _ALIKE: Final = """
 SELECT n.nspname, c.relname FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
 WHERE lower(c.relname) = lower(%(name)s) OR lower(n.nspname || '.' || c.relname) = lower(%(name)s)
@@ -77,6 +97,8 @@ _KINDS: Final[Mapping[str, ColumnType]] = {
     "bytea": "binary", "json": "json", "jsonb": "json", "text": "text", "varchar": "text", "bpchar": "text",
     "name": "text", "citext": "text",
 }  # fmt: skip
+_WORD: Final = re.compile(r'"(?:[^"]|"")+"|[^\W\d]\w*')
+_INSERT: Final = re.compile(r'\binsert\s+into\s+((?:[\w$]+|"[^"]+")(?:\.(?:[\w$]+|"[^"]+"))?)', re.I)
 _BITS: Final = {"int2": 16, "int4": 32, "int8": 64}
 _HEADER: Final = 4  # the typmod of text or numeric includes the four bytes of the length header
 
@@ -113,9 +135,29 @@ class Catalog:
         columns = _grouped(self._rows(_COLUMNS, chosen))
         constraints = _grouped(self._rows(_CONSTRAINTS, chosen))
         indexes = _grouped(self._rows(_INDEXES, chosen))
-        return [
-            self._entity(row, columns[row[0]], constraints[row[0]], indexes[row[0]], types) for row in tables
+        conditional = _grouped(self._rows(_CONDITIONAL, chosen))
+        found = [
+            replace(
+                self._entity(row, columns[row[0]], constraints[row[0]], indexes[row[0]], types),
+                unique_indexes=_unique_indexes(conditional[row[0]], [one[2] for one in columns[row[0]]]),
+            )
+            for row in tables
         ]
+        return self._with_triggers(found, _grouped(self._rows(_TRIGGERS, chosen)), [row[0] for row in tables])
+
+    def _with_triggers(
+        self, entities: list[Entity], triggers: Mapping[int, list[Any]], places: list[int]
+    ) -> list[Entity]:
+        """Name the table whose trigger makes the rows of a table: one whose key is the key of the other."""
+        filled = {}
+        for place, entity in zip(places, entities, strict=True):
+            text = " ".join(row[1] for row in triggers.get(place, ()))
+            into = {name.replace('"', "").casefold() for name in _INSERT.findall(text)}
+            for other in entities if into else ():
+                own = any(one.columns == other.keys and one.entity == entity.name for one in other.relations)
+                if own and {other.name.casefold(), other.parts[-1].casefold()} & into:
+                    filled[other.name] = entity.name
+        return [replace(one, filled_by=filled.get(one.name, "")) for one in entities]
 
     def entity(self, name: str) -> Entity | None:
         """Return the table with this `Entity.name`, or else the only one whose name differs only in case."""
@@ -174,6 +216,16 @@ class Catalog:
             tuple(checks),
             comment or "",
         )
+
+
+def _unique_indexes(rows: Sequence[Any], names: Sequence[str]) -> tuple[UniqueIndex, ...]:
+    found = []
+    for _, columns, expressions, condition in rows:
+        words = {word.replace('"', "") for word in _WORD.findall(expressions or "")}
+        compared = (*columns, *(name for name in names if name in words and name not in columns))
+        if compared:
+            found.append(UniqueIndex(compared, condition or ""))
+    return tuple(dict.fromkeys(found))
 
 
 def _grouped(rows: Sequence[Any]) -> defaultdict[int, list[Any]]:

@@ -1,4 +1,4 @@
-"""Read the tables of a SQLite file from its schema table and PRAGMAs, with four queries for any number of
+"""Read the tables of a SQLite file from its schema table and PRAGMAs, with five queries for any number of
 tables."""
 
 from __future__ import annotations
@@ -7,9 +7,10 @@ import re
 import sqlite3
 from collections import defaultdict
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any, Final, Literal
 
-from webapp.connectors.schema import Column, ColumnType, Entity, Relation
+from webapp.connectors.schema import Column, ColumnType, Entity, Relation, UniqueIndex
 
 _TABLES: Final = (
     "SELECT name, type, sql FROM sqlite_master WHERE type IN ('table', 'view')"
@@ -32,6 +33,11 @@ _UNIQUES: Final = (
     " WHERE m.type = 'table' AND l.\"unique\" AND NOT l.partial AND l.origin <> 'pk'"
     " ORDER BY m.name, l.seq DESC, i.seqno"
 )
+_CONDITIONAL: Final = (
+    "SELECT m.name, l.name, i.name, s.sql FROM sqlite_master m JOIN pragma_index_list(m.name) l"
+    " JOIN pragma_index_info(l.name) i JOIN sqlite_master s ON s.type = 'index' AND s.name = l.name"
+    " WHERE m.type = 'table' AND l.\"unique\" AND s.sql IS NOT NULL ORDER BY m.name, l.seq DESC, i.seqno"
+)
 
 # Types by words in the declared type, in order; then by affinity (SQLite, "Datatypes", 3.1).
 _WORDS: Final[tuple[tuple[str, ColumnType], ...]] = (
@@ -41,6 +47,7 @@ _WORDS: Final[tuple[tuple[str, ColumnType], ...]] = (
     ("CHAR", "text"), ("CLOB", "text"), ("TEXT", "text"), ("BLOB", "binary"), ("REAL", "float"), ("FLOA", "float"),
     ("DOUB", "float"), ("DEC", "decimal"), ("NUM", "decimal"),
 )  # fmt: skip
+_WORD: Final = re.compile(r'"(?:[^"]|"")+"|\[[^\]]+\]|`[^`]+`|[^\W\d]\w*')
 _SIZES: Final = re.compile(r"\(\s*(\d+)\s*(?:,\s*(\d+)\s*)?\)")
 _QUOTED: Final = r"""'(?:[^']|'')*'|"(?:[^"]|"")*"|\[[^\]]*\]|`[^`]*`|--[^\n]*|/\*.*?\*/"""
 _CHECK: Final = re.compile(_QUOTED + r"|(?P<check>\bCHECK\s*\()", re.I | re.S)
@@ -54,13 +61,27 @@ def entities(connection: sqlite3.Connection) -> list[Entity]:
     columns: defaultdict[str, list[Any]] = defaultdict(list)
     relations: defaultdict[str, list[Any]] = defaultdict(list)
     uniques: defaultdict[str, list[Any]] = defaultdict(list)
-    for found, query in ((columns, _COLUMNS), (relations, _RELATIONS), (uniques, _UNIQUES)):
+    indexes: defaultdict[str, list[Any]] = defaultdict(list)
+    for found, query in (
+        (columns, _COLUMNS),
+        (relations, _RELATIONS),
+        (uniques, _UNIQUES),
+        (indexes, _CONDITIONAL),
+    ):
         for name, *row in connection.execute(query):
             found[name].append(row)
     keys = {name: _keys(rows) for name, rows in columns.items()}
     return [
-        _entity(
-            name, sort, text or "", columns[name], _relations(relations[name], keys), _grouped(uniques[name])
+        replace(
+            _entity(
+                name,
+                sort,
+                text or "",
+                columns[name],
+                _relations(relations[name], keys),
+                _grouped(uniques[name]),
+            ),
+            unique_indexes=_unique_indexes(indexes[name], [row[0] for row in columns[name]]),
         )
         for name, sort, text in connection.execute(_TABLES)
     ]
@@ -76,6 +97,24 @@ def _grouped(rows: list[Any]) -> list[tuple[str, ...]]:
         found[index].append(column)
     # A part of an index over an expression has no name.
     return [tuple(columns) for columns in found.values() if None not in columns]
+
+
+def _unique_indexes(rows: list[Any], names: list[str]) -> tuple[UniqueIndex, ...]:
+    """Unique indexes with a condition or over expressions, from their statements."""
+    parts: defaultdict[tuple[str, str], list[str | None]] = defaultdict(list)
+    for index, column, text in rows:
+        parts[index, text].append(column)
+    found = []
+    for (_, text), columns in parts.items():
+        pieces = re.split(r"\bWHERE\b", text, maxsplit=1, flags=re.I)
+        condition = pieces[1].strip() if len(pieces) > 1 else ""
+        plain = tuple(column for column in columns if column is not None)
+        if len(plain) < len(columns):
+            words = {word.strip('"[]`').casefold() for word in _WORD.findall(pieces[0].partition("(")[2])}
+            plain += tuple(one for one in names if one.casefold() in words and one not in plain)
+        if plain and (condition or None in columns):
+            found.append(UniqueIndex(plain, condition))
+    return tuple(found)
 
 
 def _relations(rows: list[Any], keys: dict[str, tuple[str, ...]]) -> list[Relation]:

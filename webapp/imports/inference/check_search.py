@@ -55,14 +55,59 @@ def search(
     for trees in _connected_checks([tree for tree in map(_parsed, checks) if tree is not None]):
         if all(_holds(tree, rows) for tree in trees):
             continue
-        named = set().union(*map(_names, trees)) & options.keys()
-        for plan in itertools.chain([{}], _plans(trees, filled, options)):
-            constants = {name: value for name, (_, value) in plan.items()}
-            changed = [{**row, **constants} for row in filled]
-            if all(_holds(tree, changed) for tree in trees):
-                found |= dict.fromkeys(named, ("filled", None)) | plan
-                break
+        changes = _solved(trees, filled, options)
+        if changes is None:
+            evaluated = [tree for tree in trees if _evaluates(tree, filled)]
+            if len(evaluated) < len(trees) and not all(_holds(tree, rows) for tree in evaluated):
+                changes = _solved(evaluated, filled, options)
+        found |= changes or {}
     return found
+
+
+def _solved(
+    trees: Sequence[sql.Expression], filled: Sequence[Row], options: Mapping[str, Options]
+) -> dict[str, Change] | None:
+    """Changes after which all rows satisfy all of these checks."""
+    if not trees:
+        return None
+    named = set().union(*map(_names, trees)) & options.keys()
+    for plan in itertools.chain([{}], _plans(trees, filled, options)):
+        constants = {name: value for name, (_, value) in plan.items()}
+        changed = [{**row, **constants} for row in filled]
+        if all(_holds(tree, changed) for tree in trees):
+            return dict.fromkeys(named, ("filled", None)) | plan
+    return None
+
+
+def true_columns(condition: str) -> list[str]:
+    """The columns, in lower case, that are true in all rows that satisfy a condition."""
+    tree = _parsed(condition) if condition else None
+    found = []
+    for one in tree.flatten() if isinstance(tree, sql.And) else [tree]:
+        while isinstance(one, sql.Paren):
+            one = one.this
+        if isinstance(one, sql.And):
+            found += true_columns(one.sql("postgres"))
+        elif isinstance(one, sql.Column):
+            found.append(one.name.casefold())
+        elif isinstance(one, sql.EQ | sql.Is) and isinstance(one.this, sql.Column) and not one.args.get("negate"):
+            if one.expression in (sql.true(), sql.Literal.number(1)):
+                found.append(one.this.name.casefold())
+    return found
+
+
+def constant(default: str, array: bool = False) -> Any:
+    """The value of a column's default, if it is a constant: a text, number, truth value or empty array; else None."""
+    tree = _parsed(default)
+    if tree is None:
+        return None
+    try:
+        value = _value(tree, {})
+    except (_Unknown, TypeError, ValueError, ArithmeticError, RecursionError):
+        return None
+    if array:
+        return [] if value == "{}" else None
+    return value if isinstance(value, str | bool | Decimal) else None
 
 
 def _connected_checks(trees: Iterable[sql.Expression]) -> list[list[sql.Expression]]:
@@ -123,6 +168,16 @@ def _holds(tree: sql.Expression, rows: Sequence[Row]) -> bool:
         return all(_value(tree, row) is not False for row in rows)
     except (_Unknown, TypeError, ValueError, ArithmeticError, RecursionError):
         return False
+
+
+def _evaluates(tree: sql.Expression, rows: Sequence[Row]) -> bool:
+    """Whether a check can be evaluated at all."""
+    try:
+        for row in rows:
+            _value(tree, row)
+    except (_Unknown, TypeError, ValueError, ArithmeticError, RecursionError):
+        return False
+    return True
 
 
 def _parsed(check: str) -> sql.Expression | None:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from decimal import Decimal
 from typing import Any, Final
 
@@ -23,7 +23,7 @@ from webapp.access.actors import Actor
 from webapp.connections.models import Connection
 from webapp.connections.services import inspection
 from webapp.connectors.openapi.connector import request_of
-from webapp.connectors.schema import Entity, Relation
+from webapp.connectors.schema import Column, Entity, Relation
 from webapp.endpoints.services import endpoints as endpoints_endpoints
 from webapp.engine import groups
 from webapp.engine.blocks import BoundPlan, GenerationContext
@@ -90,6 +90,7 @@ def drafted(
     apart."""
     if entity.kind == "operation":
         return Draft(entity, json_schema.columns(entity, words, rows))
+    entity, flags = _with_unique_indexes(entity)
     draft = Draft(entity, imports_columns.columns(entity, sample, words, rows))
     if ready:
         draft.found = [ready.get(one.column, one) for one in draft.found]
@@ -97,7 +98,37 @@ def drafted(
     for relation in _by_weight(entity.relations):
         links.take(relation)
     _composite_keys(draft, words)
+    for one in draft.found:
+        if one.column in flags and one.field is not None:
+            one.field = definition(one.column, "enum", {"values": [False]})
+            of = ", ".join(flags[one.column])
+            one.state, one.reason = "yellow", f"A unique index allows one true value for each {of}: always false."
+    _drop_single_keys(draft)
     return draft
+
+
+def _drop_single_keys(draft: Draft) -> None:
+    """A field that is unique together with fields that are no longer there may repeat."""
+    together = Counter(one.get("unique") for one in draft.fields if isinstance(one.get("unique"), str))
+    for one in draft.fields:
+        if together.get(one.get("unique")) == 1:
+            del one["unique"]
+
+
+def _with_unique_indexes(entity: Entity) -> tuple[Entity, dict[str, tuple[str, ...]]]:
+    """The table with its unique indexes over expressions or with a condition as if they were plain constraints, which
+    demand more, and the flags of which each combination of other columns may have one that is true (`WHERE is_default`):
+    the columns of the index by flag."""
+    uniques: list[tuple[str, ...]] = []
+    flags: dict[str, tuple[str, ...]] = {}
+    truths = {one.name.casefold(): one.name for one in entity.fields if one.type == "boolean"}
+    for index in entity.unique_indexes:
+        flag = next((truths[one] for one in check_search.true_columns(index.condition) if one in truths), None)
+        if flag is None:
+            uniques.append(index.columns)
+        else:
+            flags[flag] = tuple(one for one in index.columns if one != flag) or ("table",)
+    return replace(entity, uniques=tuple(dict.fromkeys((*entity.uniques, *uniques)))), flags
 
 
 def _by_weight(relations: Sequence[Relation]) -> list[Relation]:
@@ -174,7 +205,8 @@ class _Links:
         kept = before.field or {}
         common = {key: kept[key] for key in ("percent_blank",) if key in kept}
         column = self._draft.entity.column(name)
-        if column is not None and column.unique and made["options"].get("template_id") != "self":
+        alone = column is not None and (column.unique or (name,) in self._draft.entity.uniques)
+        if alone and made["options"].get("template_id") != "self":
             common["unique"] = True
         before.field, before.state, before.reason = {"name": name, **made, **common}, state, reason
         before.guessed = False
@@ -195,7 +227,7 @@ def _composite_keys(draft: Draft, words: Vocabulary) -> None:
             continue
         fit = all(one.field is not None and imports_columns.countable(one.field, words) for one in members)
         if taken & set(names) or not fit:
-            _unique_alone(members, taken, words, names)
+            _unique_alone(draft, members, taken, words, names)
             continue
         number += 1
         taken.update(names)
@@ -205,7 +237,9 @@ def _composite_keys(draft: Draft, words: Vocabulary) -> None:
             one.field["unique"] = "key" if number == 1 else f"key_{number}"
 
 
-def _unique_alone(members: Sequence[Found], taken: set[str], words: Vocabulary, names: Sequence[str]) -> None:
+def _unique_alone(
+    draft: Draft, members: Sequence[Found], taken: set[str], words: Vocabulary, names: Sequence[str]
+) -> None:
     """Keep a key of several columns by one of them that never repeats: a reference takes each row once."""
     for one in members:
         assert one.field is not None
@@ -216,6 +250,16 @@ def _unique_alone(members: Sequence[Found], taken: set[str], words: Vocabulary, 
             one.field["unique"] = True
             one.reason += f" Each row once, so that ({', '.join(names)}) never repeats."
             taken.add(one.column)
+            return
+    for one in members:  # part of another key: each row once satisfies both
+        assert one.field is not None
+        shared, options = one.field.get("unique"), one.field["options"]
+        if isinstance(shared, str) and one.field["type"] == "reference" and options.get("template_id") != "self":
+            for other in draft.found:
+                if other.field is not None and other.field.get("unique") == shared:
+                    del other.field["unique"]
+            one.field["unique"] = True
+            one.reason += f" Each row once, so that ({', '.join(names)}) never repeats."
             return
     told = f"The key ({', '.join(names)}) is not kept: combinations may repeat, and such rows are rejected."
     members[0].state, members[0].reason = "yellow", told
@@ -379,12 +423,12 @@ def _obey_checks(draft: Draft, words: Vocabulary) -> None:
         column = draft.entity.column(one.column)
         if column is None or one.field is None:
             continue
-        key = one.column in draft.entity.keys or bool(one.field.get("unique"))
+        key = one.column in draft.entity.keys
         outside = one.field["type"] in _OUTSIDE
         options[one.column.casefold()] = check_search.Options(
             nullable=column.nullable and not key,
-            fixed=not key and not outside and not column.generated,
-            values=(True, False) if column.type == "boolean" else (),
+            fixed=not key and not one.field.get("unique") and not outside and not column.generated,
+            values=(True, False) if column.type == "boolean" else _default(column),
         )
     changes = check_search.search(draft.entity.checks, rows, filled, options)
     for one in draft.found:
@@ -412,18 +456,24 @@ def _obey_checks(draft: Draft, words: Vocabulary) -> None:
             and not any(_refers(other, asked) for other in draft.found)
         ):
             draft.waits.pop(asked.removeprefix(HERE), None)
+    _drop_single_keys(draft)
     if _faults(draft, words):  # the constants did not fit after all
         for place, fault in _faults(draft, words).items():
             _step([one for one in draft.found if one.field is not None][place], fault)
 
 
+def _default(column: Column) -> tuple[Any, ...]:
+    value = None if column.default is None else check_search.constant(column.default)
+    return () if value is None else (value,)
+
+
 def _sampled(draft: Draft, words: Vocabulary, blanks: bool) -> list[dict[str, Any]]:
     """Generated rows by column in lower case, without `blanks` none of them null where a field generates values;
-    references are numbers. Columns with a default and without a field are left out; others without a field are
+    references are numbers. Columns without a field have their default, which is left out if it is no constant, or are
     null."""
     fields = []
     for one in draft.fields:
-        made = dict(one)
+        made = {key: value for key, value in one.items() if key != "unique" or value is True}
         if one["type"] in _OUTSIDE:
             made = definition(one["name"], "row_number", percent_blank=one.get("percent_blank", False))
         if not blanks:
@@ -440,8 +490,13 @@ def _sampled(draft: Draft, words: Vocabulary, blanks: bool) -> list[dict[str, An
         name.casefold(): values.to_pylist() for name, values in zip(bound.schema.names, block, strict=True)
     }
     for column in draft.entity.fields:
-        if column.name.casefold() not in columns and column.default is None and not column.generated:
-            columns[column.name.casefold()] = [None] * count
+        name = column.name.casefold()
+        if name in columns or column.generated:
+            continue
+        if column.default is None:
+            columns[name] = [None] * count
+        elif (value := check_search.constant(column.default, column.type == "array")) is not None:
+            columns[name] = [value] * count
     return [{name: values[row] for name, values in columns.items()} for row in range(count)]
 
 
