@@ -23,6 +23,7 @@ from webapp.errors import validation_error
 from webapp.extensions import application
 from webapp.pushes.services.ledger.write import Bad, Book, Chunk, next_numbers
 from webapp.pushes.services.planning import Order
+from webapp.pushes.services.rows import decoded
 
 ORPHAN = "Its parent row was not delivered, so there is no key to reference."
 KEYLESS = "The key of this row is unknown, so it cannot be located."
@@ -160,7 +161,7 @@ class Sender:
                 self.target.rollback()
                 self._send(part.split(0, cut))
                 return
-        if sent.keys is not None and self.table.capture:
+        if not self.undo:
             self._keep_keys(part, sent.keys)
         low, high = int(part.numbers.min()), int(part.numbers.max())
         chunk = Chunk(self.place, low, high, len(part.numbers), len(bad))
@@ -221,9 +222,15 @@ class Sender:
         found += [Bad(number, code, text) for number in part.numbers[~part.sendable].tolist()]
         return sorted(found, key=lambda one: one.row, reverse=self.undo)
 
-    def _keep_keys(self, part: Part, keys: pa.RecordBatch) -> None:
-        rows = (part.numbers[part.sendable] - 1 + self.table.first).astype(np.uint64)
-        self.order.spool.put(self.place, rows, keys, self.work.id, self.work.epoch)
+    def _keep_keys(self, part: Part, captured: pa.RecordBatch | None) -> None:
+        """Store the keys that the target generated, and those that refer to rows of other tables as they were sent."""
+        keys: dict[str, pa.Array] = {name: decoded(part.batch.column(name)) for name in self.table.kept}
+        if captured is not None and self.table.capture:
+            keys |= dict(zip(captured.schema.names, captured.columns, strict=True))
+        if keys:
+            rows = (part.numbers[part.sendable] - 1 + self.table.first).astype(np.uint64)
+            batch = pa.RecordBatch.from_arrays(list(keys.values()), names=list(keys))
+            self.order.spool.put(self.place, rows, batch, self.work.id, self.work.epoch)
 
     # --- Log lines and stopping ---
 

@@ -174,3 +174,91 @@ def test_a_second_fill_adds_rows_and_its_undo_leaves_the_first_ones(edith, targe
         undo = edith.post(f"/pushes/{made['push']['id']}/undo", json={})
         work(undo.json["id"])
         assert [database.count(name) for name in ("people", "invoices")] == [20, 20]
+
+
+KEYS_OF_KEYS = """
+CREATE TABLE parties (id {identity}, name varchar(60) NOT NULL);
+CREATE TABLE persons (party_id integer PRIMARY KEY REFERENCES parties (id), first_name varchar(60) NOT NULL);
+CREATE TABLE employees (person_id integer PRIMARY KEY REFERENCES persons (party_id), job varchar(60) NOT NULL);
+CREATE TABLE shifts (
+    employee_id integer NOT NULL REFERENCES employees (person_id), day date NOT NULL, PRIMARY KEY (employee_id, day)
+);
+"""
+
+
+def test_keys_that_are_keys_of_other_tables_are_those_of_this_fill_and_only_they_are_undone(
+    edith, target, work, request
+):
+    postgresql = "postgresql" in request.node.name
+    schema = KEYS_OF_KEYS.format(identity="serial PRIMARY KEY" if postgresql else "integer PRIMARY KEY")
+    names = ("parties", "persons", "employees", "shifts")
+    with target(schema) as database:
+        database.execute("INSERT INTO parties (id, name) VALUES (1, 'First')")
+        if postgresql:
+            database.execute("SELECT setval('parties_id_seq', 700)")
+        else:
+            database.execute("INSERT INTO parties (id, name) VALUES (700, 'Last')")
+        before = database.count("parties")
+        counts = {}
+        for turn in (1, 2):
+            made = edith.post(f"/connections/{database.connection_id}/fill", json={"rows": 20}).json
+            work(made["push"]["id"])
+            push = edith.get(f"/pushes/{made['push']['id']}").json
+            assert push["counts"]["failed"] == 0, (turn, push)
+            counts[turn] = [sorted(database.execute(f"SELECT * FROM {name} ORDER BY 1, 2")) for name in names]
+        assert [len(one) for one in counts[2]] == [before + 40, 40, 40, 40]
+        undo = edith.post(f"/pushes/{made['push']['id']}/undo", json={}).json
+        work(undo["id"])
+        assert edith.get(f"/pushes/{undo['id']}").json["counts"]["failed"] == 0
+        left = [sorted(database.execute(f"SELECT * FROM {name} ORDER BY 1, 2")) for name in names]
+        assert left == counts[1]
+
+
+UNIQUE_INDEXES = """
+CREATE TABLE shops (id integer PRIMARY KEY, name varchar(60) NOT NULL);
+CREATE UNIQUE INDEX shops_name ON shops (lower(name));
+CREATE TABLE members (
+    id integer PRIMARY KEY, shop_id integer NOT NULL REFERENCES shops (id), email varchar(80) NOT NULL,
+    level varchar(10) NOT NULL CHECK (level IN ('low', 'high')), is_owner boolean NOT NULL, left_at timestamp
+);
+CREATE UNIQUE INDEX members_level ON members (shop_id, level) WHERE left_at IS NULL;
+CREATE UNIQUE INDEX members_owner ON members (shop_id) WHERE is_owner AND left_at IS NULL;
+"""
+
+
+def test_unique_indexes_with_a_condition_or_an_expression_are_obeyed(edith, target, work):
+    with target(UNIQUE_INDEXES) as database:
+        made = edith.post(f"/connections/{database.connection_id}/fill", json={"rows": 100}).json
+        work(made["push"]["id"])
+        push = edith.get(f"/pushes/{made['push']['id']}").json
+        assert push["counts"]["failed"] == 0, push
+        assert [database.count("shops"), database.count("members")] == [100, 100]
+        assert database.execute("SELECT count(*) FROM members WHERE is_owner")[0][0] == 0
+        told = {one["column"]: one["reason"] for one in made["report"] if one["table"] == "members"}
+        assert "one true value for each shop_id" in told["is_owner"]
+
+
+PARTITIONED = """
+CREATE TABLE notes (id integer NOT NULL, kind varchar(20) NOT NULL) PARTITION BY LIST (kind);
+CREATE TABLE notes_issue PARTITION OF notes FOR VALUES IN ('Issue', 'Epic');
+CREATE TABLE notes_other PARTITION OF notes FOR VALUES IN ('Wiki');
+CREATE TABLE sales (id integer NOT NULL, sold_on date NOT NULL) PARTITION BY RANGE (sold_on);
+CREATE TABLE sales_1 PARTITION OF sales FOR VALUES FROM ('2031-01-01') TO ('2031-02-01');
+CREATE TABLE sales_2 PARTITION OF sales FOR VALUES FROM ('2031-02-01') TO ('2031-03-01');
+CREATE TABLE calls (id integer NOT NULL) PARTITION BY HASH (id);
+CREATE TABLE calls_0 PARTITION OF calls FOR VALUES WITH (MODULUS 1, REMAINDER 0);
+CREATE TABLE bookings (
+    id integer PRIMARY KEY, room integer NOT NULL CHECK (room BETWEEN 1 AND 100000), during int4range,
+    EXCLUDE USING btree (room WITH =)
+);
+"""
+
+
+def test_rows_fit_the_partitions_and_exclusion_constraints_of_postgresql(edith, app, cast, postgres_url, work):
+    with postgres_target(app, cast, postgres_url, PARTITIONED) as database:
+        made = edith.post(f"/connections/{database.connection_id}/fill", json={"rows": 60}).json
+        work(made["push"]["id"])
+        push = edith.get(f"/pushes/{made['push']['id']}").json
+        assert push["counts"]["failed"] == 0, push
+        assert [database.count(name) for name in ("notes", "sales", "calls", "bookings")] == [60] * 4
+        assert {row[0] for row in database.execute("SELECT DISTINCT kind FROM notes")} == {"Issue", "Epic", "Wiki"}

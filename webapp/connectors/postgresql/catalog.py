@@ -1,4 +1,4 @@
-"""Read the tables of a PostgreSQL database from its catalog, with seven queries regardless of their number.
+"""Read the tables of a PostgreSQL database from its catalog, with eight queries regardless of their number.
 
 Types, lengths and precisions are decoded as in the server's information schema (PostgreSQL, "System
 Catalogs": pg_attribute.atttypmod).
@@ -10,6 +10,7 @@ import re
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from decimal import Decimal, InvalidOperation
 from typing import Any, Final
 
 import psycopg
@@ -84,6 +85,13 @@ SELECT DISTINCT t.tgrelid, p.prosrc FROM pg_trigger t JOIN pg_proc p ON p.oid = 
 WHERE t.tgrelid = ANY(%(tables)s) AND NOT t.tgisinternal AND t.tgenabled <> 'D' AND t.tgtype & 5 = 5
   AND p.prosrc ~* 'insert[[:space:]]+into'
 """
+# Partitions by list or range, with the first column of the key (null: an expression).
+_PARTITIONS: Final = """
+SELECT p.partrelid, a.attname::text, p.partstrat::text, pg_get_expr(c.relpartbound, c.oid)
+FROM pg_partitioned_table p JOIN pg_inherits i ON i.inhparent = p.partrelid JOIN pg_class c ON c.oid = i.inhrelid
+LEFT JOIN pg_attribute a ON a.attrelid = p.partrelid AND a.attnum = p.partattrs[0]
+WHERE p.partrelid = ANY(%(tables)s) AND p.partstrat IN ('l', 'r') ORDER BY c.oid
+"""
 _ALIKE: Final = """
 SELECT n.nspname, c.relname FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
 WHERE lower(c.relname) = lower(%(name)s) OR lower(n.nspname || '.' || c.relname) = lower(%(name)s)
@@ -97,6 +105,9 @@ _KINDS: Final[Mapping[str, ColumnType]] = {
     "bytea": "binary", "json": "json", "jsonb": "json", "text": "text", "varchar": "text", "bpchar": "text",
     "name": "text", "citext": "text",
 }  # fmt: skip
+_BOUND: Final = re.compile(
+    r"FOR VALUES (?:IN \((?P<list>.*)\)|FROM \((?P<low>.*)\) TO \((?P<high>.*)\))", re.S
+)
 _WORD: Final = re.compile(r'"(?:[^"]|"")+"|[^\W\d]\w*')
 _INSERT: Final = re.compile(r'\binsert\s+into\s+((?:[\w$]+|"[^"]+")(?:\.(?:[\w$]+|"[^"]+"))?)', re.I)
 _BITS: Final = {"int2": 16, "int4": 32, "int8": 64}
@@ -136,13 +147,13 @@ class Catalog:
         constraints = _grouped(self._rows(_CONSTRAINTS, chosen))
         indexes = _grouped(self._rows(_INDEXES, chosen))
         conditional = _grouped(self._rows(_CONDITIONAL, chosen))
-        found = [
-            replace(
-                self._entity(row, columns[row[0]], constraints[row[0]], indexes[row[0]], types),
-                unique_indexes=_unique_indexes(conditional[row[0]], [one[2] for one in columns[row[0]]]),
-            )
-            for row in tables
-        ]
+        partitions = _grouped(self._rows(_PARTITIONS, chosen))
+        found = []
+        for row in tables:
+            made = self._entity(row, columns[row[0]], constraints[row[0]], indexes[row[0]], types)
+            unique = _unique_indexes(conditional[row[0]], [one[2] for one in columns[row[0]]])
+            checks = (*made.checks, *_partition_checks(partitions[row[0]]))
+            found.append(replace(made, unique_indexes=unique, checks=checks))
         return self._with_triggers(found, _grouped(self._rows(_TRIGGERS, chosen)), [row[0] for row in tables])
 
     def _with_triggers(
@@ -226,6 +237,41 @@ def _unique_indexes(rows: Sequence[Any], names: Sequence[str]) -> tuple[UniqueIn
         if compared:
             found.append(UniqueIndex(compared, condition or ""))
     return tuple(dict.fromkeys(found))
+
+
+def _partition_checks(rows: Sequence[Any]) -> list[str]:
+    """What partitions by list or range demand of the first column of their key, as a check. Gaps between ranges are not
+    considered; a default partition takes all rows."""
+    if not rows or any(row[1] is None or row[3] == "DEFAULT" for row in rows):
+        return []
+    column = '"' + rows[0][1].replace('"', '""') + '"'
+    bounds = [_BOUND.fullmatch(row[3]) for row in rows]
+    if None in bounds:
+        return []
+    if rows[0][2] == "l":
+        values = ", ".join(dict.fromkeys(bound["list"] for bound in bounds if bound and bound["list"]))
+        return [f"{column} IN ({values})"] if values and "NULL" not in values.split(", ") else []
+    low = [_first(bound["low"]) for bound in bounds if bound and bound["low"]]
+    high = [_first(bound["high"]) for bound in bounds if bound and bound["high"]]
+    checks = []
+    if low and "MINVALUE" not in low:
+        checks.append(f"{column} >= {min(low, key=_sortable)}")
+    if high and "MAXVALUE" not in high:
+        checks.append(f"{column} < {max(high, key=_sortable)}")
+    return checks
+
+
+def _first(bound: str) -> str:
+    """The first value of the bound of a range: text in quotes, or a number."""
+    found = re.match(r"'(?:[^']|'')*'|[^,]+", bound)
+    return found[0].strip() if found else bound
+
+
+def _sortable(value: str) -> tuple[Decimal, str]:
+    try:
+        return Decimal(value.strip("'")), ""
+    except InvalidOperation:
+        return Decimal(0), value
 
 
 def _grouped(rows: Sequence[Any]) -> defaultdict[int, list[Any]]:

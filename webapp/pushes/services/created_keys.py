@@ -98,6 +98,8 @@ class KeySpool:
     def _piece(self, file: _File, column: str, wanted: np.ndarray) -> tuple[pa.Array | None, np.ndarray]:
         """Return the keys in a file for some ascending rows, and a mask (``bool[n]``) of the rows that have one."""
         table = self._load(file)
+        if column not in table.column_names:
+            return None, np.zeros(len(wanted), np.bool_)
         known = table.column(ROW).to_numpy()
         values = table.column(column).combine_chunks()
         at = np.minimum(np.searchsorted(known, wanted), len(known) - 1)

@@ -183,8 +183,11 @@ class _Table:
                     self.cells[field.name] = Cell(new, field=field.name, how="name")
 
     def _open(self) -> Iterator[Column]:
+        # A foreign key that is also the target's counter takes the key of its parent.
+        foreign = {name for one in self.entity.relations if one.entity != self.entity.name for name in one.columns}
         for cell in self.cells.values():
-            column, keyed = cell.column, cell.column.name in self.asked.key_columns
+            column = cell.column
+            keyed = column.name in self.asked.key_columns or column.name in foreign
             if cell.filled or column.generated == "computed" or (column.generated and not keyed):
                 continue
             yield column

@@ -76,6 +76,11 @@ class TableRows:
         self.references: Mapping[str, Mapping[str, Any]] = spec.get("references") or {}
         self.unchecked: tuple[str, ...] = tuple(spec.get("unchecked") or ())
         self.numbered: Mapping[str, int] = spec.get("numbered") or {}
+        self.kept: tuple[str, ...] = ()
+        """Columns whose values as sent are stored with the captured keys: keys that refer to rows of other tables.
+        Which row that is depends on the rows that were delivered at the time."""
+        self.siblings: Sequence[TableRows] = ()
+        """All tables of the push, by their places."""
         self.arrivals: Arrivals | None = None
         self.block_rows = maker.block_rows
         self._formulas: dict[str, Expression] = {}
@@ -161,11 +166,11 @@ class TableRows:
 
     def later_batch(self, rows: np.ndarray, keys: Keys | None = None) -> pa.RecordBatch:
         """Return the rows of the second pass: key columns, followed by the `later` columns."""
-        return self._batch(rows, (*self.key_columns, *self.later), keys, ())
+        return self._batch(rows, (*self.key_columns, *self.later), keys, (), sent=True)
 
     def key_batch(self, rows: np.ndarray, keys: Keys | None = None) -> pa.RecordBatch:
         """Return the key columns of some rows, as sent or captured."""
-        return self._batch(rows, self.key_columns, keys, ())
+        return self._batch(rows, self.key_columns, keys, (), sent=True)
 
     def orphans(self, rows: np.ndarray, keys: Keys) -> np.ndarray:
         """Return a mask (``bool[n]``) of rows whose parent was not delivered and therefore has no key. They cannot be
@@ -204,18 +209,39 @@ class TableRows:
         return [{name: HIDDEN if name in cut else value for name, value in row.items()} for row in told]
 
     def _batch(
-        self, rows: np.ndarray, names: Sequence[str], keys: Keys | None, empty: Sequence[str]
+        self,
+        rows: np.ndarray,
+        names: Sequence[str],
+        keys: Keys | None,
+        empty: Sequence[str],
+        *,
+        sent: bool = False,
     ) -> pa.RecordBatch:
+        """`sent`: take columns of `kept` as they were sent instead of generating them."""
         specs = {one["column"]: one for one in self.spec["columns"]}
         wanted = [specs.get(name, {"column": name}) for name in names]
         parts = list(self._parts(rows, wanted, keys, empty))
         arrays = parts[0] if len(parts) == 1 else [_joined(pieces) for pieces in zip(*parts, strict=True)]
+        if sent and keys is not None:
+            arrays = [
+                self._as_sent(name, rows, values, keys) for name, values in zip(names, arrays, strict=True)
+            ]
         arrays = [_settled(values, one) for values, one in zip(arrays, wanted, strict=True)]
         fields = [
             pa.field(one["column"], values.type, metadata=self._told(one, values.type))
             for one, values in zip(wanted, arrays, strict=True)
         ]
         return pa.RecordBatch.from_arrays(arrays, schema=pa.schema(fields))
+
+    def _as_sent(self, name: str, rows: np.ndarray, values: pa.Array, keys: Keys) -> pa.Array:
+        """Return the stored values of a column, and the given ones where none are stored."""
+        if name not in self.kept:
+            return values
+        stored = keys.take(self.place, name, rows)
+        if stored.null_count == len(stored):
+            return values
+        values = decoded(values)
+        return stored if not stored.null_count else pc.coalesce(stored, values.cast(stored.type))
 
     def _parts(
         self, rows: np.ndarray, wanted: Sequence[Mapping[str, Any]], keys: Keys | None, empty: Sequence[str]
@@ -262,7 +288,7 @@ class TableRows:
         if parent is not None:
             rows, valid = self._parents(view, parent)
             return _where(_given(keys).take(parent["table"], parent["column"], rows), valid)
-        if name in self.references and self.arrivals is not None:
+        if name in self.references:
             replaced = self._referred(view, name, keys)
             if replaced is not None:
                 return replaced
@@ -279,16 +305,18 @@ class TableRows:
     def _referred(self, view: View, name: str, keys: Keys | None) -> pa.Array | None:
         """Return the values sent for a reference if they differ from the generated ones because the parent's row was
         not delivered or its key was changed while sending. Return None if there is no difference."""
-        assert self.arrivals is not None
         parent = self.references[name]
-        table = self.arrivals.tables[parent["table"]]
-        column = next(
-            (one["column"] for one in table.spec["columns"] if one.get("field") == parent["parent_field"]), ""
-        )
-        if not column or not self.arrivals.differs(parent["table"], column):
+        if not self.siblings:
+            return None
+        table = self.siblings[parent["table"]]
+        column = table.column_of(parent["parent_field"])
+        kept = keys is not None and column in table.kept and table is not self
+        differs = self.arrivals is not None and self.arrivals.differs(parent["table"], column)
+        if not column or not (kept or differs):
             return None
         rows, valid = self._parents(view, parent)
-        return _where(_decoded(table.batch(rows, keys, [column]).column(0)), valid)
+        values = decoded(table.batch(rows, keys, [column]).column(0))
+        return _where(table._as_sent(column, rows, values, keys) if keys and kept else values, valid)
 
     def _formula(self, one: Mapping[str, Any]) -> Expression:
         name = one["column"]
@@ -324,7 +352,7 @@ class Arrivals:
     def differs(self, place: int, column: str) -> bool:
         """Return whether values sent to a column may differ from those its template generates, or rows are missing."""
         table = self.tables[place]
-        if column in table.numbered or self.rows(place) is not None:
+        if column in table.numbered or column in table.from_parent or self.rows(place) is not None:
             return True
         parent = table.references.get(column)
         return parent is not None and parent["table"] != place and bool(self._differs_above(place, column))
@@ -339,7 +367,7 @@ class Arrivals:
             name = next(
                 (c["column"] for c in table.spec["columns"] if c.get("field") == parent["parent_field"]), ""
             )
-            if name in table.numbered or self.rows(table.place) is not None:
+            if name in table.numbered or name in table.from_parent or self.rows(table.place) is not None:
                 return True
             parent = table.references.get(name)
         return False
@@ -366,7 +394,7 @@ def _flat(values: pa.Array, one: Mapping[str, Any]) -> pa.Array:
 
 
 def _joined(pieces: Sequence[pa.Array]) -> pa.Array:
-    return pa.concat_arrays([_decoded(piece) for piece in pieces])
+    return pa.concat_arrays([decoded(piece) for piece in pieces])
 
 
 def _settled(values: pa.Array, one: Mapping[str, Any]) -> pa.Array:
@@ -395,7 +423,8 @@ def _undivided(dtype: pa.DataType) -> pa.DataType:
     return dtype.value_type if pa.types.is_dictionary(dtype) else dtype
 
 
-def _decoded(values: pa.Array) -> pa.Array:
+def decoded(values: pa.Array) -> pa.Array:
+    """Return values without a dictionary."""
     return values.dictionary_decode() if pa.types.is_dictionary(values.type) else values
 
 
@@ -407,7 +436,7 @@ def _object_ids(salt: str, rows: np.ndarray) -> pa.Array:
 
 def _objects(batch: pa.RecordBatch) -> bytes:
     fields = [field.with_type(_undivided(field.type)) for field in batch.schema]
-    struct = pa.StructArray.from_arrays([_decoded(column) for column in batch.columns], fields=fields)
+    struct = pa.StructArray.from_arrays([decoded(column) for column in batch.columns], fields=fields)
     text: str = json_texts(struct)[0].as_py()
     return text.encode()
 
@@ -437,10 +466,21 @@ def tables(push: Push) -> list[TableRows]:
     makers = makers_of(push.pins, push.request["ask"], [one.get("given") for one in push.tables])
     db.session.remove()
     found = [TableRows(place, one, makers[one.get("recipe", 0)]) for place, one in enumerate(push.tables)]
-    if push.kind == "push":
-        arrivals = Arrivals(push, found)
-        for one in found:
-            one.arrivals = arrivals
+    arrivals = Arrivals(push, found) if push.kind == "push" else None
+    referenced = {
+        (parent["table"], found[parent["table"]].column_of(parent["parent_field"]))
+        for one in found
+        for parent in one.references.values()
+    }
+    for one in found:
+        one.arrivals, one.siblings = arrivals, found
+        one.kept = tuple(
+            name
+            for name in one.columns
+            if (name in one.from_parent or name in one.references)
+            and name not in one.later
+            and (name in one.key_columns or (one.place, name) in referenced)
+        )
     return found
 
 
