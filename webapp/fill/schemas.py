@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import Annotated, Literal
 
 from pydantic import Field
 
@@ -23,6 +23,11 @@ class FillInput(RowsInput):
         1_000,
         description="Number of rows for each table. A table whose unique columns or parents have fewer values gets "
         "as many rows as they allow.",
+    )
+    existing: Literal["add", "use"] = Field(
+        "add",
+        description="Tables that have rows: `add` adds rows, `use` leaves them as they are. Rows of other tables refer "
+        "to the existing rows of tables that are not filled.",
     )
     seed: Seed | None = Field(
         None, description="The same seed produces the same rows. Default: a new one, which is returned."

@@ -57,7 +57,7 @@ def draft(actor: Actor, connection_id: str, ask: FillInput) -> Drafted:
     wanted = _wanted(actor, connection, ask)
     require(actor, "push")
     name = f"All tables of {connection.name}"[: limits.MAX_NAME_CHARS]
-    made = tables.create(actor, connection_id, [one.name for one in wanted], ask.rows)
+    made = tables.create(actor, connection_id, [one.name for one in wanted], ask.rows, ask.existing)
     listed = [
         {"template_id": one["id"], "count": ask.rows, "name": table} for table, one in made.by_table.items()
     ]

@@ -71,10 +71,20 @@ def _solved(
     if not trees:
         return None
     named = set().union(*map(_names, trees)) & options.keys()
+    known: dict[tuple[int, tuple[tuple[str, Any], ...]], bool] = {}
+    of_tree = [sorted(_names(tree)) for tree in trees]
+
+    def holds(place: int, constants: Mapping[str, Any]) -> bool:
+        """Whether a check holds for all rows. It depends only on the constants of its own columns."""
+        mine = tuple((name, constants[name]) for name in of_tree[place] if name in constants)
+        if (place, mine) not in known:
+            changed = ({**row, **constants} for row in filled)
+            known[place, mine] = _holds(trees[place], changed)
+        return known[place, mine]
+
     for plan in itertools.chain([{}], _plans(trees, filled, options)):
         constants = {name: value for name, (_, value) in plan.items()}
-        changed = [{**row, **constants} for row in filled]
-        if all(_holds(tree, changed) for tree in trees):
+        if all(holds(place, constants) for place in range(len(trees))):
             return dict.fromkeys(named, ("filled", None)) | plan
     return None
 
@@ -162,7 +172,7 @@ def _plans(
 _SAMPLES: Final = 8  # chosen: values of a column that are tried as constants
 
 
-def _holds(tree: sql.Expression, rows: Sequence[Row]) -> bool:
+def _holds(tree: sql.Expression, rows: Iterable[Row]) -> bool:
     """Whether a check is known to reject no row."""
     try:
         return all(_value(tree, row) is not False for row in rows)
@@ -220,7 +230,11 @@ _COUNTS: Final = frozenset({"num_nonnulls", "num_nulls", "cardinality"})
 
 def _value(node: sql.Expression, row: Row) -> Any:
     """The value of an expression; None is null or unknown. Error: `_Unknown`."""
-    if isinstance(node, sql.Paren | sql.Cast | sql.Collate):
+    if isinstance(node, sql.Cast):
+        inner = _value(node.this, row)
+        numeric = node.to.this in sql.DataType.NUMERIC_TYPES
+        return Decimal(inner) if numeric and isinstance(inner, str) else inner
+    if isinstance(node, sql.Paren | sql.Collate):
         return _value(node.this, row)
     if isinstance(node, sql.Column):
         name = node.name.casefold()
@@ -320,6 +334,10 @@ def _called(node: sql.Expression, row: Row) -> Any:
     if isinstance(node, sql.Coalesce):
         values = (_value(one, row) for one in (node.this, *node.expressions))
         return next((one for one in values if one is not None), None)
+    if isinstance(node, sql.Least | sql.Greatest):
+        values = [_value(one, row) for one in (node.this, *node.expressions)]
+        known = [one for one in values if one is not None]
+        return None if not known else (min if isinstance(node, sql.Least) else max)(known)
     if isinstance(node, sql.Length):
         inner = _value(node.this, row)
         return None if inner is None else Decimal(len(inner))

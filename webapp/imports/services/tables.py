@@ -9,10 +9,10 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from decimal import Decimal
-from typing import Any, Final
+from typing import Any, Final, Literal
 
 import pyarrow as pa
 from sqlalchemy import select
@@ -34,7 +34,7 @@ from webapp.engine.relations import EXISTING, RELATION
 from webapp.engine.spec import parse
 from webapp.errors import ApiError, Fault, did_you_mean, validation_error
 from webapp.extensions import db
-from webapp.imports.inference import check_search, json_schema
+from webapp.imports.inference import check_search, checks, json_schema
 from webapp.imports.inference import columns as imports_columns
 from webapp.imports.inference.columns import Found
 from webapp.imports.inference.evidence import definition, jsonable
@@ -44,6 +44,7 @@ from webapp.row_templates.services import compilation, field_ids
 from webapp.row_templates.services import templates as row_templates_templates
 
 Field = dict[str, Any]
+_PLAIN_NAME: Final = re.compile(r"[a-z_][a-z0-9_]*")
 HERE: Final = "entity:"
 """What stands before a table's name where the id of its template will stand."""
 
@@ -84,17 +85,18 @@ def drafted(
     words: Vocabulary,
     rows: int = limits.DEFAULT_QUANTITY,
     ready: Mapping[str, Found] | None = None,
+    samples: Mapping[str, pa.RecordBatch] | None = None,
 ) -> Draft:
     """The fields for one table. `together` are the tables of the same call, `known` the templates made before, `rows`
     how many the template makes when none are asked for; `ready` are columns that are settled already, foreign keys
-    apart."""
+    apart; `samples` are rows of the tables by name, as far as they were read."""
     if entity.kind == "operation":
         return Draft(entity, json_schema.columns(entity, words, rows))
     entity, flags = _with_unique_indexes(entity)
     draft = Draft(entity, imports_columns.columns(entity, sample, words, rows))
     if ready:
         draft.found = [ready.get(one.column, one) for one in draft.found]
-    links = _Links(draft, {one.name: one for one in together}, known, connection_id)
+    links = _Links(draft, {one.name: one for one in together}, known, connection_id, samples or {})
     for relation in _by_weight(entity.relations):
         links.take(relation)
     _composite_keys(draft, words)
@@ -145,8 +147,11 @@ class _Links:
         together: Mapping[str, Entity],
         known: Mapping[str, str],
         connection_id: str | None,
+        samples: Mapping[str, pa.RecordBatch],
     ) -> None:
         self._draft, self._together, self._known, self._connection = draft, together, known, connection_id
+        self._samples = samples
+        self._rules = checks.read(draft.entity.checks, [one.name for one in draft.entity.fields])
         self._places = {one.column: place for place, one in enumerate(draft.found)}
         self._taken: set[str] = set()
         self._groups: Counter[str] = Counter()
@@ -163,9 +168,13 @@ class _Links:
         self._taken.update(columns)
         loose = all(one is not None and one.nullable for one in map(entity.column, columns))
         itself = relation.entity == entity.name
-        # The first row has nobody above it: a column that may not be blank takes a row that is there already.
+        filter = self._allowed(relation)
         if itself and loose:
             self._refer(relation, "self", "An earlier row of the table; the first has none.")
+        elif itself and not self._has_rows(relation.entity) and self._refer_to_own_row(relation):
+            return
+        elif filter:
+            self._existing(relation, filter)
         elif relation.entity in self._together and not itself:
             self._draft.waits[relation.entity] = loose and self._draft.waits.get(relation.entity, True)
             self._refer(relation, HERE + relation.entity, f"A row of {relation.entity}.")
@@ -186,7 +195,35 @@ class _Links:
             options = {"template_id": template, "field": shown}
             self._put(name, {"type": "reference", "options": options, "group": group}, "green", reason)
 
-    def _existing(self, relation: Relation) -> None:
+    def _has_rows(self, table: str) -> bool:
+        sample = self._samples.get(table)
+        return sample is not None and sample.num_rows > 0
+
+    def _refer_to_own_row(self, relation: Relation) -> bool:
+        """A column that may not be null refers to its own row, where the key is one column: no row is there before the
+        first one."""
+        keys = self._draft.entity.keys
+        if len(relation.columns) != 1 or relation.entity_columns != keys or not keys[0].isidentifier():
+            return False
+        (name,) = relation.columns
+        made = definition(name, "formula", {"expression": keys[0]})
+        self._put(name, made, "yellow", "The row itself: the column may not be null, and no other row is there before.")
+        return True
+
+    def _allowed(self, relation: Relation) -> str:
+        """A condition for the rows that a check allows a foreign key to refer to, if such rows exist; else empty."""
+        if len(relation.columns) != 1 or self._connection is None:
+            return ""
+        choices, shown = self._rules.of(relation.columns[0]).choices, relation.entity_columns[0]
+        sample = self._samples.get(relation.entity)
+        if not choices or sample is None or shown not in sample.schema.names or not _PLAIN_NAME.fullmatch(shown):
+            return ""
+        there = {str(value) for value in sample.column(shown).to_pylist()}
+        found = [one for one in choices if str(one) in there]
+        listed = [str(one) if isinstance(one, int | Decimal) else "'" + str(one).replace("'", "''") + "'" for one in found]
+        return f"{shown} IN ({', '.join(listed)})" if found else ""
+
+    def _existing(self, relation: Relation, filter: str = "") -> None:
         if self._connection is None:
             itself = relation.entity == self._draft.entity.name
             why = "whose first row has nobody above it" if itself else "which is not here"
@@ -197,6 +234,8 @@ class _Links:
         group = self._group(EXISTING)
         for name, shown in zip(relation.columns, relation.entity_columns, strict=True):
             options = {"connection_id": self._connection, "table": relation.entity, "column": shown}
+            if filter:
+                options["filter"] = filter
             reason = f"A key that {relation.entity} has already: the table must hold rows."
             self._put(name, {"type": "foreign_key", "options": options, "group": group}, "yellow", reason)
 
@@ -297,8 +336,17 @@ class Made:
         return list(self.by_table.values())
 
 
-def create(actor: Actor, connection_id: str, wanted: Sequence[str], quantity: int) -> Made:
+def create(
+    actor: Actor,
+    connection_id: str,
+    wanted: Sequence[str],
+    quantity: int,
+    existing: Literal["add", "use"] | None = None,
+) -> Made:
     """One template for each table named in `wanted`, saved; commits.
+
+    `existing` is given where the tables are filled: tables that need no rows are skipped (with `use`, those that have
+    rows), and foreign keys to tables that are not filled take existing rows, not those of templates made before.
 
     Errors: not_found, forbidden; validation_error for tables that are not there (`entities[1]`); those of
     connections.
@@ -306,15 +354,29 @@ def create(actor: Actor, connection_id: str, wanted: Sequence[str], quantity: in
     connection = tenancy.get(actor, Connection, connection_id, "write")
     metadata = inspection.metadata(actor, connection)
     entities = chosen(metadata.entities, wanted)
-    known = made_before(actor, connection)
+    known = made_before(actor, connection) if existing is None else {}
     name = connection.name
     names = [one.name for one in entities]
     samples = inspection.samples(connection, names, limits.INFER_SAMPLE_ROWS, limits.FETCH_SECONDS)
     words = compilation.vocabulary()
-    drafts = [
-        drafted(one, samples.get(one.name), entities, known, connection_id, words, quantity)
-        for one in entities
-    ]
+
+    def draft(tables: Sequence[Entity]) -> list[Draft]:
+        return [
+            drafted(
+                one, samples.get(one.name), tables, known, connection_id, words, quantity, samples=samples
+            )
+            for one in tables
+        ]
+
+    drafts = draft(entities)
+    unneeded: list[dict[str, str]] = []
+    if existing is not None and (unneeded := _unneeded(drafts, samples, existing)):
+        names = {one["table"] for one in unneeded}
+        entities = [_through_triggers(one, entities, names) for one in entities if one.name not in names]
+        if not entities:
+            text = "No table needs rows: " + unneeded[0]["message"]
+            raise validation_error([Fault("tables", "nothing_to_fill", text, "Choose other tables.")])
+        drafts = draft(entities)
     if any(one.kind == "operation" for one in entities):
         _check_has_fields(drafts)
     else:
@@ -336,8 +398,50 @@ def create(actor: Actor, connection_id: str, wanted: Sequence[str], quantity: in
         {one.entity.name: one.made for one in drafts if one.made is not None},
         [row for one in drafts for row in report(one)],
         [endpoints_endpoints.as_json(one) for one in ends],
-        skipped,
+        unneeded + skipped,
     )
+
+
+def _unneeded(
+    drafts: Sequence[Draft], samples: Mapping[str, pa.RecordBatch], existing: Literal["add", "use"]
+) -> list[dict[str, str]]:
+    """Tables that are filled without rows of ours: `{table, code, message, hint}`."""
+    filled = {one.entity.name for one in drafts}
+    found = []
+    for draft in drafts:
+        entity, sample = draft.entity, samples.get(draft.entity.name)
+        rows = 0 if sample is None else sample.num_rows
+        values = [
+            len(one["options"].get("values", ()))
+            for one in draft.fields
+            if one["type"] == "enum" and one.get("unique") is True
+        ]
+        if entity.filled_by in filled:
+            code, text = "filled_by_trigger", f"A trigger of {entity.filled_by} fills it."
+        elif rows and existing == "use":
+            code, text = "has_rows", "It has rows, which are used."
+        elif rows and values and min(values) <= rows:
+            code, text = "has_rows", f"It has rows for all {min(values)} values that it can hold."
+        else:
+            continue
+        found.append({"table": entity.name, "code": code, "message": text, "hint": ""})
+    return found
+
+
+def _through_triggers(entity: Entity, entities: Sequence[Entity], unneeded: Collection[str]) -> Entity:
+    """Let foreign keys to a table that triggers fill refer to the table of the trigger, which has the same keys."""
+    by_name = {one.name: one for one in entities}
+
+    def led(relation: Relation) -> Relation:
+        parent = by_name.get(relation.entity)
+        if parent is None or parent.name not in unneeded or not parent.filled_by:
+            return relation
+        (own,) = [one for one in parent.relations if one.entity == parent.filled_by and one.columns == parent.keys][:1]
+        if relation.entity_columns != parent.keys:
+            return relation
+        return replace(relation, entity=parent.filled_by, entity_columns=own.entity_columns)
+
+    return replace(entity, relations=tuple(map(led, entity.relations)))
 
 
 def chosen(entities: Iterable[Entity], wanted: Sequence[str], path: str = "entities") -> list[Entity]:

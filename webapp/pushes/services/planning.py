@@ -32,6 +32,7 @@ from webapp.connectors import KINDS
 from webapp.connectors.base import Capabilities, Link, WriteSpec
 from webapp.connectors.schema import Column, Entity, Relation
 from webapp.engine.formulas import types as formulas_types
+from webapp.engine.types.formulas import Formula
 from webapp.errors import ApiError, Fault, did_you_mean
 from webapp.extensions import application, db, reading
 from webapp.generation.services.row_makers import Faulty, Field, Maker, unknown_field
@@ -389,6 +390,9 @@ def related(
     """Feeds keys that the target makes to the children, and puts off what closes a ring. `tables` stand in the order
     of sending; `broken` are the edges that this order cannot keep. `checks` answers for rings that cannot be opened
     by null."""
+    if checks is not None:
+        for one in tables:
+            _number_own_rows(one, checks)
     place = {one.wanted.template_id: at for at, one in enumerate(tables)}
     rings = {(edge.child_template_id, edge.child_field) for edge in broken if not edge.to_itself}
     # Those of a ring come first: they may decide that the push numbers a key that the target would make.
@@ -489,6 +493,24 @@ def _number(parent: Planned, key: str, checks: ForeignKeyChecks) -> None:
     parent.spec["columns"].insert(0, {"column": key, "field": made.name})
     parent.spec["numbered"][key] = checks.highest(parent.entity, key)
     parent.spec["capture"] = [name for name in parent.spec["capture"] if name != key]
+
+
+def _number_own_rows(table: Planned, checks: ForeignKeyChecks) -> None:
+    """Send the key of a table whose rows refer to themselves: it must be known before a row is inserted."""
+    for relation in table.entity.relations:
+        if relation.entity != table.entity.name or len(relation.columns) != 1:
+            continue
+        (column,), (key,) = relation.columns, relation.entity_columns
+        cell = next((one for one in table.mapped.cells if one.column.name == column and one.field), None)
+        made = table.wanted.maker.fields.get((cell and cell.field) or "")
+        there = table.entity.column(key)
+        kind = made.column.type if made is not None and made.column is not None else None
+        copied = isinstance(kind, Formula) and kind.options.expression == key
+        if cell is None or not copied or there is None or there.generated != "identity":
+            continue
+        _number(table, key, checks)
+        if key in table.spec["numbered"]:
+            table.spec["numbered"][column] = table.spec["numbered"][key]
 
 
 def _key_made(child: Entity, column: str, parent: Planned, parent_field: str) -> str | None:
