@@ -88,7 +88,8 @@ def _plans(
     literals: list[Any] = []
     for one in (node for tree in trees for node in tree.find_all(sql.Literal, sql.Boolean)):
         value = _value(one, {})
-        if value not in literals:
+        storable = not isinstance(value, Decimal) or abs(value) < 2**63
+        if storable and value not in literals:
             literals.append(value)
     ways: dict[str, list[Change]] = {}
     for name in sorted(set().union(*map(_names, trees))):

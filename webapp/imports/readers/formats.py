@@ -8,7 +8,17 @@ from typing import Any, Final, Literal, get_args
 import orjson
 
 from webapp.engine.data.vocabulary import Vocabulary
-from webapp.imports.readers import avro, csv, json_rows, json_schema, mockaroo, protobuf, sql, workbook
+from webapp.imports.readers import (
+    avro,
+    csv,
+    json_rows,
+    json_schema,
+    mockaroo,
+    protobuf,
+    sql,
+    sql_script,
+    workbook,
+)
 from webapp.imports.readers.base import Read, Source, Unreadable, decoded
 
 Format = Literal[
@@ -61,7 +71,9 @@ def format_of(source: Source) -> str:
         return "json_schema"
     if re.search(r"^[ \t]*message\s+\w+\s*\{", head, re.M):
         return "protobuf"
-    if sql.MENTIONED.search(text[:_LOOKED]) or re.search(r"\bCREATE\s[\w\s]{0,80}\bTABLE\b", text, re.I):
+    if sql_script.MENTIONED.search(text[:_LOOKED]) or re.search(
+        r"\bCREATE\s[\w\s]{0,80}\bTABLE\b", text, re.I
+    ):
         return "sql"
     return "csv"
 
