@@ -213,7 +213,9 @@ def read(source: Source) -> Read:
             script.take_carefully(statement)
         elif _BLOCK.match(statement) and (mentioned := sql_script.MENTIONED.search(statement)) is not None:
             told = clean(statement[mentioned.start() :])[:60]
-            script.problem("", f'The block that runs "{told}..." is left out: blocks of code are not followed.')
+            script.problem(
+                "", f'The block that runs "{told}..." is left out: blocks of code are not followed.'
+            )
     return script.finished()
 
 

@@ -1,8 +1,8 @@
 """Templates from the tables of a connection: one for each, linked as the tables' foreign keys link them.
 
 A foreign key becomes references to the template of the other table, where that is made in the same call or was made
-before from the same connection; else fields of type foreign_key, which draw from the rows that exist. Keys of several
-columns become one group.
+before from the same connection; else fields of type foreign_key, which draw from the rows that exist, where the kind of
+connection can read them; else the columns are generated on their own. Keys of several columns become one group.
 """
 
 from __future__ import annotations
@@ -22,6 +22,7 @@ from webapp.access import tenancy
 from webapp.access.actors import Actor
 from webapp.connections.models import Connection
 from webapp.connections.services import inspection
+from webapp.connectors import KINDS
 from webapp.connectors.openapi.connector import request_of
 from webapp.connectors.schema import Entity, Relation
 from webapp.endpoints.services import endpoints as endpoints_endpoints
@@ -87,7 +88,7 @@ def drafted(
 ) -> Draft:
     """The fields for one table. `together` are the tables of the same call, `known` the templates made before, `rows`
     how many the template makes when none are asked for; `ready` are columns that are settled already, foreign keys
-    apart."""
+    apart. `connection_id` is the connection whose existing keys fields of type foreign_key draw, or None."""
     if entity.kind == "operation":
         return Draft(entity, json_schema.columns(entity, words, rows))
     draft = Draft(entity, imports_columns.columns(entity, sample, words, rows))
@@ -158,10 +159,11 @@ class _Links:
     def _existing(self, relation: Relation) -> None:
         if self._connection is None:
             itself = relation.entity == self._draft.entity.name
-            why = "whose first row has nobody above it" if itself else "which is not here"
-            text = f"It refers to {relation.entity}, {why}: made as what it is by itself."
+            why = "whose first row has nobody above it" if itself else "which is not part of this import"
             for name in relation.columns:
-                self._note(name, "yellow", text)
+                made = self._draft.found[self._places[name]].field is not None
+                what = "its values are generated on their own" if made else "nothing is generated for it"
+                self._note(name, "yellow", f"It refers to {relation.entity}, {why}: {what}.")
             return
         group = self._group(EXISTING)
         for name, shown in zip(relation.columns, relation.entity_columns, strict=True):
@@ -267,9 +269,9 @@ def create(actor: Actor, connection_id: str, wanted: Sequence[str], quantity: in
     names = [one.name for one in entities]
     samples = inspection.samples(connection, names, limits.INFER_SAMPLE_ROWS, limits.FETCH_SECONDS)
     words = compilation.vocabulary()
+    keys_of = connection_id if KINDS[connection.type].can.tables else None
     drafts = [
-        drafted(one, samples.get(one.name), entities, known, connection_id, words, quantity)
-        for one in entities
+        drafted(one, samples.get(one.name), entities, known, keys_of, words, quantity) for one in entities
     ]
     if any(one.kind == "operation" for one in entities):
         _check_has_fields(drafts)
