@@ -16,7 +16,8 @@ from typing import Final, Literal
 _QUIET: Final = r"""--[^\n]*+|/\*(?:[^*]++|\*(?!/))*+(?:\*/)?"""
 _QUOTED: Final = (
     r"(?<!\w)[eE]'(?:[^'\\]++|''|\\.)*+'?"  # PostgreSQL's texts with backslashes
-    r"|(?<!\w)[nN]?[qQ]'(?:\[.*?\]|\{.*?\}|<.*?>|\(.*?\)|(?P<mark>[^\s\w\[({<]).*?(?P=mark))'"  # Oracle's
+    r"|(?<!\w)[nN]?[qQ]'(?:\[.*?(?:\]'|\Z)|\{.*?(?:\}'|\Z)|<.*?(?:>'|\Z)|\(.*?(?:\)'|\Z)"  # Oracle's
+    r"|(?P<mark>[^\s\w\[({<']).*?(?:(?P=mark)'|\Z))"
     r"|'(?:[^']++|'')*+'?"
 )
 _QUOTED_SLASHED: Final = r"'(?:[^'\\]++|''|\\.)*+'?"
@@ -30,7 +31,7 @@ _TOOLS: Final = (
     r"|(?:SET|SHOW|DEFINE|COLUMN|COL|VARIABLE|START|CONNECT|CONN|DISCONNECT|EXIT|QUIT|CLEAR|BREAK|COMPUTE|TIMING"
     r"|SOURCE|USE|PRINT)\b(?:[^;'\n]|'[^'\n]*')*$)"
 )
-_COPY: Final = r"^[ \t]*COPY\s[^;']*\sFROM\s+STDIN\b(?:[^;']|'[^']*')*;[^\n]*\n"
+_COPY: Final = r"^[ \t]*COPY[ \t][^;'\n]*[ \t]FROM[ \t]+STDIN\b(?:[^;'\n]|'[^'\n]*')*;[^\n]*\n"
 _GO: Final = r"^[ \t]*GO(?:[ \t]+\d+)?[ \t]*;?[ \t\r]*(?:--[^\n]*)?$"
 _PLAIN: Final = re.compile(
     rf"(?P<tool>{_TOOLS})|(?P<copy>{_COPY})|{_QUIET}|{_QUOTED}{_NAMES}"
@@ -62,6 +63,8 @@ _NEXT: Final = re.compile(
     re.I,
 )
 """How any statement may begin that follows another one without a separator."""
+_NO_STATEMENT: Final = frozenset({",", "GRANT", "REVOKE", "ON", "FOR", "AFTER", "BEFORE"})
+"""What is before such words where they begin no statement."""
 _DIALECTS: Final = (
     ("mysql", r"`|\bENGINE\s*=|\bAUTO_INCREMENT\b|\bUNSIGNED\b|\bTINYINT\(|\bENUM\s*\(|^DELIMITER\b"),
     ("tsql", rf"{_GO}|\[[^\W\d]\w*\]|\bIDENTITY\s*\(|\bNVARCHAR\s*\(|\b(?:UNIQUEIDENTIFIER|DATETIME2|NTEXT)\b"
@@ -101,20 +104,28 @@ def _separated(text: str, dialect: str) -> Iterator[str]:
     slashed = dialect == "mysql"
     pattern, leading = (_SLASHED, _LEADING_SLASHED) if slashed else (_PLAIN, _LEADING)
     start, at = 0, 0
+    begun = (-1, 0)
+    """Where `start` was when the place of the first word after it was found, and that place."""
+
+    def first_word() -> int:
+        nonlocal begun
+        if begun[0] != start:
+            found = leading.match(text, start)
+            begun = start, found.end() if found is not None else start
+        return begun[1]
 
     def between(end: int) -> Iterator[str]:
-        found = leading.match(text, start)
-        plain = text[found.end() if found and found.end() < end else start : end].strip()
-        if plain and not (found and found.end() >= end):
+        plain = text[first_word() : end].strip()
+        if plain:
             yield plain
 
     while (match := pattern.search(text, at)) is not None:
         at = match.end()
         said = match.groupdict()
         if said.get("tool") is not None or said.get("copy") is not None:
-            found = leading.match(text, start, match.start())
-            if found is None or found.end() != match.start():  # a line within a statement
-                at = match.start() + len(match[0]) - len(match[0].lstrip(" \t")) + 1
+            word = match.start() + len(match[0]) - len(match[0].lstrip(" \t"))
+            if first_word() < word:  # a line within a statement
+                at = word + 1
                 continue
             if said.get("copy") is not None:
                 copied = re.compile(r"^\\\.[ \t\r]*$", re.M).search(text, at)
@@ -156,18 +167,10 @@ def _divided(statement: str, dialect: str) -> Iterator[str]:
         depth += {"(": 1, ")": -1}.get(one.text, 0) if one.kind == "sign" else 0
         if place and depth <= 0 and one.kind == "word":
             depth = 0
-            fresh = statement.rfind("\n", 0, one.start) >= found[place - 1].end - 1
-            named = found[place - 1].plain in (
-                ",",
-                "GRANT",
-                "REVOKE",
-                "ON",
-                "FOR",
-                "AFTER",
-                "BEFORE",
-            )  # no statement
+            before = found[place - 1]
+            fresh = "\n" in statement[before.end : one.start]
             begins = WANTED.match(statement, one.start) or (fresh and _NEXT.match(statement, one.start))
-            if begins and not named:
+            if begins and before.plain not in _NO_STATEMENT:
                 starts.append(one.start)
     schema = re.match(
         rf"CREATE\s+SCHEMA\s+(?:IF\s+NOT\s+EXISTS\s+)?(?!AUTHORIZATION\b)({NAME})", statement, re.I
