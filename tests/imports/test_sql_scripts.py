@@ -43,6 +43,13 @@ def test_commands_of_clients_cost_no_table(script):
     assert {name: [one.name for one in entity.fields] for name, entity in found.items()} == {"orders": ["id", "note"]}
 
 
+def test_a_script_that_begins_with_a_brace_is_sql(edith):
+    script = "{\nInformix\n}\nCREATE TABLE orders (id INT PRIMARY KEY, picture BYTE IN TABLE);"
+    answer = edith.post("/import", json={"content": script, "name": "orders.sql"})
+    assert answer.status_code == 201, answer.text
+    assert (answer.json["format"], len(answer.json["templates"])) == ("sql", 1)
+
+
 def test_tables_within_create_schema_get_its_name():
     script = """CREATE SCHEMA Person
       CREATE TABLE Address(id SERIAL, city varchar(30) NOT NULL) -- no separator

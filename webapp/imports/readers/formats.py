@@ -61,7 +61,7 @@ def format_of(source: Source) -> str:
         return "xlsx"
     text, _ = decoded(source.raw)
     head = text[:_LOOKED].lstrip("\ufeff \t\r\n")
-    if head[:1] in ("{", "["):
+    if head[:1] in ("{", "[") and _ENDINGS.get(source.ending) != "sql":  # Informix has comments in braces
         return _of_json(text)
     if source.ending in _ENDINGS:
         return _ENDINGS[source.ending]
