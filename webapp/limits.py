@@ -727,6 +727,7 @@ IMPORT_ROWS: Final = 10_000  # chosen: rows of JSON and of a sheet that are look
 IMPORT_TABLES: Final = TEMPLATES_OF_TABLES  # chosen: tables of one import
 IMPORT_COLUMNS: Final = 2_000  # chosen: columns of one table that are named in the report
 IMPORT_CHOICES: Final = 20  # chosen: different words of a column that are taken over as a list
+MOCKAROO_SEQUENTIAL_VALUES: Final = 90  # a formula has at most 200 literal elements; each value takes two
 IMPORT_NAME_BYTES: Final = 1_000  # chosen: of a column's name before it is cut to MAX_NAME_CHARS
 IMPORT_STATEMENTS: Final = 20_000  # chosen: statements of an SQL script that are looked at
 IMPORT_STATEMENT_CHARS: Final = 1_000_000  # chosen: of one statement; 5,000 columns take some 300,000

@@ -47,7 +47,8 @@ def entity_from_json(stored: Mapping[str, Any]) -> Entity:
             "fields": tuple(_column(one) for one in stored["fields"]),
             "relations": tuple(_relation(one) for one in stored["relations"]),
             "unique_indexes": tuple(
-                UniqueIndex(tuple(one["columns"]), one["condition"]) for one in stored.get("unique_indexes", ())
+                UniqueIndex(tuple(one["columns"]), one["condition"])
+                for one in stored.get("unique_indexes", ())
             ),
         }
     )

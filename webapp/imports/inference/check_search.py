@@ -100,7 +100,11 @@ def true_columns(condition: str) -> list[str]:
             found += true_columns(one.sql("postgres"))
         elif isinstance(one, sql.Column):
             found.append(one.name.casefold())
-        elif isinstance(one, sql.EQ | sql.Is) and isinstance(one.this, sql.Column) and not one.args.get("negate"):
+        elif (
+            isinstance(one, sql.EQ | sql.Is)
+            and isinstance(one.this, sql.Column)
+            and not one.args.get("negate")
+        ):
             if one.expression in (sql.true(), sql.Literal.number(1)):
                 found.append(one.this.name.casefold())
     return found
@@ -143,7 +147,8 @@ def _plans(
     literals: list[Any] = []
     for one in (node for tree in trees for node in tree.find_all(sql.Literal, sql.Boolean)):
         value = _value(one, {})
-        if value not in literals:
+        storable = not isinstance(value, Decimal) or abs(value) < 2**63
+        if storable and value not in literals:
             literals.append(value)
     ways: dict[str, list[Change]] = {}
     for name in sorted(set().union(*map(_names, trees))):

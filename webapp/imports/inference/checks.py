@@ -392,10 +392,11 @@ def _one_of(parts: list[list[Fact]]) -> Fact:
 
 
 def number(value: Any) -> Decimal | None:
-    """A bound as a number, if it is one."""
+    """A bound as a finite number, if it is one: `NaN` and infinities bound nothing."""
     if isinstance(value, bool) or value is None:
         return None
     try:
-        return Decimal(value)
+        found = Decimal(value)
     except (InvalidOperation, TypeError, ValueError):
         return None
+    return found if found.is_finite() else None

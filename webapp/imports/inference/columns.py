@@ -142,9 +142,7 @@ def _combines(
     if column.type == "float":
         return True
     scale = 2 if column.scale is None else column.scale
-    return decimals <= scale and (
-        column.precision is None or most < Decimal(10) ** (column.precision - scale)
-    )
+    return decimals <= scale and (column.precision is None or most.adjusted() < column.precision - scale)
 
 
 def _agree(found: list[Found], vocabulary: Vocabulary) -> None:
@@ -479,11 +477,17 @@ def _day(value: Any, further: int = 0) -> str | None:
         return "now"
     if not isinstance(value, str) or not (match := _DAY.match(value)):
         return None
-    return (date.fromisoformat(match[0]) + timedelta(days=int(further))).isoformat()
+    try:
+        return (date.fromisoformat(match[0]) + timedelta(days=int(further))).isoformat()
+    except (ValueError, OverflowError):  # 2021-02-30, and the day after the last one
+        return None
 
 
 def _years_after(day: str, years: int = 10) -> str:
-    return (date.fromisoformat(day) + timedelta(days=365 * years)).isoformat()
+    """A day moved on by so many years, as far as the calendar goes."""
+    first, last = date.min.toordinal(), date.max.toordinal()
+    moved = date.fromisoformat(day).toordinal() + 365 * years
+    return date.fromordinal(min(max(moved, first), last)).isoformat()
 
 
 def countable(made: Field, vocabulary: Vocabulary) -> bool:

@@ -50,6 +50,8 @@ def definition(name: str, kind: str, options: Mapping[str, Any] | None = None, *
     return {"name": name, "type": kind, "options": dict(options or {}), **said}
 
 
-def jsonable(value: Decimal) -> int | float:
-    """A number as JSON has it."""
+def jsonable(value: Decimal) -> int | float | str:
+    """A number as JSON has it; as text where it is beyond 64 bits."""
+    if abs(value) >= 2**63:
+        return format(value, "f")
     return int(value) if value == value.to_integral_value() else float(value)

@@ -17,6 +17,9 @@ from webapp.imports.inference.evidence import Asked, Field, definition, jsonable
 from webapp.pushes.services.value_checks import limit_of
 
 _BITS: Final = 32
+_DIGITS: Final = (
+    1_000  # PostgreSQL's NUMERIC has at most that many; a power of ten beyond some 10^6 overflows
+)
 _USUAL: Final = (Decimal(1), Decimal(1000))
 
 
@@ -81,7 +84,8 @@ def decimal_(asked: Asked) -> Field | None:
     step = Decimal(1).scaleb(-places)
     most = Decimal(limits.MAX_UNITS).scaleb(-places)
     if column.precision is not None:
-        most = min(most, Decimal(10) ** (column.precision - scale) - max(step, Decimal(10) ** -scale))
+        digits = min(column.precision - scale, _DIGITS)
+        most = min(most, Decimal(10) ** digits - max(step, Decimal(10) ** -scale))
     ends = _range(asked, -most, most, step)
     if ends is None:
         return None
@@ -123,7 +127,7 @@ def _range(asked: Asked, least: Decimal, most: Decimal, step: Decimal) -> tuple[
     if low > high:
         asked.notes.append("Its checks leave no value.")
         return None
-    numbers = [one for one in map(checks.number, asked.values) if one is not None and one.is_finite()]
+    numbers = [one for one in map(checks.number, asked.values) if one is not None]
     if asked.unique:
         first, last = (max(numbers, default=Decimal(0)) + step, high)
     elif len(numbers) >= limits.INFER_FEW:
@@ -141,8 +145,6 @@ def _range(asked: Asked, least: Decimal, most: Decimal, step: Decimal) -> tuple[
     if Decimal(0) in map(checks.number, rule.excluded) and first <= 0 <= last:
         first, last = (step, last) if last >= step else (first, -step)
     for number in filter(None, map(checks.number, rule.excluded)):
-        if not number.is_finite():
-            continue  # `amount <> 'NaN'`: no value of a range is one
         if first <= number <= last:  # the longer part beside it
             if number - first > last - number:
                 last = _onto(number - step, step, up=False)

@@ -8,7 +8,17 @@ from typing import Any, Final, Literal, get_args
 import orjson
 
 from webapp.engine.data.vocabulary import Vocabulary
-from webapp.imports.readers import avro, csv, json_rows, json_schema, mockaroo, protobuf, sql, workbook
+from webapp.imports.readers import (
+    avro,
+    csv,
+    json_rows,
+    json_schema,
+    mockaroo,
+    protobuf,
+    sql,
+    sql_script,
+    workbook,
+)
 from webapp.imports.readers.base import Read, Source, Unreadable, decoded
 
 Format = Literal[
@@ -51,7 +61,7 @@ def format_of(source: Source) -> str:
         return "xlsx"
     text, _ = decoded(source.raw)
     head = text[:_LOOKED].lstrip("\ufeff \t\r\n")
-    if head[:1] in ("{", "["):
+    if head[:1] in ("{", "[") and _ENDINGS.get(source.ending) != "sql":  # Informix has comments in braces
         return _of_json(text)
     if source.ending in _ENDINGS:
         return _ENDINGS[source.ending]
@@ -61,7 +71,9 @@ def format_of(source: Source) -> str:
         return "json_schema"
     if re.search(r"^[ \t]*message\s+\w+\s*\{", head, re.M):
         return "protobuf"
-    if sql.MENTIONED.search(text[:_LOOKED]) or re.search(r"\bCREATE\s[\w\s]{0,80}\bTABLE\b", text, re.I):
+    if sql_script.MENTIONED.search(text[:_LOOKED]) or re.search(
+        r"\bCREATE\s[\w\s]{0,80}\bTABLE\b", text, re.I
+    ):
         return "sql"
     return "csv"
 

@@ -1,7 +1,7 @@
 """SQL definitions as tables: columns, keys, references, checks; of MySQL, PostgreSQL, SQL Server, Oracle and SQLite.
 
-Each statement is parsed by itself, in the likeliest dialect first, then in the others. Of a table that no dialect
-reads, each line is parsed by itself, and the lines that are not read are told of.
+A definition is read clause by clause: what is not known of one clause never costs another one. `sqlglot` reads types
+and expressions, in the likeliest dialect first, then in the others. What is left out is reported.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from __future__ import annotations
 import logging
 import re
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any, Final
 
@@ -19,9 +19,11 @@ from sqlglot.errors import SqlglotError
 
 from webapp import limits
 from webapp.connectors.schema import Column, ColumnType, Entity, Relation
-from webapp.imports.inference.columns import Found
+from webapp.imports.inference.columns import Found, State
 from webapp.imports.inference.evidence import definition
+from webapp.imports.readers import sql_script
 from webapp.imports.readers.base import Problem, Read, Source, Table, Unreadable, clean, decoded, named
+from webapp.imports.readers.sql_script import Token, listed, tokens
 
 
 @dataclass(slots=True)
@@ -36,6 +38,9 @@ class Made:
     checks: list[str] = field(default_factory=list)
     reds: dict[str, str] = field(default_factory=dict)
     comment: str = ""
+    called: dict[str, tuple[list[Any], Any]] = field(default_factory=dict)
+    """Constraints by name in small letters: the list that contains each one, and the constraint."""
+    dropped: bool = False
     folded: dict[str, str] = field(default_factory=dict)
     """The names of columns by what they are without regard to case, as far as `own` has looked."""
 
@@ -46,19 +51,6 @@ class Made:
         if len(self.folded) != len(self.columns):
             self.folded = {one.casefold(): one for one in self.columns}
         return self.folded.get(name.casefold(), name)
-
-
-def parts_in(table: Any) -> tuple[str, ...]:
-    """The parts of a table's name, its schema first."""
-    if not isinstance(table, exp.Table):
-        return (str(getattr(table, "name", "")),)
-    return tuple(one.name for one in (table.args.get("db"), table.this) if one is not None and one.name)
-
-
-def names_in(made: Made, parts: list[Any]) -> tuple[str, ...]:
-    """Columns that a key or an index names, each once, as their definitions spell them."""
-    plain = [one.this if isinstance(one, exp.Ordered) else one for one in parts]
-    return tuple(dict.fromkeys(made.own(one.name) for one in plain if getattr(one, "name", "")))
 
 
 # Types of SQL's dialects, as columns have them here.
@@ -88,6 +80,7 @@ _KINDS: Final[Mapping[Any, ColumnType]] = {
     **_each("binary", _T.BINARY, _T.VARBINARY, _T.BLOB, _T.TINYBLOB, _T.MEDIUMBLOB, _T.LONGBLOB, _T.IMAGE),
     **_each("json", _T.JSON, _T.JSONB),
     _T.UUID: "uuid", _T.INTERVAL: "interval", _T.ARRAY: "array", _T.ENUM: "enum", _T.NAME: "text",
+    **_each("text", _T.BPCHAR),
 }  # fmt: skip
 # By the words of a dialect that the parser leaves as they are.
 _WORDS: Final[Mapping[str, ColumnType]] = {
@@ -115,23 +108,23 @@ class Shape:
     items: ColumnType | None = None
 
 
-def shape_of(kind: Any, types: Mapping[str, Shape], dialect: str) -> Shape:
-    """The shape of a declared type. `types` are the script's own, by name in small letters."""
-    if not isinstance(kind, exp.DataType):
-        return Shape("other", "" if kind is None else kind.sql(dialect=dialect)[:100])
+def shape_of(kind: exp.DataType, dialect: str) -> Shape:
+    """The shape of a type that a dialect reads."""
     declared = kind.sql(dialect=dialect)[:100]
     sort = kind.this
     if sort is _T.USERDEFINED:
-        return _own(kind, declared, types)
+        return shape_by_words(declared)
     if sort in _INTEGERS:
         bits, unsigned = _INTEGERS[sort]
         if sort is _T.TINYINT and dialect == "mysql" and _numbers(kind)[:1] == [1]:
             return Shape("boolean", declared)
         return Shape("integer", declared, bits=bits, unsigned=unsigned or (bits == 8 and dialect == "tsql"))
+    if sort is _T.ROWVERSION:
+        return Shape("binary", "rowversion", generated="computed")
     if sort in _COUNTED:
         return Shape("integer", declared, bits=_COUNTED[sort], generated="identity")
-    if sort is _T.YEAR:
-        return Shape("other", "year")
+    if sort is _T.YEAR or sort is _T.XML:
+        return Shape("other", sort.value.lower())
     found = _KINDS.get(sort, "other")
     made = Shape(found, declared)
     numbers = _numbers(kind)
@@ -149,21 +142,44 @@ def shape_of(kind: Any, types: Mapping[str, Shape], dialect: str) -> Shape:
         made.type = "timestamp"  # MySQL's TIMESTAMP is written without a zone
     elif found == "array":
         inner = kind.expressions[0] if kind.expressions else None
-        made.items = shape_of(inner, types, dialect).type
+        made.items = shape_of(inner, dialect).type if isinstance(inner, exp.DataType) else "other"
     elif sort is _T.SET:
         made.type, made.choices = "enum", tuple(one.name for one in kind.expressions)
     return made
 
 
-def _own(kind: exp.DataType, declared: str, types: Mapping[str, Shape]) -> Shape:
-    inner = kind.args.get("kind")
-    name = (
-        (inner.name if isinstance(inner, exp.Expression) else str(inner or declared)).strip('"[]`').casefold()
-    )
-    name = name.rpartition(".")[2]
-    if name in types:
-        return types[name]
-    return Shape(_WORDS.get(name.partition("(")[0].replace(" ", ""), "other"), declared)
+_PATTERNS: Final[Sequence[tuple[str, ColumnType]]] = (
+    (r"\b(sub_type\s+text|clob|xmltype)\b|\b(var|n|nvar)?char(acter|2)?\b|\btext\b|\bstring\b", "text"),
+    (r"\b(long\s+)?(raw|varbinary|byte|binary|bytes|blob|image)\b|\bfor\s+bit\s+data\b", "binary"),
+    (r"\b(small|big|medium|tiny|long)?int(eger)?(2|4|8|16|32|64)?\b|\blong\b", "integer"),
+    (r"\bfloat(4|8|32|64)?\b|\bdouble\b|\breal\b|\bdecfloat\b", "float"),
+    (r"\b(dec|decimal|num|numeric|number|money|currency|fixed)\b", "decimal"),
+    (r"\bbool(ean)?\b|\blogical\b", "boolean"),
+    (r"\b(timestamp|datetime)\b.*\bwith\b.*\bzone\b", "timestamptz"),
+    (r"\b(timestamp|datetime\d*|smalldatetime)\b", "timestamp"),
+    (r"\bdate\b", "date"), (r"\btime\b", "time"), (r"\binterval\b", "interval"),
+    (r"\b(uuid|guid|uniqueidentifier)\b", "uuid"), (r"\bjsonb?\b", "json"),
+)  # fmt: skip
+"""What types are by the words of their names, where no dialect reads them."""
+
+
+def shape_by_words(declared: str) -> Shape:
+    """The shape of a type that no dialect reads, by the words of its name."""
+    plain = re.sub(r"\(.*", "", declared).strip().strip('"[]`').casefold().rpartition(".")[2]
+    lower = declared.casefold().replace("timezone", "time zone")
+    by_pattern: ColumnType = next((kind for pattern, kind in _PATTERNS if re.search(pattern, lower)), "other")
+    found = _WORDS.get(plain.replace(" ", ""), by_pattern)
+    made = Shape(found, declared)
+    numbers = [int(one) for one in re.findall(r"\b\d{1,9}\b", declared.partition("(")[2].partition(")")[0])]
+    if found in ("text", "binary") and numbers:
+        made.max_length = numbers[0]
+    elif found == "decimal" and numbers:
+        made.precision, made.scale = numbers[0], numbers[1] if len(numbers) > 1 else 0
+    elif found == "integer":
+        made.bits = (
+            16 if "small" in plain else 64 if "big" in plain or "long" in plain or "8" in plain else 32
+        )
+    return made
 
 
 def _numbers(kind: exp.DataType) -> list[int]:
@@ -175,149 +191,212 @@ def _numbers(kind: exp.DataType) -> list[int]:
     return found
 
 
-# SQL scripts as statements: cut at semicolons that stand outside texts, names, comments and bodies of routines.
-
-NAME: Final = r"""(?:"[^"]+"|`[^`]+`|\[[^\]]+\]|[\w$#]+)"""
-"""One part of a name, quoted in any way or not."""
-_QUIET: Final = r"""--[^\n]*+|/\*(?:[^*]++|\*(?!/))*+(?:\*/)?"""
-_QUOTED_NAMES: Final = r"""|"(?:[^"]++|"")*+"?|`(?:[^`]++|``)*+`?"""
-_PLAIN: Final = re.compile(
-    _QUIET
-    + r"|'(?:[^']++|'')*+'?"
-    + _QUOTED_NAMES
-    + r"|\$(?P<tag>\w*)\$|(?P<end>;|^[ \t]*(?:GO|/)[ \t\r]*$)",
-    re.I | re.M,
-)
-_SLASHED: Final = re.compile(
-    _QUIET
-    + r"|\#[^\n]*+|'(?:[^'\\]++|''|\\.)*+'?"
-    + _QUOTED_NAMES
-    + r"|(?P<end>;)|^DELIMITER[ \t]+(?P<delimiter>\S+)[^\n]*",
-    re.I | re.M | re.S,
-)
-_LEADING: Final = re.compile(rf"\s++|{_QUIET}")
-_COMMENT: Final = re.compile(_QUIET + r"|'(?:[^']++|'')*+'?" + _QUOTED_NAMES, re.I)
-_BEGINNINGS: Final = (
-    r"(?:CREATE\s+(?:GLOBAL\s+|LOCAL\s+|TEMP(?:ORARY)?\s+|UNLOGGED\s+|OR\s+REPLACE\s+|EXTERNAL\s+|FOREIGN\s+)*TABLE"
-    r"|CREATE\s+UNIQUE\s+(?:CLUSTERED\s+|NONCLUSTERED\s+)?INDEX|CREATE\s+(?:TYPE|DOMAIN)|ALTER\s+TABLE|COMMENT\s+ON)\b"
-)
-WANTED: Final = re.compile(_BEGINNINGS, re.I)
-"""How statements begin that say something of tables."""
-MENTIONED: Final = re.compile(r"\b" + _BEGINNINGS, re.I)
-"""The same within a text."""
-_DIALECTS: Final = (
-    ("mysql", r"`|\bENGINE\s*=|\bAUTO_INCREMENT\b|\bUNSIGNED\b|\bTINYINT\(|\bENUM\s*\("),
-    ("tsql", r"^[ \t]*GO[ \t\r]*$|\[\w+\]|\bIDENTITY\s*\(|\bNVARCHAR\s*\("
-             r"|\b(?:UNIQUEIDENTIFIER|DATETIME2|NTEXT|CLUSTERED)\b"),
-    ("oracle", r"\bVARCHAR2\b|\bNUMBER\s*\(|\bCLOB\b|\bNUMBER\s*(?:,|NOT|$)|\bSYSDATE\b|^[ \t]*/[ \t\r]*$"),
-    ("postgres", r"\b(?:(?:BIG|SMALL)?SERIAL|TIMESTAMPTZ|BYTEA|JSONB|ALTER TABLE ONLY|AS\s+ENUM|CHARACTER VARYING)\b"
-                 r"|::|\bTEXT\[\]|\bnextval\("),
-    ("sqlite", r"\bAUTOINCREMENT\b|\bWITHOUT\s+ROWID\b|\bPRAGMA\b"),
-)  # fmt: skip
-_LOOKED: Final = 200_000  # chosen: characters by which the dialect is found
-
-
-def dialects(text: str) -> list[str]:
-    """The dialects, the likeliest first, by how often each one's own words occur."""
-    head = text[:_LOOKED]
-    counted = {name: len(re.findall(pattern, head, re.I | re.M)) for name, pattern in _DIALECTS}
-    return sorted(counted, key=lambda name: -counted[name])
-
-
-def statements(text: str, dialect: str) -> Iterator[str]:
-    """The statements, without comments at their beginning."""
-    text = text.lstrip("\ufeff")
-    pattern = _SLASHED if dialect == "mysql" else _PLAIN
-    start, at, ending = 0, 0, ";"
-    while (match := pattern.search(text, at)) is not None:
-        at = match.end()
-        if match.groupdict().get("tag") is not None:  # the body of a function, up to the same mark
-            close = text.find(match[0], at)
-            at = len(text) if close < 0 else close + len(match[0])
-        elif match.groupdict().get("delimiter") is not None:
-            ending, start = match["delimiter"], at
-            if ending != ";":  # what stands between two of these is a routine
-                back = re.compile(r"^DELIMITER[ \t]+;[^\n]*", re.I | re.M).search(text, at)
-                start = at = len(text) if back is None else back.end()
-        elif match["end"]:
-            yield from _one(text[start : match.start()])
-            start = at
-    yield from _one(text[start:])
-
-
-def _one(statement: str) -> Iterator[str]:
-    at = 0
-    while (match := _LEADING.match(statement, at)) is not None:
-        at = match.end()
-    plain = statement[at:].strip()
-    if plain:
-        yield plain
-
-
-def parts(body: str) -> list[str]:
-    """What stands between the commas of a bracket, at its own level."""
-    found, depth, start = [], 0, 0
-    pattern = re.compile(_COMMENT.pattern + r"|[(),]", re.I)
-    for match in pattern.finditer(body):
-        sign = match[0]
-        depth += {"(": 1, ")": -1}.get(sign, 0)
-        if sign == "," and depth == 0:
-            found.append(body[start : match.start()])
-            start = match.end()
-    found.append(body[start:])
-    return [one.strip() for one in found if one.strip()]
-
-
-def parts_of(text: str) -> tuple[str, ...]:
-    """A table's name, with its schema where it has one."""
-    return tuple(bare(one) for one in re.findall(NAME, text))[-2:]
-
-
-def bare(name: str) -> str:
-    """A name without its quotes."""
-    return name[1:-1] if name[:1] in '"`[' else name
-
-
 logging.getLogger("sqlglot").setLevel(logging.CRITICAL)  # it reports statements that nobody asked for
-_NAMES: Final = rf"({NAME}(?:\s*\.\s*{NAME})*)"
-_TABLE: Final = re.compile(
-    rf"CREATE\s[\w\s]*?TABLE\s+(?:IF\s+NOT\s+EXISTS\s+)?{_NAMES}\s*\((.*)\)", re.I | re.S
-)
-_IDENTITY: Final = re.compile(
-    rf"ALTER\s+TABLE\s+(?:ONLY\s+)?{_NAMES}\s+ALTER\s+(?:COLUMN\s+)?({NAME})\s+ADD\s+GENERATED", re.I
-)
 _VERSIONED: Final = re.compile(r"/\*!\d{5,6}\s((?:[^*]++|\*(?!/))*+)\*/")
-_DOMAIN: Final = re.compile(rf"CREATE\s+DOMAIN\s+({NAME}(?:\.{NAME})*)\s+(?:AS\s+)?(.+)", re.I | re.S)
+
+_BLOCK: Final = re.compile(r"(?:BEGIN|DECLARE|DO|EXEC(?:UTE)?|IF)\b", re.I)
 
 
 def read(source: Source) -> Read:
     """A table for each CREATE TABLE. Raises `Unreadable` where there is none."""
     text, _ = decoded(source.raw)
     script = _Script(text)
-    if script.dialects[0] == "mysql":  # which runs what stands in such comments
+    if script.dialect == "mysql":  # which runs what stands in such comments
         text = _VERSIONED.sub(r" \1 ", text)
-    for number, statement in enumerate(statements(text, script.dialects[0])):
+    for number, statement in enumerate(sql_script.statements(text, script.dialect)):
         if number >= limits.IMPORT_STATEMENTS:
             script.read.problems.append(
                 Problem("", "", f"Only the first {limits.IMPORT_STATEMENTS:,} statements were read.")
             )
             break
-        if WANTED.match(statement):
+        if sql_script.WANTED.match(statement):
             script.take_carefully(statement)
+        elif _BLOCK.match(statement) and (mentioned := sql_script.MENTIONED.search(statement)) is not None:
+            told = clean(statement[mentioned.start() :])[:60]
+            script.problem(
+                "", f'The block that runs "{told}..." is left out: blocks of code are not followed.'
+            )
     return script.finished()
+
+
+class _Malformed(Exception):
+    """A statement that does not continue as its beginning demands; the message says what is missing."""
+
+
+class _Cursor:
+    """A place in the tokens of a statement."""
+
+    def __init__(self, found: Sequence[Token], source: str) -> None:
+        self.tokens, self.source, self.at = found, source, 0
+
+    def __bool__(self) -> bool:
+        return self.at < len(self.tokens)
+
+    def peek(self, ahead: int = 0) -> str:
+        """A keyword or a sign, in capitals; "" for names, texts and the end."""
+        place = self.at + ahead
+        return self.tokens[place].plain if place < len(self.tokens) else ""
+
+    def take(self, *words: str) -> bool:
+        """Whether these words come next, in this order; if so, they are passed."""
+        if all(self.peek(ahead) == word for ahead, word in enumerate(words)):
+            self.at += len(words)
+            return True
+        return False
+
+    def name(self) -> str:
+        """One part of a name. Raises `_Malformed`."""
+        if not self or self.tokens[self.at].kind not in ("word", "name"):
+            raise _Malformed("a name is missing.")
+        self.at += 1
+        return self.tokens[self.at - 1].value
+
+    def parts(self) -> tuple[str, ...]:
+        """A name with its schema, where it has one. Raises `_Malformed`."""
+        found = [self.name()]
+        while self.take("."):
+            if self.peek() != ".":  # SQL Server's `database..table`
+                found.append(self.name())
+        return tuple(found[-2:])
+
+    def bracket(self) -> _Cursor | None:
+        """What is in the bracket that comes next, which is passed; None if none comes."""
+        if self.peek() != "(":
+            return None
+        start, depth = self.at, 0
+        while self.at < len(self.tokens):
+            depth += {"(": 1, ")": -1}.get(self.peek(), 0)
+            self.at += 1
+            if depth == 0:
+                return _Cursor(self.tokens[start + 1 : self.at - 1], self.source)
+        return _Cursor(self.tokens[start + 1 :], self.source)
+
+    def listed(self) -> list[_Cursor]:
+        """What is between the commas, from here to the end."""
+        return [_Cursor(one, self.source) for one in listed(self.tokens[self.at :])]
+
+    def text(self) -> str:
+        """The source from here to the end, in one line and without comments."""
+        return self.between(self.at, len(self.tokens))
+
+    def between(self, start: int, end: int) -> str:
+        """The source of some tokens, in one line and without comments."""
+        found = ""
+        for before, one in zip([None, *self.tokens[start:end]], self.tokens[start:end], strict=False):
+            found += (" " if before is not None and before.end < one.start else "") + one.text
+        return found
+
+
+_CLAUSES: Final = frozenset(
+    "CONSTRAINT NOT NULL DEFAULT PRIMARY UNIQUE REFERENCES FOREIGN CHECK COLLATE GENERATED IDENTITY AUTO_INCREMENT"
+    " AUTOINCREMENT COMMENT ON AS".split()
+)
+"""Words that end the type of a column, and may stand where there is none."""
+_ATTRIBUTES: Final = frozenset(
+    "ROWGUIDCOL SPARSE MASKED ENCRYPTED PERSISTED STORED VIRTUAL INVISIBLE VISIBLE HIDDEN ENABLE DISABLE USING CHARSET"
+    " KEY STORAGE COMPRESSION ENCODE DISTKEY SORTKEY DEFERRABLE INITIALLY CLUSTERED NONCLUSTERED FIRST AFTER"
+    " COLUMN_FORMAT FILESTREAM SRID LOGGED COMPACT OPTIONS TAG INDEX ZEROFILL IMPLICITLY CODEC TTL SECUREFILE"
+    " BASICFILE INLINE".split()
+)
+"""Words that end it, but could be the type's name themselves."""
+
+
+def _starts_clause(cursor: _Cursor) -> bool:
+    word = cursor.peek()
+    if word == "WITH":  # a part of the type in TIMESTAMP WITH TIME ZONE
+        return cursor.peek(1) not in ("TIME", "TIMEZONE", "LOCAL")
+    if word in ("CHARACTER", "CHAR"):
+        return cursor.peek(1) == "SET"
+    if word == "FOR":  # a part of the type in CHAR FOR BIT DATA
+        return cursor.peek(1) != "BIT"
+    return word in _CLAUSES or word in _ATTRIBUTES
+
+
+def _declared(cursor: _Cursor) -> str:
+    """The type that comes next, which is passed; "" where there is none."""
+    start = cursor.at
+    while cursor and not (cursor.peek() in _CLAUSES if cursor.at == start else _starts_clause(cursor)):
+        if cursor.bracket() is None:
+            cursor.at += 1
+    return cursor.between(start, cursor.at)
+
+
+_LATER_CLAUSES: Final = frozenset({"KEY", "INDEX", "FIRST", "AFTER", "TAG", "INLINE"})
+"""Those that are ordinary words within a default."""
+
+_IGNORED_CHANGES: Final = re.compile(
+    r"(OWNER|ENABLE|DISABLE|CLUSTER|REPLICA|NO INHERIT|INHERIT|ATTACH|DETACH|VALIDATE|CHECK CONSTRAINT|NOCHECK"
+    r"|SET \(|SET SCHEMA|SET TABLESPACE|SET LOGGED|SET UNLOGGED|SET WITH|RESET|AUTO_INCREMENT|ENGINE|COMMENT|CONVERT"
+    r"|DEFAULT (CHARSET|CHARACTER|COLLATE)|CHARACTER SET|COLLATE|ROW_FORMAT|PARTITION|SWITCH|REBUILD|FORCE|ORDER BY"
+    r"|ADD (INDEX|KEY|FULLTEXT|SPATIAL|PARTITION|PERIOD|SUPPLEMENTAL|SPLIT)|DROP (PARTITION|PERIOD)|LOGGING|NOLOGGING"
+    r"|PCTFREE|STORAGE|INITRANS|CACHE|NOCACHE|PARALLEL|NOPARALLEL|ROW|COMPRESS|NOCOMPRESS|MOVE|LOCK|ALGORITHM"
+    r"|ALTER (INDEX|CONSTRAINT)|RENAME (INDEX|KEY|CONSTRAINT)|VOLATILE|APPEND|DATA CAPTURE|READ ONLY|READ WRITE"
+    r"|DISTRIBUTE|MODIFY (PARTITION|LOB|DEFAULT)|CHANGE_TRACKING|DROP STATISTICS|FLASHBACK|\*)",
+    re.I,
+)  # fmt: skip
+"""Changes that say nothing of values."""
+
+
+@dataclass(slots=True)
+class _Own:
+    """A type that the script defines."""
+
+    shape: Shape
+    nullable: bool = True
+    default: str | None = None
+    checks: list[str] = field(default_factory=list)
+    """With VALUE as the name of the column."""
+
+
+_STRUCTURED: Final = frozenset({"(", "OBJECT", "TABLE", "RANGE", "VARRAY", "VARYING"})
+_KEYWORDS: Final[Mapping[str, frozenset[str]]] = {
+    "PRIMARY": frozenset({"KEY"}), "FOREIGN": frozenset({"KEY"}), "CHECK": frozenset({"(", "NOT"}),
+    "EXCLUDE": frozenset({"(", "USING"}), "PERIOD": frozenset({"FOR"}), "SUPPLEMENTAL": frozenset({"LOG"}),
+    "UNIQUE": frozenset({"(", "KEY", "INDEX", "CLUSTERED", "NONCLUSTERED", "NULLS", "USING"}),
+    "FULLTEXT": frozenset({"(", "KEY", "INDEX"}), "SPATIAL": frozenset({"(", "KEY", "INDEX"}),
+}  # fmt: skip
+"""How constraints begin, with what may follow."""
+
+
+def _is_constraint(part: _Cursor) -> bool:
+    """Whether a part of a table's definition is a constraint or an index, and no column."""
+    word, after = part.peek(), part.peek(1)
+    rest = part.tokens[part.at :]
+    if word == "CONSTRAINT":
+        return len(rest) > 1
+    if word == "DEFAULT":  # SQL Server: ADD DEFAULT value FOR column
+        return any(one.plain == "FOR" for one in rest)
+    if word in _KEYWORDS and after in _KEYWORDS[word]:
+        return True
+    if word in ("KEY", "INDEX", "FULLTEXT", "SPATIAL", "UNIQUE"):
+        if {after, part.peek(2)} & {"CLUSTERED", "NONCLUSTERED", "COLUMNSTORE"}:
+            return True
+        place = next((place for place, one in enumerate(rest[:6]) if one.plain == "("), None)
+        if place is None or place + 1 >= len(rest):
+            return False
+        near = place <= 2 or part.peek(2) in ("USING", "HASH") or after == "USING"
+        return near and not re.fullmatch(r"\d+|MAX", rest[place + 1].text, re.I)  # else the length of a type
+    return False
+
+
+def _key(parts: tuple[str, ...]) -> tuple[str, ...]:
+    return tuple(one.casefold() for one in parts)
 
 
 class _Script:
     """All statements of a script."""
 
     def __init__(self, text: str) -> None:
-        self.dialects = dialects(text)
+        self.dialects = sql_script.dialects(text)
+        self.dialect = self.dialects[0]
         self.read = Read("sql")
         self._tables: dict[tuple[str, ...], Made] = {}
-        self._types: dict[str, Shape] = {}
+        self._types: dict[str, _Own] = {}
+        self._shapes: dict[str, Shape] = {}
+        self._indexes: dict[str, tuple[str, ...]] = {}
 
     def take_carefully(self, statement: str) -> None:
-        """One statement that says something of tables; one that cannot be read is reported and left out."""
+        """One statement that defines tables; one that cannot be read is reported and left out."""
         if len(statement) > limits.IMPORT_STATEMENT_CHARS:
             told = f"it is longer than {limits.IMPORT_STATEMENT_CHARS:,} characters."
         else:
@@ -326,221 +405,611 @@ class _Script:
                 return
             except RecursionError:
                 told = "it is nested too deeply."
-        self.read.problems.append(
-            Problem("", "", f'The statement "{clean(statement)[:60]}..." is left out: {told}')
-        )
+            except _Malformed as error:
+                told = str(error)
+        self.problem("", f'The statement "{clean(statement)[:60]}..." is left out: {told}')
+
+    def problem(self, table: str, text: str, state: State = "red") -> None:
+        """Reports something that is left out."""
+        self.read.problems.append(Problem(clean(table), "", text, state))
 
     def take(self, statement: str) -> None:
-        """One statement that says something of tables."""
-        if (domain := _DOMAIN.match(statement)) is not None:
-            self._domain(domain)
-            return
-        if (counted := _IDENTITY.match(statement)) is not None:
-            self._counted(parts_of(counted[1]), bare(counted[2]))
-            return
-        tree = self._parsed(statement)
-        if isinstance(tree, exp.Create) and tree.kind == "TABLE" and isinstance(tree.this, exp.Schema):
-            self._table(tree)
-        elif isinstance(tree, exp.Create) and tree.kind == "TYPE":
-            if isinstance(tree.expression, exp.DataType):
-                self._types[tree.this.name.casefold()] = shape_of(
-                    tree.expression, self._types, self.dialects[0]
-                )
-        elif isinstance(tree, exp.Create) and tree.kind == "INDEX":
-            self._index(tree)
-        elif isinstance(tree, exp.Alter):
-            self._alter(tree)
-        elif isinstance(tree, exp.Comment):
-            self._comment(tree)
-        elif (match := _TABLE.match(statement)) is not None:
-            self._piecewise(match)
+        """One statement that defines tables. Raises `_Malformed`."""
+        cursor = _Cursor(tokens(statement, self.dialect), statement)
+        word = cursor.peek()
+        if word == "ALTER":
+            self._alter(cursor)
+        elif word == "COMMENT":
+            self._comment(cursor)
+        elif word == "RENAME":
+            cursor.take("RENAME", "TABLE")
+            for one in cursor.listed():
+                made = self._found(one.parts())
+                if made is not None and one.take("TO"):
+                    self._rename(made, one.parts())
+        elif word == "DROP":
+            cursor.take("DROP", "TABLE")
+            cursor.take("IF", "EXISTS")
+            for one in cursor.listed():
+                if (made := self._tables.get(_key(one.parts()))) is not None:
+                    made.dropped = True
+        elif word.startswith("EXEC"):
+            self._added_type(cursor)
+        else:
+            self._create(cursor)
 
-    def _parsed(self, statement: str) -> exp.Expr | None:
+    def _create(self, cursor: _Cursor) -> None:
+        words: list[str] = []
+        while cursor and cursor.peek() not in ("TABLE", "INDEX", "TYPE", "DOMAIN", "SCHEMA"):
+            words.append(cursor.peek())
+            cursor.at += 1
+        kind = cursor.peek()
+        cursor.at += 1
+        fresh = not cursor.take("IF", "NOT", "EXISTS")
+        if kind == "TABLE":
+            self._table(cursor, fresh)
+        elif kind == "INDEX":
+            self._index(cursor)
+        elif kind == "DOMAIN":
+            self._domain(cursor.parts()[-1], cursor)
+        elif kind == "TYPE":
+            self._type(cursor)
+
+    # --- Types and expressions ------------------------------------------------------------------------------
+
+    def _parsed(self, statement: str) -> tuple[exp.Expr, str] | None:
+        """What the first dialect that reads a statement makes of it, with the dialect."""
         for dialect in self.dialects:
             try:
                 tree = sqlglot.parse_one(statement, read=dialect)
             except (SqlglotError, RecursionError, ValueError):
                 continue
             if not isinstance(tree, exp.Command):
-                return tree
+                return tree, dialect
         return None
 
-    def _domain(self, match: re.Match[str]) -> None:
-        rest = re.sub(r"(?i)\bVALUE\b", "VALUE_", match[2])
-        made = self._parsed(f"CREATE TABLE d (VALUE_ {rest})")
-        kind = next(iter(made.find_all(exp.DataType)), None) if made is not None else None
-        if kind is not None:
-            self._types[parts_of(match[1])[-1].casefold()] = shape_of(kind, self._types, self.dialects[0])
+    def _shape(self, declared: str) -> Shape:
+        """The shape of a type of no name of the script's own."""
+        if declared not in self._shapes:
+            made = None
+            found = self._parsed(f"CREATE TABLE t (c {declared})") if declared else None
+            if found is not None:
+                tree, dialect = found
+                columns = tree.this.expressions if isinstance(tree.this, exp.Schema) else []
+                kind = columns[0].args.get("kind") if len(columns) == 1 else None
+                if isinstance(kind, exp.DataType):
+                    made = shape_of(kind, dialect)
+                    if made.type == "timestamp" and self.dialect != "mysql" and kind.this is _T.TIMESTAMPTZ:
+                        made.type = "timestamptz"
+                elif kind is not None and "INTERVAL" in declared.upper():
+                    made = Shape("interval", declared)
+            if made is None or (made.type == "other" and made.declared.casefold() == declared.casefold()):
+                by_words = shape_by_words(declared[:100])
+                made = by_words if made is None or by_words.type != "other" else made
+            self._shapes[declared] = made
+        return self._shapes[declared]
+
+    def _own(self, declared: str) -> _Own | None:
+        """The type of the script's own that is declared, if it is one."""
+        found = tokens(declared, self.dialect)
+        if not found or found[-1].kind not in ("word", "name"):
+            return None
+        plain = all(one.kind in ("word", "name") or one.text == "." for one in found)
+        return self._types.get(found[-1].value.casefold()) if plain else None
+
+    def _expression(self, text: str) -> str:
+        """A condition as PostgreSQL writes it, without casts."""
+        found = self._parsed(text)
+        if found is None or isinstance(found[0], exp.Alias):
+            return text
+        plain = found[0].transform(lambda one: one.this if isinstance(one, exp.Cast) else one)
+        return str(plain.sql(dialect="postgres"))
+
+    def _added_type(self, cursor: _Cursor) -> None:
+        """`EXEC sp_addtype name, 'type', 'NOT NULL'`."""
+        while cursor and cursor.peek() != "SP_ADDTYPE":
+            cursor.at += 1
+        cursor.at += 1
+        said = [one.tokens[-1].value for one in cursor.listed()]
+        if len(said) >= 2:
+            rest = " ".join(said[1:])
+            self._domain(said[0], _Cursor(tokens(rest, self.dialect), rest))
+
+    def _domain(self, name: str, cursor: _Cursor) -> None:
+        """A type by another one, with its constraints."""
+        cursor.take("AS") or cursor.take("FROM")
+        scratch = Made(("",))
+        made = Column("VALUE", "other", "")
+        declared = _declared(cursor)
+        own = self._own(declared)
+        scratch.columns["VALUE"] = made
+        self._clauses(scratch, "VALUE", cursor)
+        column = scratch.columns["VALUE"]
+        self._types[name.casefold()] = _Own(
+            own.shape if own else self._shape(declared),
+            column.nullable and (own is None or own.nullable),
+            column.default or (own.default if own else None),
+            scratch.checks + (own.checks if own else []),
+        )
+
+    def _type(self, cursor: _Cursor) -> None:
+        name = cursor.parts()[-1]
+        if cursor.take("AS", "ENUM"):
+            inner = cursor.bracket()
+            choices = tuple(one.value for one in inner.tokens if one.kind == "text") if inner else ()
+            self._types[name.casefold()] = _Own(Shape("enum", name, choices=choices))
+        elif cursor.peek() == "FROM" or (cursor.peek() == "AS" and cursor.peek(1) not in _STRUCTURED):
+            self._domain(name, cursor)
+        elif cursor:
+            self._types[name.casefold()] = _Own(Shape("other", name))
 
     # --- Tables ---------------------------------------------------------------------------------------------
 
-    def _table(self, tree: exp.Create) -> None:
-        made = self._opened(parts_in(tree.this.this))
+    def _table(self, cursor: _Cursor, fresh: bool) -> None:
+        parts = cursor.parts()
+        if parts[-1].startswith("#"):
+            return  # of one session
+        if cursor.take("PARTITION", "OF"):
+            whole = ".".join(cursor.parts())
+            text = f'It is a partition of "{clean(whole)}", whose template stands for its rows: left out.'
+            return self.problem(parts[-1], text, "yellow")
+        if cursor.take("OF"):
+            return self.problem(
+                parts[-1], f"Its columns are those of the type {clean(cursor.text())}: left out."
+            )
+        copied = self._found(cursor.parts()) if cursor.take("LIKE") else None
+        body = cursor.bracket()
+        if body is not None and body.peek() in ("SELECT", "WITH"):
+            body = None
+        if copied is None and body is None:
+            return self.problem(
+                parts[-1], "It is created from a query, which does not name its columns: left out."
+            )
+        made = self._opened(parts, fresh)
         if made is None:
-            return
-        for part in tree.this.expressions:
-            self._part(made, part)
-        for prop in tree.find_all(exp.SchemaCommentProperty):
-            made.comment = prop.this.name
-
-    def _opened(self, parts: tuple[str, ...]) -> Made | None:
-        key = tuple(one.casefold() for one in parts)
-        if key in self._tables:
-            return None  # of two the first counts
-        if len(self._tables) >= limits.IMPORT_TABLES:
-            told = f"At most {limits.IMPORT_TABLES} tables are imported at once: left out."
-            self.read.problems.append(Problem(clean(parts[-1]), "", told))
             return None
+        if copied is not None:  # MySQL: all but its references
+            made.columns, made.keys = dict(copied.columns), copied.keys
+            made.uniques, made.checks = list(copied.uniques), list(copied.checks)
+        for part in body.listed() if body is not None else ():
+            try:
+                self._part(made, part)
+            except _Malformed as error:
+                self.problem(
+                    parts[-1], f'"{clean(part.between(0, len(part.tokens)))[:80]}" is left out: {error}'
+                )
+        self._table_options(made, cursor)
+
+    def _table_options(self, made: Made, cursor: _Cursor) -> None:
+        while cursor:
+            if cursor.take("INHERITS"):
+                inner = cursor.bracket()
+                for one in inner.listed() if inner is not None else ():
+                    if (parent := self._found(one.parts())) is not None:
+                        own, made.columns = made.columns, dict(parent.columns)
+                        made.columns.update(own)
+                        made.checks += parent.checks
+            elif cursor.take("COMMENT"):
+                cursor.take("=")
+                if cursor and cursor.tokens[cursor.at].kind == "text":
+                    made.comment = cursor.tokens[cursor.at].value
+            cursor.at += 1
+
+    def _opened(self, parts: tuple[str, ...], fresh: bool) -> Made | None:
+        key = _key(parts)
+        before = self._tables.get(key)
+        if before is not None and not before.dropped:
+            if fresh:
+                self.problem(parts[-1], "It is created twice: the first definition counts.", "yellow")
+            return None
+        if before is None and len(self._tables) >= limits.IMPORT_TABLES:
+            self.problem(parts[-1], f"At most {limits.IMPORT_TABLES} tables are imported at once: left out.")
+            return None
+        self._tables.pop(key, None)
         self._tables[key] = Made(parts)
         return self._tables[key]
 
-    def _piecewise(self, match: re.Match[str]) -> None:
-        """A table that no dialect reads: each of its lines by itself."""
-        made = self._opened(parts_of(match[1]))
-        for line in parts(match[2]) if made is not None else ():
-            tree = self._parsed(f"CREATE TABLE t ({line})")
-            assert made is not None
-            if isinstance(tree, exp.Create) and isinstance(tree.this, exp.Schema):
-                for part in tree.this.expressions:
-                    self._part(made, part)
-            elif not re.match(
-                r"(?i)(CONSTRAINT|PRIMARY|FOREIGN|UNIQUE|CHECK|KEY|INDEX|EXCLUDE|PERIOD)\b", line
-            ):
-                named = re.match(NAME, line)
-                name = bare(named[0]) if named is not None else clean(line)[:40]
-                declared = clean(line)[len(name) :].strip()[:100]
-                made.columns[name] = Column(name, "other", declared, nullable="NOT NULL" not in line.upper())
-                made.reds[name] = f'its definition was not understood: "{declared}".'
-
-    def _part(self, made: Made, part: exp.Expression) -> None:
-        if isinstance(part, exp.ColumnDef):
-            self._column(made, part)
-        elif isinstance(part, exp.Identifier | exp.Column):  # SQLite takes columns without a type
-            made.columns[part.name] = Column(part.name, "other", "")
-        else:
+    def _part(self, made: Made, part: _Cursor) -> None:
+        """A column or a constraint."""
+        if _is_constraint(part):
             self._constraint(made, part)
+        elif part.peek() == "LIKE" and len(part.tokens) > 1:
+            part.take("LIKE")
+            parts = part.parts()
+            other = self._found(parts)
+            if other is None:
+                raise _Malformed(f'there is no table "{".".join(parts)}".')
+            made.columns.update(other.columns)
+            said = {one.plain for one in part.tokens[part.at :]}
+            if said & {"ALL", "INDEXES"}:
+                made.keys, made.uniques = other.keys, [*made.uniques, *other.uniques]
+            if said & {"ALL", "CONSTRAINTS"}:
+                made.checks += other.checks
+        else:
+            self._column(made, part)
 
-    def _column(self, made: Made, part: exp.ColumnDef) -> None:
-        name = part.name
-        shape = shape_of(part.args.get("kind"), self._types, self.dialects[0])
+    def _column(self, made: Made, part: _Cursor) -> None:
+        name = part.name()
+        declared = _declared(part)
+        own = self._own(declared)
+        shape = own.shape if own is not None else self._shape(declared)
         column = Column(name, **asdict(shape))
+        if own is not None:
+            quoted = '"' + name.replace('"', '""') + '"'
+            column = replace(column, nullable=own.nullable, default=own.default)
+            made.checks += [re.sub(r"\bVALUE\b", lambda _: quoted, one, flags=re.I) for one in own.checks]
         made.columns[name] = column
-        for one in part.constraints:
-            made.columns[name] = self._of_column(made, made.columns[name], one.kind)
+        self._clauses(made, name, part)
 
-    def _of_column(self, made: Made, column: Column, kind: Any) -> Column:
-        name = column.name
-        if isinstance(kind, exp.NotNullColumnConstraint):
-            return replace(column, nullable=bool(kind.args.get("allow_null")))
-        if isinstance(kind, exp.PrimaryKeyColumnConstraint):
-            made.keys = (name,)
-            return replace(column, nullable=False)
-        if isinstance(kind, exp.UniqueColumnConstraint):
-            made.uniques.append((name,))
-        elif isinstance(kind, exp.AutoIncrementColumnConstraint | exp.GeneratedAsIdentityColumnConstraint):
-            computed = (
-                isinstance(kind, exp.GeneratedAsIdentityColumnConstraint) and kind.expression is not None
-            )
-            return replace(column, generated="computed" if computed else "identity")
-        elif isinstance(kind, exp.ComputedColumnConstraint):
-            return replace(column, generated="computed")
-        elif isinstance(kind, exp.DefaultColumnConstraint):
-            text = kind.this.sql() if kind.this is not None else ""
-            counted = "nextval" in text.lower()
-            return replace(column, default=text[:200], generated="identity" if counted else column.generated)
-        elif isinstance(kind, exp.CheckColumnConstraint):
-            made.checks.append(kind.this.sql())
-        elif isinstance(kind, exp.Reference):
-            self._reference(made, (name,), kind)
-        elif isinstance(kind, exp.CommentColumnConstraint):
-            return replace(column, comment=clean(kind.this.name))
-        return column
-
-    def _constraint(self, made: Made, part: exp.Expression) -> None:
-        if isinstance(part, exp.Constraint):
-            inner = part.expressions
-            if inner and isinstance(inner[0], exp.PrimaryKeyColumnConstraint | exp.UniqueColumnConstraint):
-                names = names_in(
-                    made, [one for other in inner for one in other.find_all(exp.Column, exp.Ordered)]
+    def _clauses(self, made: Made, name: str, part: _Cursor) -> None:
+        """What follows the type of a column."""
+        called = ""
+        while part:
+            column = made.columns[name]
+            if part.take("CONSTRAINT"):
+                called = part.name()
+                continue
+            if part.take("NOT", "NULL") or part.take("NOT", "NULLABLE"):
+                made.columns[name] = replace(column, nullable=False)
+            elif part.take("NOT"):  # FOR REPLICATION, ENFORCED, DEFERRABLE ...
+                part.take("FOR")
+                part.at += 1
+            elif part.take("PRIMARY", "KEY") or (self.dialect == "mysql" and part.take("KEY")):
+                made.keys = (name,)
+                made.columns[name] = replace(column, nullable=False)
+            elif part.take("UNIQUE"):
+                part.take("KEY")
+                self._add(made, made.uniques, (name,), called)
+            elif part.take("REFERENCES"):
+                self._reference(made, (name,), part, called)
+            elif part.take("FOREIGN", "KEY"):
+                continue
+            elif part.take("CHECK"):
+                self._check(made, part, called)
+            elif part.take("DEFAULT"):
+                default = self._default(part)
+                counted = "nextval" in default.casefold() or "next value for" in default.casefold()
+                made.columns[name] = replace(
+                    column, default=default[:200], generated="identity" if counted else column.generated
                 )
-                if names and isinstance(inner[0], exp.PrimaryKeyColumnConstraint):
-                    made.keys = names
-                elif names:
-                    made.uniques.append(names)
-                if names:
-                    return
-            for one in inner:
-                self._constraint(made, one)
-        elif isinstance(part, exp.PrimaryKey):
-            made.keys = names_in(made, part.expressions)
-        elif isinstance(part, exp.UniqueColumnConstraint):
-            there = part.this.expressions if isinstance(part.this, exp.Schema) else [part.this]
-            made.uniques.append(names_in(made, [one for one in there if one is not None]))
-        elif isinstance(part, exp.ForeignKey):
-            reference = part.args.get("reference")
-            if reference is not None:
-                self._reference(made, names_in(made, part.expressions), reference)
-        elif isinstance(part, exp.CheckColumnConstraint):
-            made.checks.append(part.this.sql())
+            elif part.peek() in ("GENERATED", "AS"):
+                made.columns[name] = replace(column, generated=self._generated(part) or column.generated)
+            elif part.peek() in ("IDENTITY", "AUTO_INCREMENT", "AUTOINCREMENT"):
+                part.at += 1
+                part.bracket()
+                made.columns[name] = replace(column, generated="identity")
+            elif part.take("COMMENT"):
+                if part and part.tokens[part.at].kind == "text":
+                    made.columns[name] = replace(column, comment=clean(part.tokens[part.at].value))
+            elif part.bracket() is None:
+                part.at += 1
+            called = ""
 
-    def _reference(self, made: Made, names: tuple[str, ...], reference: exp.Expression) -> None:
-        there = reference.this
-        table, columns = (there.this, there.expressions) if isinstance(there, exp.Schema) else (there, [])
-        made.relations.append((names, parts_in(table), tuple(one.name for one in columns)))
+    def _default(self, part: _Cursor) -> str:
+        part.take("ON", "NULL")
+        start = part.at
+        part.take("NOT")
+        if part and part.bracket() is None:
+            part.at += 1
+        while part and (not _starts_clause(part) or part.peek() in _LATER_CLAUSES):
+            if part.bracket() is None:
+                part.at += 1
+        return part.between(start, part.at)
+
+    def _generated(self, part: _Cursor) -> str:
+        """`identity`, `computed`, or "" where the words say neither; passes them."""
+        if part.take("GENERATED"):
+            while part and part.peek() not in ("AS", "("):
+                part.at += 1
+        part.take("AS")
+        if part.take("IDENTITY"):
+            part.bracket()
+            return "identity"
+        if part.bracket() is not None:
+            return "computed"
+        if part.take("ROW"):
+            part.at += 1
+            return "computed"
+        start = part.at  # Sybase has expressions without a bracket
+        while part and not _starts_clause(part):
+            part.at += 1
+        return "computed" if part.at > start else ""
+
+    def _check(self, made: Made, part: _Cursor, called: str) -> None:
+        part.take("NOT", "FOR", "REPLICATION")
+        inner = part.bracket()
+        if inner is None:
+            raise _Malformed("a condition is missing.")
+        self._add(made, made.checks, self._expression(inner.text()), called)
+
+    def _reference(self, made: Made, names: tuple[str, ...], part: _Cursor, called: str) -> None:
+        parts = part.parts()
+        inner = part.bracket()
+        there = tuple(one.name() for one in inner.listed()) if inner is not None else ()
+        self._add(made, made.relations, (names, parts, there), called)
+        while part and part.peek() in ("ON", "MATCH"):
+            part.at += 3 if part.peek(2) in ("SET", "NO") else 2
+            if part.peek(-1) in ("SET", "NO"):
+                part.at += 1
+
+    def _add(self, made: Made, where: list[Any], what: Any, called: str) -> None:
+        where.append(what)
+        if called:
+            made.called[called.casefold()] = (where, what)
+
+    def _constraint(self, made: Made, part: _Cursor) -> None:
+        called = ""
+        if part.take("CONSTRAINT") and part.peek() not in ("PRIMARY", "UNIQUE", "FOREIGN", "CHECK"):
+            called = part.name()
+        whole = clean(part.between(0, len(part.tokens)))[:80]
+        if part.take("PRIMARY", "KEY"):
+            made.keys = self._key_columns(made, part) or made.keys
+        elif part.take("UNIQUE"):
+            names = self._key_columns(made, part)
+            if names:
+                self._add(made, made.uniques, names, called)
+        elif part.take("FOREIGN", "KEY"):
+            names = self._key_columns(made, part)
+            if names and part.take("REFERENCES"):
+                self._reference(made, names, part, called)
+        elif part.peek() == "CHECK":
+            part.take("CHECK")
+            self._check(made, part, called)
+        elif part.take("NOT", "NULL"):  # PostgreSQL 18: NOT NULL column
+            own = made.own(part.name())
+            made.columns[own] = replace(made.columns[own], nullable=False)
+        elif part.take("DEFAULT"):  # SQL Server: DEFAULT value FOR column
+            default = self._default_for(part)
+            if part.take("FOR") and (own := made.own(part.name())) in made.columns:
+                made.columns[own] = replace(made.columns[own], default=default[:200])
+        elif part.peek() == "EXCLUDE":
+            self.problem(made.parts[-1], f'"{whole}" is not kept: rows may be rejected.', "yellow")
+
+    def _default_for(self, part: _Cursor) -> str:
+        start = part.at
+        while part and part.peek() != "FOR":
+            if part.bracket() is None:
+                part.at += 1
+        return part.between(start, part.at)
+
+    def _key_columns(self, made: Made, part: _Cursor) -> tuple[str, ...]:
+        """The columns in the next bracket; none where an expression is among them."""
+        if part.take("USING", "INDEX"):
+            return self._indexes.get(part.name().casefold(), ())
+        while part and part.peek() not in ("(", "REFERENCES"):
+            part.at += 1
+        inner = part.bracket()
+        found = []
+        for one in inner.listed() if inner is not None else ():
+            name = one.name() if one.tokens[0].kind in ("word", "name") else ""
+            numbers = one.bracket()
+            if not name or (numbers is not None and not re.fullmatch(r"\d+", numbers.text())):
+                return ()
+            found.append(made.own(name))
+        return tuple(dict.fromkeys(found))
 
     # --- Later statements -----------------------------------------------------------------------------------
 
     def _found(self, parts: tuple[str, ...]) -> Made | None:
         """The table of a name, with its schema or without."""
-        key = tuple(one.casefold() for one in parts)
+        key = _key(parts)
         if key in self._tables:
             return self._tables[key]
         alike = [one for found, one in self._tables.items() if found[-1] == key[-1]]
-        return alike[0] if len(alike) == 1 else None
+        return alike[0] if len({id(one) for one in alike}) == 1 else None
 
-    def _alter(self, tree: exp.Alter) -> None:
-        made = self._found(parts_in(tree.this)) if isinstance(tree.this, exp.Table) else None
+    def _alter(self, cursor: _Cursor) -> None:
+        cursor.take("ALTER", "TABLE")
+        cursor.take("IF", "EXISTS")
+        cursor.take("ONLY")
+        made = self._found(cursor.parts())
         if made is None:
             return
-        for action in tree.args.get("actions") or ():
-            if isinstance(action, exp.AddConstraint):
-                for one in action.expressions:
-                    self._constraint(made, one)
-            elif isinstance(action, exp.ColumnDef):
-                self._column(made, action)
-            elif (
-                isinstance(action, exp.AlterColumn)
-                and "nextval" in (action.args.get("default") or exp.Null()).sql()
-            ):
-                self._counted(made.parts, action.name)
+        if cursor.peek() == "WITH" and cursor.peek(1) in ("CHECK", "NOCHECK"):
+            cursor.at += 2
+        adding = False
+        for action in cursor.listed():
+            whole = clean(action.between(0, len(action.tokens)))
+            try:
+                adding = self._change(made, action, adding)
+            except _Malformed as error:
+                self.problem(made.parts[-1], f'The change "{whole[:80]}" is left out: {error}')
 
-    def _counted(self, parts: tuple[str, ...], name: str) -> None:
-        made = self._found(parts)
-        if made is not None and (own := made.own(name)) in made.columns:
-            made.columns[own] = replace(made.columns[own], generated="identity")
+    def _change(self, made: Made, action: _Cursor, adding: bool) -> bool:
+        """One change of a table; answers whether what follows the next comma may be added without ADD."""
+        whole = clean(action.between(0, len(action.tokens)))
+        if action.take("ADD"):
+            action.take("COLUMN")
+            action.take("IF", "NOT", "EXISTS")
+            inner = action.bracket()
+            for one in [action] if inner is None else inner.listed():
+                self._added(made, one, whole)
+            return True
+        if action.take("DROP"):
+            self._drop(made, action)
+        elif action.peek() in ("ALTER", "MODIFY", "CHANGE"):
+            self._altered(made, action)
+        elif action.take("RENAME"):
+            self._renamed(made, action)
+        elif adding and len(action.tokens) > 1 and not _IGNORED_CHANGES.match(whole):
+            self._part(made, action)
+            return True
+        elif not _IGNORED_CHANGES.match(whole):
+            self.problem(made.parts[-1], f'The change "{whole[:80]}" was not understood: left out.', "yellow")
+        return False
 
-    def _index(self, tree: exp.Create) -> None:
-        table = tree.this.args.get("table")
-        made = self._found(parts_in(table)) if table is not None else None
-        params = tree.this.args.get("params")
-        if (
-            made is None
-            or not tree.args.get("unique")
-            or params is None
-            or params.args.get("where") is not None
-        ):
+    def _added(self, made: Made, one: _Cursor, whole: str) -> None:
+        if one.take("GENERATED") or not one:
             return
-        columns = params.args.get("columns") or []
-        plain = [one.this if isinstance(one, exp.Ordered) else one for one in columns]
-        if plain and all(isinstance(one, exp.Column | exp.Identifier) for one in plain):
-            made.uniques.append(names_in(made, plain))
+        if one.peek() in ("PARTITION", "SUPPLEMENTAL", "PERIOD", "FULLTEXT", "SPATIAL", "VALUE"):
+            return
+        self._part(made, one)
 
-    def _comment(self, tree: exp.Comment) -> None:
-        text = clean(tree.expression.name) if tree.expression is not None else ""
-        if tree.args.get("kind") == "TABLE" and (made := self._found(parts_in(tree.this))) is not None:
-            made.comment = text
-        elif isinstance(tree.this, exp.Column) and (made := self._found((tree.this.table,))) is not None:
-            own = made.own(tree.this.name)
+    def _drop(self, made: Made, action: _Cursor) -> None:
+        if action.take("PRIMARY", "KEY"):
+            made.keys = ()
+            return
+        kind = action.peek()
+        constraint = any(action.take(*one) for one in (("CONSTRAINT",), ("FOREIGN", "KEY"), ("INDEX",), ("KEY",),
+                                                       ("CHECK",), ("UNIQUE",)))  # fmt: skip
+        if constraint:
+            action.take("IF", "EXISTS")
+            found = made.called.pop(action.name().casefold(), None) if action else None
+            if found is not None and found[1] in found[0]:
+                found[0].remove(found[1])
+            return
+        if kind in ("PARTITION", "PERIOD", "STATISTICS", "SUPPLEMENTAL"):
+            return
+        action.take("COLUMN")
+        action.take("IF", "EXISTS")
+        inner = action.bracket()
+        for one in [action] if inner is None else inner.listed():
+            self._lose(made, made.own(one.name()))
+
+    def _lose(self, made: Made, name: str) -> None:
+        made.columns.pop(name, None)
+        made.keys = () if name in made.keys else made.keys
+        made.uniques[:] = [one for one in made.uniques if name not in one]
+        made.relations[:] = [one for one in made.relations if name not in one[0]]
+        word = re.compile(rf"(?<!\w){re.escape(name)}(?!\w)", re.I)
+        made.checks[:] = [one for one in made.checks if not word.search(one)]
+
+    def _altered(self, made: Made, action: _Cursor) -> None:
+        """A column's new definition, type, default or constraint."""
+        verb = action.peek()
+        action.at += 1
+        if verb == "ALTER" and action.peek() in ("INDEX", "CONSTRAINT"):
+            return
+        action.take("COLUMN")
+        inner = action.bracket()
+        for one in [action] if inner is None else inner.listed():
+            if one.peek() in ("PARTITION", "LOB", "DEFAULT", "CONSTRAINT"):
+                return
+            own = made.own(one.name())
+            column = made.columns.get(own)
+            if column is None:
+                raise _Malformed(f'there is no column "{own}".')
+            if verb == "CHANGE":
+                after = one.tokens[one.at].value if one else own
+                self._rename_column(made, own, after)
+                self._redefined(made, one, made.columns[after])
+            elif one.take("TYPE") or one.take("SET", "DATA", "TYPE"):
+                self._retyped(made, column, one)
+            elif one.take("SET", "NOT", "NULL"):
+                made.columns[own] = replace(column, nullable=False)
+            elif one.take("DROP", "NOT", "NULL"):
+                made.columns[own] = replace(column, nullable=True)
+            elif one.take("SET", "DEFAULT"):
+                default = one.text()
+                counted = "nextval" in default.casefold()
+                made.columns[own] = replace(
+                    column, default=default[:200], generated="identity" if counted else column.generated
+                )
+            elif one.take("DROP", "DEFAULT"):
+                made.columns[own] = replace(column, default=None)
+            elif one.take("ADD"):
+                made.columns[own] = replace(column, generated=self._generated(one) or column.generated)
+            elif one.peek() in ("DROP", "SET", "RESET", "RESTART"):
+                continue  # statistics, storage, masks
+            elif one:
+                one.at -= 1
+                self._redefined(made, one, column)
+
+    def _redefined(self, made: Made, one: _Cursor, before: Column) -> None:
+        """`name type clauses`, or without the type; what is not said stays in Oracle only."""
+        name = one.tokens[one.at].value
+        self._column(made, one)
+        after = made.columns[name]
+        if before.name != name:  # the same name in another case
+            del made.columns[name]
+        nullable, default = after.nullable, after.default
+        if self.dialect == "oracle" or not after.declared:
+            nullable, default = nullable and before.nullable, default or before.default
+        if not after.declared:
+            after = replace(before, generated=after.generated or before.generated)
+        made.columns[before.name] = replace(
+            after,
+            name=before.name,
+            nullable=nullable,
+            default=default,
+            comment=after.comment or before.comment,
+        )
+
+    def _retyped(self, made: Made, column: Column, one: _Cursor) -> None:
+        declared = _declared(one)
+        own = self._own(declared)
+        shape = own.shape if own is not None else self._shape(declared)
+        made.columns[column.name] = Column(
+            column.name, **asdict(replace(shape, generated=shape.generated or column.generated)),
+            nullable=column.nullable, default=column.default, comment=column.comment,
+        )  # fmt: skip
+
+    def _renamed(self, made: Made, action: _Cursor) -> None:
+        if action.peek() in ("INDEX", "KEY", "CONSTRAINT"):
+            return
+        if action.take("TO") or action.take("AS"):
+            self._rename(made, action.parts())
+            return
+        action.take("COLUMN")
+        before = made.own(action.name())
+        if action.take("TO") and before in made.columns:
+            self._rename_column(made, before, action.name())
+
+    def _rename(self, made: Made, parts: tuple[str, ...]) -> None:
+        made.parts = (*made.parts[:-1], parts[-1])
+        self._tables[_key(made.parts)] = made  # and by its first name, which references may use
+
+    def _rename_column(self, made: Made, before: str, after: str) -> None:
+        if before == after:
+            return
+
+        def changed(names: tuple[str, ...]) -> tuple[str, ...]:
+            return tuple(after if one == before else one for one in names)
+
+        made.columns = {
+            after if name == before else name: replace(one, name=after) if name == before else one
+            for name, one in made.columns.items()
+        }
+        made.folded = {}
+        made.keys = changed(made.keys)
+        made.uniques[:] = [changed(one) for one in made.uniques]
+        made.relations[:] = [(changed(one[0]), *one[1:]) for one in made.relations]
+        for other in self._tables.values():
+            for place, (columns, parts, there) in enumerate(other.relations):
+                if self._found(parts) is made:
+                    other.relations[place] = (columns, parts, changed(there))
+
+    def _index(self, cursor: _Cursor) -> None:
+        cursor.take("CONCURRENTLY")
+        cursor.take("IF", "NOT", "EXISTS")
+        called = cursor.parts()[-1] if cursor.peek() != "ON" else ""
+        while cursor and not cursor.take("ON"):
+            cursor.at += 1
+        cursor.take("ONLY")
+        made = self._found(cursor.parts())
+        if made is None:
+            return
+        names = self._key_columns(made, cursor)
+        if names and not any(one.plain == "WHERE" for one in cursor.tokens[cursor.at :]):
+            self._add(made, made.uniques, names, called)
+            self._indexes[called.casefold()] = names
+
+    def _comment(self, cursor: _Cursor) -> None:
+        cursor.take("COMMENT", "ON")
+        kind = cursor.peek()
+        if kind not in ("TABLE", "COLUMN"):
+            return
+        cursor.at += 1
+        names = [cursor.name()]
+        while cursor.take("."):
+            names.append(cursor.name())
+        cursor.take("IS")
+        text = clean(cursor.tokens[-1].value) if cursor and cursor.tokens[-1].kind == "text" else ""
+        if kind == "TABLE":
+            if (made := self._found(tuple(names[-2:]))) is not None:
+                made.comment = text
+        elif len(names) > 1 and (made := self._found(tuple(names[-3:-1]))) is not None:
+            own = made.own(names[-1])
             if own in made.columns:
                 made.columns[own] = replace(made.columns[own], comment=text)
 
@@ -548,10 +1017,13 @@ class _Script:
 
     def finished(self) -> Read:
         """The tables, their references by name. Raises `Unreadable`."""
-        every = list(self._tables.values())
+        every = list({id(one): one for one in self._tables.values()}.values())
         if not every:
+            told = next((one for one in self.read.problems if one.state == "red"), None)
             raise Unreadable(
-                "There is no CREATE TABLE that could be read.",
+                "There is no CREATE TABLE that could be read."
+                if told is None
+                else f"No table could be read. {told.table}: {told.reason}".replace(". : ", ". "),
                 "Send the definitions of tables, such as CREATE TABLE orders (id INT PRIMARY KEY).",
             )
         often = Counter(one.parts[-1].casefold() for one in every)

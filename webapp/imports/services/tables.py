@@ -1,8 +1,8 @@
 """Templates from the tables of a connection: one for each, linked as the tables' foreign keys link them.
 
 A foreign key becomes references to the template of the other table, where that is made in the same call or was made
-before from the same connection; else fields of type foreign_key, which draw from the rows that exist. Keys of several
-columns become one group.
+before from the same connection; else fields of type foreign_key, which draw from the rows that exist, where the kind of
+connection can read them; else the columns are generated on their own. Keys of several columns become one group.
 """
 
 from __future__ import annotations
@@ -22,6 +22,7 @@ from webapp.access import tenancy
 from webapp.access.actors import Actor
 from webapp.connections.models import Connection
 from webapp.connections.services import inspection
+from webapp.connectors import KINDS
 from webapp.connectors.openapi.connector import request_of
 from webapp.connectors.schema import Column, Entity, Relation
 from webapp.endpoints.services import endpoints as endpoints_endpoints
@@ -89,7 +90,8 @@ def drafted(
 ) -> Draft:
     """The fields for one table. `together` are the tables of the same call, `known` the templates made before, `rows`
     how many the template makes when none are asked for; `ready` are columns that are settled already, foreign keys
-    apart; `samples` are rows of the tables by name, as far as they were read."""
+    apart; `samples` are rows of the tables by name, as far as they were read. `connection_id` is the connection whose
+    existing keys fields of type foreign_key draw, or None."""
     if entity.kind == "operation":
         return Draft(entity, json_schema.columns(entity, words, rows))
     entity, flags = _with_unique_indexes(entity)
@@ -104,7 +106,10 @@ def drafted(
         if one.column in flags and one.field is not None:
             one.field = definition(one.column, "enum", {"values": [False]})
             of = ", ".join(flags[one.column])
-            one.state, one.reason = "yellow", f"A unique index allows one true value for each {of}: always false."
+            one.state, one.reason = (
+                "yellow",
+                f"A unique index allows one true value for each {of}: always false.",
+            )
     _drop_single_keys(draft)
     return draft
 
@@ -125,7 +130,9 @@ def _with_unique_indexes(entity: Entity) -> tuple[Entity, dict[str, tuple[str, .
     flags: dict[str, tuple[str, ...]] = {}
     truths = {one.name.casefold(): one.name for one in entity.fields if one.type == "boolean"}
     for index in entity.unique_indexes:
-        flag = next((truths[one] for one in check_search.true_columns(index.condition) if one in truths), None)
+        flag = next(
+            (truths[one] for one in check_search.true_columns(index.condition) if one in truths), None
+        )
         if flag is None:
             uniques.append(index.columns)
         else:
@@ -207,7 +214,12 @@ class _Links:
             return False
         (name,) = relation.columns
         made = definition(name, "formula", {"expression": keys[0]})
-        self._put(name, made, "yellow", "The row itself: the column may not be null, and no other row is there before.")
+        self._put(
+            name,
+            made,
+            "yellow",
+            "The row itself: the column may not be null, and no other row is there before.",
+        )
         return True
 
     def _allowed(self, relation: Relation) -> str:
@@ -216,20 +228,29 @@ class _Links:
             return ""
         choices, shown = self._rules.of(relation.columns[0]).choices, relation.entity_columns[0]
         sample = self._samples.get(relation.entity)
-        if not choices or sample is None or shown not in sample.schema.names or not _PLAIN_NAME.fullmatch(shown):
+        if (
+            not choices
+            or sample is None
+            or shown not in sample.schema.names
+            or not _PLAIN_NAME.fullmatch(shown)
+        ):
             return ""
         there = {str(value) for value in sample.column(shown).to_pylist()}
         found = [one for one in choices if str(one) in there]
-        listed = [str(one) if isinstance(one, int | Decimal) else "'" + str(one).replace("'", "''") + "'" for one in found]
+        listed = [
+            str(one) if isinstance(one, int | Decimal) else "'" + str(one).replace("'", "''") + "'"
+            for one in found
+        ]
         return f"{shown} IN ({', '.join(listed)})" if found else ""
 
     def _existing(self, relation: Relation, filter: str = "") -> None:
         if self._connection is None:
             itself = relation.entity == self._draft.entity.name
-            why = "whose first row has nobody above it" if itself else "which is not here"
-            text = f"It refers to {relation.entity}, {why}: made as what it is by itself."
+            why = "whose first row has nobody above it" if itself else "which is not part of this import"
             for name in relation.columns:
-                self._note(name, "yellow", text)
+                made = self._draft.found[self._places[name]].field is not None
+                what = "its values are generated on their own" if made else "nothing is generated for it"
+                self._note(name, "yellow", f"It refers to {relation.entity}, {why}: {what}.")
             return
         group = self._group(EXISTING)
         for name, shown in zip(relation.columns, relation.entity_columns, strict=True):
@@ -293,7 +314,11 @@ def _unique_alone(
     for one in members:  # part of another key: each row once satisfies both
         assert one.field is not None
         shared, options = one.field.get("unique"), one.field["options"]
-        if isinstance(shared, str) and one.field["type"] == "reference" and options.get("template_id") != "self":
+        if (
+            isinstance(shared, str)
+            and one.field["type"] == "reference"
+            and options.get("template_id") != "self"
+        ):
             for other in draft.found:
                 if other.field is not None and other.field.get("unique") == shared:
                     del other.field["unique"]
@@ -359,12 +384,11 @@ def create(
     names = [one.name for one in entities]
     samples = inspection.samples(connection, names, limits.INFER_SAMPLE_ROWS, limits.FETCH_SECONDS)
     words = compilation.vocabulary()
+    keys_of = connection_id if KINDS[connection.type].can.tables else None
 
     def draft(tables: Sequence[Entity]) -> list[Draft]:
         return [
-            drafted(
-                one, samples.get(one.name), tables, known, connection_id, words, quantity, samples=samples
-            )
+            drafted(one, samples.get(one.name), tables, known, keys_of, words, quantity, samples=samples)
             for one in tables
         ]
 
@@ -436,7 +460,9 @@ def _through_triggers(entity: Entity, entities: Sequence[Entity], unneeded: Coll
         parent = by_name.get(relation.entity)
         if parent is None or parent.name not in unneeded or not parent.filled_by:
             return relation
-        (own,) = [one for one in parent.relations if one.entity == parent.filled_by and one.columns == parent.keys][:1]
+        (own,) = [
+            one for one in parent.relations if one.entity == parent.filled_by and one.columns == parent.keys
+        ][:1]
         if relation.entity_columns != parent.keys:
             return relation
         return replace(relation, entity=parent.filled_by, entity_columns=own.entity_columns)

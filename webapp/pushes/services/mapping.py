@@ -184,7 +184,9 @@ class _Table:
 
     def _open(self) -> Iterator[Column]:
         # A foreign key that is also the target's counter takes the key of its parent.
-        foreign = {name for one in self.entity.relations if one.entity != self.entity.name for name in one.columns}
+        foreign = {
+            name for one in self.entity.relations if one.entity != self.entity.name for name in one.columns
+        }
         for cell in self.cells.values():
             column = cell.column
             keyed = column.name in self.asked.key_columns or column.name in foreign
