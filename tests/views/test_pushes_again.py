@@ -158,7 +158,7 @@ def test_rows_of_a_cancelled_push_are_gone_on_with_spent_and_undone(edith, queue
     answer = edith.post(f"{path}/retry", json={})
     assert faults(answer) == {"states": "nothing_to_send"}
     hint = answer.json["error"]["details"]["fields"][0]["hint"]
-    assert hint == '30 rows were never sent: ask with states ["pending"] to go on with them.'
+    assert hint == '30 rows were never sent. To send them, use states ["pending"].'
     assert edith.get("/usage").json["rows"]["used"] == 0
     some = edith.post(f"{path}/retry", json={"states": ["pending"], "rows": [3, 4, 30]})
     assert (some.status_code, some.json["counts"]["total"]) == (201, 3), some.json

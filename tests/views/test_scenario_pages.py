@@ -132,7 +132,7 @@ def test_running_saves_first_and_takes_the_parameters_along(person, edith, one, 
     ("rows", "told"),
     [
         ([("", "5")], "has no name"),
-        ([("A", "1"), ("A", "2")], "stands here twice"),
+        ([("A", "1"), ("A", "2")], "is set twice"),
         ([("PATH", "x")], "cannot be set"),
         ([("1st", "x")], "cannot be the name"),
     ],

@@ -12,7 +12,7 @@ from sqlalchemy.exc import DatabaseError
 
 
 class UpkeepError(Exception):
-    """It cannot go on; the message is a sentence or two for a person: what is wrong, and what to do."""
+    """The command cannot continue. The message is for users: one or two sentences about the cause and the remedy."""
 
 
 @contextmanager

@@ -44,7 +44,7 @@ def ring_now(settings: Settings) -> tuple[str, ...]:
 
 
 def passphrase_of(file: Path) -> str:
-    """The first line of a file. Error: UpkeepError, where there is none or it is short."""
+    """Return the first line of a file. Error: UpkeepError if the file is missing or the line is too short."""
     try:
         found = file.read_text().partition("\n")[0].strip()
     except OSError as error:
@@ -73,7 +73,7 @@ def opened(raw: bytes, passphrase: str) -> str:
     except (ValueError, KeyError, AttributeError, TypeError):
         raise UpkeepError("The keys in the backup cannot be read.") from None
     if not 0 < cost <= limits.UPKEEP_SCRYPT_COST_MAX:
-        raise UpkeepError("The keys in the backup cannot be read: their cost is none of ours.")
+        raise UpkeepError("The keys in the backup cannot be read: their cost parameter is out of range.")
     found = sealing.unseal(_stretched(passphrase, salt, cost), token)
     if found is None:
         raise UpkeepError("The passphrase is not the one that the keys of this backup were sealed by.")
@@ -104,10 +104,10 @@ def opens(ring: Sequence[str], told: str) -> bool:
         return False
 
 
-# Everything that lies sealed by the vault: whether a ring opens it.
+# All columns that are encrypted by the vault, to check whether a key ring can decrypt them.
 
 _BEGINS = "sealed"
-"""How the columns are called, in every table: tests/upkeep holds them to it."""
+"""Prefix of the names of these columns in every table; checked in tests/upkeep."""
 
 
 def count(connection: sa.Connection, ring: Sequence[str]) -> tuple[int, int]:

@@ -1,7 +1,8 @@
 """Restoring a backup: to an empty installation, to another kind of database, to another storage.
 
-All is made beside what is there: the database is complete, brought to this release's revision and looked over before it
-takes its place, and files that are no part of the backup go last. Whatever stops it before that leaves what was there.
+Everything is created next to the existing data. The restored database is complete, migrated to the revision of this
+release and checked before it replaces the old one, and files that are not part of the backup are deleted last. After a
+failure at any earlier point, the existing data is unchanged.
 """
 
 from __future__ import annotations
@@ -60,7 +61,7 @@ class Place(Protocol):
         """Load rows into tables that are empty; how many each has. Error: UpkeepError, for rows that cannot be."""
 
     def take_over(self) -> None:
-        """Put it in the place of the other, all at once."""
+        """Replace the existing database atomically."""
 
     def give_up(self) -> None:
         """Remove it."""
@@ -86,7 +87,7 @@ def _quoted(*names: str) -> str:
 
 
 class SqlitePlace:
-    """A file beside the database's."""
+    """A new file next to the database file."""
 
     def __init__(self, settings: Settings) -> None:
         self._final = Path(sa.make_url(settings.sqlalchemy_url).database or "")
@@ -174,7 +175,7 @@ class SqlitePlace:
 
 
 def fold(path: Path) -> None:
-    """Brings what stands in a SQLite file's WAL into the file. One that cannot be read has nothing to be kept."""
+    """Write the WAL of a SQLite file back to the file. An unreadable file has no content worth keeping."""
     try:
         with closing(sqlite3.connect(path, timeout=limits.SQLITE_BUSY_MS / 1000)) as connection:
             connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
@@ -243,7 +244,7 @@ AND c.relnamespace = to_regnamespace(:schema) AND p.pronamespace = to_regnamespa
 
 
 class PostgresqlPlace:
-    """A schema beside the one that the service's tables lie in."""
+    """A new schema next to the schema of the service's tables."""
 
     def __init__(self, settings: Settings) -> None:
         self._plain = settings.sqlalchemy_url
@@ -319,7 +320,7 @@ class PostgresqlPlace:
 
     @staticmethod
     def _count_on(connection: sa.Connection) -> None:
-        """Numbers that the database gives go on after the highest there is."""
+        """Continue generated numbers after the highest existing one."""
         for table, column in connection.exec_driver_sql(_SERIAL).all():
             connection.exec_driver_sql(
                 f"SELECT setval(pg_get_serial_sequence('{_quoted(table)}', '{column}'), "  # noqa: S608 - names of ours
@@ -374,12 +375,12 @@ def columns_of(url: str) -> list[Table]:
 _OPEN: Final = ("queued", "running")
 _WHY: Final = {
     Run: (
-        "The service was restored from a backup that was taken while this run was going on or waiting. Its program may "
+        "The service was restored from a backup that was taken while this run was running or queued. Its program may "
         "have run since; it is not repeated."
     ),
     Push: (
-        "The service was restored from a backup that was taken while this push was going on or waiting. Rows that were "
-        "not sent by then may have been sent since: look at the target before you retry those that are pending."
+        "The service was restored from a backup that was taken while this push was running or queued. Rows that were "
+        "not sent by then may have been sent since: check the target before you retry pending rows."
     ),
 }
 
@@ -427,7 +428,7 @@ def _free(session: Session, model: Any) -> None:
 
 
 def _end(session: Session, model: Any, now: datetime, made_at: str) -> list[str]:
-    """Work that must not be done twice has its end. The sweeper sees to the rest of a run's."""
+    """Mark work that must not be repeated as ended. The sweeper completes the rest for runs."""
     error = {"code": "worker_lost", "message": _WHY[model], "details": {"backup": made_at}}
     ended = (
         update(model)
@@ -447,9 +448,9 @@ def _end(session: Session, model: Any, now: datetime, made_at: str) -> list[str]
 
 
 def _mails(session: Session, now: datetime) -> None:
-    """Mails that were on their way have arrived since, or say what is long past. (A webhook's deliveries are sent
-    again: their receivers know each by its id.)"""
-    why = "The service was restored from a backup: whether it was sent nobody knows."
+    """Mark unsent mails as failed: they may have been sent since, or are outdated. (Deliveries of webhooks are sent
+    again: receivers recognize each by its id.)"""
+    why = "The service was restored from a backup. It is unknown whether this e-mail was sent."
     ended = {"status": "failed", "ended_at": now, "claimed_until": None, "sealed": None, "reason": why}
     session.execute(
         update(Mail)

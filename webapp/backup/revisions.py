@@ -39,7 +39,7 @@ def on(settings: Settings, url: str) -> Settings:
 
 
 def bring(settings: Settings, revision: str = "head") -> None:
-    """Bring the database of these settings up to a revision, from whichever it has. Raises what a migration raises."""
+    """Migrate the database of these settings to a revision, from any other one. Raises the error of the migration."""
     app = create_app(settings, routes=False)
     quiet = logging.getLogger("alembic").level
     logging.getLogger("alembic").setLevel(logging.WARNING)

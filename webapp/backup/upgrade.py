@@ -1,5 +1,5 @@
-"""Bringing a database to this release, all at once: PostgreSQL in one transaction, SQLite on a copy that takes the
-file's place when it is done. A migration that fails leaves the database as it was."""
+"""Migrate a database to this release atomically: PostgreSQL in one transaction, SQLite on a copy that replaces the file
+when it is complete. If a migration fails, the database does not change."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def migrate(settings: Settings) -> None:
             revisions.bring(settings)
     except UpkeepError:
         raise
-    except Exception as error:  # a migration may raise whatever it met
+    except Exception as error:  # a migration may raise any exception
         said = str(getattr(error, "orig", error)).strip().partition("\n")[0]
         raise UpkeepError(f"The migration failed, and the database is as it was: {said}.") from error
 

@@ -67,8 +67,8 @@ class DataDir:
         return f"The data folder {self.path} cannot be written ({error.strerror}): give another one with --data-dir."
 
     def hold(self, otherwise: str = "or give this one another --data-dir and --port") -> None:
-        """Keep every other `up` out until this process ends, however it ends. `otherwise`: what somebody whom another
-        one keeps out can do but stop it."""
+        """Prevent other `up` processes from starting until this process exits for any reason. `otherwise`: what the
+        user can do instead of stopping the running one."""
         handle = os.open(self.path / "up.lock", os.O_RDWR | os.O_CREAT, 0o600)
         try:
             fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)

@@ -33,7 +33,7 @@ class Finding:
 
 @dataclass
 class Patient:
-    """An installation. Unknown values are None."""
+    """An installation to check. Unknown values are None."""
 
     home: Path
     option: str | None = None

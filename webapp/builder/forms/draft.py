@@ -30,7 +30,7 @@ INVALID: Final = "invalid."
 def read(form: Values) -> dict[str, Any]:
     """The template that a form holds, as it would be sent: head keys and field definitions.
 
-    Nothing is refused here; the parser of templates does that, for all at once.
+    This function accepts everything. The template parser validates the result and reports all errors together.
     """
     template: dict[str, Any] = {}
     for key in HEAD:
@@ -120,8 +120,8 @@ def _read_row(form: Values, mark: Mark) -> dict[str, Any]:
 
 
 def _unique(common: dict[str, Any], before: Any, is_open: bool) -> dict[str, Any]:
-    """What was ticked and the word beside it as one key: a field that is unique together with others bears both. The
-    tick that was taken away takes the word with it, unless another word was written."""
+    """Return the checkbox and the label next to it as one value: a field that is unique in combination with others has
+    both. Clearing the checkbox also clears the label, unless another label was entered."""
     word = common.pop("unique_together", None)
     if isinstance(word, str) and word and (common.get("unique") or (is_open and word != before)):
         common["unique"] = word
@@ -134,7 +134,7 @@ def _held(text: str) -> dict[str, Any]:
 
 
 def _json(text: str) -> dict[str, Any]:
-    """A JSON object; an empty one where the text is none."""
+    """Return a JSON object, or an empty one if the text is not a JSON object."""
     try:
         found = json.loads(text) if text else {}
     except ValueError:
@@ -189,7 +189,7 @@ def blank(new_id: NewId, name: str = "") -> dict[str, Any]:
 
 
 def copy_of(given: Mapping[str, Any], new_id: NewId, taken: set[str]) -> dict[str, Any]:
-    """A field again, under another id and a free name; what lies inside it too."""
+    """Copy a field, including its nested fields, with a new id and an unused name."""
     base, number = str(given["name"]) or "field", 2
     while f"{base}_{number}" in taken:
         number += 1

@@ -48,7 +48,7 @@ OWN: Final = frozenset({"id", "name", "type", "options", "label"})
 FOLDED: Final = "~"
 _KEY_CHARS: Final = 6
 _NOTE_CHARS: Final = 28
-_UNTOLD: Final = frozenset({"description", "group"})  # the group has a chip of its own
+_UNTOLD: Final = frozenset({"description", "group"})  # the group has its own chip
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,12 +62,12 @@ class Marked:
 
     @property
     def space(self) -> str:
-        """What stands before a caret in the next line, as wide as `before`."""
+        """Whitespace as wide as `before`, which aligns a caret in the next line."""
         return "".join("\t" if one == "\t" else " " for one in self.before)
 
 
 def marked(text: Any, position: int | None) -> Marked | None:
-    """Where `position`, in characters from 1, is in a text; its end stands for all that lies beyond."""
+    """Split a text at `position`, in characters from 1. A position beyond the end is treated as the end."""
     if position is None or not isinstance(text, str):
         return None
     text = text.replace("\r\n", "\n")
@@ -80,7 +80,7 @@ def marked(text: Any, position: int | None) -> Marked | None:
 
 
 def at_path(given: Any, path: str) -> Any:
-    """What stands at a fault's path (`fields[3].options.cases[0].when`); None where nothing does."""
+    """Return the value at the path of an error (`fields[3].options.cases[0].when`), or None."""
     for step in path.replace("[", ".").replace("]", "").split("."):
         if isinstance(given, Mapping):
             given = given.get(step)
@@ -95,9 +95,9 @@ def at_path(given: Any, path: str) -> Any:
 class Row:
     """One field as a row of the form: what its template needs to draw it."""
 
-    key: str  # what its inputs begin with
+    key: str  # prefix of the names of its inputs
     id: str
-    parent: str  # key of the row it lies in
+    parent: str  # key of the row that contains it
     depth: int
     path: str  # of its fault paths: `fields[3].options.fields[0]`
     name: str
@@ -109,10 +109,12 @@ class Row:
     rest: ModelForm | None = None  # further options of an open row
     held: dict[str, Any] = field(default_factory=dict)
     holds_fields: bool = False
-    folded: bool = False  # drawn as name and type alone, for a page of many rows; all else is held
+    folded: bool = (
+        False  # only name and type are rendered, for a page with many rows; all other values are in `held`
+    )
     fresh: bool = False  # just made: its type follows its name
     faults: dict[str, str] = field(default_factory=dict)  # by input name; "" for the row as a whole
-    marks: dict[str, Marked] = field(default_factory=dict)  # likewise: where in a formula the fault is
+    marks: dict[str, Marked] = field(default_factory=dict)  # by input name: position of an error in a formula
 
     @property
     def mark(self) -> str:
@@ -138,7 +140,7 @@ class Row:
         return named if isinstance(named, str) else ""
 
     def options_value(self, name: str) -> Any:
-        """What an option is set to, wherever the row has it."""
+        """Return the value of an option from any form of the row."""
         for form in (self.options, self.rest):
             if form is not None and name in form:
                 return form[name].data
@@ -159,7 +161,7 @@ class Row:
 
     @property
     def held_attribute(self) -> Markup:
-        """`held_json` as it stands between single quotes, which leave the quotes of JSON as they are."""
+        """`held_json`, escaped for an attribute in single quotes, which keeps the double quotes of JSON readable."""
         text = (
             self.held_json.replace("&", "&amp;")
             .replace("'", "&#39;")

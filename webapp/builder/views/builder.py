@@ -49,7 +49,7 @@ def page(
     found: list[Fault] | None = None,
     clash: dict[str, Any] | None = None,
 ) -> Response:
-    """The builder's page: of a saved template, of a new one (`template` None), or of what a form holds (`given`)."""
+    """Render the builder for a saved template, a new one (`template` None), or the contents of a form (`given`)."""
     saved = templates.show(template) if template is not None else None
     shown = given or saved or _fresh()
     opened = opened if opened is not None else set(request.args.getlist("open"))

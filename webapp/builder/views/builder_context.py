@@ -28,7 +28,7 @@ Choice = tuple[str, str]
 
 
 class Tables:
-    """What connections hold, looked up when it is asked for. `asks`: metadata that were never read are read now."""
+    """Metadata of connections, loaded on demand. `asks`: load metadata that has never been read from the target now."""
 
     def __init__(self, actor: Actor, asks: bool = False) -> None:
         self._actor, self.asks = actor, asks
@@ -42,7 +42,7 @@ class Tables:
         return {one.id: (one.name, one.type) for one in found}
 
     def connections(self, needs: str) -> list[Choice]:
-        """Connections that can be asked; ``needs`` is an attribute of `Capabilities`, or empty."""
+        """List connections that can be queried; ``needs`` is an attribute of `Capabilities`, or empty."""
         fitting = {name for name, kind in KINDS.items() if not needs or getattr(kind.can, needs)}
         return [(one, _text(name, kind)) for one, (name, kind) in self._listed.items() if kind in fitting]
 
@@ -95,10 +95,10 @@ TONES: Final = 6  # colours of groups; a seventh group has the first one's again
 
 
 class Around:
-    """Asked by the builder's templates while they draw; what nobody asks for is not looked up.
+    """Data for the templates of the builder page, loaded on demand while they are rendered.
 
-    `whole`: selects are drawn with every choice. A page of many rows draws each with its own choice alone, and the
-    others come once, in lists that the rows share (`lists`). `asks`: see `Tables`.
+    `whole`: render select elements with all choices. On a page with many rows, each select element contains only its
+    current choice, and all choices are rendered once, in lists that the rows share (`lists`). `asks`: see `Tables`.
     """
 
     def __init__(
@@ -139,7 +139,7 @@ class Around:
         return (shared.tone - 1) % TONES + 1 if shared.tone else 0
 
     def groups(self, row: Row) -> list[Choice]:
-        """Groups that a field may be put into, and one of its own."""
+        """List the groups that a field can join, and a new group."""
         kind = row.kind.group_kind if row.kind else None
         if kind is None:
             return []
@@ -147,7 +147,7 @@ class Around:
         free = next(name for name in _numbered(kind) if name not in found)
         return [
             *((name, ", ".join(members)) for name, members in found.items()),
-            (free, "a group of its own"),
+            (free, "a new group"),
         ]
 
     @property
@@ -335,7 +335,7 @@ def _walk(fields: Any) -> Iterator[Mapping[str, Any]]:
 
 
 def _level(fields: Any, field_id: str) -> list[Any] | None:
-    """The fields among which one of this id stands."""
+    """Return the list of fields that contains the field with this id."""
     level = fields if isinstance(fields, list) else []
     if any(isinstance(one, Mapping) and one.get("id") == field_id for one in level):
         return level

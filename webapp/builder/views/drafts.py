@@ -1,7 +1,7 @@
-"""What the builder's page asks while a draft is edited: rows of its form, rows of data, JSON, commands.
+"""Requests of the builder page while a draft is edited: rows of its form, generated rows, JSON, commands.
 
-A draft lives in the browser alone. Each of these routes gets the whole form, reads it as a template
-(`forms.draft`), and answers one block of the builder's page.
+A draft exists only in the browser. Each of these routes receives the whole form, converts it to a template
+(`forms.draft`), and returns one block of the builder page.
 """
 
 from __future__ import annotations
@@ -114,16 +114,16 @@ def _histogram(numbers: Sequence[float]) -> list[dict[str, Any]]:
 
 bp = Blueprint("drafts", __name__, url_prefix="/builder")
 HINTS: Final = {
-    "hidden": "Other fields may read it; output leaves it out.",
-    "locale": "Of this field alone, such as de_DE.",
-    "invalid": "A share of its cells, such as 0.01; nothing ticked: every kind that it can have.",
+    "hidden": "Usable in formulas, hidden from output.",
+    "locale": "Overrides the default locale, e.g. de_DE.",
+    "invalid": "Share of cells with invalid data, e.g. 0.01. If no kind is selected, all kinds that apply are used.",
     "group": "Fields of one group share one person, place, company, card or row of another template.",
-    "unique_together": "A word; no two rows are alike in all the fields that bear it.",
-    "text_case": "Of the finished text.",
-    "formula": "Worked on the value, which is called this.",
-    "description": "For people.",
-    "column": "The one that the field is taken from; that of its own name, if none is said.",
-    "masking": "How real values become others, where the template has a source. It makes the field sensitive.",
+    "unique_together": "Fields with the same label must be unique in combination.",
+    "text_case": "Applied to the final text.",
+    "formula": "Transforms the generated value, which is available as `this`.",
+    "description": "Notes for your team.",
+    "column": "The source column of this field. Default: the column with the field's name.",
+    "masking": "How source values are masked. Also marks the field as sensitive.",
 }
 
 
@@ -155,7 +155,7 @@ def open_rows() -> set[str]:
 
 @route(bp, "/rows", ["POST"], scope="read", reads=True, hidden=True, programs=False)
 def edit_rows(actor: Actor) -> Response:
-    """The rows that one press of a button draws anew or adds."""
+    """Render the rows that a button of the form adds or changes."""
     given = draft.read(request.form)["fields"]
     do = pressed()
     verb, _, field_id = do.partition(":")
@@ -275,7 +275,7 @@ def preview(actor: Actor) -> Response:
 def preview_of(
     actor: Actor, given: dict[str, Any], saved_id: str, seed: str, fetch: bool = False
 ) -> dict[str, Any]:
-    """Three rows as the `preview` macro of templates/parts.html draws them. `fetch`: connections are asked."""
+    """Generate three rows for the `preview` macro of templates/parts.html. `fetch`: query connections for values."""
     started = time.perf_counter()
     try:
         if saved_id:
@@ -468,7 +468,7 @@ def to_json(actor: Actor) -> Response:
 
 @route(bp, "/from-json", ["POST"], scope="read", reads=True, hidden=True, programs=False)
 def from_json(actor: Actor) -> Response:
-    """The rows of a template written as JSON: the field table anew, or where the text breaks."""
+    """Render the fields of a template in JSON, or the position of a syntax error."""
     text = request.form.get("json", "")
     try:
         given = orjson.loads(text)

@@ -1,7 +1,7 @@
-"""Where the rows of a template come from, as the pages ask for it: nowhere, a file, a table or a query.
+"""Form for the source of a template's rows: generated, a file, a table or a query.
 
-The builder has it as a card beside the fields, the page of masked copies as its first step. What a page shows of a
-source are the names of its columns; a target is asked for them only where a person has just pressed for it.
+The builder shows it as a card next to the fields, and the page of masked copies as its first step. The pages show only
+the column names of a source, and query a target for them only after the user has requested it.
 """
 
 from __future__ import annotations
@@ -99,7 +99,7 @@ class SourceCard:
                 return []
             names: list[str] = sources.sample(self.actor, spec, 1).column_names
             return names
-        except ValidationError:  # half filled in; whoever saves is told
+        except ValidationError:  # incomplete input; the error is shown when the user saves
             return []
         except ApiError as error:
             self.error = error

@@ -1,4 +1,4 @@
-"""From a request to a push that could be sent: rows, tables and columns, with every fault at once."""
+"""Turn a request into a push that can be sent: validate rows, tables and columns, and report all errors together."""
 
 from __future__ import annotations
 
@@ -79,7 +79,7 @@ class Prepared:
 
     @property
     def can(self) -> Capabilities:
-        """What the target can do."""
+        """The capabilities of the target."""
         return self.destination.can
 
     @property
@@ -102,7 +102,8 @@ P = ParamSpec("P")
 
 
 def _looking(prepare: Callable[P, Prepared]) -> Callable[P, Prepared]:
-    """Preparing reads, and asks the target, which may take its time: nobody else's writing waits for it."""
+    """Run `prepare` in a read-only transaction: it queries the target, which can take long and must not block
+    writers."""
 
     @functools.wraps(prepare)
     def run(*args: P.args, **kwargs: P.kwargs) -> Prepared:
@@ -110,7 +111,7 @@ def _looking(prepare: Callable[P, Prepared]) -> Callable[P, Prepared]:
         only_reads()
         try:
             prepared = prepare(*args, **kwargs)
-            # It is looked at when this session is gone; fetching values from outside has begun another one meanwhile.
+            # The destination is used after this session has ended; fetching external values has started a new one.
             connection = prepared.destination.connection = db.session.merge(prepared.connection)
             db.session.refresh(connection)
             return prepared
@@ -250,8 +251,8 @@ def _planned(
     wanted: dict[str, Any],
     place: int,
 ) -> Planned:
-    """One table against what the target has; read anew where something is missing there. Error: validation_error
-    for a table that is not there and is not to be made."""
+    """Map one table to the columns of the target, and refresh the metadata if something is missing there. Error:
+    validation_error for a missing table that is not to be created."""
     create = ask.create_table and prepared.can.create_table
     if create:
         catalogue.look([target] if target else pushes_targets.spellings(name))

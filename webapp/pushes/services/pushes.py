@@ -1,7 +1,7 @@
-"""Pushes: rows sent to a connection by a worker; asked for, looked at, followed, cancelled.
+"""Pushes send rows to a connection in a worker: create, dry-run, follow and cancel them.
 
-A push keeps its request and its pins, so whichever worker takes it up makes the same rows. `request` is `{ask, quota}`:
-the body as accepted, and the rows that were spent for it. What became of each row is the ledger's (`ledger.py`).
+A push stores its request and its pinned versions, so every worker generates the same rows. `request` is `{ask, quota}`:
+the body as accepted, and the number of rows charged for it. The outcome of each row is in the ledger (`ledger.py`).
 """
 
 from __future__ import annotations
@@ -33,7 +33,8 @@ KIND: Final = "push"
 
 
 def as_json(push: Push) -> dict[str, Any]:
-    """A push as the API shows it. `tables` stand in the order of sending; `progress` are points of the rate chart."""
+    """Return a push as the API shows it. `tables` are in the order of sending; `progress` has the points of the rate
+    chart."""
     first = push.tables[0]
     return {
         "id": push.id,
@@ -320,8 +321,8 @@ def values_of(push: Push, ends: list[read.RowEnd]) -> list[dict[str, Any]]:
 
 
 def cancel(actor: Actor, push: Push) -> Push:
-    """Ask for the end of a locked push; commits. One that is queued ends at once, a running one when its worker looks.
-    Error: run_finished for one that has ended."""
+    """Cancel a locked push; commits. A queued push ends immediately, a running push when its worker checks next. Error:
+    run_finished for a push that has already ended."""
     if push.ended:
         raise ApiError("run_finished", "This push has ended.", {"status": push.status})
     if push.cancel_requested_at is None:

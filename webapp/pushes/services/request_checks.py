@@ -15,8 +15,8 @@ from webapp.pushes.services.request_faults import Nobody
 
 
 def dry_run(prepared: Prepared) -> dict[str, Any]:
-    """`{requests, misfits, checked_rows, tables}`: the HTTP of the first three rows of each table, credentials masked.
-    Nobody is asked. Errors: those of connections."""
+    """Return `{requests, misfits, checked_rows, tables}`, with the HTTP requests of the first three rows of each table,
+    credentials masked. Nothing is sent to the target. Errors: those of connections."""
     found, checked, tables = [], 0, []
     with targets.channel_of(prepared.destination) as channel:
         for place, one in enumerate(prepared.tables):

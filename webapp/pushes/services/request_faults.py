@@ -1,7 +1,7 @@
-"""What is wrong with the requests of a push over HTTP, found before the push is accepted.
+"""Find errors in the requests of a push over HTTP before the push is accepted.
 
-A request template may name fields that the rows do not have, and put values into headers that no header can hold. A
-cell depends on its row's number alone, so the columns that go into headers are generated for every row of the push.
+A request template may refer to fields that the rows do not have, and put values into headers that are not valid there.
+A cell depends only on its row number, so the columns used in headers are generated for every row of the push.
 """
 
 from __future__ import annotations
@@ -55,8 +55,8 @@ def add(destination: Destination, tables: Sequence[Planned]) -> None:
 
 
 def of_table(channel: Channel, rows: TableRows, path: str = "", *, sound: bool = True) -> list[Fault]:
-    """Return the faults of one table's requests. `path` stands before the faults' paths. The rows of a table that is
-    not `sound` cannot be generated: what depends on them is left out."""
+    """Return the errors in the requests of one table. `path` is a prefix for the paths of errors. If the table is not
+    `sound`, its rows cannot be generated, and checks that need them are skipped."""
     template = channel.sending(rows.writing(channel), Nobody()).template
     if template is None:
         return []
@@ -178,7 +178,7 @@ def _first_unfit(batch: pa.RecordBatch, header: str, holes: Sequence[Hole]) -> t
 
 
 def _shown(value: str) -> str:
-    """A value as it stands in a message: in quotation marks, control characters escaped."""
+    """Return a value for use in a message: in quotation marks, with control characters escaped."""
     cut = value if len(value) <= _SHOWN_CHARS else f"{value[:_SHOWN_CHARS]}…"
     return f'"{"".join(ch if ch.isprintable() else repr(ch)[1:-1] for ch in cut)}"'
 

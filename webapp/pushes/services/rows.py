@@ -91,7 +91,7 @@ class TableRows:
         return tuple(one["column"] for one in self.spec["columns"])
 
     def column_of(self, field: str) -> str:
-        """Return the column that a field is written to, or "" if there is none."""
+        """Return the column that a field is written to, or "" for an unmapped field."""
         return next((one["column"] for one in self.spec["columns"] if one.get("field") == field), "")
 
     @property
@@ -117,7 +117,7 @@ class TableRows:
         found = session.entity(self.target)
         if found is None:
             told = f'There is no table "{self.target}".'
-            raise ConnectorError(told, reason="no_table", hint="It was there when the push was asked for.")
+            raise ConnectorError(told, reason="no_table", hint="It existed when the push was created.")
         return found
 
     def writing(self, session: Link) -> WriteSpec:
@@ -154,7 +154,7 @@ class TableRows:
         objects and arrays get them nested, and text that is JSON in fields that say so
         (`engine.formats.nested.is_json_text`).
 
-        Error: validation_error for a formula that cannot be carried out. Raises `TooLarge` where the rows exceed
+        Error: validation_error for a formula that cannot be evaluated. Raises `TooLarge` if the rows exceed
         PUSH_CHUNK_BYTES, or one of them exceeds BLOCK_BYTES.
         """
         return self._batch(rows, self.columns if names is None else names, keys, self.later)
@@ -419,7 +419,7 @@ def _column(entity: Entity, name: str) -> Column:
     if entity.kind in ("collection", "endpoint"):
         return Column(name, "other", "")
     told = f'The table "{entity.name}" has no column "{name}".'
-    raise ConnectorError(told, reason="no_column", hint="It was there when the push was asked for.")
+    raise ConnectorError(told, reason="no_column", hint="It existed when the push was created.")
 
 
 # --- Reading them from a push -----------------------------------------------------------------------------------
@@ -432,7 +432,7 @@ def tables(push: Push) -> list[TableRows]:
     template was deleted).
     """
     if push.pins["engine"] != ENGINE:
-        told = f"This push was asked for under engine {push.pins['engine']}; this is engine {ENGINE}."
+        told = f"This push was created with engine {push.pins['engine']}; this is engine {ENGINE}."
         raise ApiError("unavailable", told, {"pinned": push.pins["engine"], "present": ENGINE})
     makers = makers_of(push.pins, push.request["ask"], [one.get("given") for one in push.tables])
     db.session.remove()

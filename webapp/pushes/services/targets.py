@@ -201,7 +201,7 @@ class ForeignKeyChecks:
 
 
 class Places:
-    """Stands in for `Catalogue` for connections that do not list tables: any path is valid."""
+    """Replacement for `Catalogue` for connections that do not list tables: any path is valid."""
 
     def __init__(self, destination: Destination) -> None:
         made = access.connector_of(destination.connection, destination.changed)

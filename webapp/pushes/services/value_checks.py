@@ -1,7 +1,8 @@
-"""What will not fit its column, told before anything is sent: by what fields and columns say, and by real values.
+"""Find values that do not fit their columns before anything is sent, from the definitions of fields and columns and
+from generated values.
 
-The values are those of the first rows, a block at most. What only the whole push shows (a value that repeats in row
-90,000) is told where the fields say that it may happen.
+The values are those of the first rows, one block at most. Problems that only the whole push can show (such as a value
+that repeats in row 90,000) are reported if the definitions of the fields allow them.
 """
 
 from __future__ import annotations
@@ -203,8 +204,8 @@ class Misfit:
 def check(
     planned: Planned, rows: TableRows, session: Session | None, sent: Sequence[str], kind: str
 ) -> tuple[list[Misfit], int]:
-    """The misfits of one table, and how many rows were looked at. `sent` are the targets of the same push, whose rows
-    are not there yet; `kind` is the connection's; without a session nobody is asked what the target holds. Raises
+    """Return the misfits of one table, and how many rows were checked. `sent` are the targets of the same push, whose
+    rows do not exist yet; `kind` is the kind of connection. Without a session, the target is not queried. Raises
     `ConnectorError`."""
     count, batch = _first_rows(rows)
     look = _Look(planned, rows, batch, kind)
@@ -242,7 +243,8 @@ class NoKeys:
 
 
 def by_schema(planned: Planned) -> Iterator[Misfit]:
-    """What may not fit, whatever the values are. A column of a key of several may repeat."""
+    """Yield what may not fit according to the definitions, independent of values. A column of a composite key may
+    repeat."""
     for cell in planned.mapped.cells:
         if cell.field is None:
             continue
@@ -389,7 +391,8 @@ class _Look:
     def _known(
         self, session: Session, entity: Entity, columns: Sequence[str], names: Sequence[str]
     ) -> tuple[np.ndarray, np.ndarray]:
-        """``bool[n]`` twice: which rows' values are in a table, and which have any. Each combination is asked once."""
+        """Return ``bool[n]`` twice: whether a row's values exist in a table, and whether it has values. Each
+        combination is queried once."""
         arrays = [self.columns[name] for name in names]
         valid = np.ones(len(arrays[0]), np.bool_)
         for values in arrays:
@@ -422,8 +425,8 @@ _BLANK: Final = "Set percent_blank to 0, or leave the column out."
 
 
 def _encoded(arrays: Sequence[pa.Array]) -> tuple[np.ndarray, np.ndarray] | None:
-    """``int64[n]``: a number for each combination of values, alike where they are; and ``bool[n]``: which rows have
-    them all. None for values that cannot be compared."""
+    """Return ``int64[n]``: a number for each combination of values, equal for equal combinations; and ``bool[n]``:
+    which rows have all values. None for values that cannot be compared."""
     if not len(arrays[0]):
         return None
     codes = np.zeros(len(arrays[0]), np.int64)

@@ -70,7 +70,7 @@ def _sent(actor: Actor, body: ExportInput) -> Response:
 
 
 def wait(push_id: str) -> None:
-    """Until a worker is done with it, at most EXPORT_DB_WAIT_SECONDS. No database session is held meanwhile."""
+    """Wait until a worker has finished the push, at most EXPORT_DB_WAIT_SECONDS, without holding a database session."""
     db.session.remove()
     until = time.monotonic() + limits.EXPORT_DB_WAIT_SECONDS
     while (state := read.state(push_id)) is not None and not state.ended and time.monotonic() < until:

@@ -1,6 +1,6 @@
-"""The form of a push: what a person chose, read as the request of a program; its mapping, drawn from the plan.
+"""The form of a push: convert the user's input to an API request, and show the mapping of the planned push.
 
-What stands in the form is what is sent: a field that no column shows is left out, whatever its name may fit.
+Only the mappings shown in the form are sent: a field without a column is left out, even if a column would match.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from webapp.web.forms.settings import SettingsForm
 
 _ENDPOINT: Final = "end_"
 _MOST_FOUND: Final = 20  # chosen: what a list of search results shows of one kind
-_WORDS: Final = {  # of a target, of several, of what stands at the head of its columns
+_WORDS: Final = {  # noun in the singular and plural, and the heading of the target's columns
     "mongodb": ("Collection", "collections", "Key of"),
     "rest": ("Path", "paths", "Name in the request to"),
     "odata": ("Entity set", "entity sets", "Property of"),

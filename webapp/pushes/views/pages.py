@@ -84,7 +84,7 @@ class TargetQuery(Query):
 
 
 def _asked(model: type[M], asked: dict[str, Any], sends: bool, prepare: Callable[[M], Prepared]) -> M:
-    """What the form says. Error: validation_error with every fault of the push."""
+    """Parse the form. Error: validation_error with all errors of the push."""
     said = {**asked, "dry_run": not sends}
     try:
         return parse(model, said, strict=False)
@@ -142,7 +142,7 @@ def of_template(actor: Actor, template_id: str, query: WhereQuery) -> Response:
 
 @route(bp, "/templates/<template_id>/push/form", ["POST"], scope="push", programs=False, hidden=True)
 def template_form(actor: Actor, template_id: str) -> Response:
-    """The form as it was left: drawn anew, tried, or sent."""
+    """Handle the submitted form: show it again, start a dry run, or send the rows."""
     return _pressed(actor, _template(actor, template_id))
 
 
@@ -156,12 +156,12 @@ def of_dataset(actor: Actor, dataset_id: str, query: WhereQuery) -> Response:
 
 @route(bp, "/datasets/<dataset_id>/push/form", ["POST"], scope="push", programs=False, hidden=True)
 def dataset_form(actor: Actor, dataset_id: str) -> Response:
-    """The form as it was left: drawn anew, tried, or sent."""
+    """Handle the submitted form: show it again, start a dry run, or send the rows."""
     return _pressed(actor, _dataset(actor, dataset_id))
 
 
 def _begun(actor: Actor, source: Source, query: WhereQuery) -> Response:
-    if "HX-Request" in request.headers:  # from the export dialog: a page of its own, not a part of that one
+    if "HX-Request" in request.headers:  # from the export dialog: open a separate page
         return Response(status=204, headers={"HX-Redirect": request.script_root + request.full_path})
     connection_id, _, table = query.connection_id.partition("/")
     given: dict[str, Any] = {

@@ -1,4 +1,4 @@
-"""What the pages of pushes show beside the pushes themselves: pace, rate chart, rows, log, repairs, code."""
+"""Additional data for the pages of pushes: rates, chart, rows, log, repairs and code examples."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ def context(actor: Actor, push: Push, data: Mapping[str, Any]) -> dict[str, Any]
 
 
 def _bad(push: Push) -> dict[str, int] | None:
-    """What became of rows that were bad on purpose; None where there are none, and while it goes on."""
+    """Return the outcome of rows with injected invalid data; None for a push without them, or while it is running."""
     if push.status not in END_STATES or not completion.has_bad(push):
         return None
     try:
@@ -109,7 +109,7 @@ def _reasons(items: Iterable[Mapping[str, Any]]) -> list[tuple[str, str, int]]:
 
 
 def _undoable(data: Mapping[str, Any]) -> bool:
-    """Whether deleting what arrived can be asked for."""
+    """Return whether the user can undo the push, that is, delete the delivered rows."""
     inserted = all(one["mode"] == "insert" and one["key_columns"] for one in data["tables"])
     return bool(
         data["status"] in END_STATES and data["kind"] != "undo" and data["counts"]["delivered"] and inserted

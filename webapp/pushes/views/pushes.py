@@ -282,7 +282,7 @@ class _Followed:
     def pieces(self, after: int) -> list[Piece]:
         """The next lines above a number."""
         found = read.lines(self.key, after)
-        # An event's data goes on in a line of its own where a text has several.
+        # Server-sent events: each line of a text with several lines gets its own data line.
         texts = ["\ndata: ".join(line.text.splitlines() or [""]) for line in found]
         return [Piece(found[0].number, found[-1].number, texts)] if found else []
 

@@ -85,7 +85,7 @@ def of_rows(items: Iterable[Mapping[str, Any]]) -> list[Explained]:
 
 
 def of_error(error: Mapping[str, Any] | None) -> Explained | None:
-    """Why a push could not go on."""
+    """Explain why a push failed."""
     if not error:
         return None
     reason = (error.get("details") or {}).get("reason", "")

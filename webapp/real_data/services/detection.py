@@ -1,8 +1,9 @@
-"""Which columns of a sample are about persons: by their names beside the table's, and by what their values show.
+"""Detect which columns of a sample contain personal data, by their names, the table's name, and their values.
 
-Names are read as when a table becomes a template (`inferred_names`), values by shapes with checksums and by the lists
-of names. Both together are sure, a checksum nearly so, a name without values is a guess. The proposal is a field type
-and a masking that a template takes as they are. No value of the sample is in the answer.
+Names are interpreted as in schema inference (`inferred_names`). Values are compared with patterns, checksums and lists
+of names. A match of both has the highest confidence, a checksum a slightly lower one, and a name without matching
+values is a guess. The result is a field type and a masking strategy that can be used in a template unchanged. It
+contains no values of the sample.
 """
 
 from __future__ import annotations
@@ -128,7 +129,7 @@ def street(value: str) -> bool:
 
 
 def day(value: str) -> bool:
-    """A day on which somebody alive may be born."""
+    """Return whether this is a possible date of birth of a living person."""
     found = _DAY.match(value)
     if found is None:
         return False
@@ -164,11 +165,11 @@ class Names:
         )
 
     def first(self, value: str) -> bool:
-        """A first name, alone."""
+        """Return whether the whole value is a first name."""
         return value.strip().casefold() in self._first
 
     def last(self, value: str) -> bool:
-        """A last name, alone."""
+        """Return whether the whole value is a last name."""
         return value.strip().casefold() in self._last
 
     def whole(self, value: str) -> bool:
@@ -194,7 +195,7 @@ _INSIDE_TEXT: Final = (
 
 
 def personal_data_in_text(value: str) -> str | None:
-    """What of a person stands somewhere in a longer text."""
+    """Return the kind of personal data that a longer text contains, or None."""
     return next((what for what, pattern in _INSIDE_TEXT if pattern.search(value)), None)
 
 
@@ -205,7 +206,7 @@ _LISTS: Final = 0.6  # chosen: no list has all names
 _CHANCE: Final = 0.1  # chosen: values that are wrong in any table
 _FEW: Final = 3  # chosen: fewer different values of a list are chance
 _INSIDE: Final = 0.02  # chosen: the share of texts with something personal in them that makes the column so
-_PROSE: Final = 20  # chosen: characters of a text in which something may stand
+_PROSE: Final = 20  # chosen: minimum characters of a text that is searched for personal data
 
 
 @dataclass(frozen=True, slots=True)
@@ -216,7 +217,7 @@ class Kind:
     told: str
     strategy: str
     confidence: float
-    """Of values alone."""
+    """Confidence if only the values match."""
 
 
 _REPLACE, _PRESERVE = "replace", "format_preserve"
@@ -286,7 +287,7 @@ def classify(table: str, columns: Mapping[str, Sequence[Any]], vocabulary: Vocab
 
 
 def _of_one_place(made: list[Found]) -> list[Found]:
-    """Postal codes beside places of residence are replaced with them, so that the two agree."""
+    """Replace postal codes together with cities, so that the two match."""
     if not any(item.kind == "city" and item.sensitive for item in made):
         return made
     return [
@@ -353,7 +354,7 @@ _TESTS: Final[dict[str, Test]] = {
 }  # fmt: skip
 _LISTED_KINDS: Final = ("name", "first_name", "last_name")
 _NAME_ALONE: Final = frozenset({"date_of_birth"})
-"""Any date may be one of birth: values alone say nothing."""
+"""Kinds that need a matching name: values alone are not enough, because any date can be a date of birth."""
 
 
 def _texts(values: Sequence[Any]) -> list[str]:

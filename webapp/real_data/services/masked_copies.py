@@ -20,9 +20,9 @@ from webapp.real_data.services import detection
 from webapp.sources.services import sources
 
 AS_IT_IS: Final = "source_column"
-"""The type of a field that takes a column as it stands there."""
+"""The field type that copies a column unchanged."""
 _UNKNOWN: Final = "redact"
-"""What masks a column that nobody knows the kind of."""
+"""The masking strategy for columns of unknown kind."""
 
 
 @dataclass(frozen=True, slots=True)

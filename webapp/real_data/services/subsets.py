@@ -1,8 +1,8 @@
 """Subsets of a database with their related rows: a dataset of templates, each of which reads its own part of a table.
 
-The rows stay where they are: a template holds the condition by which its rows are found, and reads them when rows are
-asked for. What looks personal is sensitive from the start; keys that are masked are masked alike wherever they stand,
-so that they still fit.
+The rows stay in the database: a template stores the condition that selects its rows, and reads them when rows are
+requested. Columns with personal data are marked as sensitive, and keys are masked in the same way everywhere, so that
+references stay valid.
 """
 
 from __future__ import annotations
@@ -93,7 +93,7 @@ def _counted(connection: Connection, ways: Ways) -> dict[str, int]:
     """Rows of each table; nothing may be missing. Error: validation_error."""
     try:
         with access.open_reader(connection, limits.FETCH_SECONDS) as session:
-            db.session.commit()  # nothing is held while the target is asked
+            db.session.commit()  # release our database while the target is queried
             with limited(session, limits.SOURCE_SECONDS, limits.SOURCE_SECONDS):
                 counts = {name: _number(session, subset_query.counting(ways, name)) for name in ways.found}
                 lost = [

@@ -98,7 +98,7 @@ def _refused(actor: Actor, given: dict[str, Any] | None, error: ApiError) -> Res
 
 @route(bp, "/masked", ["POST"], scope="write", hidden=True, programs=False)
 def make(actor: Actor) -> Response:
-    """Make the template of what was chosen; or draw the columns and their preview anew."""
+    """Create the template from the user's choices, or render the columns and their preview again."""
     given, chosen, name = draft.read_source(request.form), _chosen(), request.form.get("name", "").strip()
     if request.form.get("do") == "again":
         return _page(actor, given, _told(), chosen, name)
@@ -130,7 +130,7 @@ def _columns() -> list[str]:
 
 
 def _chosen() -> list[Choice]:
-    """What the form says of each column; of a column that is not marked, no strategy."""
+    """Parse the choices for each column; a column that is not marked gets no strategy."""
     form, found = request.form, []
     for number, name in enumerate(_columns()):
         kind = form.get(f"c{number}.type") or masked_copies.AS_IT_IS
@@ -150,7 +150,7 @@ def _chosen() -> list[Choice]:
 
 
 def _told() -> list[Proposal]:
-    """The proposal again, as the form brought it: nobody looks at the sample twice."""
+    """Read the proposal from the form, so that the sample is not analyzed again."""
     found = []
     for number, name in enumerate(_columns()):
         sure, why, what = (

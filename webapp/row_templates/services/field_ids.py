@@ -29,16 +29,16 @@ def finished(spec: TemplateSpec, before: Sequence[Stored] = ()) -> TemplateSpec:
 
 
 def settled(before: Sequence[Stored]) -> frozenset[str]:
-    """Ids of the fields that were in no group before: they are not put beside fields that come later."""
+    """Return the ids of fields that were in no group before: they are not grouped with fields added later."""
     return frozenset(field["id"] for field in walk(before) if not field["group"])
 
 
 def carry_over(spec: TemplateSpec, before: Sequence[Stored]) -> TemplateSpec:
     """`spec` with the ids and groups that its fields had `before`.
 
-    A field with an id is the earlier field of that id, at whatever level it stood. One without is the earlier
-    field of its name at its level, unless another sent field bears that id. A group is kept where the sent field
-    names none and still shares the same kind of thing.
+    A field with an id is matched with the earlier field of that id, on any level. A field without an id is matched with
+    the earlier field of the same name on its level, unless another field in the request has that id. A group is kept if
+    the field in the request does not name one and still shares the same kind of thing.
     """
     by_id = {field["id"]: field for field in walk(before)}
     sent = {field.id for field in spec.walk() if field.id}

@@ -384,9 +384,7 @@ def _parent(field: FieldSpec, around: RelatedPlans, address: str) -> tuple[str, 
     name, rows = _called(around, address), around.rows(address)
     fields = around.known("").spec.fields
     beside = [item for item in fields if item.type is field.type and item.group == field.group]
-    if not any(
-        item is field for item in beside
-    ):  # inside another field, whose elements are dealt out to nobody
+    if not any(item is field for item in beside):  # nested in another field, whose elements have no children
         beside = [field]
     owner = around.owner("")
     if owner is not None and any(item is owner[0] for item in beside):

@@ -2,7 +2,7 @@
 
 A template is a head (what lists and searches need) and one row for each version, which never changes. Every
 change makes a version (specification, section 9). Saving compiles the template, so that nothing is stored that
-could not make rows; what merely runs out of distinct values is told as a warning.
+could not generate rows. A possible lack of distinct values is reported as a warning.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from webapp.versioning import usages
 from webapp.versioning.services import versions as objects_versions
 
 CHANGEABLE: Final = ("name", "description", "quantity", "fields", "locale", "anchor", "source", "invalid")
-"""The attributes that a caller sets; together they are a version's stored spec, with `warnings` beside them."""
+"""The attributes that clients can set; together with `warnings` they are the stored spec of a version."""
 
 
 def as_json(template: Template, version: TemplateVersion) -> dict[str, Any]:
@@ -210,8 +210,8 @@ def _check_connections(actor: Actor, spec: Mapping[str, Any], plan: Plan, before
 
 
 def warnings_of(plan: Plan, quantity: int) -> list[dict[str, str]]:
-    """What will surprise in `quantity` rows of a plan: what the engine says of it, and fields that must be unique
-    but have too few values. Rows are refused only when they are asked for."""
+    """Return warnings about `quantity` rows of a plan: warnings of the engine, and fields that must be unique but have
+    too few values. Such rows are only rejected when they are requested."""
     found = list(plan.warnings)
     try:
         BoundPlan(plan, GenerationContext("", clock.now())).check(0, quantity)

@@ -31,7 +31,7 @@ from webapp.row_templates.models import TemplateVersion
 log = logging.getLogger(__name__)
 
 FOLDER: Final = "vocab"
-"""Where they lie in the storage, and in the data folder."""
+"""Folder of the vocabularies in file storage and in the data folder."""
 _KEPT: Final = "rowsmith.vocabularies"
 _ID: Final = re.compile(rf"[0-9a-f]{{{2 * archive.ID_BYTES}}}")
 
@@ -42,12 +42,12 @@ def is_id(text: str) -> bool:
 
 
 def key_of(wanted: str) -> str:
-    """Where a vocabulary lies in the storage."""
+    """Return the storage key of a vocabulary."""
     return f"{FOLDER}/{wanted}.arrow"
 
 
 def local(wanted: str) -> Path:
-    """Where a vocabulary lies on this machine's disk, if it does."""
+    """Return the path of a vocabulary on this machine's disk. The file may be missing."""
     return home() / f"{wanted}.arrow"
 
 
@@ -111,16 +111,16 @@ def checked(path: Path, wanted: str) -> Path:
     try:
         found = archive.digest(archive.read(path)[0])
     except (OSError, ValueError) as error:  # pyarrow's ArrowInvalid is a ValueError
-        raise VocabularyError(f"What lies in the storage as {wanted} is no vocabulary: {error}") from error
+        raise VocabularyError(f"The file of vocabulary {wanted} in storage is invalid: {error}") from error
     if found != wanted:
-        raise VocabularyError(f"What lies in the storage as {wanted} is vocabulary {found}.")
+        raise VocabularyError(f"The file of vocabulary {wanted} in storage contains vocabulary {found}.")
     return path
 
 
 def keep(wanted: str) -> None:
-    """Sees to it that a vocabulary of the local disk lies in the storage; asks the storage once a process.
+    """Copy a vocabulary from the local disk to storage unless it is there; checks the storage once per process.
 
-    Error: unavailable, where the storage cannot take it.
+    Error: unavailable if the storage does not accept it.
     """
     known = current_app.extensions.setdefault(_KEPT, set())
     if wanted in known:
@@ -135,7 +135,7 @@ def keep(wanted: str) -> None:
 
 
 def assume_kept(wanted: str) -> None:
-    """Spare `keep` the look, for whoever knows that it would find what it looks for."""
+    """Record that a vocabulary is in storage, which saves the check in `keep`."""
     current_app.extensions.setdefault(_KEPT, set()).add(wanted)
 
 
@@ -177,8 +177,8 @@ def pinned() -> dict[str, int]:
 
 
 def secure() -> list[str]:
-    """Puts every pinned vocabulary that lies on the local disk alone into the storage, and answers those that are
-    missing altogether. The present one is built if need be. Errors: unavailable."""
+    """Copy every pinned vocabulary that is only on the local disk to storage, and return those that are missing in
+    both. Builds the current one if necessary. Errors: unavailable."""
     missing = []
     present = vocab_lock.locked().id
     try:

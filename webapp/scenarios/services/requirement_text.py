@@ -169,7 +169,7 @@ def _refused(word: str, front: str) -> Fault:
     elif re.match(r"(?i)(-e|--editable)\b", word):
         told = f"{shown} is an editable installation; only packages of the index can be required."
     elif re.match(r"(?i)(-r|-c|--requirement|--constraint)\b", word):
-        told = f"{shown} names another file; requirements stand in the program itself."
+        told = f"{shown} names another file; list the requirements in the program itself."
     elif word.startswith("-"):
         told = f"{shown} is an option of pip, which cannot be set here."
     elif "://" in word or "@" in word or word.startswith("git+"):

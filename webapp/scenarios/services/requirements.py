@@ -236,7 +236,7 @@ def read(code: str) -> Said:
 
 def resolved(code: str, before: Resolved | None = None, *, anew: bool = False) -> Resolved:
     """Resolve the requirements of a program. If they equal those of `before`, its lock is reused without querying the
-    index, unless `anew` is set. Packages that remain keep their versions, unless `anew` is set.
+    index. Packages that remain keep their versions. `anew` disables both.
 
     Queries the index for up to RESOLVE_SECONDS: call this outside of any transaction. Raise validation_error at `code`
     (an invalid requirement, a package that does not exist or has no wheel, an unreachable index) or unavailable (too

@@ -74,7 +74,7 @@ _MOST: Final = case(
 
 
 def may_start(run_id: str) -> Callable[[Session], bool]:
-    """What a worker asks in the transaction that takes a run: whether its workspace has a place for it."""
+    """Return the condition under which a worker may start a run: a free slot in its workspace."""
 
     def ask(session: Session) -> bool:
         run = session.execute(select(Run.workspace_id, Run.status).where(Run.id == run_id)).one_or_none()
@@ -94,7 +94,7 @@ def may_start(run_id: str) -> Callable[[Session], bool]:
 
 
 def startable(statement: Select[Any]) -> Select[Any]:
-    """A select of runs, less those that are queued and whose turn has not come: the sweeper rings for the others."""
+    """Restrict a query to runs that are not queued behind others: the sweeper enqueues only those."""
     place = func.row_number().over(partition_by=Run.workspace_id, order_by=(Run.created_at, Run.id))
     queued = (
         select(Run.id, Run.workspace_id, place.label("place"))
@@ -117,7 +117,7 @@ def startable(statement: Select[Any]) -> Select[Any]:
 
 
 def ring_next(client: redis.Redis, workspace_id: str) -> None:
-    """Ring for the workspace's runs whose turn has come and that have no ring yet. Without Redis the sweeper will."""
+    """Enqueue the workspace's runs that can start now and have no job yet. If Redis is down, the sweeper does it."""
     queued = select(Run.id).where(Run.workspace_id == workspace_id, Run.status == "queued")
     with reading() as session:
         found = session.scalars(startable(queued).order_by(Run.created_at, Run.id)).all()
@@ -156,9 +156,9 @@ CODES: Final[Mapping[str, str]] = MappingProxyType(
         "internal_error": "Something went wrong on our side.",
     }
 )
-# Actions that make rows; sending rows that were brought along makes none.
+# Actions that generate rows; a push of rows from the request does not.
 _MAKING: Final = ("template.generate", "template.export", "dataset.export", "template.push", "dataset.push")
-MARK: Final = "rowsmith: "  # begins the lines of a run's log that are ours
+MARK: Final = "rowsmith: "  # prefix of log lines written by Rowsmith itself
 
 
 def error(code: str, message: str | None = None, **details: Any) -> dict[str, Any]:
@@ -167,8 +167,8 @@ def error(code: str, message: str | None = None, **details: Any) -> dict[str, An
 
 
 def settle(run_id: str) -> None:
-    """See to the end of a run: told, if it was not; followers woken; the next one of its workspace called. Does it as
-    often as it is called, and nothing for a run that goes on."""
+    """Complete a run: write the last log line if it is missing, wake followers, and start the next run of its
+    workspace. Can be called repeatedly; does nothing while the run is running."""
     with writing() as session:
         run = session.get(Run, run_id, with_for_update=True)
         if run is None or not run.ended:
@@ -202,8 +202,8 @@ def close(session: Session, run_id: str) -> None:
 
 
 def rows_made(session: Session, run: Run) -> int:
-    """Rows that a run's program had made so far, by the trail: those of generates, exports and pushes of templates and
-    datasets that were asked for with its key."""
+    """Return the number of rows that a run has generated so far, according to the audit log: generate requests, exports
+    and pushes of templates and datasets that used its key."""
     if run.started_at is None:
         return 0
     own = select(ApiKey.id).where(ApiKey.run_id == run.id)

@@ -1,7 +1,7 @@
-"""Scenarios: programs, their versions, and how they are run; made, read, changed, deleted.
+"""Scenarios: programs, their versions and their settings; create, read, change and delete them.
 
-A scenario is a head, which says how its program is run, and one row for each version, which never changes and says
-what the program is: name, description and code, with what its requirements were resolved to.
+A scenario consists of a head, which contains the settings of its runs, and one immutable row for each version, which
+contains the program: name, description, code and resolved requirements.
 """
 
 from __future__ import annotations
@@ -87,10 +87,10 @@ def _position(code: str, line: int, column: int | None) -> int:
 
 
 PROGRAM: Final = ("name", "description", "code")
-"""What a version says; changing any of it makes one."""
+"""Attributes of a version; changing one of them creates a new version."""
 
 SETTINGS: Final = ("timeout_seconds", "env", "secrets", "writable_secrets", "network", "schedule")
-"""What the head says; it has no versions."""
+"""Attributes of the head, without versions."""
 
 
 def as_json(scenario: Scenario, version: ScenarioVersion) -> dict[str, Any]:
@@ -161,7 +161,7 @@ def create(
         "schedule": dict(schedule) if schedule else None,
     }
     _check(actor, {"code": code, **settings}, None)
-    db.session.rollback()  # nobody shall wait with us for the package index
+    db.session.rollback()  # release the transaction while we wait for the package index
     resolved = requirements.resolved(code)
     spec = {"name": name, "description": description, "code": code, "warnings": code_warnings(code)}
     _check(actor, settings, None)  # a secret may be gone since
@@ -175,8 +175,8 @@ def create(
 def prepared(
     actor: Actor, scenario: Scenario, changes: Mapping[str, Any], *, anew: bool = False
 ) -> tuple[Resolved, list[dict[str, Any]]] | None:
-    """What `change` needs to know of new code (or, `anew`, of the present one) beforehand, since it takes seconds:
-    what its requirements come to, and its warnings. None where the code stays.
+    """Prepare a change of the code (or, with `anew`, of its resolved requirements) before the scenario is locked,
+    because it takes seconds: resolve the requirements and collect warnings. Return None if the code does not change.
 
     Ends the transaction in which the scenario was read. Errors: as `change`, and unavailable.
     """
@@ -226,7 +226,7 @@ def change(
 def _settled(
     actor: Actor, scenario: Scenario, newest: ScenarioVersion, told: dict[str, Any], moment: datetime
 ) -> dict[str, Any]:
-    """A change of the head alone."""
+    """Change only the head."""
     if told:
         scenario.updated_at = moment
         audit_log.record(
@@ -271,7 +271,7 @@ def _checked(
 
 
 def code_warnings(code: str) -> list[dict[str, Any]]:
-    """What will surprise whoever runs a program, and is no reason not to save it."""
+    """Return problems that users will notice when they run the program, but that do not prevent saving it."""
     if size_faults(code):
         return []
     found = [syntax_fault(code), *requirements.read(code).warnings]
@@ -345,7 +345,7 @@ def _secret_faults(
     for place, name in enumerate(names):
         path = f"{key}[{place}]"
         if name not in known:
-            # Who may not see the names of secrets is not told which there are.
+            # Users without access to secrets must not learn their names.
             close = did_you_mean(name, known) if actor.can("secrets") else None
             hint = close or "An admin can add it under Settings, Secrets."
             faults.append(Fault(path, "unknown_secret", f'There is no secret "{name[:60]}".', hint))

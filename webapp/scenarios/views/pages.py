@@ -1,8 +1,8 @@
 """The pages of a scenario: its program in an editor, how it is run, its versions. For people only; programs use
 /scenarios. Its runs: see run_pages.
 
-The editor is a textarea in a form, so all of it works without a script. A script that saves gets the part beside the
-text (`told`), and the text stays as it is.
+The editor is a textarea in a form, so it works without JavaScript. When a script saves it, only the part next to the
+text (`told`) is replaced.
 """
 
 from __future__ import annotations
@@ -48,14 +48,14 @@ INJECTED: Final = (
 """Specification, Scenario runtime: variables of every run."""
 _CLIENT: Final = "Client"
 _OFFERED: Final = frozenset({"api", "client", "error", "fields", "template"})
-"""Parts of the package that a program names; the others lie under these."""
+"""Modules of the package that programs use directly; all others are nested in them."""
 _NOT_OFFERED: Final = frozenset({"self", "cls", "common"})
 
 
 @lru_cache(maxsize=1)
 def found() -> dict[str, Any]:
-    """`{client, names, words}`: the client's methods and the package's classes, each `{name, args, doc}`, and Python's
-    own words. Empty where the SDK is not beside the service."""
+    """Return `{client, names, words}`: the client's methods and the package's classes, each `{name, args, doc}`, and
+    Python's keywords. Empty if the SDK is not installed next to the service."""
     client: list[dict[str, str]] = []
     names: list[dict[str, str]] = []
     for path in sorted(SOURCE.rglob("*.py")):
@@ -124,7 +124,7 @@ def _first(node: ast.ClassDef | ast.FunctionDef) -> str:
 bp = Blueprint("scenario_pages", __name__)
 PAGE: Final = "scenarios/show.html"
 SETTINGS: Final = "scenarios/settings.html"
-_RECENT: Final = 6  # chosen: runs beside the program
+_RECENT: Final = 6  # runs listed next to the program
 
 
 class NewQuery(Query):
@@ -242,7 +242,7 @@ def save(actor: Actor, scenario_id: str) -> Response:
             return _clash(actor, scenario_id, given)
         if changes:
             parse(ScenarioPatch, changes, strict=False)
-            # Requirements are resolved beforehand: nobody shall wait for the index with the scenario locked.
+            # Resolve the requirements before locking the scenario, because the package index can be slow.
             program = scenarios_scenarios.prepared(actor, scenario, changes)
             scenario = scenarios_scenarios.get(actor, scenario_id, "write", lock=True)
             if told != str(scenario.version):
@@ -262,7 +262,7 @@ def save(actor: Actor, scenario_id: str) -> Response:
 
 
 def _clash(actor: Actor, scenario_id: str, given: dict[str, str]) -> Response:
-    """Another version was saved meanwhile: both are shown, and nothing is lost."""
+    """Show both versions if another one was saved in the meantime, so that nothing is lost."""
     db.session.rollback()
     return page(actor, scenarios_scenarios.get(actor, scenario_id), given, status=412, clash=True)
 

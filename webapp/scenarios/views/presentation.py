@@ -1,4 +1,4 @@
-"""What the pages of scenarios show beside what the API says: last runs, places of faults, times to come."""
+"""Additional data for the pages of scenarios: latest runs, positions of errors, next scheduled times."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The pages of runs: one with its log, as it goes on and afterwards; asking for one. For people only; programs use
+"""The pages of runs: start a run, follow its log, and read it afterwards. For users only; programs use
 /scenarios/{id}/run."""
 
 from __future__ import annotations
@@ -85,7 +85,7 @@ def tail(run_id: str) -> list[Line]:
 
 
 def piece(run_id: str, first: int, most: int = limits.LOG_PIECE_LINES) -> list[Line]:
-    """Lines of a log from a number on, at most so many."""
+    """Return up to `most` lines of a log, starting at a line number."""
     found: list[Line] = []
     after, size = max(0, first - 1), 0
     while len(found) < most and (pieces := run_logs.pieces(run_id, after)):
@@ -170,7 +170,7 @@ def _drawn(name: str, points: Sequence[tuple[float, float]]) -> dict[str, Any] |
     return {"name": name, "most": most, "line": line, "area": area, "seconds": last}
 
 
-# --- Beside the run ---------------------------------------------------------------------------------------------
+# --- Next to the run --------------------------------------------------------------------------------------------
 
 
 def beside(items: Iterable[Run]) -> dict[str, Any]:
@@ -279,7 +279,7 @@ def _state(data: dict[str, Any]) -> dict[str, Any]:
 
 @route(bp, f"{ONE}/state", scope="read", hidden=True, programs=False)
 def state(actor: Actor, scenario_id: str, run_id: str) -> Response:
-    """The state of a run, for a page that looks at it as it goes on."""
+    """Return the state of a run for a page that follows it."""
     data = runs.as_json(runs.get(actor, scenario_id, run_id))
     return Response(render_block(PAGE, "work", **_state(data)))
 
