@@ -192,7 +192,7 @@ def preload(app: Flask, listened: Sequence[str]) -> None:
 
 
 def main(argv: Sequence[str] = ()) -> None:
-    """Process jobs until the worker is asked to stop."""
+    """Process jobs until the worker is stopped."""
     listened = _arguments(argv)
     app = application()
     preload(app, listened)

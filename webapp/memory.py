@@ -28,8 +28,8 @@ def settle() -> None:
     keeps arrays below it. To be called before pyarrow is imported and before threads begin; forked processes inherit
     it.
 
-    What the environment says with ARROW_DEFAULT_MEMORY_POOL, MALLOC_ARENA_MAX or MALLOC_MMAP_THRESHOLD_ holds. Where
-    the C library is not glibc nothing is done.
+    Values of the environment variables ARROW_DEFAULT_MEMORY_POOL, MALLOC_ARENA_MAX and MALLOC_MMAP_THRESHOLD_ take
+    precedence. Does nothing if the C library is not glibc.
     """
     library = _glibc()
     if library is None:

@@ -38,7 +38,7 @@ _KEY: Final = "rowsmith.cursor_key"
 
 @dataclass(frozen=True, slots=True)
 class Page(Generic[T]):
-    """One page of a list. `next_cursor` is None on the last; `total` counts all pages; `size` is the bytes of its
+    """One page of a list. `next_cursor` is None on the last page; `total` counts all pages; `size` is the bytes of its
     items' large columns."""
 
     items: list[T]

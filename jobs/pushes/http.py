@@ -44,8 +44,8 @@ class Away(ConnectorError):
 
 
 class LeaseHand:
-    """Checks the lease for the sender. A worker that is asked to stop starts no further rows. Rows in
-    progress, with their retries, may finish within PUSH_DRAIN_SECONDS."""
+    """Checks the lease for the sender. A worker that is stopping starts no further rows. Rows in progress, with their
+    retries, may finish within PUSH_DRAIN_SECONDS."""
 
     def __init__(self, work: Lease) -> None:
         self._work = work

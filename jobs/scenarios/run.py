@@ -1,9 +1,8 @@
 """Run a scenario: issue its API key, sync its files, prepare its environment, start its program and watch it
 to its end.
 
-A run is never repeated, because its program may have made changes. A runner that is asked to stop therefore
-releases a run only before the program has started. After that, the program has RUN_DRAIN_SECONDS to finish
-before it is stopped.
+A run is never repeated, because its program may have made changes. A runner that is stopping therefore releases a run
+only before the program has started. After that, the program has RUN_DRAIN_SECONDS to finish before it is stopped.
 """
 
 from __future__ import annotations
@@ -319,7 +318,7 @@ class Watch:
         return "worker_stopped" if self._drain(now) else None
 
     def _drain(self, now: float) -> bool:
-        """Whether a runner that is asked to stop has waited long enough."""
+        """Whether a runner that is stopping has waited long enough."""
         if not stopping.is_set():
             return False
         if self._drained is None:

@@ -96,7 +96,7 @@ def test_a_file_is_uploaded_and_deleted_without_script(desk: Callable[..., Desk]
     page.get_by_label("Files to upload").set_input_files(CUSTOMERS)
     page.get_by_role("button", name="Upload", exact=True).click()
     error = page.locator("#folder-err")
-    expect(error).to_contain_text("two slashes stand side by side")
+    expect(error).to_contain_text("remove the double slash")
     expect(page.get_by_label("Into folder")).to_have_accessible_description(re.compile("two slashes"))
 
 

@@ -205,7 +205,7 @@ def test_a_change_between_reading_and_writing_is_a_clash_and_takes_the_others_ba
     text = Path("templates/new.json").read_text()
     refused = shell("templates", "apply", "--create")
     assert refused.status == 5
-    assert "zzz.json: somebody changed it just now" in refused.err
+    assert "zzz.json: another user has changed it in the meantime" in refused.err
     assert "nothing was done" in refused.err
     api = sdk()
     assert api.templates.get(other["id"])["quantity"] == 5

@@ -173,8 +173,8 @@ def _heading_close(_self: Any, tokens: Sequence[Token], place: int, _options: An
 
 
 def _table_open(_self: Any, tokens: Sequence[Token], place: int, _options: Any, _env: Any) -> str:
-    """A table that scrolls sideways; one of many columns that begin with a key stands in lines where it is narrow, but
-    one of numbers, which are compared down the column."""
+    """Render the start of a table that scrolls horizontally. On narrow screens, a table with many columns whose first
+    column is a key shows each row as a list, unless its columns contain numbers, which users compare."""
     whole = tokens[place : _closing(tokens, place)]
     heads = [whole[at + 1].content for at, one in enumerate(whole) if one.type == "th_open"]
     cells = [at for at, one in enumerate(whole) if one.type == "td_open"]

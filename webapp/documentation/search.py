@@ -1,8 +1,8 @@
 """Search over the documentation: every heading of every page, the field types, and the operations of the API.
 
-A few hundred sections fit in memory, so a question looks at each of them. A section fits when it holds every word
-of the question, at the beginning of a word or inside one; where a word stands says how well: in the title of a page
-or as another name of a field type, in a heading, in the text.
+The few hundred sections fit in memory, so a search scans all of them. A section matches if it contains every word of
+the query, at the beginning of a word or inside it. The position of a match determines its rank: the title of a page or
+an alias of a field type, then a heading, then the text.
 """
 
 from __future__ import annotations
@@ -30,10 +30,10 @@ _MOST: Final = 20  # results
 _BEFORE: Final = 60  # characters of an excerpt before the first match
 _EXCERPT: Final = 180  # characters of an excerpt
 _WORDS: Final = re.compile(r"[\w./{}-]+")
-# What a word counts where it stands; a whole word counts double. Chosen so that a word of a page's title outweighs
-# one of a heading, and that outweighs any number of them in the text.
+# Weight of a match by its position; whole words count double. A match in the title of a page outweighs one in a
+# heading, which outweighs any number of matches in the text.
 _NAMED, _TITLE, _HEADING, _TEXT = 60, 24, 10, 1
-_MOST_TIMES: Final = 4  # a word counts so often in a text and not more
+_MOST_TIMES: Final = 4  # occurrences of a word in a text that count
 
 
 @dataclass(frozen=True, slots=True)

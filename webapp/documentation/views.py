@@ -71,7 +71,7 @@ def front_as_markdown() -> Response:
 
 @route(bp, "/llms.txt", scope="public", hidden=True)
 def llms_txt() -> Response:
-    """What the documentation has, for language models."""
+    """List the contents of the documentation for language models."""
     return Response(llms.llms_txt(snippets.origin()), mimetype="text/plain")
 
 
@@ -147,5 +147,5 @@ def _shown(found: pages.Page, drawn: rendering.Drawn, **context: Any) -> Respons
 
 
 def _page(template: str, block: str | None = None, **context: Any) -> Response:
-    g.face = "person"  # the documentation is for people, whoever asks
+    g.face = "person"  # render HTML for API clients, too
     return reply(template=template, block=block, **context)

@@ -76,7 +76,8 @@ class Quantile(Draw):
         return _cut(self, low, high)
 
     def first(self, holds: Callable[[np.ndarray], np.ndarray]) -> int:
-        """The least probability at whose value ``holds`` is true; it stays true beyond. 2**64 if there is none."""
+        """Return the lowest probability for whose value ``holds`` is true; it stays true above it. 2**64 if it never
+        is."""
         start, step = 0, 1 << 56
         while True:
             ends = [min(start + step * i - 1, (1 << 64) - 1) for i in range(1, 257)]

@@ -16,11 +16,11 @@ from webapp.work.models import Noticed, Work
 class Export(Work, Noticed, SoftDeleted, InProject, Base):
     """One file to be made from one template version, or from all tables of one dataset version.
 
-    `request` is the body as accepted (format, overrides, options); `pins` is what it takes to make the same bytes
-    again: seed, now, version, vocabulary, engine; for a dataset those of each table, with its name and count.
+    `request` is the body as accepted (format, overrides, options); `pins` is everything needed to generate the same
+    bytes again: seed, now, version, vocabulary, engine; for a dataset those of each table, with its name and count.
 
-    One with `part_rows` is made as parts of so many rows, which have the files; its own row has no file and no worker,
-    and is kept by what happens to them.
+    An export with `part_rows` is split into parts of this many rows, which contain the files. Its own row has no file
+    and no worker, and is updated when its parts change.
     """
 
     __tablename__ = "exports"

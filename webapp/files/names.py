@@ -75,18 +75,20 @@ def _of_whole(name: str, parts: list[str]) -> list[_Told]:
             ("wrong_form", "A name does not end with a slash: it names a file and not a folder.", None)
         )
     if any(not part for part in parts[1:-1]):
-        found.append(("wrong_form", "A name has no empty folders: two slashes stand side by side.", None))
+        found.append(("wrong_form", "A name has no empty folders: remove the double slash.", None))
     for place, char in enumerate(name, 1):
         if char in _TURNING:
-            text = f"The character U+{ord(char):04X} at place {place} turns the direction of what follows."
+            text = f"The character U+{ord(char):04X} at position {place} changes the text direction."
             found.append(("wrong_form", text, "Leave it out: it can make a name look like another one."))
             break
         if unicodedata.category(char) in _UNSEEN:
-            text = f"A name has no control characters; U+{ord(char):04X} stands at place {place}."
+            text = f"A name must not contain control characters: U+{ord(char):04X} at position {place}."
             found.append(("wrong_form", text, None))
             break
     if "\\" in name:
-        found.append(("wrong_form", "A name has no backslashes.", "Folders are told apart by a slash (/)."))
+        found.append(
+            ("wrong_form", "A name must not contain backslashes.", "Separate folders with a slash (/).")
+        )
     if is_id(name):
         found.append(("reserved", "A name may not look like a file's id: files are found by both.", None))
     return found
@@ -99,15 +101,11 @@ def _of_part(part: str) -> list[_Told]:
             ("wrong_form", f"`{part}` is no name of a folder or file: a name leads nowhere else.", None)
         )
     if part.strip(" ") != part:
-        found.append(
-            ("wrong_form", f"`{_brief(part)}` begins or ends with a space, which nobody would see.", None)
-        )
+        found.append(("wrong_form", f"`{_brief(part)}` begins or ends with a space.", None))
     length = len(part.encode("utf-8", "surrogatepass"))
     if length > limits.FILE_PART_BYTES:
         most = limits.FILE_PART_BYTES
-        text = (
-            f"What stands between two slashes may have {most} bytes in UTF-8; `{_brief(part)}` has {length}."
-        )
+        text = f"The name of a folder or file can have up to {most} bytes in UTF-8; `{_brief(part)}` has {length}."
         found.append(("too_long", text, None))
     return found
 

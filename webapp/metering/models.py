@@ -11,8 +11,8 @@ from webapp.model_base import ID_CHARS, Base
 
 
 class UsageHour(Base):
-    """One hour (its beginning, UTC) of one workspace, by project, template or dataset, key and person; "" where there
-    is none. `rows` are summed up from the audit log when its entries are sealed, `requests` from Redis.
+    """Usage in one hour (its start, in UTC) of one workspace, by project, template or dataset, key and user; "" for
+    usage without one. `rows` are summed up from the audit log when its entries are sealed, `requests` from Redis.
     """
 
     __tablename__ = "usage_hours"

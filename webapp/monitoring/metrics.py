@@ -1,12 +1,13 @@
 """What the processes of the service count for /metrics.
 
-Each process sums up in its own memory, which costs a request a few microseconds, and adds that to a hash in Redis
-every METRICS_FLUSH_SECONDS; a job's process does so at its end. So several web processes, workers and machines add up,
-the numbers of a process outlive it, and whichever web process is scraped tells those of all. Emptying Redis begins them
-at nought, which Prometheus takes for what it is: a restart. Without ROWSMITH_METRICS nothing is counted.
+Each process counts in its own memory, which costs a few microseconds per request, and adds its counts to a hash in
+Redis every METRICS_FLUSH_SECONDS; the process of a job does so when it exits. So the counts of all web processes,
+workers and machines are added up, they outlive their process, and any web process can return the totals. If Redis is
+emptied, the counters restart at zero, which Prometheus detects as a restart. Without ROWSMITH_METRICS nothing is
+counted.
 
-Labels are of small closed sets: route templates, methods, statuses, formats, kinds, outcomes. Names of workspaces and
-of people, ids and addresses are none of them.
+Labels have small, fixed sets of values: route templates, methods, statuses, formats, kinds, outcomes. They never
+contain names of workspaces or users, ids or addresses.
 """
 
 from __future__ import annotations

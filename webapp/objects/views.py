@@ -151,8 +151,8 @@ _LISTS: dict[str, str] = {
 
 
 def object_address(type: str, object_id: str = "") -> str:
-    """The page of an object, or without an id of its kind's list; "" where it has none. Kinds whose objects have no
-    page of their own are shown by their list."""
+    """Return the URL of an object's page, or without an id the URL of the list of its kind; "" if there is no such
+    page. Kinds without object pages use their list."""
     if type in _LISTS:
         return _LISTS[type]
     if type == "file":

@@ -1,5 +1,5 @@
-"""The demo: a workspace with linked templates, a dataset, a database to push to and programs that use them, enough to
-see what the product is. Seeded once."""
+"""The demo: a workspace with linked templates, a dataset, a target database and scenarios, to show what the product
+does. Created once."""
 
 from __future__ import annotations
 

@@ -2,10 +2,10 @@
 
     return reply(data, template="things/show.html", status=201, see=url_for("things.show", thing_id=...))
 
-A program gets `data` as JSON with `status`. A person gets `template` (a page that extends `base.html`) with
-`data` and whatever else is given by name; after a form that changed something they are sent to `see` instead;
-asked for by htmx, they get only `block`, a named block of that same page. Without a template a person sees the
-data as it is. A single resource gives `tag=True`: its ETag is then sent, and If-None-Match is answered with 304.
+A program gets `data` as JSON with `status`. A browser gets `template` (a page that extends `base.html`), rendered with
+`data` and all other keyword arguments. After a form has changed something, it is redirected to `see` instead. An htmx
+request gets only `block`, a named block of the same page. Without a template, a browser shows the data itself. With
+`tag=True`, the ETag of a single resource is sent, and If-None-Match can be answered with 304.
 
 How a new resource is added:
 

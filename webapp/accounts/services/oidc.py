@@ -234,8 +234,8 @@ def _is_member(user: User) -> bool:
 
 
 def _workspace(settings: Settings) -> str | None:
-    """The workspace of OIDC_NEW_PEOPLE: the one of that id or name, or the oldest. None, logged, where there is none or
-    more than one."""
+    """Return the workspace of OIDC_NEW_PEOPLE: the one with that id or name, or the oldest. Log a message and return
+    None if it is missing or ambiguous."""
     statement = select(Workspace.id).where(Workspace.deleted_at.is_(None)).order_by(Workspace.id)
     wanted = settings.oidc_workspace
     if wanted:

@@ -1,8 +1,7 @@
-"""The provider of OpenID Connect that the operator named: its metadata, its keys, its answers.
+"""The OpenID Connect provider that the operator configured: its metadata, keys and responses.
 
-Metadata and keys are kept in the process for an hour; a signature by a key that is not known has the keys asked for
-again, so that a provider may change them. Every address it names must be https, as the issuer itself, unless it lies
-on loopback.
+Metadata and keys are cached in the process for an hour. A signature by an unknown key triggers a refresh of the keys,
+so that a provider can rotate them. Like the issuer, every URL in the metadata must use https, except on loopback.
 """
 
 from __future__ import annotations

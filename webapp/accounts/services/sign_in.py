@@ -243,8 +243,8 @@ def start(
 
 
 def _link(who: Actor, user: User, account: Account) -> None:
-    """Keep that an account at the provider is this user, in the caller's transaction. Error: conflict, where it became
-    somebody else's at this moment."""
+    """Link a user to an account at the provider, in the caller's transaction. Error: conflict if the account was linked
+    to another user in the meantime."""
     known = select(Identity).where(Identity.issuer == account.issuer, Identity.subject == account.subject)
     found = db.session.scalar(known)
     if found is None:

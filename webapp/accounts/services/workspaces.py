@@ -166,8 +166,8 @@ def restore_team(actor: Actor, team: Team) -> None:
 
 
 def to_team(actor: Actor, project: Project, team_id: str) -> None:
-    """Put a locked project with all that lies in it into another team, whose members reach it from their next request
-    on; commits. Error: validation_error for a team that is not there."""
+    """Move a locked project with all of its contents to another team, whose members can access it from their next
+    request on; commits. Error: validation_error for an unknown team."""
     require(actor, "admin")
     team = db.session.scalar(listing(actor, Team).where(Team.id == team_id).with_for_update())
     if team is None:

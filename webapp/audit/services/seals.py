@@ -268,8 +268,8 @@ def kept_head(workspace_id: str) -> dict[str, Any] | None:
 
 
 def keep_head(workspace_id: str, *, anew: bool = False) -> bool:
-    """Keep the head of a chain in the storage. False, and nothing is written, where the one that is kept there does not
-    fit the chain and needs attention. `anew`: overwrite it in any case."""
+    """Save the head of a chain in storage. Return False without writing if the saved head does not match the chain and
+    needs attention. `anew`: overwrite it in any case."""
     with reading() as session:
         head = session.get(AuditHead, workspace_id)
         kept = None if anew else kept_head(workspace_id)

@@ -1,8 +1,8 @@
 """Search of the audit log by any column of an entry: one page, or all entries.
 
-One of the filters that have an index leads (`_LEADING`, the one that finds least first), with the times. What the
-others say is asked of the entries that it finds, of at most `limits.AUDIT_WINDOW` of them for one page: so a page
-costs the same in a log of a million entries. If it ends before it is full, its cursor continues there.
+The most selective filter that has an index (`_LEADING`) selects entries, together with the time range. The other
+filters are applied to these entries, to at most `limits.AUDIT_WINDOW` of them for one page: so a page costs the same in
+a log of a million entries. If the scan stops before the page is full, its cursor continues there.
 """
 
 from __future__ import annotations

@@ -133,7 +133,7 @@ def members_list(actor: Actor) -> Response:
 @call(f"{ROOT}/teamMembers", ["POST"], scope="admin", body=Loose)
 def member_add(actor: Actor, body: Loose) -> Response:
     """Give a person of the workspace a role in a team."""
-    # The id of a user is what the call is about, and not one that is sent back with what it belongs to.
+    # The user id is the subject of this call, not a reference sent back by the client.
     user_id, said = str((body.model_extra or {}).get("userId") or ""), body.said()
     here = tenancy.listing(actor, Membership).where(Membership.user_id == user_id)
     if db.session.scalars(here).first() is None:

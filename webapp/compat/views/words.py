@@ -112,7 +112,7 @@ def placed(actor: Actor, scope: str, project_id: str | None, team_id: str | None
 
 
 def settled(actor: Actor, scope: str, said: dict[str, Any]) -> Actor:
-    """As `placed`, by what a body says, which loses those keys."""
+    """Apply `placed` with the ids in a body, and remove these keys from it."""
     return placed(actor, scope, said.pop("project_id", None) or None, said.pop("team_id", None) or None)
 
 
@@ -140,8 +140,9 @@ Types = Mapping[str, Any]
 
 
 def fields_in(actor: Actor, fields: Any) -> Any:
-    """Field definitions as the service takes them; what is none is left for it to refuse. A type that is not in the
-    catalogue and is a custom data type of the actor's project stands for its definition."""
+    """Convert field definitions to the service's format. Anything that is not a definition is left for the service to
+    reject. A type that is not in the catalogue, but is a custom data type of the actor's project, is replaced by its
+    definition."""
     types: Types = {}
     if _names_unknown(fields):
         found = objects.listing(actor, "custom_data_type")

@@ -150,7 +150,7 @@ class StatementSession(Session):
     def keys(
         self, entity: Entity, columns: Sequence[str], where: str = "", order: Sequence[str] | None = None
     ) -> Iterator[pa.RecordBatch]:
-        """See `Session.keys`. They come over a connection of their own, which may be given up half-way."""
+        """See `Session.keys`. Uses a separate connection, which is closed if the caller stops early."""
         names = base.listed(self.dialect, columns)
         condition = base.where_clause(self.dialect.name, where)
         ordered = base.ordered(self.dialect, columns, order)

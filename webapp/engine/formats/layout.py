@@ -422,7 +422,7 @@ class Layout:
             check(self._written)
 
     def _lay_texts(self, states: list[np.ndarray | None], count: int) -> pa.Buffer | None:
-        """Escape, gather and lay out all texts of the block; return the buffer of the long ones."""
+        """Escape, gather and arrange all texts of the block; return the buffer of the long ones."""
         if not self.texts:
             return None
         parts: list[pa.Array] = []

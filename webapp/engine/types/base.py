@@ -1,7 +1,7 @@
 """The base of field types: one class per type gives the catalogue entry, the form, the checks and the values.
 
 A type is a subclass of `FieldType` that is listed in ``registry.py``. An instance is one column of one compiled
-template: its constructor checks what the model of the options alone cannot check (and reports every fault through the
+template: its constructor checks what the options' model cannot check (and reports every fault through the
 compiler), chooses the Arrow type, and prepares everything that does not depend on the seed. `fill` then generates the
 column for a block of rows as one Arrow array. `fill` must be a pure function of its context: no state, no clock, no
 order, no dependence on how many rows are requested.

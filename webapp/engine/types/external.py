@@ -957,7 +957,7 @@ class DatasetColumn(Outside):
             )
 
     def unique_hint(self) -> str:
-        return "Values that are looked up may repeat, and redacted ones are all the same: remove unique."
+        return "Looked-up values can repeat, and all redacted values are equal: remove unique."
 
 
 _BLANK_SALT, _CHOICE_SALT = -100, -101

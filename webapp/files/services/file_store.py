@@ -348,12 +348,12 @@ def refuse_clash(workspace_id: str, name: str, project_id: str | None = None) ->
     over = select(WorkspaceFile.name).where(others, WorkspaceFile.name.in_(folders)).limit(1)
     found = db.session.scalar(over) if folders else None
     if found is not None:
-        raise ApiError("conflict", f"`{found}` is a file: nothing can lie under it.", {"name": found})
+        raise ApiError("conflict", f"`{found}` is a file, so it cannot contain other files.", {"name": found})
     prefix = f"{name}/"
     under = select(WorkspaceFile.name).where(others, begins(prefix)).limit(1)
     found = db.session.scalar(under)
     if found is not None:
-        raise ApiError("conflict", f"`{name}` is a folder: `{found}` lies in it.", {"name": found})
+        raise ApiError("conflict", f"`{name}` is a folder that contains `{found}`.", {"name": found})
 
 
 def begins(prefix: str) -> Any:

@@ -162,7 +162,7 @@ def download(actor: Actor, name: str) -> Response:
 
 
 def sent(actor: Actor, file: WorkspaceFile) -> Response:
-    """A file's bytes, or the part of them that was asked for."""
+    """Send a file, or the requested range of it."""
     headers, size = _describe(file), file.size
     db.session.expunge(file)
     db.session.remove()

@@ -103,7 +103,7 @@ class Spool:
 
 
 class _Parser(FormDataParser):
-    """Werkzeug's parser, which limits the parts of multipart/form-data alone, with a limit for every kind of form."""
+    """Werkzeug's parser with a limit for all kinds of forms. Its own limit applies only to multipart/form-data."""
 
     def parse(
         self, stream: IO[bytes], mimetype: str, content_length: int | None, *more: Any, **options: Any

@@ -217,9 +217,10 @@ def _reason(kind: str, work: Any) -> str:
 
 
 def just_ended(actor: Actor, since: datetime | None) -> dict[str, Any]:
-    """`{now, items: [{id, text, href}]}`: the actor's longer work, and limits of the workspace, that were told of since
-    a moment, the newest last. With no moment there is only `now`, to begin from."""
-    # A little behind the present: what is being told just now is not committed yet.
+    """Return `{now, items: [{id, text, href}]}`: the actor's longer jobs that have finished, and limits of the
+    workspace that were reached, since a moment, newest last. Without a moment, only `now` is returned, as a starting
+    point."""
+    # Stay slightly in the past, because the latest notifications may not be committed yet.
     now = clock.now() - timedelta(seconds=limits.NOTICE_BROWSER_LAG_SECONDS)
     since = now if since is None else max(since, now - timedelta(seconds=limits.NOTICE_BROWSER_AGE_SECONDS))
     found = []

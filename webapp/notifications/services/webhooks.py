@@ -301,8 +301,8 @@ def redeliver(actor: Actor, hook: Webhook, found: Delivery) -> Delivery:
 
 
 def reseal() -> tuple[int, int]:
-    """Seal every secret by the newest key of the vault's ring; commits. Returns how many were sealed anew, and how many
-    there are. Error: unavailable, where some cannot be opened."""
+    """Encrypt every secret with the newest key of the vault again; commits. Return the number of secrets that were
+    encrypted again, and their total number. Error: unavailable if some cannot be decrypted."""
     vault, renewed, total, lost = app_vault.vault(), 0, 0, 0
     for hook in db.session.scalars(select(Webhook).order_by(Webhook.id).with_for_update()).all():
         for column in ("sealed", "sealed_before"):

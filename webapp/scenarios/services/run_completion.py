@@ -1,4 +1,4 @@
-"""The end of a run, whoever brought it about: its last line, its rows, its key, the trail, whose turn is next.
+"""Complete runs, whatever ended them: last log line, row count, API key, audit entry, and start of the next run.
 
 `CODES` are the codes of a run's `error`. They describe how a program ended, not how a request failed, so they are no
 codes of the API's errors; like those they are never renamed or reused.

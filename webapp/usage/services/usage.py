@@ -61,7 +61,7 @@ class Sum:
 
 @dataclass(slots=True)
 class Share:
-    """The share of one project, template, key or user, in total and by step; id "" is none."""
+    """The share of one project, template, key or user, in total and by step; the id "" is for usage without one."""
 
     id: str
     name: str

@@ -127,8 +127,8 @@ class Kind(Generic[H, V]):
         return pagination.Page([self.as_json(head, one) for one in page.items], page.next_cursor, page.total)
 
     def history(self, head: H) -> Iterator[tuple[V, str]]:
-        """Its newest versions, as many as the longest page has, each with the name of who saved it ("": nobody
-        that is still there). They are read one at a time: together they may be large."""
+        """Yield the newest versions, as many as fit on the longest page, each with the name of the user who saved it
+        ("" if the user no longer exists). They are loaded one at a time, because they can be large."""
         statement = (
             select(self.version, User)
             .outerjoin(User, User.id == self.version.created_by)

@@ -140,7 +140,7 @@ class Text(Line):
 
 
 class Lines(Line):
-    """A list with one value per line. `alone`: a single line is the value itself, not a list."""
+    """A list with one value per line. With `alone`, a single line is the value itself instead of a list."""
 
     widget = TextArea()
 

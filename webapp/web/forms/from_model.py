@@ -66,8 +66,8 @@ class ModelForm(BaseForm):
 
 @lru_cache(maxsize=1024)
 def form_class(model: type[BaseModel], names: tuple[str, ...] | None = None) -> type[ModelForm]:
-    """The form of a model, or of some of its keys in the given order. `fields` (field definitions) has no control:
-    they are rows of their own."""
+    """Return the form of a model, or of some of its keys in the given order. `fields` (field definitions) has no
+    control, because field definitions are separate rows."""
     schema = model.model_json_schema(by_alias=True)
     return _form(schema, schema.get("$defs", {}), names)
 
@@ -90,9 +90,9 @@ def keys(model: type[BaseModel]) -> tuple[str, ...]:
 
 
 def inline(model: type[BaseModel]) -> tuple[str, ...]:
-    """The first few keys that have room on one line: numbers, switches, choices, short texts; where there are none
-    of those, lists and texts that grow. What is picked from other templates always has it, and from a connection that
-    and what it is asked for alone."""
+    """Return the first few keys that fit on one line: numbers, checkboxes, choices, short texts; without those, lists
+    and texts that grow. Keys picked from other templates are always included. With a connection, only it and its query
+    are included."""
     made = form_class(model)
     kinds = {name: made.picks.get(name, {}).get("kind") for name in made.names}
     if "connection" in kinds.values():

@@ -1,8 +1,8 @@
 """Forms of single pages: sign-in, profile, keys, secrets, members, webhooks, the workspace.
 
-A form is declared once, next to the pydantic model that checks what it sends. The model says which fields are
-required, how long a value may be, which numbers and which options are allowed; the declaration adds what only a page
-needs (labels, hints, what a browser may fill in):
+A form is declared once, next to the pydantic model that validates its input. The model defines which fields are
+required, the maximum length of a value, and which numbers and options are allowed. The declaration adds what only a
+page needs (labels, hints, autocomplete):
 
     SIGN_IN = FormSpec(
         SignInForm,

@@ -199,7 +199,7 @@ def cancel_push(work: Work, push_id: PushId) -> Push:
 def _only_templates(**arguments: Any) -> None:
     wrong = sorted(given(**arguments))
     if wrong:
-        raise ToolError(f"A dataset has {', '.join(wrong)} of its own: leave that out.")
+        raise ToolError(f"A dataset defines {', '.join(wrong)} itself: leave that out.")
 
 
 def _planned(work: Work, kind: Kind, of_id: str, request: dict[str, Any]) -> Planned:

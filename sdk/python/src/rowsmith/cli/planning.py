@@ -191,7 +191,7 @@ def _refused(step: Step, error: ServiceError, told: str) -> Problem:
     first, *more = lines_of(error)
     code, _, message = first.partition(": ")
     if error.code == "version_conflict":
-        message = "somebody changed it just now. Plan again."
+        message = "another user has changed it in the meantime. Plan again."
     text = f"{step.file.path}: {message} Of these files {told}."
     return Problem(code, text, exit_of(error) or FAILED, [line.strip() for line in more])
 
