@@ -67,7 +67,7 @@ def test_a_refused_file_says_why_and_is_dismissed(edith: Desk):
     page = edith.page(URL)
     page.get_by_label("Into folder").fill("../up")
     drop(page, ("a.txt", "x"))
-    expect(page.locator("#uploads")).to_contain_text("leads nowhere else")
+    expect(page.locator("#uploads")).to_contain_text("not allowed as the name")
     page.get_by_role("button", name="Dismiss").click()
     expect(page.locator("#uploads")).to_be_hidden()
 

@@ -112,7 +112,7 @@ def test_a_program_is_written_run_and_watched_by_keyboard_alone(edith, runner):
     page.wait_for_url("**/runs/run_*")
     expect(page.locator("#work .badge")).to_have_text("completed")
     expect(page.locator(".lines span")).to_have_text(["row 0", "row 1", "row 2"])
-    expect(page.locator("#log-state")).to_have_text("This is all of it.")
+    expect(page.locator("#log-state")).to_have_text("End of log.")
 
 
 def test_tab_indents_and_after_escape_leaves_the_editor(edith, saved):

@@ -19,22 +19,22 @@ def edith(api, cast):
 
 
 BAD_NAMES = [
-    ("/etc/passwd", "does not begin with a slash"),
-    ("a/../b", "leads nowhere else"),
-    ("..", "leads nowhere else"),
-    ("./a", "leads nowhere else"),
-    ("a//b", "empty folders"),
-    ("a/", "does not end with a slash"),
+    ("/etc/passwd", "must not begin with a slash"),
+    ("a/../b", "not allowed as the name"),
+    ("..", "not allowed as the name"),
+    ("./a", "not allowed as the name"),
+    ("a//b", "empty folder names"),
+    ("a/", "must not end with a slash"),
     ("a\0b", "U+0000 at position 2"),
     ("a\nb", "U+000A at position 2"),
     ("a\x7f", "U+007F"),
     ("a\u2028b", "U+2028"),
     ("\u202egpj.exe", "changes the text direction"),
-    ("a\\b", "no backslashes"),
+    ("a\\b", "not contain backslashes"),
     ("a /b", "ends with a space"),
-    ("x" * 300, "255 characters with its folders; this has 300"),
+    ("x" * 300, "255 characters, including its folders; this one has 300"),
     ("a/" + "é" * 128, "255 bytes in UTF-8"),
-    ("fil_01J00000000000000000000000", "look like a file's id"),
+    ("fil_01J00000000000000000000000", "look like the ID of a file"),
 ]
 
 
@@ -52,8 +52,8 @@ def test_all_faults_are_told_at_once(edith):
     told = " ".join(one["message"] for one in answer.json["error"]["details"]["fields"])
     for part in (
         "begin with a slash",
-        "empty folders",
-        "leads nowhere",
+        "empty folder names",
+        "not allowed",
         "ends with a space",
         "no part `nome`",
     ):
