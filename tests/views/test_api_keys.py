@@ -1,4 +1,4 @@
-"""API keys: shown once, stored hashed, never more than their maker, dead at once when revoked."""
+"""API keys: shown once, stored as a hash, limited to the permissions of their owner, invalid after revocation."""
 
 from __future__ import annotations
 

@@ -199,7 +199,7 @@ def test_seals_are_listed_newest_first(api, app, cast, entries):
 
 
 def test_lines_are_made_while_they_are_read(app, cast, entries):
-    """Not all of them at once, however many there are."""
+    """Lines are generated as a stream, not all in advance."""
     entries(*[{}] * 3)
     with app.app_context():
         batches = search.every(cast.acme, search.Wanted(action="thing.made"))

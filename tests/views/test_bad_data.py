@@ -1,4 +1,4 @@
-"""Bad data over REST: said of fields and templates, told by answer keys, seen in previews and on pages."""
+"""Invalid data over REST: configured for fields and templates, and shown in answer keys, previews and pages."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Bad input: the right status and code, all faults at once, nothing half-done."""
+"""Invalid input: the status and code are correct, all errors are reported together, and nothing is partly saved."""
 
 from __future__ import annotations
 

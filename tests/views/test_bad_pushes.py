@@ -1,4 +1,4 @@
-"""Bad rows on their way into a target: refused or taken, the push says which, and good rows are none the worse."""
+"""Pushes of invalid rows: the push reports which ones the target rejected or accepted, and valid rows arrive."""
 
 from __future__ import annotations
 
@@ -167,7 +167,7 @@ ERP = b"""<?xml version="1.0" encoding="utf-8"?>
 
 
 def _judged(person):
-    """What a careful service answers; it takes whatever stands in a text as long as it looks like an address."""
+    """The response of a strict service, which accepts any e-mail address with an @."""
     adult = 18 <= person["age"] <= 99
     return Answer(201, person) if adult and "@" in (person.get("email") or "") else Answer(422)
 
@@ -200,7 +200,7 @@ def test_an_odata_service_gets_bad_rows_as_they_are_unless_its_types_cannot_hold
     assert {one["row"] for one in failed} == refused <= set(kinds)
     assert {one["code"] for one in failed if one["row"] in unspeakable} == {"wrong_type"}
     taken = set(kinds) - refused
-    # Some of the addresses that are none have their @; whoever looks at nothing else takes them.
+    # Some of the invalid addresses contain an @ and are therefore accepted.
     assert {kind for row in taken for _, kind in kinds[row]} == {"unicode_edge", "bad_format"}
     told = {"bad": len(kinds), "refused": len(refused), "taken": len(taken), "unknown": 0, "good_refused": 0}
     assert edith.get(f"{push}/bad").json == told

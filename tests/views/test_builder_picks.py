@@ -120,7 +120,7 @@ def test_a_connection_its_tables_and_their_columns_are_picked_one_after_the_othe
     lists = send(edith, "/builder/rest", form).text
     assert f'<option value="{shop.connection_id}">Shop (SQLite)</option>' in lists
 
-    form[f"{key}.o.connection_id"] = shop.connection_id  # never looked at: it is asked now
+    form[f"{key}.o.connection_id"] = shop.connection_id  # its tables were never read, so the target is queried
     row = press(edith, "/builder/rows", form, f"again:{key}", **HTMX).text
     assert offered(row, f"{key}.o.table") == ["", "customers", "orders"]
     form = controls(row)

@@ -45,9 +45,9 @@ def test_one_that_fails_is_kept_and_says_at_which_stage_and_why(edith):
 
 def test_the_type_may_be_called_connection_type_and_the_string_stand_beside_it(edith):
     body = {"name": "As the client sends it", "connection_type": "sqlite", "connection_string": "sqlite:///c.db"}
-    made = edith.post("/connections", json={**body, "created_by": "somebody else"}).json
+    made = edith.post("/connections", json={**body, "created_by": "another user"}).json
     assert made["type"] == made["connection_type"] == "sqlite"
-    assert made["created_by"] != "somebody else"
+    assert made["created_by"] != "another user"
     assert made["verification"]["status"] == "verified"
 
 

@@ -58,7 +58,7 @@ def done(edith, shop, work):
 
 @pytest.fixture
 def limited(app, cast):
-    """Give the workspace numbers of its own."""
+    """Give the workspace custom limits."""
 
     def set_to(**numbers):
         with app.app_context():

@@ -1,4 +1,4 @@
-"""The picture of a dataset's relations: every box has its place, every line its two ends, and all is told as text."""
+"""The diagram of a dataset's relations: boxes have positions, lines connect two boxes, and there is a text version."""
 
 from __future__ import annotations
 

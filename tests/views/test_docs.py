@@ -26,7 +26,7 @@ ADDRESSES = [*(f"/docs/{address}" for address in pages.all_pages()), "/docs", "/
 
 
 class Parts(HTMLParser):
-    """The links of a page, the ids in it, and how often something stands there."""
+    """The links and ids of a page, and a count of its elements."""
 
     def __init__(self, html: str) -> None:
         super().__init__()
@@ -124,7 +124,7 @@ def test_every_link_and_every_anchor_leads_somewhere(browser):
     seen: dict[str, Parts | None] = {}
 
     def ids_at(address: str) -> list[str] | None:
-        """The ids of a page; None where there is no page, [] where it is none of the documentation."""
+        """The ids of a page; None if the page does not exist, [] for pages outside of the documentation."""
         if address not in seen:
             with reader.get(address, follow_redirects=False) as answer:
                 html = answer.mimetype == "text/html" and answer.status_code == 200

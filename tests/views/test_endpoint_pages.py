@@ -1,4 +1,4 @@
-"""The pages of endpoints: listed, made and changed by a form, with the exact request beside it."""
+"""The pages of endpoints: list, create and edit them, with the exact request shown next to the form."""
 
 from __future__ import annotations
 

@@ -22,7 +22,7 @@ def edith(api, cast):
 
 @pytest.fixture
 def worker(app):
-    """Carries out the first push that is rung for, as a worker beside the web would."""
+    """Runs the first enqueued push in a thread, as a worker process would."""
 
     def run() -> None:
         with app.app_context():

@@ -1,4 +1,4 @@
-"""Rows over REST: what is asked is what comes, it can be had again, and what fails spends nothing."""
+"""Rows over REST match the request and are reproducible, and failed requests do not count toward the quota."""
 
 from __future__ import annotations
 
@@ -340,7 +340,7 @@ def test_rows_that_will_take_too_long_are_refused_before_the_first_is_sent(edith
 
 
 def test_what_a_block_takes_once_does_not_count_for_every_row(edith, monkeypatch):
-    """The first block seems to take a second. Judged by it alone, 100,000 rows would take minutes."""
+    """The first block takes a second. An estimate from this block only would be minutes for 100,000 rows."""
     spent = processor_time.spent
     times = iter((0.0, 1.0))
     monkeypatch.setattr(processor_time, "spent", lambda: next(times, spent()))

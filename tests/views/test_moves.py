@@ -17,7 +17,7 @@ def code(answer):
 
 @pytest.fixture
 def shop(api, cast):
-    """Customers, their orders (which refer to them), a dataset of both, and a template that hangs on nothing."""
+    """Customers, their orders (which refer to them), a dataset of both, and an unrelated template."""
     edith = api(cast.edith)
 
     def made(path, **body):

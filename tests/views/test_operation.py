@@ -74,7 +74,7 @@ def test_a_part_that_hangs_is_slow_and_the_others_are_told(app, api, cast, monke
     )
     assert "storage (no answer in time)" in first["message"]
     assert first["details"]["database"] is True
-    assert calls == [1]  # whoever comes meanwhile does not ask again
+    assert calls == [1]  # requests in the meantime reuse the result
 
 
 def test_a_schema_older_than_the_release_is_not_ready(app, api, cast):
@@ -153,7 +153,7 @@ def scraped(app, **how):
 
 
 def from_address(app, address):
-    """The answer that somebody else gets, who came by TLS."""
+    """The response to another client, which connected by TLS."""
     how = {"environ_base": {"REMOTE_ADDR": address}, "base_url": "https://data.example.org"}
     return app.test_client().get("/metrics", **how)
 

@@ -317,7 +317,7 @@ class Sender:
         self.app, self.cast, self._monkeypatch = app, cast, monkeypatch
 
     def browser(self, who: str) -> Browser:
-        """Somebody's browser, in the state that the form needs."""
+        """A browser in the state that the form needs, signed in as a user or anonymous."""
         if not who:
             return Browser(self.app)
         browser = Browser(self.app, self.cast.people.get(who, self.cast.olivia))

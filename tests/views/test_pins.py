@@ -1,4 +1,4 @@
-"""An export shows what it was made with, and with that the same bytes are had again, whatever has changed since."""
+"""An export shows its pinned versions, which produce the same bytes again after other changes."""
 
 from __future__ import annotations
 

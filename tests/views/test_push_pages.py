@@ -31,7 +31,7 @@ def customers(api, cast):
 
 
 def form_of(text: str) -> dict[str, str]:
-    """What a browser would send of the page's form as it stands."""
+    """The values that a browser would submit for the form on the page."""
     text = text[text.index('id="push-form"') :]
     found: dict[str, str] = {}
     for tag in re.findall(r"<input\b[^>]*>", text):

@@ -1,4 +1,4 @@
-"""Pushes over REST: rows of a template arrive, each has its end, and the answer says which and why."""
+"""Pushes over REST: rows of a template are delivered, and the response reports the outcome of each row."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Upsert, update and canary; what stands between the request and the rows."""
+"""Upsert, update, canary, and the checks between the request and the first row."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What PostgreSQL alone has: rings whose columns may not all be null, counters of keys, locks of others."""
+"""Features specific to PostgreSQL: circular references without nullable columns, sequences, locks of other sessions."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def counted(app, cast, postgres_url):
 
 @pytest.fixture
 def push(edith, work):
-    """Push so many customers, and carry that out; the push and its log."""
+    """Push a number of customers with a worker; return the push and its log."""
     path = f"/templates/{make(edith, name='Customers', fields=CUSTOMERS)['id']}/push"
 
     def do(target, during=nullcontext):

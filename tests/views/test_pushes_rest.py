@@ -1,4 +1,4 @@
-"""Pushes to REST targets: a request for each row, or one for many; each row has its end, and the ledger says why."""
+"""Pushes to REST targets: one request per row or per batch; the ledger has the outcome of each row."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def customers(edith):
 
 @pytest.fixture
 def send(app, cast, edith, target, customers, work):
-    """A push that has been carried out; `settings` are the connection's."""
+    """A finished push; `settings` are those of the connection."""
 
     def do(settings=(), **body):
         made = connection(app, cast, "rest", {"base_url": target.url("/api"), "retry": QUICK, **dict(settings)})

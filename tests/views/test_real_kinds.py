@@ -1,5 +1,5 @@
-"""Rows taken from every kind of database there is here: MariaDB itself, SQL Server and MongoDB by the wire, Oracle's
-statements carried out by H2, Db2's answered as its manual has it."""
+"""Rows read from all kinds of databases: a real MariaDB, SQL Server and MongoDB as protocol servers, Oracle's
+statements run by H2, and Db2's answered as its manual describes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Templates that relate to each other over REST: pinned, read anew only when asked to, the same in every output."""
+"""Related templates over REST: versions are pinned, refreshed only on request, and equal in all outputs."""
 
 from __future__ import annotations
 
@@ -283,7 +283,7 @@ def test_a_deleted_parent_is_named_when_rows_are_asked_for(edith, shop):
 def test_a_deleted_parent_of_a_parent_is_told_of_the_field_that_leads_there(edith, shop):
     assert len(rows(edith, shop["lines"], 3)) == 3
     edith.delete(f"/templates/{shop['customers']}")
-    for _ in range(2):  # compiled before, and anew
+    for _ in range(2):  # with a cached plan, and without
         found = faults(edith.post(f"/templates/{shop['lines']}/generate", json={}))
         assert found
         assert all(path.startswith("fields[") for path in found)

@@ -1,4 +1,4 @@
-"""Lists, ETags, soft deletes: what every resource does alike, shown on projects and teams."""
+"""Behaviour that all resources share (lists, ETags, soft deletes), tested on projects and teams."""
 
 from __future__ import annotations
 

@@ -387,7 +387,7 @@ def test_a_run_sets_the_secrets_that_its_scenario_names_and_no_other(as_run, run
 
 @pytest.fixture
 def key_of(api, running) -> Callable[[str], Any]:
-    """A program with the key of a run that goes on."""
+    """An API client with the key of a run in progress."""
 
     def issue(run_id: str) -> Any:
         begin(running, run_id)

@@ -190,7 +190,7 @@ def test_how_it_is_run_changes_without_a_version(edith, adam, scenario):
     assert details["settings"] == ["timeout_seconds", "env", "network"]
     assert "1" not in str(details["settings"])
     assert edith.patch(at(scenario), json={"timeout_seconds": 300}).json == changed
-    assert len(actions(adam, scenario)) == 2, "nothing changed, so nothing is told"
+    assert len(actions(adam, scenario)) == 2, "nothing changed, so nothing is recorded"
 
 
 def test_a_patch_of_name_description_or_code_makes_a_version(edith, scenario):
@@ -286,7 +286,7 @@ def test_a_secret_is_given_by_those_who_may_manage_secrets_and_taken_by_every_ed
     assert details["needs"] == "secrets"
     assert edith.get(at(scenario)).json[key] == []
     assert adam.patch(at(scenario), json={key: [token, token]}).json[key] == [token]
-    # Whoever keeps what was given, and changes the rest, gives nothing.
+    # A user who keeps existing secrets and changes other attributes grants no access.
     kept = edith.patch(at(scenario), json={key: [token], "code": "print(2)\n"})
     assert (kept.status_code, kept.json["version"]) == (200, 2)
     assert edith.patch(at(scenario), json={key: []}).json[key] == []

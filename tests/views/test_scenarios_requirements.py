@@ -106,7 +106,7 @@ def test_others_write_while_somebody_waits_for_the_index(edith, index, scenario,
     late, between = _meanwhile(
         monkeypatch,
         lambda: edith.put(at(scenario), json=body, headers=headers),
-        lambda: edith.patch(at(scenario), json={"name": "Renamed meanwhile"}),
+        lambda: edith.patch(at(scenario), json={"name": "Renamed in between"}),
     )
     assert (between.status_code, between.json["version"]) == (200, 2)
     assert code_of(late) == (412, "version_conflict")
@@ -120,6 +120,6 @@ def test_others_write_while_a_new_scenario_waits_for_the_index(edith, index, sce
             json={"name": "New", "code": "# requirements: beside\n", "env": {"A": "1"}},
             headers={"Idempotency-Key": "k"},
         ),
-        lambda: edith.patch(at(scenario), json={"name": "Renamed meanwhile"}),
+        lambda: edith.patch(at(scenario), json={"name": "Renamed in between"}),
     )
     assert (between.status_code, made.status_code) == (200, 201)

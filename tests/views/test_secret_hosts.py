@@ -1,4 +1,4 @@
-"""Ways in which an editor could send a named secret to a host of their own, or use one that is not theirs."""
+"""An editor cannot send a named secret to a host under their control, or use a secret without permission."""
 
 from __future__ import annotations
 

@@ -46,7 +46,7 @@ def log(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def port(log: Path, shared_redis: str) -> Iterator[int]:
-    """The web server as it is served, on a port of its own."""
+    """A web server in a separate process; returns its port."""
     with by_gunicorn(log.parent, shared_redis) as (_, number):
         yield number
 

@@ -1,4 +1,4 @@
-"""A connection that stays open: its requests are answered one after the other, and it keeps nobody else waiting."""
+"""Keep-alive connections: requests are answered in order, and an open connection does not block others."""
 
 from __future__ import annotations
 

@@ -491,5 +491,5 @@ def test_the_end_of_a_chunked_body_is_where_the_parser_sees_it(pieces, chance: r
         outcome = "wants more"
     except ParseException:
         outcome = "malformed"
-    # What is malformed may wait for a little more of it: the parser then reports it all the same.
+    # A malformed body may be incomplete at first; the parser reports it with the next part.
     assert outcome in (("whole", "malformed") if found else ("wants more", "malformed")), (received, body)

@@ -36,7 +36,7 @@ def made(program, where, /, **body):
 
 @pytest.fixture
 def things(api, cast):
-    """One of each kind that can be deleted, by kind; what uses what is told by their names."""
+    """One object of each kind that can be deleted, by kind. Their names say which one uses which."""
     adam = api(cast.adam)
     template = made(adam, "/templates", name="Customers", fields=ID)["id"]
     secret = adam.put("/secrets/token", json={"value": "v"})

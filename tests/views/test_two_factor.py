@@ -26,7 +26,7 @@ PROOF = {"password": PASSWORD}
 
 
 class Authenticator:
-    """What a person has on their phone. `code(1)` is the next step's: each step's code is taken once."""
+    """A user's authenticator app. `code(1)` is the code of the next time step, because each code is accepted once."""
 
     def __init__(self, secret):
         self.secret, self.recovery = secret, []
@@ -60,7 +60,7 @@ def said(answer):
 
 @pytest.fixture(autouse=True)
 def still(monkeypatch):
-    """The clock stands, so that no test is caught by the change of a code."""
+    """Stop the clock, so that the time step cannot change during a test."""
     present = clock.epoch()
     monkeypatch.setattr(clock, "source", lambda: present)
 

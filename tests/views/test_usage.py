@@ -1,4 +1,4 @@
-"""Usage: rows agree with what was generated, requests with what was let in, told apart by whom they are of."""
+"""Usage: row counts match the generated rows, request counts match the accepted requests, each by user and key."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the guide says of checking a signature works as it stands there, in Python and in Node."""
+"""The guide's code samples for checking a signature work unchanged, in Python and in Node."""
 
 from __future__ import annotations
 

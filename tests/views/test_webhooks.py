@@ -1,4 +1,4 @@
-"""Webhooks over the API and in the browser: made, tested, turned off and on; and what a person is told."""
+"""Webhooks over the API and in the browser: create, test, disable, enable; and notifications of users."""
 
 from __future__ import annotations
 
@@ -165,7 +165,7 @@ def test_in_the_browser_a_webhook_is_made_tested_turned_off_and_deleted(browser,
     assert edith.get(at).status_code == 404
 
 
-# --- What a person is told of their own work -----------------------------------------------------------------
+# --- Notifications about a user's own work ---------------------------------------------------------------------
 
 
 def test_a_person_chooses_when_there_is_mail(app, browser, cast, monkeypatch):

@@ -1,4 +1,4 @@
-"""5.0 is a whole number, as JSON Schema has it; 5.5, "5" and true are none."""
+"""5.0 is an integer, as in JSON Schema; 5.5, "5" and true are not."""
 
 from __future__ import annotations
 

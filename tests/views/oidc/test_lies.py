@@ -1,4 +1,4 @@
-"""A provider that lies, is away or is answered for by somebody else lets nobody in."""
+"""Sign-in fails if the identity provider sends invalid data, is unavailable, or is impersonated."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from tests.views.oidc.coming import begun, come, told
 from webapp.access.models import Identity
 from webapp.extensions import db
 
-# --- Lies ---------------------------------------------------------------------------------------------------
+# --- Invalid responses ---------------------------------------------------------------------------------------
 
 REFUSED = "The response of Acme SSO could not be verified."
 LIES = {
@@ -44,7 +44,7 @@ LIES = {
     },
     "an algorithm that was not announced": {"alg": "RS512"},
     "signed by a stranger": {"forged": True},
-    "userinfo of somebody else": {"userinfo": {"sub": "edith-2", "email": "edith@example.org", "email_verified": True}},
+    "userinfo of another user": {"userinfo": {"sub": "edith-2", "email": "edith@example.org", "email_verified": True}},
 }  # fmt: skip
 
 
