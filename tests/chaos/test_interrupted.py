@@ -28,7 +28,7 @@ from webapp.work import jobs_queue
 
 
 def under_way(pushing, push_id: str, rows: int = 1) -> Push:
-    """The row, once so many rows have their end."""
+    """Wait until this many rows are delivered; return the push."""
     return eventually(lambda: (row := pushing.read(push_id)).delivered >= rows and row)
 
 

@@ -24,7 +24,7 @@ from webapp.pushes.services.ledger import read
 
 
 def programs() -> Path:
-    """Where PostgreSQL's server programs are; skips where there are none."""
+    """Return the folder of PostgreSQL's server programs; skip the test if they are not installed."""
     found = shutil.which("pg_ctl") or next(iter(sorted(glob("/usr/lib/postgresql/*/bin/pg_ctl"), reverse=True)), "")
     if not found:
         pytest.skip("no pg_ctl: install PostgreSQL's server")

@@ -34,7 +34,7 @@ from webapp.scenarios.services import runs
 from webapp.work import jobs_queue
 
 ROUNDS = int(os.environ.get("CHAOS_ROUNDS", "12"))
-# Writes a line each hundredth of a second; with CHILD there is another process, in a session of its own.
+# Writes a line every hundredth of a second; with CHILD there is another process, in a new session.
 COUNTS = """
 import os, subprocess, sys, time
 if "CHILD" in os.environ:

@@ -1,4 +1,4 @@
-"""The laws of blocks: a cell hangs on seed, field and row, never on how it was asked for.
+"""Rules for blocks: a cell depends on seed, field and row, never on how it was requested.
 
 Promise 12 of docs/promises.md.
 """

@@ -1,4 +1,4 @@
-"""What every field type of the catalogue promises, whatever it is.
+"""Conformance tests for every field type of the catalogue.
 
 Promise 12 of docs/promises.md.
 """

@@ -1,4 +1,4 @@
-"""Distributions hold their moments, their shape and their tails, in integers alone."""
+"""Distributions have the specified moments, shape and tails, calculated with integers only."""
 
 from __future__ import annotations
 

@@ -60,7 +60,7 @@ UNLISTED = {"NO-31", "NO-32", "NO-33", "NO-39", "NO-40", "NO-55", "NO-56", "RS-R
 NATIONALITIES = {
     "LS": "Basotho", "MK": "Macedonian", "MM": "Burmese", "PH": "Filipino", "SV": "Salvadoran", "US": "American",
 }  # fmt: skip
-"""Those that neither begin as the country does nor stand in the other library's list."""
+"""Adjectives that neither begin like the country's name nor are in the other library's list."""
 
 every_locale = pytest.mark.parametrize("locale", LOCALES, ids=str)
 

@@ -1,4 +1,4 @@
-"""Who shares a thing with whom: groups by name, what joins later, and what one group is asked for."""
+"""Groups: sharing by group name, fields that are added later, and conflicting options within a group."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ def test_elements_of_an_array_are_people_of_their_own_who_agree_with_themselves(
     assert sum(row["host"] in {guest["name"] for guest in row["guests"]} for row in found) < 10
 
 
-# -- currencies beside places
+# -- currencies next to places
 
 
 def groups_of(*fields: dict) -> dict[str, str | None]:

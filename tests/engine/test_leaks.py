@@ -1,4 +1,4 @@
-"""The leak check: what survives is found whatever the masking did, and what chance does is not taken for a leak."""
+"""The leak check finds original values that any masking strategy leaves, and tolerates matches by chance."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def sent(bound: BoundPlan, count: int | None = None) -> dict[str, list[Any]]:
 
 
 def instead(monkeypatch, bound: BoundPlan, name: str, made: list[Any]) -> None:
-    """A masking that makes whatever it is told to."""
+    """Replace the masking with one that returns the given values."""
 
     class Broken:
         def __init__(self, masker: Any) -> None:
@@ -157,7 +157,7 @@ def test_coincidences_are_counted_beside_the_number_that_chance_explains(bound):
     values = [f"{number:03}" for number in range(1_000)]
     fields = [{"name": "pin", "type": "source_column", "masking": {"strategy": "format_preserve"}}]
     made = bound({"pin": values}, fields)
-    assert sorted(sent(made)["pin"]) == values  # a permutation: each is somebody else's
+    assert sorted(sent(made)["pin"]) == values  # a permutation: each value belongs to another row
     assert made.watch is not None
     [told] = made.watch.report()
     assert told["survivors"] == 0

@@ -14,7 +14,7 @@ KEY = engine_random.key("seed", "fld_1")
 
 
 def chi_square(counts: np.ndarray, expected: np.ndarray | float) -> float:
-    """How many standard deviations the statistic lies from its mean."""
+    """Return the distance of the statistic from its mean, in standard deviations."""
     freedom = counts.size - 1
     return float((((counts - expected) ** 2 / expected).sum() - freedom) / np.sqrt(2 * freedom))
 

@@ -1,4 +1,4 @@
-"""Parsing reports every fault at once, each with its path, and says what was probably meant."""
+"""The parser reports all errors together, each with its path and, if possible, a suggestion."""
 
 from __future__ import annotations
 

@@ -16,7 +16,7 @@ from webapp.engine.types.values import folded
 
 PLAIN_ROWS, OTHER_ROWS = 200_000, 20_000
 WHOLE = 1_000_000
-"""Up to so many values all of them are made."""
+"""Up to this number, all values are generated."""
 
 every_type = pytest.mark.parametrize("kind", REGISTRY, ids=lambda kind: kind.name)
 
@@ -74,7 +74,7 @@ SPELLINGS = [
     ("words", {"count": 2}, {"locale": "es_ES"}),
     ("password", {}, {"text_case": "lower"}),
 ]
-"""Type, options and common keys by which values might come to be written alike."""
+"""Type, options and common keys for which different values could have the same text."""
 
 
 def compared(column: pa.Array) -> pa.Array:

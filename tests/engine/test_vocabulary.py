@@ -26,7 +26,7 @@ def words():
 
 @pytest.fixture
 def small(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
-    """A vocabulary of two lists and a table, with a lock of its own; answers an empty folder for it."""
+    """Create a vocabulary of two lists and a table, with a separate lock file; return an empty folder for it."""
     monkeypatch.setattr(extract, "WORDS", {"fruit": lambda: {"": ["fig", "plum"], "de_DE": ["Feige"]}})
     monkeypatch.setattr(extract, "TABLES", {"trees": lambda: pa.table({"name": ["oak"], "height": [30]})})
     lock = tmp_path / "vocab.lock"

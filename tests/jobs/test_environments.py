@@ -34,7 +34,7 @@ def index(tmp_path, monkeypatch):
 
 @pytest.fixture
 def client(tmp_path):
-    """A client of our own in the place of the real one."""
+    """A test client package instead of the real one."""
     folder = tmp_path / "rowsmith"
     (folder / "wire").mkdir(parents=True)
     (folder / "_version.py").write_text('__version__ = "7.8.9"\n')
@@ -394,7 +394,7 @@ def test_with_requirements_a_run_ends_with_the_reason(maker, lock, index):
 
 
 def _stub(maker, number, *, age):
-    """An environment of 100 kB that was used so many seconds ago."""
+    """Create an environment of 100 kB that was last used `age` seconds ago."""
     place = maker.folder / f"{number:040x}"
     place.mkdir(parents=True)
     (place / "file").write_bytes(os.urandom(100_000))

@@ -25,7 +25,7 @@ pytestmark = pytest.mark.usefixtures("small_chunks")
 
 
 class Died(BaseException):
-    """What a kill is to the code around it."""
+    """The effect of a kill: an exception that no code handles."""
 
 
 @pytest.fixture

@@ -1,4 +1,4 @@
-"""Rows that were never sent, because their push ended before: gone on with by a retry, and undone."""
+"""Rows that were never sent, because their push ended early: resumed by a retry, and undone."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def states(pushing, push_id) -> dict[str, int]:
 
 @pytest.fixture
 def stopped(pushing):
-    """A push of 500 rows that was told to stop at row 130."""
+    """A push of 500 rows that was stopped at row 130."""
     push_id = pushing.push(people(500, age=lambda i: 95 if i in (130, 240) else 30), ask={"on_error": "stop"})
     assert pushing.do(push_id).status == "failed"
     assert counts(pushing, push_id) == {"total": 500, "delivered": 129, "failed": 1, "pending": 370}

@@ -1,4 +1,4 @@
-"""A push over HTTP: what the ledger says of each row is what its target saw, however the push is stopped."""
+"""A push over HTTP: the ledger matches the requests that the target received, even if the push is stopped."""
 
 from __future__ import annotations
 
@@ -309,7 +309,7 @@ def test_a_canary_that_fails_ends_the_push(pushing, echo):
 
 
 def fails_at(pushing, number: int, error: Exception, times: int = 1) -> list[int]:
-    """No token is to be had for that row, so many times."""
+    """Make fetching a token for this row fail, `times` times."""
     connect, left = pushing.connect, [number] * times
 
     def opened():

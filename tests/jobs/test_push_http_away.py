@@ -1,7 +1,7 @@
 """A target that answers no request: a push over HTTP waits for it as pushes to databases do.
 
-Rows whose requests cannot have arrived keep waiting with it; a row that may have arrived is unknown. An error that the
-target answers is the end of its row alone.
+Rows whose requests cannot have arrived wait with it; a row that may have arrived is unknown. An error response of the
+target fails only its row.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ def short_waits(monkeypatch):
 
 @pytest.fixture
 def away(pushing):
-    """Nobody listens where the pushes go."""
+    """The address of the target refuses connections."""
     with EchoTarget() as gone:
         address = gone.url("/api")
     pushing.settings |= {"base_url": address, "retry": {"retries": 1, "backoff_seconds": [0]}}
@@ -168,7 +168,7 @@ def authorized(pushing, oauth):
 
 
 def unreachable(pushing) -> dict[str, str]:
-    """Let nobody listen at the token's address. Returns the settings as they were."""
+    """Make the token URL refuse connections. Returns the previous settings."""
     with EchoTarget() as gone:
         address = gone.url("/token")
     before = pushing.settings["auth"]

@@ -134,7 +134,7 @@ def test_only_what_was_in_hand_is_taken_for_sent_before(pushing, kind, dies):
     dies(2, "send", 30)
     with pytest.raises(Died):
         pushing.do(push_id)
-    with kind.connector().open() as session:  # what somebody else wrote, alike to the last value
+    with kind.connector().open() as session:  # written by another client, equal up to the last value
         session.database["people"].insert_one({"_id": 200, "name": "name 200"})
     lose(push_id)
     done = pushing.do(push_id)

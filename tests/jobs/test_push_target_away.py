@@ -127,7 +127,7 @@ class Outage:
         if self.when == "before":
             self._kill()
             return real()
-        killer = threading.Thread(target=self._kill)  # in the middle of it: whichever is quicker
+        killer = threading.Thread(target=self._kill)  # during the statement: either can win
         killer.start()
         try:
             return real()

@@ -62,7 +62,7 @@ def test_every_kind_of_line_end_and_any_byte_makes_lines(data, lines):
 def test_line_of_a_program_does_not_look_like_one_of_the_service(line):
     assert lines_of(f"before\n{line}\n".encode()) == ["before", f"| {line}"]
     long = "x" * limits.RUN_LINE_BYTES
-    assert lines_of(f"{long}{line}\n".encode()) == [long, f"| {line}"], "where a long line goes on"
+    assert lines_of(f"{long}{line}\n".encode()) == [long, f"| {line}"], "the continuation of a long line"
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""The filter of system calls, carried out by a small machine of ours; and addresses, and outputs."""
+"""The seccomp filter, run by a small interpreter; addresses, and outputs."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ X86 = 0xC000003E
 
 
 def verdict(program: bytes, number: int, *arguments: int, architecture: int = X86) -> int:
-    """What a filter says of a call: the operations that the assembler uses, as the kernel carries them out."""
+    """Return the result of a filter for a system call, with the assembler's operations interpreted as in the kernel."""
     given = [*arguments, *[0] * (6 - len(arguments))]
     data = struct.pack("=iIQ6Q", number, architecture, 0, *(one % (1 << 64) for one in given))
     code = list(struct.iter_unpack("=HBBI", program))

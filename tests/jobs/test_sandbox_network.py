@@ -216,7 +216,7 @@ def test_an_erp_in_an_opened_network_answers_and_the_parts_of_the_service_do_not
         assert first == "orders"
         assert len(others) == len(places) - 1
         assert [one for one in others if not one.startswith("closed")] == []
-        assert set(erp.peers) == {addresses.RUNS}, "on loopback programs are told from this machine by their address"
+        assert set(erp.peers) == {addresses.RUNS}, "on loopback, programs have a different source address"
     assert canary.visits == twin.visits == 0
     if lab.way.notify:
         lab.run(FETCHING, networks=("127.0.0.0/8",), **given)
@@ -486,7 +486,7 @@ def test_names_are_asked_for_at_the_name_servers_of_the_box(lab, api):
             "gaierror" in lab.run(source, network="api", resolvers=("127.0.0.153",), api=api.address).output
         )
     finally:
-        with suppress(OSError):  # it is not connected, and the thread that waits for it is woken all the same
+        with suppress(OSError):  # it is not connected, but the waiting thread is woken anyway
             server.shutdown(socket.SHUT_RDWR)
         server.close()
 

@@ -1,4 +1,4 @@
-"""How a run is ended from outside: cancelled, out of time, lost, given back; and how many run at once.
+"""Runs that end from outside: cancelled, timed out, lost, released; and the limit of parallel runs.
 
 Promise 8 of docs/promises.md.
 """
@@ -172,7 +172,7 @@ def test_a_workspace_has_as_many_runs_at_once_as_its_plan_allows_and_the_next_is
         jobs_queue.queue_of(redis_client(), "run").empty()
         late = present.now() + timedelta(seconds=60)
         sweeper.sweep(redis_client(), present.now() + timedelta(seconds=limits.RING_AGE_SECONDS + 1))
-        assert jobs_queue.waiting(redis_client(), "run") == set(), "nobody's turn has come"
+        assert jobs_queue.waiting(redis_client(), "run") == set(), "no run can start yet"
         go.touch()
         thread.join(10)
         assert jobs_queue.waiting(redis_client(), "run") == {second}
@@ -225,7 +225,7 @@ def test_rows_are_those_the_program_had_made_with_its_key(running):
         for who, action, rows in (
             (as_run, "template.generate", 10),
             (as_run, "dataset.export", 5),
-            (as_run, "push.create", 100),  # rows it brought along
+            (as_run, "push.create", 100),  # rows from its request
             (running.actor, "template.generate", 1_000),
         ):
             audit_log.record(who, action, ("template", "tpl_x"), join=True, rows=rows)

@@ -1,4 +1,4 @@
-"""A run through the real sandbox and a real environment, with the API beside it."""
+"""A run with the real sandbox, a real environment, and a running API."""
 
 
 
@@ -97,7 +97,7 @@ def running(app, cast, monkeypatch):
     def offline(*_):
         raise environments.NotMade("tests reach no package index")
 
-    monkeypatch.setattr(environments.Maker, "_common", offline)  # leaves our client alone, made by uv
+    monkeypatch.setattr(environments.Maker, "_common", offline)  # skips our client, which uv would build
     return Running(app, cast)
 
 

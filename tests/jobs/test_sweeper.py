@@ -80,7 +80,7 @@ def test_work_lost_three_times_fails_with_a_line_that_says_why(new_export, sweep
     ended = row(export_id)
     assert (ended.status, ended.error["code"], ended.finished_at) == ("failed", "worker_lost", clock())
     assert "lost 3 times" in ended.error["message"]
-    assert settled(export_id), "its service was told"
+    assert settled(export_id), "its service was notified"
     with pytest.raises(lease.LeaseLost):
         lost.save(rows_done=1)
 

@@ -58,8 +58,8 @@ def declared(world: World, case: Any) -> Any:
 
 
 def test_promise_16_mass_assignment_does_nothing_on_any_route(world):
-    """Every POST, PUT and PATCH of programs is sent with every read-only and every foreign key beside its own: none of
-    them may be found in the database afterwards, refused or not."""
+    """Send every POST, PUT and PATCH of the API with every read-only and every foreign key in addition to its keys:
+    none of the values is in the database afterwards, even if the request succeeds."""
     program, tried = world.program(), 0
     marks = {
         "01J0000000000000000000000X",
@@ -127,7 +127,7 @@ SETTINGS: Final = {
 
 
 def masked(value: Any) -> int:
-    """How often the mask stands somewhere in it."""
+    """Count the occurrences of the mask in a value."""
     if isinstance(value, dict):
         return sum(masked(one) for one in value.values())
     return int(value == MASK)

@@ -53,7 +53,7 @@ def test_promise_18_every_answer_has_a_csp_from_none_with_nothing_unsafe_nosniff
     browser, seen = poisoned.person(), 0
     for case in poisoned.reading():
         answer = visit(browser, case, poisoned)
-        # A user's file has a policy of its own besides, and a browser holds to both.
+        # A user's file has an additional policy, and browsers apply both.
         policies = answer.headers.getlist("Content-Security-Policy")
         rules = dict(part.strip().partition(" ")[::2] for part in policies[-1].split(";"))
         assert rules["default-src"] == rules["frame-ancestors"] == rules["base-uri"] == "'none'", case

@@ -1,4 +1,4 @@
-"""What a model wrote is read whatever stands around it, and taken only where it fits."""
+"""Responses of a model: JSON is found in any surrounding text, and only valid values are used."""
 
 from __future__ import annotations
 

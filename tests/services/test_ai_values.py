@@ -114,7 +114,7 @@ def test_texts_are_asked_for_anew_after_a_refresh(edith, server, model):
     assert generated(edith, path).headers["X-Snapshot"] != before.headers["X-Snapshot"]
 
 
-# --- What is asked for -------------------------------------------------------------------------------------
+# --- Requests to the model ---------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(

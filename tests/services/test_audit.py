@@ -102,7 +102,7 @@ def test_entries_of_waiting_threads_share_one_transaction(app, cast, monkeypatch
         writer = audit_log.writer()
     batches, real = [], writer._insert
     monkeypatch.setattr(writer, "_insert", lambda rows: (batches.append(len(rows)), real(rows)))
-    writer._door.acquire()  # somebody is in
+    writer._door.acquire()  # another thread is writing
     waiting = [threading.Thread(target=_record, args=(app, cast)) for _ in range(10)]
     for thread in waiting:
         thread.start()

@@ -1,4 +1,4 @@
-"""What the database refuses to take from the trail, and what retention takes all the same."""
+"""Changes to audit entries that the database rejects, and deletion by retention, which is allowed."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The trail's chain: what was sealed is vouched for, whatever is done to the rows behind the service's back."""
+"""The hash chain of the audit log detects all changes to sealed entries that bypass the service."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def test_a_trail_that_nobody_touched_fits(trail):
 
 @both
 def test_the_chain_is_what_its_description_says(trail):
-    """Computed from the documented rule alone."""
+    """Calculate the hash with the documented rule only."""
     import hashlib
 
     _, workspace = trail

@@ -1,4 +1,4 @@
-"""The demo is seeded once, into an empty service, and is what a person can try at once."""
+"""The demo is created once, in an empty service, and everything in it works."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The worked examples are saved with the demo, ask nobody for it, and run as they are against the service itself."""
+"""The example scenarios are saved with the demo without the package index, and run unchanged against the service."""
 
 
 
@@ -35,7 +35,7 @@ def seeded(empty, monkeypatch):
     """The demo, on a machine that reaches no package index."""
 
     def refuse(*_, **__):
-        raise AssertionError("the package index was asked")
+        raise AssertionError("the package index was queried")
 
     monkeypatch.setattr(requirements, "call", refuse)
     return demo_workspace.ensure_demo()
@@ -83,7 +83,7 @@ def test_examples_read_only_what_a_run_gives_them():
 
 
 class Around:
-    """What a run has around it: the API, a key, folders, and somebody who does the pushes it orders."""
+    """The environment of a run: the API, a key, folders, and a worker for the pushes that it starts."""
 
     def __init__(self, app, info, tmp_path) -> None:
         self.app, self.tmp = app, tmp_path

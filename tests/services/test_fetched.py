@@ -1,4 +1,4 @@
-"""Values are fetched once, before the first row, and whoever needs them again is given the same."""
+"""External values are fetched once, before the first row; later requests get the stored values."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Values of an API: what an answer is taken for."""
+"""Values from an API: interpretation of its responses."""
 
 from __future__ import annotations
 

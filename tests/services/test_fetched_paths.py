@@ -1,4 +1,4 @@
-"""Values of an API: each path is called once, before the first row, and whoever needs its answer again is given it."""
+"""Values from an API: each path is requested once, before the first row; later requests get the stored response."""
 
 from __future__ import annotations
 
@@ -180,7 +180,7 @@ def test_sensitive_values_reach_nobody(edith, rest):
     assert b"/api/codes" not in made.data
 
 
-@pytest.mark.parametrize("which", ["the field", "what stands in its path"])
+@pytest.mark.parametrize("which", ["the field", "a field in its path"])
 @pytest.mark.parametrize(
     "answer", [Answer(404, {"error": "no Anna-4711"}), Answer(cut="read"), redirect("/Anna-4711:x")]
 )

@@ -1,4 +1,4 @@
-"""What a column becomes follows from its name beside its table's: cases as sample schemas and products have them."""
+"""Field types are inferred from the names of a column and its table, with cases from sample schemas and products."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Who is told that four fifths of a plan's limit are used, once, and who is not."""
+"""Warnings at 80 % of a plan's limit: recipients, and one warning per period."""
 
 from __future__ import annotations
 
@@ -87,7 +87,7 @@ def test_it_is_told_again_after_an_hour_and_not_before(app, small):
             limit_warnings._record(_acme(app), "rows", 900, 1_000)
         assert len(told(app, lambda minutes=minutes: clock.now() + timedelta(minutes=minutes))) == most
         with app.app_context():
-            assert limit_warnings.pending() == [], "what was told of is not noted any more"
+            assert limit_warnings.pending() == [], "warnings that were sent are removed"
 
 
 def _acme(app):

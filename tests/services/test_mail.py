@@ -1,4 +1,4 @@
-"""Mails: none is lost, none goes out twice beyond what SMTP allows, and nobody slips anything into one."""
+"""E-mails: none is lost, duplicates occur only where SMTP cannot prevent them, and headers cannot be injected."""
 
 from __future__ import annotations
 

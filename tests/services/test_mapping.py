@@ -1,4 +1,4 @@
-"""Fields find their columns: by name as people vary it, by meaning, by type; and every fault is told at once."""
+"""Fields are mapped to columns by similar names, meaning and type; all errors are reported together."""
 
 from __future__ import annotations
 

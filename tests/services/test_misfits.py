@@ -1,4 +1,4 @@
-"""What will not fit is told before it is sent: each value with its row and reason, and what may bring one."""
+"""Values that do not fit are reported before sending: each with its row, its reason and a possible cause."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Who is mailed about work that ended, and who is left alone."""
+"""E-mail notifications about finished work: recipients and conditions."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def mailing(app, monkeypatch):
 
 
 def ended(app, cast, status="failed", minutes=10.0, kind=Export, **columns):
-    """Edith's work, ended after so many minutes, is told; returns the subjects of all mails."""
+    """Finish a job of Edith after some minutes, and send notifications; return the subjects of all e-mails."""
     now = clock.now()
     own = {"format": "csv", "count": 1, "file_name": "people.csv", "request": {}, "pins": {}}
     if kind is Push:

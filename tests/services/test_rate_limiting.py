@@ -47,7 +47,7 @@ def test_sixteen_threads_in_two_processes_never_exceed_the_limit_in_any_window(l
     marks = sorted(mark for p in processes for mark in json.loads(p.communicate()[0]))
     assert all(p.returncode == 0 for p in processes)
     assert len(marks) >= 3 * limit  # it does let in what it may
-    # One more than the limit never lies within one window.
+    # No window contains more requests than the limit.
     assert all(late - early >= window * 1e6 for early, late in zip(marks, marks[limit:], strict=False))
 
 

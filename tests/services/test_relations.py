@@ -1,4 +1,4 @@
-"""How templates hang together: told from their stored fields, always in the same order."""
+"""Relations between templates are derived from their stored fields, in a stable order."""
 
 from __future__ import annotations
 

@@ -163,7 +163,7 @@ def test_too_many_are_refused():
 
 
 def test_a_program_without_requirements_asks_nobody(app, monkeypatch):
-    monkeypatch.setattr(requirements, "call", lambda *_, **__: pytest.fail("uv was asked"))
+    monkeypatch.setattr(requirements, "call", lambda *_, **__: pytest.fail("uv was called"))
     with app.app_context():
         assert requirements.resolved("print(1)\n") == Resolved([], "", "")
 
@@ -197,7 +197,7 @@ def test_other_code_with_the_same_requirements_keeps_its_lock_without_asking(app
         )
         newest = requirements.resolved("# requirements: tool<2, beside\n", first, anew=True)
         assert requirements.packages(newest.lock)["beside"] == "3.0"
-        monkeypatch.setattr(requirements, "call", lambda *_, **__: pytest.fail("uv was asked"))
+        monkeypatch.setattr(requirements, "call", lambda *_, **__: pytest.fail("uv was called"))
         assert requirements.resolved("# requirements: tool<2, beside\nprint(2)\n", first) == first
 
 
@@ -262,7 +262,7 @@ def test_uv_gets_nothing_of_this_process_but_where_packages_come_from(tmp_path):
     assert found["UV_DEFAULT_INDEX"] == "https://mirror"
     assert found["UV_FIND_LINKS"] == "/a,/b"
     assert found["HTTPS_PROXY"] == "http://proxy"
-    # What the operator tells uv itself goes before what pip is told.
+    # uv's own environment variables take precedence over those of pip.
     assert "UV_DEFAULT_INDEX" not in requirements.environment(
         {**own, "UV_INDEX_URL": "https://own"}, tmp_path
     )

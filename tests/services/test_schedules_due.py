@@ -1,4 +1,4 @@
-"""Scenarios whose time has come: one run each, for whoever saved the program, and a reason where there is none."""
+"""Due scenarios: one run each, with the permissions of the user who saved the program, or an error."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ def shown(app, adam):
 
 @pytest.fixture
 def queued(app):
-    """Runs by the order in which they were asked for."""
+    """Return the runs in the order of their creation."""
 
     def read():
         with app.app_context(), reading() as session:
@@ -191,7 +191,7 @@ def test_a_program_of_somebody_who_may_not_run_it_any_more_is_not_run_and_that_i
 
 
 def test_a_run_acts_for_whoever_saved_the_program_as_it_is_now(app, sweep, scenario, adam, queued, cast):
-    """Nobody gets more rights by writing into the program of somebody who has them."""
+    """Editing a program of a user with more permissions does not grant these permissions."""
     with app.app_context():
         tessa = identity.by_user(cast.tessa.user_id, cast.main)
         schedule = {"cron": "0 * * * *", "timezone": "UTC", "enabled": True, "params": {}}

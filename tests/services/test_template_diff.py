@@ -1,4 +1,4 @@
-"""What is told of two versions: added, removed, changed and moved fields, and cells of their previews."""
+"""The diff of two versions: added, removed, changed and moved fields, and cells of their previews."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a webhook is sent, what is made of its answer, and that nothing of it is lost or leaks."""
+"""Webhook deliveries: payloads, handling of responses, no lost deliveries, and no leaked secrets."""
 
 from __future__ import annotations
 
@@ -363,7 +363,7 @@ def test_no_secret_is_in_a_log_a_row_or_an_entry_of_the_trail(hooked, target, ca
         assert form.encode() not in stored
     assert "topsecrettoken" not in caplog.text
     assert stored.count(b"topsecrettoken") == stored.count(b"/hook?token=topsecrettoken"), (
-        "in the address alone"
+        "only in the URL"
     )
 
 

@@ -46,7 +46,7 @@ def small_disk(app, tmp_path):
     place = tmp_path / "small"
     place.mkdir()
     if os.geteuid() != 0 or mount is None:
-        pytest.skip("a small file system can be mounted by root alone")
+        pytest.skip("only root can mount a small file system")
     done = subprocess.run(
         [mount, "-t", "tmpfs", "-o", "size=3m", "tmpfs", str(place)],
         capture_output=True,

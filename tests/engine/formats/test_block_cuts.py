@@ -1,4 +1,4 @@
-"""The bytes of JSON, NDJSON, CSV and SQL hang on the rows alone: not on blocks, pools or the way taken.
+"""The bytes of JSON, NDJSON, CSV and SQL depend only on the rows, not on blocks, pools or the code path.
 
 Promise 12 of docs/promises.md.
 """

@@ -77,7 +77,7 @@ def test_the_cache_stays_within_its_bytes(write):
 
 def test_a_held_pool_cannot_be_mistaken_for_one_at_its_old_address(write):
     cache = PoolCache()
-    for number in range(300):  # each array may come to lie where the one before it lay
+    for number in range(300):  # each array may reuse the address of the previous one
         found = cache.get("k", pa.array([f"the pool of number {number}"]), 1, write)
         assert found.data.to_pybytes() == b"THE POOL OF NUMBER %d" % number
 

@@ -37,7 +37,7 @@ def read(data: bytes):
 
 
 def unhidden(text):
-    """Text as a spreadsheet shows it: openpyxl leaves ``_xHHHH_`` as it stands in the file."""
+    """Return a text as a spreadsheet shows it: openpyxl does not decode ``_xHHHH_``."""
     return text and re.sub("_x([0-9A-F]{4})_", lambda match: chr(int(match[1], 16)), text)
 
 

@@ -75,7 +75,7 @@ def columns(pick: random.Random, n: int) -> dict[str, pa.Array]:
 
 
 def source(pick: random.Random, depth: int) -> str:
-    """A formula of so many levels at most."""
+    """Return a random formula with up to ``depth`` levels."""
     if depth == 0 or pick.random() < 0.2:
         return pick.choice(ATOMS)
     kind, parts = pick.random(), [source(pick, depth - 1) for _ in range(3)]

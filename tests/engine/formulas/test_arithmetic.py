@@ -21,7 +21,7 @@ MONEY = st.integers(-(10**6), 10**6)
 
 
 def half_even(value: Fraction, places: int) -> Fraction:
-    """To so many digits, as the language promises."""
+    """Round to ``places`` digits, half to even, as the language specifies."""
     return Fraction(round(value * 10**places), 10**places)
 
 

@@ -1,5 +1,4 @@
-"""Where formulas stand: the key `formula` of any field, the types derived, formula and case; and what of it can be
-unique."""
+"""Formulas in fields: the key `formula` of any field and the types derived, formula and case, with uniqueness."""
 
 from __future__ import annotations
 

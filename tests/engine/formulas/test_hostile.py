@@ -62,8 +62,8 @@ HOSTILE = {
     "pattern that repeats": 'regex_replace(name, "(a{500}){500}", "x")',
     "pattern of many states": "matches(name, '" + "\\\\pL{99}" * 20 + "')",
     "pattern of nested repeats": "matches(name, '(((a{99}){99}){99})')",
-    "group that is none": "regex_replace(name, 'a', '\\\\7')",
-    "pattern that is none": 'regex_replace(name, "(", "x")',
+    "group that does not exist": "regex_replace(name, 'a', '\\\\7')",
+    "invalid pattern": 'regex_replace(name, "(", "x")',
     "brackets": "(" * 10_000 + "1" + ")" * 10_000,
     "brackets within the length": "(" * 1_900 + "1" + ")" * 1_900,
     "signs": "-" * 3_999 + "1",
@@ -158,7 +158,7 @@ def test_all_unknown_names_are_told_at_once():
 
 
 def test_only_the_whitelist_comes_through_the_parser():
-    # Whatever Python's grammar offers, a tree holds nothing else than these.
+    # A parsed formula contains only these nodes, although Python's grammar has more.
     import ast
 
     for source in (

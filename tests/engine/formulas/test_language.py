@@ -1,4 +1,4 @@
-"""The language: blanks, texts, conditions, lists, dates, names, and that a cell hangs on nothing but its row."""
+"""The formula language: null, texts, conditions, lists, dates and names. A cell depends only on its row."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What holds for bad values whatever they are: cells, shares, good values for all who read, and refusals by path."""
+"""Rules for all kinds of invalid data: cells, shares, valid values for dependent fields, and errors with paths."""
 
 from __future__ import annotations
 
@@ -211,7 +211,7 @@ def _all_refused(code, module):
     if code.check_place is None:
         pytest.skip("this number has no check digit")
     if module == "kr.brn":
-        pytest.skip("python-stdnum looks at the form of these alone")
+        pytest.skip("python-stdnum only checks the format of these")
     numbers = states.made(code, count=2_000)
     changed = [
         broken(number, code.check_place, bits * 0x9E3779B97F4A7C15) for bits, number in enumerate(numbers)

@@ -1,4 +1,4 @@
-"""format_preserve: other values of the same shape, each from one real value alone."""
+"""format_preserve: different values of the same format; each depends on exactly one original value."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What every strategy owes: blanks stay, blocks do not matter, keys do, and nobody is named."""
+"""Rules for all masking strategies: null stays null, blocks do not matter, keys do, and no personal data remains."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Fields of one place are replaced as one: the masked row lies somewhere that there is."""
+"""Fields of one place are masked together, so that the masked row contains a real place."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ def test_city_state_and_postal_code_of_a_masked_row_agree(words, real):
     for code, state in zip(found["zip"], found["state"], strict=True):
         states.setdefault(code[:3], set()).add(state)
     assert tables is None or pairs
-    assert max(len(of) for of in states.values()) == 1, "an area of postal codes lies in one state"
+    assert max(len(of) for of in states.values()) == 1, "the first digits of a postal code belong to one state"
 
 
 def test_nothing_of_the_real_place_stays_in_its_row(words, real):

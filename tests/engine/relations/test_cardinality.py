@@ -1,4 +1,4 @@
-"""Children by cardinality: exact totals, counts within bounds, and rows that anybody can look up alone."""
+"""Children by cardinality: exact totals, counts within bounds, and random access to every row."""
 
 from __future__ import annotations
 

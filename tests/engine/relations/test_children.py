@@ -1,4 +1,4 @@
-"""Children by cardinality: as many as their parents bear, in order, and what they read of their parents."""
+"""Children by cardinality: their number and order, and the values that they read from their parents."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Reductions over children: exact, whatever the pieces, and never a neighbour's value."""
+"""Aggregates over children are exact in blocks of any size, and never include values of other parents."""
 
 from __future__ import annotations
 

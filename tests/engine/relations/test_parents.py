@@ -22,7 +22,7 @@ SHAPES = ["uniform", "zipf", "normal"]
 
 
 def chi_square(counts, expected):
-    """How many standard deviations the statistic lies from its mean."""
+    """Return the distance of the statistic from its mean, in standard deviations."""
     freedom = counts.size - 1
     return float((((counts - expected) ** 2 / expected).sum() - freedom) / np.sqrt(2 * freedom))
 

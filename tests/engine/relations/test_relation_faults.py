@@ -40,7 +40,7 @@ REFUSED = {
         "fields[1].options.cardinality", "contradiction",
     ),
     "two templates in a group": ([to(group="g"), to("q", group="g")], "fields[1].group", "two_templates"),
-    "layout alone": ([to(layout="mixed")], "fields[0].options.layout", "not_for_this_type"),
+    "layout without cardinality": ([to(layout="mixed")], "fields[0].options.layout", "not_for_this_type"),
     "roots elsewhere": ([to(roots=2)], "fields[0].options.roots", "not_for_this_type"),
     "exponent without zipf": ([to(exponent=2)], "fields[0].options.exponent", "not_for_this_type"),
     "skewed and unique": ([to(distribution="zipf", unique=True)], "fields[0].unique", "not_unique"),
@@ -61,7 +61,7 @@ REFUSED = {
     "a position inside an array": (
         [to(cardinality=2), inside(POSITION)], "fields[1].options.fields[0].type", "no_parent",
     ),
-    "children that are none": ([ID, aggregate("s", "q", "id")], "fields[1].options.template_id", "no_cardinality"),
+    "a relation without children": ([ID, aggregate("s", "q", "id")], "fields[1].options.template_id", "no_cardinality"),
     "a total inside an array": ([ID, inside(aggregate("s", "q", "id"))], "fields[1].options.fields[0].type", "*"),
     "a broken parent": ([reference("x", "broken", "b")], "fields[0].options.field", "related_fault"),
 }  # fmt: skip

@@ -117,7 +117,7 @@ def test_a_reference_may_be_dressed_itself_and_its_blanks_stay_blank():
     assert all(row["owner"] is None or row["owner"].startswith("C-") for row in rows)
 
 
-# --- Any row, from its number alone -----------------------------------------------------------------------------
+# --- Random access to rows ---------------------------------------------------------------------------------------
 
 KINDS = {
     "uniform": reference("x", "people", "id"),

@@ -1,4 +1,4 @@
-"""Addresses nobody is troubled at, and numbers that could be dialled."""
+"""E-mail addresses in domains reserved for examples, and valid phone numbers."""
 
 from __future__ import annotations
 

@@ -203,7 +203,7 @@ def test_base58_addresses_have_a_right_checksum(options, first, signs):
     if first == 0:
         assert any(
             one.startswith("11") for one in made
-        )  # a second byte that is nought has a letter of its own
+        )  # a second byte that is zero is encoded as a separate letter
     assert faults("bitcoin_address", options, unique=True) == {"unique": "not_unique"}
 
 

@@ -1,4 +1,4 @@
-"""Networks and sites: right in form, and nobody's."""
+"""IP addresses, host names and URLs: valid, but not in use by anyone."""
 
 from __future__ import annotations
 

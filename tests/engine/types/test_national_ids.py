@@ -55,7 +55,7 @@ def test_another_last_digit_is_refused(country):
     for number in made(country, False, 50):
         place = max(at for at, sign in enumerate(number) if sign.isalnum())
         if country == "IS":
-            place -= 1  # behind the check digit stands the century
+            place -= 1  # the century follows the check digit
         if country == "AT":
             place = 3
         sign = number[place]

@@ -1,4 +1,4 @@
-"""People: whatever is asked of one person agrees."""
+"""All attributes of one person are consistent."""
 
 from __future__ import annotations
 

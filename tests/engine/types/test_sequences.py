@@ -1,4 +1,4 @@
-"""Values that hang on earlier rows: exact, the same from any offset, and never on themselves."""
+"""Values that depend on earlier rows: exact, the same from any offset, and without circular references."""
 
 from __future__ import annotations
 

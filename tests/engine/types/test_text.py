@@ -1,4 +1,4 @@
-"""Text is made of whole words, stands as asked, and keeps to its masks and expressions."""
+"""Text types: whole words, the requested length and case, and values that match their masks and expressions."""
 
 from __future__ import annotations
 

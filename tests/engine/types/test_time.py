@@ -1,4 +1,4 @@
-"""Dates and times lie where they were put, hang on the request's now, and are written as asked."""
+"""Dates and times are within their bounds, relative to the request's now, and formatted as requested."""
 
 from __future__ import annotations
 

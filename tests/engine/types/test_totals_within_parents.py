@@ -1,4 +1,4 @@
-"""A running total that begins anew with each parent."""
+"""A running total that restarts for each parent."""
 
 from __future__ import annotations
 
