@@ -37,7 +37,7 @@ def test_what_is_no_id_is_not_taken_for_one(text):
 
 
 def test_a_forked_child_draws_its_own_randomness():
-    ids.new("tpl")  # more than one id's worth is drawn at once
+    ids.new("tpl")  # randomness is drawn for several ids in advance
     with multiprocessing.get_context("fork").Pool(1) as child:
         theirs = child.apply(ids.new, ("tpl",))
     assert theirs[-16:] != ids.new("tpl")[-16:]

@@ -1,4 +1,4 @@
-"""Memory of the web server: which allocators it has, shown in processes of their own."""
+"""Memory of the web server: the effect of allocator settings, in separate processes."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ def test_threads_share_a_few_arenas():
     assert int(told(ARENAS, SETTLED="1")) <= limits.MALLOC_ARENAS
 
 
-# Small pieces that are freed but for the last one stay in their arena, whatever the thresholds are.
+# Small blocks keep their arena if the last one is not freed, with any threshold.
 GROWN = """
 from webapp import limits, memory
 

@@ -17,13 +17,13 @@ _NAMED = re.compile(r"`(tests/[\w/]+\.py)(?:::(\w+))?`")
 
 @lru_cache
 def source(file: str) -> str:
-    """A test file; "" where there is none."""
+    """Return the source of a test file; "" if it does not exist."""
     path = ROOT / file
     return path.read_text("utf-8") if path.is_file() else ""
 
 
 def sections() -> dict[int, str]:
-    """What the page says of each promise."""
+    """Return the text of the page about each promise."""
     text = (ROOT / PAGES[0]).read_text("utf-8")
     found = re.split(r"^### Promise (\d+)$", text, flags=re.MULTILINE)
     return {int(number): part for number, part in zip(found[1::2], found[2::2], strict=True)}

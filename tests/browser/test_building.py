@@ -1,4 +1,4 @@
-"""A person builds a template in the browser, with rows beside it."""
+"""A user builds a template in the browser with a preview of its rows."""
 
 from __future__ import annotations
 
@@ -181,7 +181,7 @@ def test_fields_are_put_inside_a_field(ten):
     ten.page.keyboard.type("sku")
     ten.page.keyboard.press("Tab")
     ten.previews(*TEN[:9], "status.sku")
-    ten.row("status").locator("[data-name]").press("Alt+ArrowUp")  # what lies inside goes with it
+    ten.row("status").locator("[data-name]").press("Alt+ArrowUp")  # nested fields move with it
     ten.previews(*TEN[:8], "status.sku", "created_at")
 
 

@@ -1,4 +1,4 @@
-"""A person puts tables together in the browser, sees how they hang together, and has them in one file."""
+"""A user combines tables into a dataset in the browser, views their relations, and downloads one file."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def test_a_dataset_is_put_together_with_its_relations_and_rows_beside_it(edith, 
     page.get_by_label("Rows of Buyers", exact=True).fill("2")
     page.get_by_label("Rows of Buyers", exact=True).press("Tab")
     expect(page.locator(".diagram a", has_text="Buyers").locator(".few")).to_have_text("2 rows")
-    expect(page.get_by_label("Name in the file").nth(1)).to_be_focused()  # drawn anew, it keeps the focus
+    expect(page.get_by_label("Name in the file").nth(1)).to_be_focused()  # rendered again, it keeps the focus
     page.get_by_role("button", name="Move up: Buyers").click()
     expect(page.locator(".look h3").first).to_contain_text("Buyers")
     page.keyboard.press("Control+s")

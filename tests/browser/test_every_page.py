@@ -71,7 +71,7 @@ thrown: list[str] = []
 
 @pytest.fixture(scope="module")
 def window(chromium: Browser, world: World, origin: str) -> Iterator[Callable[[Person | None], Page]]:
-    """`window(cast.olivia)`: a page of Olivia's, signed in; `window(None)`: one of nobody's."""
+    """`window(cast.olivia)`: a page with Olivia signed in; `window(None)`: an anonymous page."""
     contexts: dict[str, BrowserContext] = {}
     thrown.clear()
 

@@ -59,7 +59,7 @@ def test_a_rest_connection_is_made_with_the_fields_of_its_authentication(edith, 
     page.get_by_label("Authentication").focus()
     page.get_by_label("Authentication").select_option(label="user and password (Basic)")
     expect(page.get_by_label("Username")).to_be_visible()
-    expect(page.get_by_label("Authentication")).to_be_focused()  # drawn anew, it keeps the focus
+    expect(page.get_by_label("Authentication")).to_be_focused()  # rendered again, it keeps the focus
     expect(page.get_by_label("Base URL")).to_have_value(target.url("/api"))
     page.get_by_label("Username").fill("ann")
     page.get_by_label("Password").fill("pass")

@@ -1,5 +1,5 @@
-"""The leak report in a browser: an export and a push that were stopped name the column, one that went through shows
-what was looked for, and coincidences beside the number that chance explains."""
+"""The leak report in a browser: stopped exports and pushes name the column, completed ones show what was checked, and
+coincidences are shown with the number expected by chance."""
 
 from __future__ import annotations
 

@@ -76,7 +76,7 @@ def test_who_asked_for_it_is_told_of_work_that_ended_and_who_did_not_is_left_alo
     page.clock.install()
     page.reload()
     page.clock.run_for(60_000)
-    assert asked == [], "nobody asked for it"
+    assert asked == [], "no page requested it"
     with page.expect_response("**/notices"):
         page.get_by_role("button", name="Notify me in this browser").click()
     expect(page.get_by_role("button", name="Notify me in this browser")).to_have_attribute(

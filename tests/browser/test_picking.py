@@ -15,7 +15,7 @@ CUSTOMERS = [{"name": "id", "type": "row_number"}, {"name": "name", "type": "nam
 
 @pytest.fixture
 def orders(api, cast):
-    """Orders, each with its customer; beside them Shops."""
+    """Orders with their customers, and the unrelated template Shops."""
     program = api(cast.edith)
     parent = program.post(
         "/templates", json={"name": "Customers", "quantity": 1000, "fields": CUSTOMERS}

@@ -1,4 +1,4 @@
-"""Signing in, the second factor and one's sessions, in a real browser and by its keyboard alone."""
+"""Signing in, the second factor and the list of sessions, in a real browser, with the keyboard only."""
 
 from __future__ import annotations
 

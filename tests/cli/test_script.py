@@ -1,4 +1,4 @@
-"""The script `rowsmith` and the installation, on small clones of their own: no network, no packages."""
+"""The script `rowsmith` and the installation, in small clones: no network, no packages."""
 
 from __future__ import annotations
 

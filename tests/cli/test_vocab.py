@@ -117,7 +117,7 @@ def test_an_earlier_one_is_built_with_the_libraries_that_the_lock_names(service,
 
 
 def program(folder: Path, text: str) -> Path:
-    """A Python that does this whatever it is asked."""
+    """A fake Python that always runs the same script."""
     path = folder / "python"
     path.write_text(f"#!/bin/sh\n{text}\n")
     path.chmod(0o755)

@@ -1,4 +1,4 @@
-"""A model is verified in stages, asked within what a run may cost, and told apart from what is no model."""
+"""A model is verified in stages, requests stay within the budget of a run, and other services are detected."""
 
 from __future__ import annotations
 

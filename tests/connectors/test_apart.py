@@ -1,4 +1,4 @@
-"""Targets are asked from a process of its own: it holds nobody up, gives nothing away, and outlives nobody."""
+"""Targets are accessed from a separate process: it blocks no other request, leaks nothing, and always exits."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A chunk is there or it is not, and afterwards it can be told which: for every kind of target."""
+"""A chunk is committed completely or not at all, and the outcome can be determined later, for every kind of target."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a kind says of tables is what they were made with, and reading answers questions in constant memory."""
+"""For every kind, metadata match the created tables, and queries run in constant memory."""
 
 from __future__ import annotations
 

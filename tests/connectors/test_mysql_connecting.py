@@ -158,7 +158,7 @@ def received(way) -> bytes:
 
 @pytest.fixture
 def pretender():
-    """Answers one connection as it is told; `heard` is what the client said."""
+    """A server that answers one connection as configured; `heard` is what the client sent."""
     listener = socket.create_server(("127.0.0.1", 0))
     heard: list[bytes] = []
     threads = []
@@ -233,7 +233,7 @@ def test_a_server_that_asks_for_a_file_of_this_machine_gets_none(pretender):
 
 @pytest.fixture
 def certificate(tmp_path):
-    """A certificate for `localhost` that nobody else signed, in PEM format, with its key."""
+    """A self-signed certificate for `localhost` in PEM format, with its key."""
     x509 = pytest.importorskip("cryptography.x509")
     from datetime import UTC, datetime, timedelta
 

@@ -213,7 +213,7 @@ def test_v2_is_read_as_pyodata_reads_it():
 
 
 def test_v4_is_read_as_python_odata_reads_it(tmp_path):
-    """In a process of its own: the reader speaks to the screen and asks the network."""
+    """In a separate process, because the reader prints to the terminal and uses the network."""
     (tmp_path / "document.xml").write_bytes(V4)
     code = """
 import json, sys, warnings

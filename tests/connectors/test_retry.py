@@ -31,7 +31,7 @@ def session() -> Iterator[Session]:
 
 
 class Sender:
-    """Posts to a URL; waits pass at once and are noted."""
+    """Posts to a URL; waits are recorded instead of slept."""
 
     def __init__(self, session: Session, url: str, policy: Retry | None = None) -> None:
         self.session, self.url, self.policy = session, url, policy or Retry()

@@ -1,4 +1,4 @@
-"""Rows sent to every kind of target: what was sent is there, what is refused is told, the others go through."""
+"""Rows sent to every kind of target: accepted rows arrive, and rejected rows are reported without affecting others."""
 
 from __future__ import annotations
 

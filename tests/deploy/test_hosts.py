@@ -49,7 +49,7 @@ def downloaded(api, export_id):
 
 
 def told(host, key):
-    """What a host says of the service, without how many milliseconds each part took to answer."""
+    """Return a host's health report without the latencies of the components."""
     found = host.ready(key)
     for part in found["parts"].values():
         assert part.pop("ms") >= 0

@@ -21,7 +21,7 @@ def sent(row):
     values = MultiDict([("row", row.mark), (f"{row.key}.name", row.name), (f"{row.key}.type", row.type)])
     values.add(f"{row.key}.open", "1")
     values.add(f"{row.key}.held", row.held_json)
-    values.add(f"{row.key}.masking.consistent", "y")  # ticked unless somebody takes it away
+    values.add(f"{row.key}.masking.consistent", "y")  # selected by default
     values.add(f"{row.key}.invalid.rate", row.more["invalid"].form["rate"].data)
     for kind in row.more["invalid"].form["kinds"].data:
         values.add(f"{row.key}.invalid.kinds", kind)

@@ -1,4 +1,4 @@
-"""What an agent cannot do: see too much, write where it may not, send what nobody agreed to, come without a key."""
+"""Restrictions of an agent: it cannot read or write too much, send without confirmation, or connect without a key."""
 
 from __future__ import annotations
 

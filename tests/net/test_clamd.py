@@ -1,4 +1,4 @@
-"""A virus scanner is asked in its own words: clamd itself where it is installed, and a stand-in for its troubles."""
+"""The protocol of the virus scanner: with clamd itself if it is installed, and with a fake server for failures."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""HTTP to wherever a user's settings lead: closed networks stay closed, TLS goes by the name, and what may have arrived
-is told apart from what did not. Against real servers."""
+"""HTTP sessions to user-configured URLs: networks stay blocked, TLS verifies host names, and requests that may have
+arrived are distinguished from others. Against real servers."""
 
 from __future__ import annotations
 

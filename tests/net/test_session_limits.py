@@ -109,7 +109,7 @@ def test_a_connection_that_was_idle_is_not_used_again(session, target, monkeypat
 
 
 def stopped_in(session: Session, method: str, url: str, ready) -> NetError:
-    """What a request says that is stopped once `ready`."""
+    """Return the error of a request that is stopped once `ready`."""
 
     def stop() -> None:
         ready()

@@ -20,7 +20,7 @@ versions = pytest.mark.parametrize("version", ["v4", "v2"])
 
 
 class SendControl:
-    """A push that may go on."""
+    """A push that is never stopped."""
 
     def may_go(self) -> None:
         pass

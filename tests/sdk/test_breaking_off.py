@@ -1,4 +1,4 @@
-"""Rows, downloads and uploads that break off: gone on with, or refused; never cut silently."""
+"""Interrupted rows, downloads and uploads are resumed or fail with an error; they are never cut off silently."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Whose key is used and where it goes; how failures are told; what `--json`, help, completion and reference hold."""
+"""The CLI's key and server settings, error messages, `--json`, help, completion and reference."""
 
 from __future__ import annotations
 

@@ -38,14 +38,14 @@ SKIPPED_PARAMETERS = {"idempotency_key", "if_match", "only_new", "timeout", "con
 
 
 class Anything(Record):
-    """An answer that has whatever a method reads of it."""
+    """A response that has every attribute that a method reads."""
 
     def __missing__(self, key: str) -> Any:
         return {"items": [], "next_cursor": None, "total": 0, "functions": [], "sha256": None}.get(key, "x_1")
 
 
 class Ended:
-    """A stream that is over at once."""
+    """A stream that ends immediately."""
 
     status = 200
     headers: ClassVar[dict[str, str]] = {}
@@ -72,7 +72,7 @@ class EndEvent(Ended):
 
 
 class Recorder:
-    """Stands in for the caller of an `Api` and writes down what is asked."""
+    """Replaces the caller of an `Api` and records requests."""
 
     def __init__(self) -> None:
         self.calls: list[tuple[str, str, dict[str, Any]]] = []

@@ -29,7 +29,7 @@ def line(number: int, text: str) -> bytes:
 
 
 class Log(Listening):
-    """Answers each follower with the next piece of a log and hangs up; remembers where each wanted to go on."""
+    """Sends each follower the next piece of a log and disconnects; records the position each follower asked for."""
 
     def __init__(self, *pieces: bytes) -> None:
         self.pieces, self.after = list(pieces), []

@@ -1,4 +1,4 @@
-"""Plans of pushes, and what the MCP server is told when it starts; needs no package of the protocol."""
+"""Plans of pushes, and the options of the MCP server; does not need the protocol's package."""
 
 from __future__ import annotations
 

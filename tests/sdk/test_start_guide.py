@@ -1,4 +1,4 @@
-"""The commands of the ten-minute start run as they stand, one after the other, against the application."""
+"""The commands of the ten-minute start guide run unchanged, in order, against the application."""
 
 from __future__ import annotations
 

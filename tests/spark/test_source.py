@@ -45,7 +45,7 @@ def read(spark, origin, cast):
 
 
 def generated(edith, template, **asked):
-    """The rows that one call gives, as they stand in its answer."""
+    """Return the rows of one generate request as they are in its response."""
     answer = edith.post(f"/templates/{template}/generate", json={**asked, "format": "ndjson"})
     assert answer.status_code == 200, answer.text
     return [orjson.loads(line) for line in answer.data.splitlines()]

@@ -1,4 +1,4 @@
-"""`./rowsmith audit` and `./rowsmith workspace` at an installation of their own: what an operator reads."""
+"""`./rowsmith audit` and `./rowsmith workspace` in a new installation: the output for operators."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def test_a_trail_is_told_to_fit_with_its_head(acme, capsys):
 
 
 def test_the_head_is_kept_anew_and_an_entry_says_so(acme, capsys):
-    """On SQLite the command's own reading must not stand in the way of its writing."""
+    """On SQLite, the read transaction of the command must not block its write."""
     place, workspace_id = acme
     assert place.run("audit", "anchor", "Acme") == 0
     assert capsys.readouterr().out == f"{workspace_id}: the current head of the chain is saved.\n"

@@ -144,7 +144,7 @@ def test_packages_that_are_not_those_of_the_lock_file_are_named(tmp_path):
 
 
 def test_it_runs_where_no_package_is_installed(tmp_path: Path):
-    """As the launcher starts it: with a Python that has the standard library alone."""
+    """As the launcher starts it: with a Python that has only the standard library."""
     done = subprocess.run(
         [
             sys.executable,

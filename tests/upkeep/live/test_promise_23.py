@@ -43,7 +43,7 @@ def test_migrations_run_up_from_the_previous_release_with_data(place, file, caps
     assert place.run("upgrade", "--backup", str(file)) in (
         0,
         1,
-    )  # the doctor cannot open secrets that are none
+    )  # the test secrets are invalid, so the doctor cannot decrypt them
     said = capsys.readouterr().out
     assert f"The database is at revision {revisions.head()}; it was at {BEFORE}." in said
     with place.connect() as connection:

@@ -37,7 +37,7 @@ SCHEDULE = {"cron": "0 * * * *", "timezone": "UTC", "enabled": True, "params": {
 
 @pytest.fixture
 def busy(place):
-    """An installation in the middle of work: one of each kind going on, one waiting; a secret; a file of a target."""
+    """An installation in use: one running and one queued job of each kind, a secret, and a file of a target."""
     with place.app().app_context(), writing() as session:
         workspace = Workspace(name="Acme")
         session.add(workspace)
@@ -292,7 +292,7 @@ def test_a_vocabulary_that_a_version_pins_comes_back_by_a_restoration(
             pins = {"vocabulary": one}
             session.add(TemplateVersion(template_id=template.id, number=number, spec={}, pins=pins))
     monkeypatch.setattr(vocabularies, "home", lambda: tmp_path)
-    (tmp_path / f"{pinned}.arrow").write_bytes(b"words")  # on this machine's disk alone
+    (tmp_path / f"{pinned}.arrow").write_bytes(b"words")  # only on the disk of this machine
     assert busy.run("backup", str(file), "--include-keys") == 1
     assert f"vocabulary {missing}: ./rowsmith vocab install {missing}" in capsys.readouterr().out
     (tmp_path / f"{pinned}.arrow").unlink()
