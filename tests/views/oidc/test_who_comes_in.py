@@ -52,7 +52,7 @@ def test_an_address_that_was_given_to_somebody_else_does_not_open_the_account(ap
 def test_an_account_of_no_workspace_is_told_so(browser, cast, provider):
     provider.people["nora"] = {"sub": "nora-1", "email": cast.nora.email, "email_verified": True}
     nora = browser()
-    assert told(nora, come(nora, provider, "nora")).startswith("Your account is a member of no workspace.")
+    assert told(nora, come(nora, provider, "nora")).startswith("Your account is not a member of any workspace.")
 
 
 def test_a_person_unlinks_their_own_account_and_nobody_elses(app, browser, cast, provider):

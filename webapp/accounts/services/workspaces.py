@@ -20,9 +20,9 @@ from webapp.versioning.services.deletion import restore
 
 
 def create_workspace(actor: Actor, name: str, *, plan: str = "free", owner: User | None = None) -> Workspace:
-    """A workspace, with its owner when one is given. Only the service itself makes one; commits."""
+    """Create a workspace, optionally with its owner. Only the service itself can do this; commits."""
     if actor.kind != "system":
-        raise ApiError("forbidden", "Workspaces are made by the operator.", {"needs": "operator"})
+        raise ApiError("forbidden", "Only the operator can create workspaces.", {"needs": "operator"})
     workspace = Workspace(name=name, plan=plan)
     db.session.add(workspace)
     db.session.flush()
@@ -126,8 +126,8 @@ def restore_project(actor: Actor, project: Project) -> None:
 
 
 def delete_team(actor: Actor, team: Team) -> None:
-    """Soft-delete a locked team that has no projects any more. Its members lose the role they had in it, and have it
-    again when it is restored; its open invitations end; commits.
+    """Soft-delete a locked team without projects. Its members lose their roles in it until it is restored, and its open
+    invitations are closed; commits.
 
     Errors: in_use with its projects, conflict for the last team of a workspace.
     """

@@ -61,7 +61,7 @@ class KeyQuery(ListQuery):
 
 
 class RevokeQuery(Query):
-    """Whose keys."""
+    """Filter by the users of the keys."""
 
     created_by: str
 
