@@ -60,7 +60,7 @@ def test_who_stops_at_the_provider_reads_why_on_the_sign_in_page(desk, origin):
     page.get_by_role("link", name="Sign in with Acme SSO").click()
     page.get_by_role("button", name="Cancel").click()
     page.wait_for_url(f"{origin}/sign-in?problem=stopped")
-    expect(page.get_by_role("alert")).to_contain_text("Acme SSO did not let you in, or you stopped there.")
+    expect(page.get_by_role("alert")).to_contain_text("Acme SSO rejected the sign-in, or you cancelled it.")
     assert fits(page)
 
 

@@ -211,7 +211,7 @@ def test_a_step_that_is_over_begins_again(app, browser, cast, phone):
     with app.app_context():
         app.extensions["rowsmith.redis"].flushdb()
     assert late.submit("/sign-in/code", {"code": phone.code()}).headers["Location"] == "/sign-in"
-    assert "Begin again." in late.get("/sign-in").text
+    assert "Start again." in late.get("/sign-in").text
 
 
 def test_another_password_ends_the_steps_that_wait(browser, cast, edith, phone):

@@ -31,7 +31,7 @@ class UsageHour(Base):
 
 
 class UsageFold(Base):
-    """The last counts of a workspace that were taken over from Redis, so that none is taken twice."""
+    """The last move of a workspace's counts from Redis, so that no count is added twice."""
 
     __tablename__ = "usage_folds"
 

@@ -109,7 +109,7 @@ class MovesOut(Output):
 
 
 def restore_address(type: str, object_id: str) -> str:
-    """Where a deletion of that kind is taken back."""
+    """Return the URL that undoes a deletion of that kind."""
     if type == "team":
         return url_for("projects.restore_team", team_id=object_id)
     blueprint, part = PLACES[type]
@@ -127,7 +127,7 @@ DELETED_WITH: dict[str, str] = {"secret": "secrets", "project": "admin", "team":
 
 
 def _asked(actor: Actor, found: Any) -> dict[str, Any]:
-    """What the page needs to ask whether an object is to be deleted."""
+    """Return the data of the confirmation dialog for a deletion."""
     kind = usages.word_of(type(found))
     scope = DELETED_WITH.get(kind, "write")
     if kind == "team":

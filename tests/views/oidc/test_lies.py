@@ -87,7 +87,7 @@ def test_an_address_that_the_provider_has_not_verified_lets_nobody_in(browser, p
 def test_metadata_of_another_issuer_or_without_tls_begin_nothing(browser, provider, metadata):
     provider.lies.metadata = metadata
     edith = browser()
-    assert told(edith, edith.get("/sign-in/oidc")).startswith("Acme SSO does not answer as it should")
+    assert told(edith, edith.get("/sign-in/oidc")).startswith("Acme SSO is not responding correctly")
 
 
 @pytest.mark.parametrize("path", ["openid-configuration", "/token", "/keys"])
@@ -95,7 +95,7 @@ def test_a_provider_that_is_down_is_told_so(browser, provider, path):
     edith = browser()
     provider.lies.down = path
     answer = edith.get("/sign-in/oidc") if path.startswith("open") else come(edith, provider, "edith")
-    wanted = REFUSED if path == "/token" else "Acme SSO does not answer as it should"
+    wanted = REFUSED if path == "/token" else "Acme SSO is not responding correctly"
     assert told(edith, answer).startswith(wanted)
 
 
@@ -117,7 +117,7 @@ def test_an_answer_counts_in_the_browser_that_asked_alone(browser, provider):
     edith, mallory = browser(), browser()
     begun(mallory)
     path = back(provider, edith)
-    assert "begun too long ago" in told(mallory, mallory.get(path))
+    assert "This sign-in has expired" in told(mallory, mallory.get(path))
     assert edith.get(path).headers["Location"] == "/sign-in?problem=stale"  # and who tried has spent it
 
 
@@ -126,7 +126,7 @@ def test_an_answer_to_nothing_is_refused_without_a_word_to_the_provider(browser,
     edith = browser()
     begun(edith)
     provider.asked.clear()
-    assert "begun too long ago" in told(edith, edith.get(f"/sign-in/oidc/callback{query}"))
+    assert "This sign-in has expired" in told(edith, edith.get(f"/sign-in/oidc/callback{query}"))
     assert provider.asked == []
 
 
@@ -147,7 +147,7 @@ def test_an_answer_that_names_another_issuer_is_refused(browser, provider):
 def test_who_stops_at_the_provider_is_told_so_and_nothing_is_repeated(browser, provider):
     edith = browser()
     answer = come(edith, provider, "edith", deny=True)
-    assert told(edith, answer).startswith("Acme SSO did not let you in, or you stopped there.")
+    assert told(edith, answer).startswith("Acme SSO rejected the sign-in, or you cancelled it.")
 
 
 def test_what_waits_lies_sealed(app, browser, provider):

@@ -41,9 +41,9 @@ _FORM: Final = re.compile(r"[0-9A-Za-z]{1,64}")
 
 # Messages on the sign-in page; `{name}` is the name of the provider. The log has the details.
 PROBLEMS: Final = {
-    "stopped": "{name} did not let you in, or you stopped there. Try again, or sign in another way.",
-    "stale": "This sign-in was begun too long ago, in another browser, or twice. Begin again.",
-    "unreachable": "{name} does not answer as it should. Try again in a minute, or sign in another way.",
+    "stopped": "{name} rejected the sign-in, or you cancelled it. Try again, or sign in another way.",
+    "stale": "This sign-in has expired, was started in another browser, or was used already. Start again.",
+    "unreachable": "{name} is not responding correctly. Try again in a minute, or sign in another way.",
     "refused": "The response of {name} could not be verified. Try again; if the problem persists, contact "
     "your administrator.",
     "unverified": "{name} has not verified your e-mail address or does not share it. Verify it there first.",
