@@ -161,7 +161,7 @@ def test_an_unknown_one_is_named_with_what_to_do(service, home):
 
 def test_an_extractor_that_is_not_the_one_of_then_is_refused(service, home, lock):
     lock({"id": "f" * 32}, {"id": "e" * 32, "source": "0" * 32})
-    with pytest.raises(CliError, match=f"the extractor {build.EXTRACTOR} is not the one that made it"):
+    with pytest.raises(CliError, match=f"the extractor {build.EXTRACTOR} is not the one that created it"):
         vocab.rebuild("e" * 32)
 
 

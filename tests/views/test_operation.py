@@ -343,7 +343,7 @@ def test_a_release_takes_the_work_from_its_holder_who_writes_nothing_more(app, b
     adam = browser(cast.adam)
     answer = adam.submit(f"/status/leases/{work_id}/release", {"epoch": str(taken.epoch)}, "POST")
     assert answer.status_code == 303
-    assert f"stuck.csv was taken from {health.process_name()}." in adam.get("/status").text
+    assert f"stuck.csv was released from {health.process_name()}." in adam.get("/status").text
     with app.app_context():
         with pytest.raises(lease.LeaseLost):
             taken.save(rows_done=1)

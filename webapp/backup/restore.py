@@ -156,7 +156,7 @@ class SqlitePlace:
             raise UpkeepError(f"Rows of the backup refer to others that are not in it: {told}.")
         said = connection.execute("PRAGMA integrity_check").fetchone()[0]
         if said != "ok":
-            raise UpkeepError(f"The database could not be made: {said}.")
+            raise UpkeepError(f"The database could not be created: {said}.")
 
     def take_over(self) -> None:
         """Fold the WAL in, sync, and rename. The old file's WAL goes first: it must not be read into the new one."""

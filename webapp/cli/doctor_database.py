@@ -1,5 +1,5 @@
-"""What the doctor looks at in the database: whether it answers, its revision, whether it is whole, its clock, and what
-in it needs something outside: keys, vocabularies."""
+"""Database checks of the doctor: connection, revision, integrity, clock, and references to external data such as keys
+and vocabularies."""
 
 from __future__ import annotations
 
@@ -32,12 +32,10 @@ def reading(patient: Patient) -> Iterator[sa.Connection]:
 
 
 def answers(patient: Patient) -> Iterator[Finding]:
-    """Whether it can be reached, and its revision."""
+    """Check the connection and the revision."""
     made = patient.settings
     if made is None:
-        yield Finding(
-            WARN, "database", "It was not looked at, nor what works with it: the settings have faults."
-        )
+        yield Finding(WARN, "database", "Not checked, because the settings are invalid.")
         return
     if made.is_sqlite and not os.path.exists(path := sa.make_url(made.sqlalchemy_url).database or ""):
         yield Finding(WARN, "database", f"There is no file {path} yet.", _begin(patient))
@@ -65,11 +63,11 @@ def answers(patient: Patient) -> Iterator[Finding]:
 
 
 def _begin(patient: Patient) -> str:
-    return f"./rowsmith up{patient.at} makes them" if patient.settings.is_sqlite else "./rowsmith migrate"
+    return f"./rowsmith up{patient.at} creates them" if patient.settings.is_sqlite else "./rowsmith migrate"
 
 
 def whole(patient: Patient) -> Iterator[Finding]:
-    """Whether its pages, its references and its indexes are in order."""
+    """Check pages, foreign keys and indexes."""
     if not patient.known.get("database"):
         return
     back = "./rowsmith restore FILE --force-empty, with the last good backup"
@@ -81,7 +79,7 @@ def whole(patient: Patient) -> Iterator[Finding]:
                 yield Finding(FAIL, "integrity", f"The database file is damaged: {said[0]}.", back)
             if broken:
                 told = "; ".join(f"{row[0]} row {row[1]} to {row[2]}" for row in broken)
-                yield Finding(FAIL, "integrity", f"Rows refer to others that are gone: {told}.", back)
+                yield Finding(FAIL, "integrity", f"Rows refer to missing rows: {told}.", back)
             if list(said) == ["ok"] and not broken:
                 yield Finding(OK, "integrity", "Pages, indexes and references are in order.")
             return
@@ -109,7 +107,7 @@ def agrees(patient: Patient) -> Iterator[Finding]:
 
 
 def skew(whose: str, seconds: float) -> Finding:
-    """What a difference of clocks means: leases and rates are compared by them."""
+    """Report the difference between two clocks, which matters for leases and rate limits."""
     off = abs(seconds)
     state = FAIL if off >= limits.SKEW_FAIL_SECONDS else WARN if off >= limits.SKEW_WARN_SECONDS else OK
     told = f"{whose}'s clock and this machine's differ by {off:.1f} s."
@@ -117,12 +115,12 @@ def skew(whose: str, seconds: float) -> Finding:
 
 
 def vault_keys(patient: Patient) -> Iterator[Finding]:
-    """Whether the ring seals, and opens what is stored."""
+    """Check that the key ring can encrypt, and decrypt stored secrets."""
     made = patient.settings
     if made is None:
         return
     if not made.vault_keys and patient.known.get("database") is None:
-        return  # both are made at the first start
+        return  # both are created at the first start
     if not made.vault_keys:
         told = "There is no VAULT_KEYS: no connection with a password can be saved or used."
         yield Finding(FAIL, "keys", told, "set VAULT_KEYS, or bring back the keys.env of the data folder")
@@ -171,7 +169,7 @@ def words(patient: Patient) -> Iterator[Finding]:
 
 
 def secret_hosts(patient: Patient) -> Iterator[Finding]:
-    """Whether named secrets can be sent to any host."""
+    """Check whether named secrets can be sent to any host."""
     if patient.known.get("database") != revisions.head():
         return
     table = sa.table("secrets", sa.column("name"), sa.column("allowed_hosts"))

@@ -1,5 +1,5 @@
-"""What the doctor looks at on the machine: Python, packages, browser code, data folder, disk, port, what was left
-behind. Standard library only."""
+"""Machine checks of the doctor: Python, packages, browser code, data folder, disk, port, stale files. Standard library
+only."""
 
 from __future__ import annotations
 
@@ -84,7 +84,7 @@ def _for_us(marker: str | None) -> bool:
     try:
         from packaging.markers import Marker
     except ImportError:
-        return False  # nothing to tell by; `packaging` itself is named then
+        return False  # the name is unknown; `packaging` itself is reported then
     return Marker(marker.lstrip("; ").strip()).evaluate()
 
 
@@ -112,7 +112,7 @@ def settings(patient: Patient) -> Iterator[Finding]:
         return
     if not patient.env.get("SECRET_KEY"):
         made = (
-            "up makes one in the data folder"
+            "up creates one in the data folder"
             if not patient.folder.exists()
             else "set SECRET_KEY, or start ./rowsmith up"
         )
@@ -126,7 +126,7 @@ def data_folder(patient: Patient) -> Iterator[Finding]:
     folder = patient.folder
     if not folder.is_dir():
         yield Finding(
-            WARN, "data folder", f"{folder} is not there yet.", f"./rowsmith up{patient.at} makes it"
+            WARN, "data folder", f"{folder} is not there yet.", f"./rowsmith up{patient.at} creates it"
         )
         return
     try:
@@ -163,7 +163,7 @@ def disk(patient: Patient) -> Iterator[Finding]:
         free = shutil.disk_usage(there).free
         state = FAIL if free < limits.DISK_FULL_BYTES else WARN if free < limits.DISK_SCARCE_BYTES else OK
         told = f"{free // limits.MB:,} MB are free for the {name} ({there})."
-        mend = "make room, or name another disk with --data-dir or STORAGE_URL" if state != OK else ""
+        mend = "free some space, or use another disk with --data-dir or STORAGE_URL" if state != OK else ""
         yield Finding(state, "disk", told, mend)
 
 
@@ -188,7 +188,7 @@ def left_behind(patient: Patient) -> Iterator[Finding]:
 
 
 def port(patient: Patient) -> Iterator[Finding]:
-    """Whether the web server answers, or may listen."""
+    """Check that the web server responds, or that its port is free."""
     from webapp.cli import probe
 
     made = patient.settings
@@ -202,10 +202,10 @@ def port(patient: Patient) -> Iterator[Finding]:
         told = f"Nothing answers at {url}, though up runs."
         yield Finding(FAIL, "web", told, f"look into {patient.folder / 'logs' / 'web.log'}")
     elif reason := probe.port_is_free(made.host, made.port):
-        told = f"Port {made.port} of {made.host} is taken by something else ({reason})."
+        told = f"Port {made.port} of {made.host} is used by another program ({reason})."
         yield Finding(WARN, "web", told, "choose another one with --port or ROWSMITH_PORT")
     else:
-        yield Finding(OK, "web", f"It does not run; port {made.port} of {made.host} is free.")
+        yield Finding(OK, "web", f"Not running; port {made.port} of {made.host} is free.")
 
 
 CHECKS: Final[tuple[tuple[str, Check], ...]] = (

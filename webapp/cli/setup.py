@@ -52,7 +52,7 @@ def _named(text: str, option: str) -> str:
 
 
 def _refuse_twice(user: User, name: str) -> None:
-    """A command that is given twice makes no second workspace."""
+    """Repeating the command does not create a second workspace."""
     mine = select(Membership.workspace_id).where(Membership.user_id == user.id, Membership.role == "owner")
     same = select(Workspace.id).where(Workspace.id.in_(mine), Workspace.name == name).limit(1)
     if (found := db.session.scalar(same)) is not None:

@@ -13,7 +13,7 @@ from webapp.cli import assets
 from webapp.config import LAUNCHER_NAMES
 from webapp.paths import ROOT
 
-# What takes minutes or needs more than this machine: only with --all.
+# Tests that take minutes or need additional services: only with --all.
 LONG: Final = (
     "tests/browser",
     "tests/chaos",
@@ -129,6 +129,6 @@ def within(one: str, other: str) -> bool:
 
 
 def passes(name: str, command: list[str], env: dict[str, str]) -> bool:
-    """Run one step where the terminal sees it. Returns whether it ended with 0."""
+    """Run one step with its output in the terminal. Returns whether its exit code is 0."""
     print(f"\n== {name}", flush=True)
     return subprocess.run(command, cwd=ROOT, env=env, stdin=subprocess.DEVNULL, check=False).returncode == 0

@@ -190,7 +190,7 @@ def by_code(step: str, code: str, visitor: Visitor) -> tuple[str, str, int | Non
 
 
 def _begin_again() -> ApiError:
-    return ApiError("not_found", "This sign-in was begun too long ago. Begin again.")
+    return ApiError("not_found", "This sign-in has expired. Start again.")
 
 
 def start(

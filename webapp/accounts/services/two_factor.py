@@ -115,7 +115,7 @@ def confirm(actor: Actor, password: str, code: str) -> list[str]:
     """
     found = db.session.get(SecondFactor, actor.user_id)
     if found is None or found.confirmed_at is not None:
-        raise ApiError("conflict", "Nothing is being set up. Begin again.")
+        raise ApiError("conflict", "No set-up is in progress. Start again.")
     secret, sealed = _opened(found), found.sealed
     attempt = reauthentication.by_password(actor, password, code=True)
     step = _step_of(secret, totp.clean(code))

@@ -31,7 +31,7 @@ def kept_apart(actor: Actor, request: flask.Request) -> WorkspaceFile:
         )
     name = (sent.filename or "").replace("\\", "/").rpartition("/")[2]
     if files.kind_of(name) is None:
-        text = f'The name of "{name}" does not tell what it holds.'
+        text = f'The name of "{name}" does not have a known file extension.'
         raise validation_error([Fault("file", "not_readable", text, f"Rows are read from {_KNOWN}")])
     sha256 = _digest(sent.stream)
     for number in range(1, limits.MAX_NAME_TRIES + 1):

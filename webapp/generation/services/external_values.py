@@ -387,7 +387,7 @@ class _Search:
                 )
             if made.nbytes > limits.FETCHED_BYTES:
                 told = f"The response is larger than {limits.FETCHED_BYTES // 2**20} MB."
-                raise ConnectorError(told, reason="too_large", hint="Ask for fewer columns or rows.")
+                raise ConnectorError(told, reason="too_large", hint="Request fewer columns or rows.")
             yield place, made
 
     def _called(

@@ -304,7 +304,7 @@ def delete(actor: Actor, webhook_id: str) -> Response:
     hook = webhooks.get(actor, webhook_id, lock=True)
     matching(webhooks.as_json(hook))
     webhooks.delete(actor, hook)
-    if g.face == "person":  # the category of a message is where its Undo goes
+    if g.face == "person":  # the category of the message contains the URL of its Undo button
         flash("Webhook deleted", url_for(".restore", webhook_id=webhook_id))
     return reply(webhooks.as_json(hook), see=url_for(".index"))
 

@@ -122,7 +122,7 @@ def check(api: rowsmith.Api, steps: Sequence[Step], *, create: bool, force: bool
     new = [step for step in steps if step.action == "create"]
     if new and not create:
         hints = [f"{step.file.path}  {step.file.body['name']}" for step in new]
-        text = "These templates are not in this project; --create makes them:"
+        text = "These templates are not in this project; use --create to create them:"
         raise Problem("not_found", text, NOT_FOUND, hints)
     lost = [step for step in steps if step.strange and step.action == "update"]
     if lost and not force:
