@@ -97,7 +97,7 @@ def test_a_file_is_uploaded_and_deleted_without_script(desk: Callable[..., Desk]
     page.get_by_role("button", name="Upload", exact=True).click()
     error = page.locator("#folder-err")
     expect(error).to_contain_text("remove the double slash")
-    expect(page.get_by_label("Into folder")).to_have_accessible_description(re.compile("two slashes"))
+    expect(page.get_by_label("Into folder")).to_have_accessible_description(re.compile("double slash"))
 
 
 def test_the_page_works_by_keyboard(edith: Desk):

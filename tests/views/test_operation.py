@@ -431,7 +431,7 @@ def test_an_export_whose_file_went_says_so_and_how_to_have_it_again(app, edith, 
         export_files.remove_files(export["id"], clock.now())
     answer = edith.get(f"/exports/{export['id']}/download")
     assert (answer.status_code, answer.json["error"]["code"]) == (404, "not_found")
-    assert "makes the same bytes again" in answer.json["error"]["message"]
+    assert "produces the same bytes again" in answer.json["error"]["message"]
     assert edith.get(f"/exports/{export['id']}").json["download_url"] is None
     (part,) = edith.get(f"/exports/{export['id']}/manifest").json["parts"]
     assert part["download_url"] is None

@@ -252,7 +252,7 @@ def test_what_cannot_be_read_says_where(edith, people):
     assert 'no sheet "Nope"' in reason("book.xlsx", as_xlsx(), sheet="Nope")
     assert "damaged" in reason("broken.xlsx", b"PK no")
     assert "cannot be read" in reason("broken.parquet", b"PAR1 no")
-    assert "does not tell" in reason("rows.bin", b"a")
+    assert "known file extension" in reason("rows.bin", b"a")
 
 
 def test_what_a_workbook_unpacks_to_is_bounded(edith, people, monkeypatch):

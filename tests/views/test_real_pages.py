@@ -98,7 +98,7 @@ def test_a_dropped_file_becomes_the_source_and_replaces_nobodys(edith, api, cast
     assert 'value="people (2).csv"' in answer.text
     assert "2</span> columns" in answer.text
     assert 'value="people.csv"' in drop(edith, "/builder/source/upload", "people.csv", as_csv()).text
-    assert "does not tell" in drop(edith, "/builder/source/upload", "people.exe", b"MZ").text
+    assert "known file extension" in drop(edith, "/builder/source/upload", "people.exe", b"MZ").text
 
 
 def drop(browser, path: str, name: str, content: bytes, **more: str):
