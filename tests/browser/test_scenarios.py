@@ -152,7 +152,7 @@ def test_names_of_the_sdk_are_completed_after_a_dot(edith, saved):
 def test_what_python_cannot_read_is_marked_at_its_line_while_one_writes(edith, saved):
     page = edith.page(saved())
     write(page, "a = 1\nb = (\n")
-    expect(page.locator("#said")).to_contain_text("Python cannot read this program")
+    expect(page.locator("#said")).to_contain_text("Syntax error")
     expect(page.locator(".CodeMirror .faulty")).to_have_count(1)
     page.locator("[data-goto]").first.click()
     assert page.evaluate("document.querySelector('.CodeMirror').CodeMirror.getCursor().line") == 1

@@ -79,7 +79,7 @@ def test_the_list_says_what_is_present_who_pins_it_and_where_it_lies(service, ho
     command("list")
     assert capsys.readouterr().out.split() == [
         *(PRESENT, "present", "pinned", "by", "0", "versions"),
-        *("nowhere:", "./rowsmith", "vocab", "install", PRESENT),
+        *("missing:", "./rowsmith", "vocab", "install", PRESENT),
     ]
     vocabularies.put(REAL, PRESENT)
     command("list")

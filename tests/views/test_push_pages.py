@@ -422,7 +422,7 @@ def test_an_undo_cannot_be_sent_again(page, half, work):
     work(undone.rsplit("/", 1)[1])
     answer = page.submit(f"{undone}/rerun")
     assert answer.status_code == 409
-    assert "can be sent again as it was" in answer.text
+    assert "can be repeated" in answer.text
 
 
 def test_the_list_is_narrowed_by_state_and_names_connections(page, half):

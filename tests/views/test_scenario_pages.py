@@ -97,7 +97,7 @@ def test_what_python_cannot_read_is_said_at_its_line_before_it_is_saved(person):
     ).text
     assert "<html" not in told
     assert 'data-line="2"' in told
-    assert "Python cannot read this program" in told
+    assert "Syntax error" in told
     assert (
         "data-line"
         not in person.submit("/scenarios/said", {"code": CODE}, headers={"HX-Request": "true"}).text

@@ -76,7 +76,7 @@ def llms_txt() -> Response:
 
 
 class SearchQuery(Query):
-    """`q` is what is looked for."""
+    """`q` is the search text."""
 
     q: Annotated[str, Field(max_length=limits.MAX_QUERY_TEXT)] = ""
 
@@ -118,7 +118,7 @@ def page(address: str) -> Response:
     found = pages.find(address.removesuffix(".md"))
     if found is None:
         g.face = "person"
-        text = "There is no such page in the documentation. Search it, or look at the list of pages."
+        text = "We couldn't find that page. Search the documentation, or see the list of pages."
         raise ApiError("not_found", text, {"id": address[:100]})
     if address.endswith(".md"):
         return Response(found.markdown, mimetype=_MARKDOWN)

@@ -33,7 +33,7 @@ def is_id(text: str) -> bool:
 
 
 def normal(name: str) -> str:
-    """Return a name as it is stored and compared."""
+    """Return the normalized form of a name for storing and comparing."""
     return unicodedata.normalize("NFC", name)
 
 

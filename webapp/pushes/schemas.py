@@ -1,4 +1,4 @@
-"""What callers ask pushes with: one model an input; a push keeps it as `request["ask"]`."""
+"""Request models of pushes; a push stores its request as `request["ask"]`."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""What callers ask rows with: one model an input; from it come the checks, the forms and the documentation.
+"""Request models for rows, which define validation, forms and documentation.
 
-The same models are what an export keeps of its request, so that a worker reads it as the web process did.
+An export stores its request with the same models, so that a worker reads it in the same way as the web process.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ READ_ONLY: Final = frozenset(
 
 
 class RowsInput(whole.Model):
-    """A body of this page: unknown keys are refused, nothing is coerced."""
+    """A body of this module: unknown keys are rejected, and types are not converted."""
 
     model_config = ConfigDict(extra="forbid", strict=True)
     read_only: ClassVar[frozenset[str]] = READ_ONLY

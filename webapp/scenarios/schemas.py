@@ -1,4 +1,4 @@
-"""What callers say of a scenario: one model an input, which its checks, forms and documentation come from."""
+"""Request models of scenarios, which define validation, forms and documentation."""
 
 from __future__ import annotations
 

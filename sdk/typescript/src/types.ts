@@ -2062,7 +2062,7 @@ export interface UndoInput {
   confirm?: string | null;
 }
 
-/** An uploaded file. `purged` are deleted files that were removed permanently to make room for it. */
+/** An uploaded file. `purged` are deleted files that were permanently removed to free space for it. */
 export interface UploadedOut {
   id: string;
   name: string;

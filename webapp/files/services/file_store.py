@@ -56,7 +56,7 @@ class Put:
 
 @dataclass(frozen=True, slots=True)
 class Usage:
-    """How much of a workspace's file quota is used."""
+    """Usage of a workspace's file quota."""
 
     bytes: int
     """By live files."""
@@ -147,7 +147,7 @@ def _scanned() -> Iterator[Callable[[bytes], None]]:
             found = scan.verdict()
     except clamd.ScannerError as error:
         log.error("the virus scanner at SCANNER_URL gave no verdict: %s", error)
-        text = "The virus scanner that looks at every file gives no verdict. Nothing was stored; try again."
+        text = "The virus scanner, which checks every file, is not responding. Nothing was stored. Try again."
         raise ApiError("unavailable", text, {"reason": "scanner"}, headers={"Retry-After": "60"}) from None
     if found is not None:
         log.warning("the virus scanner found %s in a file that was sent", found)

@@ -1,7 +1,7 @@
-"""Which field goes into which column: suggested by name and type, or as the request says.
+"""Map fields to columns: by name and type, or as requested.
 
-A column gets a field, a formula, or a reason why it is left out; one that needs a value and gets none is a fault,
-told before anything is sent.
+A column gets a field, a formula, or a reason why it is skipped. A required column without a value is an error, which is
+reported before anything is sent.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from webapp.errors import Fault, did_you_mean
 from webapp.generation.services.row_makers import Field, unknown_field
 
 DOCUMENTS: Final = ("collection", "endpoint", "entity_set", "operation")
-"""Kinds of entities whose rows are documents: objects and arrays are taken as they are."""
+"""Kinds of entities whose rows are documents: objects and arrays are sent unchanged."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +39,7 @@ class Cell:
 
     @property
     def filled(self) -> bool:
-        """Whether rows bring a value."""
+        """Return whether rows contain a value for the column."""
         return bool(self.how)
 
     def as_json(self) -> dict[str, Any]:
@@ -110,7 +110,7 @@ class _Table:
         self.faults: list[Fault] = []
 
     def take_given(self) -> None:
-        """What the request names."""
+        """Return the names that the request uses."""
         for name, wanted in self.asked.mapping.items():
             path = f"{self.asked.mapping_path}.{name}"
             if name not in self.fields:
@@ -144,7 +144,7 @@ class _Table:
             self.faults.append(Fault(path, "mapped_twice", text, "Set one of the two to null."))
         elif column.generated == "computed":
             text = f'The column "{column.name}" is computed by the target and cannot be written.'
-            self.faults.append(Fault(path, "generated_column", text, "Take it out."))
+            self.faults.append(Fault(path, "generated_column", text, "Remove it."))
         else:
             self.cells[column.name] = replace(cell, column=column)
 
@@ -383,12 +383,12 @@ _SUITS: Final[Sequence[tuple[Callable[[pa.DataType], bool], Sequence[ColumnType]
 
 
 def _kin(field: Field, column: Column) -> bool:
-    """Whether values of a field can be meant for a column; texts may hold what the target reads from them."""
+    """Return whether values of a field can match a column; texts may contain anything that the target can parse."""
     if column.type in ("other", "text") or column.type in kinds_of(field):
         return True
     return pa.types.is_string(field.dtype) and (column.type in _TEXT_TAKES or _from_outside(field))
 
 
 def _from_outside(field: Field) -> bool:
-    """Whether a text field may hold anything: it came with the request."""
+    """Return whether a text field can contain any value, because its rows came with the request."""
     return field.column is None

@@ -41,7 +41,8 @@ from webapp.sources.services import sources
 
 @dataclass(slots=True)
 class Prepared:
-    """A push that is planned and not saved. `head` are columns of its row, `of` and `told` go into the audit trail."""
+    """A push that is planned and not saved. `head` are columns of its row, `of` and `told` are used in the audit
+    entry."""
 
     push_id: str
     destination: Destination
@@ -88,7 +89,7 @@ class Prepared:
         return [one.spec["target"] for one in self.tables]
 
     def faults(self) -> list[Fault]:
-        """What is wrong with it."""
+        """The errors of the push."""
         return [fault for one in self.tables for fault in one.faults]
 
     def check(self) -> None:
@@ -129,12 +130,12 @@ def _looking(prepare: Callable[P, Prepared]) -> Callable[P, Prepared]:
 def of_template(
     actor: Actor, template_id: str, ask: PushInput, *, keep: bool = True, path: str | None = None
 ) -> Prepared:
-    """A push of a template's newest version. `keep`: what was fetched from outside is kept for a worker; `path`: what
-    names the template in the body, where the address does not.
+    """Prepare a push of a template's newest version. `keep`: store fetched external values for a worker; `path`: the
+    key that names the template in the body, if the URL does not.
 
-    Errors: not_found, forbidden, row_limit_exceeded, read_only_connection, those of connections, validation_error for
-    what has nothing to do with the mapping (that is in `Prepared.faults`), and with the mapping's faults where there is
-    something else.
+    Errors: not_found, forbidden, row_limit_exceeded, read_only_connection, those of connections; validation_error for
+    errors outside of the mapping, which then also contains those of the mapping. Otherwise errors of the mapping are in
+    `Prepared.faults`.
     """
     gathered, template = Gathered(), None
     with gathered.check(path or ""):
@@ -328,8 +329,8 @@ def _skip_faulty(
 ) -> None:
     """Leave out the tables that cannot be generated or planned, and those whose rows need a row of such a table.
 
-    A reference to a table that is left out becomes null where its column may be null. Error: validation_error where
-    nothing is left.
+    A reference to a table that is left out becomes null if its column is nullable. Error: validation_error if no table
+    remains.
     """
     checks = pushes_targets.ForeignKeyChecks(prepared.connection)
     out = {name: _reason(error.details.get("fields") or (), error) for name, error in skipped.items()}
@@ -360,7 +361,7 @@ def _skip_faulty(
 
 
 def _reason(faults: Sequence[Mapping[str, Any]], error: ApiError | None = None) -> dict[str, Any]:
-    """Why a table is left out: its first fault, or the error that says it all."""
+    """Return why a table is left out: its first error, or the error of the whole request."""
     if faults:
         first = faults[0]
         more = f" (and {len(faults) - 1} more)" if len(faults) > 1 else ""

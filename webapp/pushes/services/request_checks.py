@@ -1,4 +1,4 @@
-"""Looking at a push over HTTP before it is sent: the exact requests, and what will not fit."""
+"""Dry runs of a push over HTTP: the exact requests, and values that do not fit."""
 
 from __future__ import annotations
 

@@ -41,7 +41,7 @@ class Nobody:
         """Always."""
 
     def wait(self, seconds: float) -> None:
-        """Never asked."""
+        """Placeholder that is never called."""
 
 
 def add(destination: Destination, tables: Sequence[Planned]) -> None:
@@ -96,14 +96,14 @@ def _headers(template: RequestTemplate, rows: TableRows, schema: pa.Schema, path
         holes = [hole for hole in parse(text).holes if not _is_plain(hole, rows, schema)]
         made = next((hole.name for hole in holes if _column(hole, rows) in rows.from_parent), None)
         if made is not None:
-            told = f"The header {name} reads {made}, a key that the target creates while the rows are sent."
-            yield _fault(path, name, f"{told} Its characters cannot be checked before.")
+            told = f"The header {name} uses {made}, a key that the target creates while the rows are sent."
+            yield _fault(path, name, f"{told} Its characters cannot be checked in advance.")
         elif holes:
             asked[name] = holes
     if asked and rows.count > limits.HTTP_HEADER_ROWS:
         for name, holes in asked.items():
             told = f"The header {name} reads {holes[0].name}, whose values cannot be checked in {rows.count:,} rows."
-            yield _fault(path, name, f"{told} At most {limits.HTTP_HEADER_ROWS:,} rows are checked.")
+            yield _fault(path, name, f"{told} Up to {limits.HTTP_HEADER_ROWS:,} rows can be checked.")
         return
     for first, batch in _blocks(rows, {_column(hole, rows) for holes in asked.values() for hole in holes}):
         for name in list(asked):
@@ -134,7 +134,8 @@ def _column_of(name: str, rows: TableRows) -> str:
 
 
 def _is_plain(hole: Hole, rows: TableRows, schema: pa.Schema) -> bool:
-    """Whether all values of a placeholder are digits and signs: numbers, dates, times, true and false."""
+    """Return whether all values of a placeholder consist of digits and ASCII signs: numbers, dates, times, true and
+    false."""
     dtype = schema.field(_column(hole, rows)).type
     if hole.filters or rows.spec.get("bad") or _column(hole, rows) in rows.from_parent:
         return False

@@ -1,11 +1,11 @@
-"""The rows of a push by their numbers, as its tables write them.
+"""The rows of a push by number, as its tables write them.
 
     for table in push_rows.tables(push):
         writing = table.writing(session)
         batch = table.batch(numbers, keys)     # any numbers, in any order
 
-Nothing is kept: a row is made again from its number under the push's pins, or taken from the rows that came with the
-request. Numbers count from 0 and hold the push's offset; the ledger's count from 1, see `TableRows.first`.
+Nothing is cached: a row is generated again from its number with the pins of the push, or read from the rows in the
+request. Numbers count from 0 and include the push's offset; those of the ledger count from 1, see `TableRows.first`.
 """
 
 from __future__ import annotations
@@ -110,7 +110,7 @@ class TableRows:
         read = set[str]().union(*map(self._reads, self.spec["columns"]))
         return self.maker.records(self.offset, self.count, read)
 
-    # --- Where the rows go ------------------------------------------------------------------------------------
+    # --- Destination of the rows --------------------------------------------------------------------------------
 
     def entity(self, session: Link) -> Entity:
         """Return the current metadata of the table. Raise `ConnectorError` (reason `no_table`)."""
@@ -149,9 +149,9 @@ class TableRows:
     def batch(
         self, rows: np.ndarray, keys: Keys | None = None, names: Sequence[str] | None = None
     ) -> pa.RecordBatch:
-        """Some rows (``uint64[n]``, from 0), a column for each of `columns`, or of `names`: nested values as JSON text,
-        columns of `later` null. `keys` are those of the parents, where `from_parent` asks for any. Targets that take
-        objects and arrays get them nested, and text that is JSON in fields that say so
+        """Return some rows (``uint64[n]``, from 0) with the columns `columns` or `names`: nested values as JSON text,
+        columns of `later` as null. `keys` are those of the parents, for columns in `from_parent`. For targets that
+        support objects and arrays, values stay nested, and text fields marked as JSON are parsed
         (`engine.formats.nested.is_json_text`).
 
         Error: validation_error for a formula that cannot be evaluated. Raises `TooLarge` if the rows exceed

@@ -51,7 +51,7 @@ def limit_of(column: Column) -> tuple[Decimal, Decimal] | None:
 
 
 def bad_values(column: Column, values: pa.Array, kind: str) -> Iterator[Bad]:
-    """What of the values does not fit a column of a kind of connection: reason, where, message, hint."""
+    """A reason why values do not fit a column of a kind of connection: reason, position, message, hint."""
     dtype = values.type
     if pa.types.is_string(dtype):
         yield from _bad_texts(column, values)
@@ -81,10 +81,10 @@ def _bad_texts(column: Column, values: pa.Array) -> Iterator[Bad]:
     length = column.max_length
     if length is not None and column.type in ("text", "other"):
         text = f"The column takes {length:,} characters."
-        yield "too_long", pc.greater(pc.utf8_length(values), length), text, "Make the field's texts shorter."
+        yield "too_long", pc.greater(pc.utf8_length(values), length), text, "Shorten the texts of the field."
     if length is not None and column.type == "binary":
         long = pc.greater(pc.binary_length(values), length)
-        yield "too_long", long, f"The column takes {length:,} bytes.", "Make the field's texts shorter."
+        yield "too_long", long, f"The column takes {length:,} bytes.", "Shorten the texts of the field."
     if column.choices:
         strange = pc.invert(pc.is_in(values, value_set=pa.array(column.choices)))
         hint = f"It takes {', '.join(column.choices[:20])}."
@@ -124,7 +124,7 @@ def _bad_numbers(column: Column, values: pa.Array) -> Iterator[Bad]:
     limit, decimal = limit_of(column), pa.types.is_decimal(values.type)
     if limit is not None:
         low, high = limit
-        # A comparison in doubles is exact enough: what is at the very edge of 38 digits, the target tells.
+        # Comparing doubles is exact enough: the target reports values at the very limit of 38 digits.
         numbers = values.cast(pa.float64()) if not pa.types.is_integer(values.type) else values
         ends: tuple[float, float]
         if pa.types.is_integer(values.type):
@@ -232,7 +232,7 @@ def _first_rows(rows: TableRows) -> tuple[int, pa.RecordBatch]:
 
 
 class NoKeys:
-    """Stands for keys that the target has not made yet."""
+    """Placeholder for keys that the target has not generated yet."""
 
     def take(self, table: int, column: str, rows: np.ndarray) -> pa.Array:
         """Nulls."""
@@ -262,7 +262,7 @@ def _doubts(one: Field, column: Column, rows: int, mode: str, alone: bool) -> It
         yield (
             "too_long",
             text,
-            "Make the field's texts shorter, or cut them: a formula such as left(this, n).",
+            "Shorten the texts of the field, for example with the formula left(this, n).",
         )
     if not column.nullable and made is not None and made.blank is not None:
         share = made.blank[0] / made.blank[1]
@@ -324,7 +324,7 @@ def _suits(one: Field, column: Column) -> bool:
 
 
 class _Look:
-    """One look at the first rows of a table."""
+    """One check of the first rows of a table."""
 
     def __init__(self, planned: Planned, rows: TableRows, batch: pa.RecordBatch, kind: str) -> None:
         self.planned, self.cut, self.kind = planned, rows.sensitive, kind
@@ -442,7 +442,7 @@ def _encoded(arrays: Sequence[pa.Array]) -> tuple[np.ndarray, np.ndarray] | None
 
 
 def _shown(value: Any) -> Any:
-    """A value as JSON, cut where it is long."""
+    """Return a value as JSON, shortened if it is long."""
     if isinstance(value, str) and len(value) > limits.PUSH_KEY_CHARS:
         return value[: limits.PUSH_KEY_CHARS] + "…"
     if isinstance(value, dict | list):

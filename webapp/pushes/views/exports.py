@@ -34,7 +34,7 @@ def prepared(actor: Actor, body: ExportInput) -> Prepared:
 
 
 def _more(model: type[ExportInput]) -> Callable[[Actor, ApiError, Any], ApiError]:
-    """What else is wrong with a body whose shape is."""
+    """Yield further errors of a body with a valid structure."""
     return lambda actor, error, said: with_more(
         error, said, model, lambda body: prepared(actor, body).faults()
     )

@@ -31,7 +31,7 @@ _WIDTH, _HEIGHT = 600, 90  # of the rate chart, in its own units
 
 
 def context(actor: Actor, push: Push, data: Mapping[str, Any]) -> dict[str, Any]:
-    """What the page of a push draws; nothing for a program."""
+    """Return the context of a push's page; empty for API clients."""
     if g.face != "person":
         return {}
     counts, total = data["counts"], data["counts"]["total"]
@@ -72,7 +72,7 @@ def _bad(push: Push) -> dict[str, int] | None:
         return None
     try:
         return completion.report(push)
-    except ApiError:  # what they were made with is gone
+    except ApiError:  # its pinned versions no longer exist
         return None
 
 
@@ -85,7 +85,7 @@ def _unknown(push: Push) -> list[dict[str, Any]]:
 
 
 def _source(push: Push) -> dict[str, str] | None:
-    """The template or dataset whose rows these are, where it is still there."""
+    """Return the template or dataset of the rows, if it still exists."""
     row: Template | Dataset | None = None
     if push.template_id:
         row = db.session.get(Template, push.template_id)
@@ -182,7 +182,8 @@ def code(data: Mapping[str, Any]) -> list[tuple[str, str]]:
 
 
 def bar(counts: Mapping[str, int]) -> list[tuple[str, float, float]]:
-    """Parts of the bar: what became of rows, where its part begins and how wide it is, in percent."""
+    """Return the parts of the progress bar: the outcome of rows, the position and the width of each part, in
+    percent."""
     total, at, made = max(1, counts["total"]), 0.0, []
     for name in ("delivered", "undone", "unknown", "failed"):
         wide = counts[name] * 100 / total

@@ -67,7 +67,7 @@ class RowQuery(Query):
 
 
 class LogQuery(Query):
-    """Whether to stay for the lines to come, as server-sent events."""
+    """Whether to keep the response open for further lines, as server-sent events."""
 
     follow: bool = False
 
@@ -132,7 +132,7 @@ def sent(actor: Actor, body: SendingInput, prepare: Callable[[], Prepared], acti
 
 
 def queued(push: Push) -> Response:
-    """The answer to who had it made."""
+    """Respond to the client that created the push."""
     where = url_for("pushes.show", push_id=push.id)
     return reply(pushes.as_json(push), status=201, see=where, headers={"Location": where})
 
@@ -291,7 +291,7 @@ class _Followed:
         return read.state(self.key)
 
     def last(self, _state: events.State) -> int:
-        """Its state tells no line."""
+        """Its state contains no line number."""
         return 0
 
 

@@ -1,4 +1,4 @@
-"""Why requests of a push fail, for a tester: what it means in one sentence, and what to do next in another."""
+"""Explain why requests of a push failed: one sentence about the meaning, one about the next step."""
 
 from __future__ import annotations
 

@@ -58,7 +58,7 @@ _STREET: Final = re.compile(
     re.IGNORECASE,
 )
 _PHONE_SIGNS: Final = re.compile(r"\+?[\d\s().\-/x]{7,25}")
-_PHONE_REGIONS: Final = ("US", "GB", "DE", "FR")  # chosen: tried where a number names no country
+_PHONE_REGIONS: Final = ("US", "GB", "DE", "FR")  # chosen: tried for phone numbers without a country
 _PHONE_DIGITS: Final = (7, 15)  # ITU-T E.164
 _WORD: Final = re.compile(r"[^\W\d_]+(?:['’-][^\W\d_]+)*")
 _OLDEST: Final = 1900
@@ -201,11 +201,11 @@ def personal_data_in_text(value: str) -> str | None:
 
 _BOTH, _CHECKED, _SHAPED, _LISTED, _NAMED, _DOUBTED, _NOBODY = 0.99, 0.95, 0.9, 0.75, 0.7, 0.55, 0.4
 _MOST: Final = 0.8  # chosen: the share of values that show a kind
-_SOME: Final = 0.5  # chosen: enough where the name says so too
+_SOME: Final = 0.5  # chosen: enough if the name matches too
 _LISTS: Final = 0.6  # chosen: no list has all names
 _CHANCE: Final = 0.1  # chosen: values that are wrong in any table
 _FEW: Final = 3  # chosen: fewer different values of a list are chance
-_INSIDE: Final = 0.02  # chosen: the share of texts with something personal in them that makes the column so
+_INSIDE: Final = 0.02  # chosen: the share of texts with personal data that makes the column personal
 _PROSE: Final = 20  # chosen: minimum characters of a text that is searched for personal data
 
 
@@ -230,7 +230,7 @@ KINDS: Final[Mapping[str, Kind]] = {
     "mac_address": Kind("mac_address", "MAC addresses", _REPLACE, _SHAPED),
     "phone_number": Kind("phone_number", "telephone numbers", _PRESERVE, _SHAPED),
     "street_address": Kind("street_address", "addresses", _REPLACE, _LISTED),
-    "name": Kind("name", "names of persons", _REPLACE, _LISTED),
+    "name": Kind("name", "names of people", _REPLACE, _LISTED),
     "first_name": Kind("first_name", "first names", _REPLACE, _LISTED),
     "last_name": Kind("last_name", "last names", _REPLACE, _LISTED),
     "date_of_birth": Kind("date_of_birth", "dates of birth", "shift", 0.0),
@@ -259,12 +259,13 @@ _BY_TYPE: Final = {
 }
 _NOT_BY_NAME: Final = frozenset({"free_text"})
 _OF_WHOM: Final = frozenset({"city", "zip_code", "age", "gender", "location"})
-"""Personal only in a table that tells of persons."""
+"""Personal only in a table with personal data."""
 
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """One column: `kind` None where nothing shows a person. `type` and `masking` go into a field as they are."""
+    """The proposal for one column: `kind` is None without personal data. `type` and `masking` can be used in a field
+    unchanged."""
 
     name: str
     kind: str | None
@@ -307,7 +308,7 @@ def _column(entity: Entity, column: Column, values: Sequence[Any], vocabulary: V
         kind = KINDS[shown]
         told = f"{share:.0%} of the values are {kind.told}."
         if named == shown:
-            return _found(column.name, shown, _BOTH, f"The name says so, and {told}")
+            return _found(column.name, shown, _BOTH, f"The name matches, and {told}")
         return _found(column.name, shown, kind.confidence * min(1.0, share + _CHANCE), told)
     return _of_text(column.name, texts) if named is None else _by_name(column.name, named, texts)
 
@@ -315,9 +316,9 @@ def _column(entity: Entity, column: Column, values: Sequence[Any], vocabulary: V
 def _by_name(name: str, kind: str, texts: Sequence[str]) -> Found:
     told = f"The name suggests {KINDS[kind].told}"
     if not texts:
-        return _found(name, kind, _NAMED, f"{told}; the sample has no values of it.")
+        return _found(name, kind, _NAMED, f"{told}; the sample has no values.")
     if kind in _TESTS or kind in _LISTED_KINDS:
-        return _found(name, kind, _DOUBTED, f"{told}; few values look like it.")
+        return _found(name, kind, _DOUBTED, f"{told}; few values match.")
     return _found(name, kind, _NAMED, f"{told}.")
 
 
@@ -329,8 +330,8 @@ def _of_text(name: str, texts: Sequence[str]) -> Found:
         told = f"{len(inside):,} of {len(texts):,} texts have {inside[0]} or the like in them."
         return _found(name, "free_text", _LISTED, told)
     if not texts:
-        return Found(name, None, False, _SOME, "It has no values, and its name tells nothing.")
-    return Found(name, None, False, _SHAPED, "Neither its name nor its values tell of a person.")
+        return Found(name, None, False, _SOME, "It has no values, and its name is not specific.")
+    return Found(name, None, False, _SHAPED, "No personal data detected.")
 
 
 def _found(name: str, kind: str, confidence: float, reason: str) -> Found:
@@ -339,7 +340,7 @@ def _found(name: str, kind: str, confidence: float, reason: str) -> Found:
 
 
 def _of_nobody(found: Found) -> Found:
-    told = f"{found.reason} Nothing else in the sample tells of a person."
+    told = f"{found.reason} The sample contains no other personal data."
     return Found(found.name, found.kind, False, _NOBODY, told, found.type)
 
 
@@ -387,7 +388,7 @@ def _shown(values: Sequence[str], named: str | None, vocabulary: Vocabulary) -> 
 
 
 def _person_of(columns: Mapping[str, Sequence[Any]]) -> str | None:
-    """The column that tells persons apart: an id, else what is different in every row."""
+    """Return the column that identifies people: an id, else a column with unique values."""
 
     def rank(name: str) -> int:
         plain = name.casefold()
@@ -438,7 +439,7 @@ def of_file(actor: Actor, name: str, sheet: str | None = None) -> list[Found]:
     """Of the first rows of a workspace file. Errors: not_found, validation_error for what holds no rows."""
     file = files_files.find(actor, name)
     called, key = file.name, file.storage_key
-    compilation.vocabulary()  # so that it is on the disk, where the process opens it
+    compilation.vocabulary()  # the process opens it from disk
     db.session.rollback()  # nothing is held while the file is read
     arguments = {"name": called, "sheet": sheet, "vocabulary_folder": str(vocabularies.home())}
     try:
@@ -447,7 +448,7 @@ def of_file(actor: Actor, name: str, sheet: str | None = None) -> list[Found]:
                 copy.write(piece)
             found = document_process.run("webapp.real_data.services.detection:in_process", copy, arguments)
     except storage.MissingError:
-        raise ApiError("conflict", f'The file "{called}" was just replaced. Ask again.') from None
+        raise ApiError("conflict", f'The file "{called}" was replaced in the meantime. Try again.') from None
     except document_process.DocumentError as error:
         raise validation_error([Fault("file", "not_readable", error.message, error.hint)]) from None
     return [Found(**item) for item in found]
@@ -484,7 +485,7 @@ def of_table(actor: Actor, connection_id: str, table: str) -> list[Found]:
 
 
 def as_json(found: Found) -> dict[str, Any]:
-    """A column as the API tells of it."""
+    """Return a column in the format of the API."""
     return {
         "name": found.name,
         "kind": found.kind,

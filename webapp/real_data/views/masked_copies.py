@@ -1,6 +1,7 @@
-"""A masked copy of real data, made by hand: what is personal in a file or a table, how it is masked, the template.
+"""Create a masked copy of real data: detect personal data in a file or a table, choose the masking, create the
+template.
 
-For people only. Programs send the same to `/classify` and `/templates`.
+For browsers only. API clients use `/classify` and `/templates`.
 """
 
 from __future__ import annotations
@@ -33,7 +34,7 @@ _COLUMN: Final = re.compile(r"fields\[(\d+)\]")
 
 
 class MaskedQuery(Query):
-    """What is to be copied, where a page leads here: a workspace file, or the table of a connection."""
+    """The source, if a page links here: a workspace file, or the table of a connection."""
 
     file: str = ""
     connection_id: str = ""
@@ -54,7 +55,7 @@ def ask(actor: Actor, query: MaskedQuery) -> Response:
     max_body=limits.MAX_UPLOAD_BYTES + limits.UPLOAD_FORM_BYTES,
 )  # fmt: skip
 def look(actor: Actor) -> Response:
-    """Keep the file that was sent, look at the source, and propose what becomes of each column."""
+    """Save the uploaded file, analyze the source, and propose a masking for each column."""
     given = draft.read_source(request.form)
     if any(one.filename for one in request.files.getlist("file")):
         try:
@@ -194,7 +195,7 @@ def _page(
 
 
 def _by_column(error: ApiError | None, chosen: list[Choice]) -> dict[str, str]:
-    """What is wrong, by the column it is about; "" for all else."""
+    """Return the errors by column; "" for all others."""
     taken = [one.name for one in chosen if one.taken]
     found: dict[str, str] = {}
     for fault in (error.details.get("fields") or ()) if error is not None else ():

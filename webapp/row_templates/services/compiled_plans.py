@@ -1,6 +1,6 @@
-"""Compiled templates, kept in the process: a version never changes, so its plan is made once.
+"""Compiled templates, cached in the process: a version never changes, so its plan is compiled once.
 
-The memory is bounded by how many plans it holds and by the length of the templates they came from.
+The cache is limited by the number of plans and by the total length of their templates.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ class Source:
 
 
 class PlanMemory:
-    """The least recently used go first. Safe over threads; two may make the same plan, one is kept."""
+    """An LRU cache. Thread-safe: two threads may compile the same plan, of which one is cached."""
 
     def __init__(
         self, entries: int = limits.PLAN_CACHE_ENTRIES, weight: int = limits.PLAN_CACHE_BYTES
@@ -63,7 +63,7 @@ class PlanMemory:
         self._held = 0
 
     def get(self, key: Hashable) -> Source | None:
-        """What is kept under `key`."""
+        """Return the cached plan for `key`."""
         with self._lock:
             found = self._kept.get(key)
             if found is None:
@@ -92,7 +92,7 @@ def kept(
     stated: Mapping[str, int] = NOTHING,
     instead: Mapping[str, int] = NOTHING,
 ) -> Source | None:
-    """What `of_version` has made before, where none of the templates it is related to was deleted since."""
+    """Return the cached plan of `of_version`, unless one of the related templates was deleted since."""
     found = MEMORY.get(_key_of(template_id, version, locale, stated, instead))
     return (
         found

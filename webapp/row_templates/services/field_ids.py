@@ -1,7 +1,7 @@
-"""What the fields of a new version take over from the version before: their ids, and the groups they were in.
+"""Carry ids and groups of fields over from the previous version.
 
-The id, not the name, seeds a column, so a field that is renamed, moved or edited keeps its values only while it
-keeps its id. Callers who send no ids get them matched by name.
+The id, not the name, seeds a column, so a field that is renamed, moved or edited keeps its values only if it keeps its
+id. For clients that send no ids, fields are matched by name.
 """
 
 from __future__ import annotations
@@ -16,13 +16,13 @@ from webapp.engine.spec import ELEMENT, FieldSpec, TemplateSpec, with_ids
 from webapp.engine.types.registry import find
 
 Stored = Mapping[str, Any]
-"""A field as it is stored: `FieldSpec.to_json()`."""
+"""A stored field: `FieldSpec.to_json()`."""
 
 
 def finished(spec: TemplateSpec, before: Sequence[Stored] = ()) -> TemplateSpec:
-    """`spec` as it is saved: every field with an id and, where its type can share a thing, a group.
+    """Return `spec` as saved: every field with an id and, if its type supports groups, a group.
 
-    `before` are the stored fields of the version before; none for a new template.
+    `before` are the stored fields of the previous version; empty for a new template.
     """
     carried = carry_over(spec, before) if before else spec
     return groups.assign(with_ids(carried, lambda: ids.new("fld")), settled(before))

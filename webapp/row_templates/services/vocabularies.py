@@ -37,7 +37,7 @@ _ID: Final = re.compile(rf"[0-9a-f]{{{2 * archive.ID_BYTES}}}")
 
 
 def is_id(text: str) -> bool:
-    """Whether a text can be a vocabulary's id."""
+    """Return whether a text can be a vocabulary's id."""
     return _ID.fullmatch(text) is not None
 
 
@@ -52,8 +52,8 @@ def local(wanted: str) -> Path:
 
 
 def home() -> Path:
-    """The folder of vocabularies on this machine's disk: of the clone, or of the data folder where the clone cannot
-    be written."""
+    """Return the folder of vocabularies on this machine's disk: in the clone, or in the data folder if the clone is
+    read-only."""
     return _home(Path(current_app.config["SETTINGS"].data_dir) if has_app_context() else None)
 
 
@@ -89,8 +89,8 @@ def _missing(wanted: str) -> ApiError:
 
 
 def fetch(wanted: str) -> bool:
-    """Copies a vocabulary from the storage to the local disk. False where it is not there; `VocabularyError` where
-    what is there is not what its name says."""
+    """Copy a vocabulary from the storage to the local disk. Returns False if it is missing there; raises
+    `VocabularyError` if its content does not match its name."""
     home().mkdir(parents=True, exist_ok=True)
     handle, temporary = tempfile.mkstemp(dir=home(), prefix=f".{wanted}.")
     try:
@@ -140,7 +140,7 @@ def assume_kept(wanted: str) -> None:
 
 
 def put(path: Path, wanted: str) -> None:
-    """Puts a file into the storage as the vocabulary `wanted`. Error: VocabularyError, where it is not that."""
+    """Store a file as the vocabulary `wanted`. Error: VocabularyError if its content does not match."""
     storage.of(current_app).put(key_of(wanted), _pieces(checked(path, wanted)))
 
 
@@ -151,7 +151,7 @@ def _pieces(path: Path) -> Iterator[bytes]:
 
 
 def sound(wanted: str) -> bool:
-    """Whether the storage holds a vocabulary whole. What is something else counts as not there."""
+    """Return whether the storage has a complete and valid copy of a vocabulary."""
     try:
         return fetch(wanted)
     except VocabularyError:
@@ -169,7 +169,8 @@ def stored() -> dict[str, int]:
 
 
 def pinned() -> dict[str, int]:
-    """How many template versions pin each vocabulary, by id; those of deleted templates that can be restored too."""
+    """Return the number of template versions that pin each vocabulary, by id, including deleted templates that can be
+    restored."""
     which = TemplateVersion.pins["vocabulary"].as_string()
     with reading() as session:
         rows = session.execute(select(which, func.count()).group_by(which)).all()

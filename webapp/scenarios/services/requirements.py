@@ -334,7 +334,7 @@ def _hint(said: str, wanted: list[str]) -> str | None:
             return f"{missing[1]} is part of Python: import it without requiring it."
         if name in IMPORTED_AS:
             return f"Did you mean `{IMPORTED_AS[name]}`?"
-        return did_you_mean(name, [*COMMON, *IMPORTED_AS.values()]) or "Look for a mistake in the name."
+        return did_you_mean(name, [*COMMON, *IMPORTED_AS.values()]) or "Check the spelling of the name."
     if "no usable wheels" in said or "no wheels" in said:
         return "Only packages with a wheel for this machine can be used; try another version, or another package."
-    return "Ask for fewer or wider versions." if len(wanted) > 1 else None
+    return "Allow more versions, or require fewer packages." if len(wanted) > 1 else None

@@ -32,8 +32,8 @@ API_VERSION: Final = "2026-11-21"  # the newest; a test compares it with what th
 
 
 def issue(session: Session, run: Run, maker: str, now: datetime) -> str:
-    """A fresh key for a run, in the caller's transaction; its text. An older one of the same run, which was handed back
-    by its first worker, ends. `maker`: the user whose role it has."""
+    """Create a new API key for a run, in the caller's transaction, and return its text. An older key of the same run,
+    which its first worker has released, is revoked. `maker`: the user whose role it has."""
     revoke(session, run.id, now)
     text, handle, secret_hash = keys.new_key(os.urandom)
     seconds = run.settings["timeout_seconds"] + limits.RUN_KEY_MARGIN_SECONDS
@@ -180,15 +180,15 @@ def settle(run_id: str) -> None:
 
 
 def untold() -> list[str]:
-    """Runs that have ended and were not told: the sweeper settles them."""
+    """Return runs that have ended but are not completed; the sweeper completes them."""
     ended = select(Run.id).where(Run.closed_at.is_(None), Run.status.in_(END_STATES))
     with reading() as session:
         return list(session.scalars(ended.limit(limits.SWEEP_BATCH)))
 
 
 def close(session: Session, run_id: str) -> None:
-    """Tell the end of a run that has one, in the transaction that wrote it: the log says why, unless it went well, the
-    key ends, the rows are counted, the trail has an entry. Does it once."""
+    """Record the end of a run in the transaction that ends it: the log contains the reason unless the run was
+    successful, the key is revoked, the rows are counted, and an audit entry is written. Does this once."""
     run = session.get_one(Run, run_id)
     if run.closed_at is not None:
         return
@@ -217,14 +217,14 @@ def rows_made(session: Session, run: Run) -> int:
 
 
 def _line(run: Run) -> str:
-    """The last line of a log: why it ended."""
+    """Return the last line of a log: why the run ended."""
     told = {"timed_out": "stopped", "cancelled": "cancelled"}.get(run.status, "failed")
     why = f": {run.error['message']}" if run.error else ""
     return " ".join(f"{MARK}{told}{why}".split())
 
 
 def _entry(run: Run) -> AuditEntry:
-    """How it ended, in the trail. It counts no rows: those of the program's own requests do."""
+    """Write the audit entry about the end. It counts no rows, because the program's own requests do."""
     details = {
         "scenario": run.scenario_id,
         "version": run.scenario_version,

@@ -62,7 +62,7 @@ def syntax_fault(code: str) -> Fault | None:
         return None
     where = f" (line {told['line']}, column {told['column'] or 1})" if told["line"] else ""
     position = _position(code, told["line"], told["column"]) if told["line"] else None
-    text = f"Python cannot read this program: {told['message']}{where}."
+    text = f"Syntax error: {told['message']}{where}."
     return Fault("code", "syntax_error", text, hint, position)
 
 
@@ -196,10 +196,10 @@ def change(
     changes: Mapping[str, Any],
     program: tuple[Resolved, list[dict[str, Any]]] | None = None,
 ) -> dict[str, Any]:
-    """Change a locked scenario: any of `PROGRAM` and `SETTINGS`; commits. Returns it as the API shows it.
+    """Change any of `PROGRAM` and `SETTINGS` of a locked scenario; commits. Returns it as the API shows it.
 
-    New code, or another name or description, makes a version; what only says how it is run does not. `program` is
-    what `prepared` made of the code. Errors: validation_error, forbidden.
+    A change of the code, name or description creates a version; a change of the settings does not. `program` is the
+    result of `prepared`. Errors: validation_error, forbidden.
     """
     moment, newest = clock.now(), version_of(scenario)
     _check(actor, {key: value for key, value in changes.items() if key != "code"}, scenario)
@@ -243,9 +243,9 @@ def _settled(
 
 
 def check(code: str, *, resolve: bool = False) -> dict[str, Any]:
-    """What saving a program would say, without saving it: `{requirements, packages, faults, warnings}`.
+    """Check a program without saving it: `{requirements, packages, faults, warnings}`.
 
-    `packages` are the names and versions that the requirements come to; None without `resolve` or without any.
+    `packages` are the names and versions of the resolved requirements; None without `resolve` or without requirements.
     Error: unavailable.
     """
     too_large = size_faults(code)
@@ -309,7 +309,8 @@ def _told(before: Mapping[str, Any], after: Mapping[str, Any]) -> dict[str, Any]
 
 
 def _check(actor: Actor, said: Mapping[str, Any], scenario: Scenario | None) -> None:
-    """`validation_error` with every fault of what is said, `forbidden` for a secret that may not be given."""
+    """Raise `validation_error` with all errors of the input, or `forbidden` for a secret that the actor may not
+    grant."""
     held = {key: said[key] if key in said else getattr(scenario, key, None) or () for key in SETTINGS}
     faults: list[Fault] = []
     if "code" in said:
@@ -354,18 +355,18 @@ def _secret_faults(
     return faults
 
 
-# What changed between two versions of a scenario.
+# Differences between two versions of a scenario.
 
 _HEAD: Final = ("name", "description")
 _CONTEXT: Final = 3
 
 
 def between(scenario: Scenario, old: int, new: int) -> dict[str, Any]:
-    """The differences from version `old` to `new`.
+    """Return the differences from version `old` to `new`.
 
-    `scenario`: attributes that differ, `{key: {from, to}}`. `code`: the difference of the two texts in the unified
-    form that `diff -u` and git have, "" where they are equal. `packages`: `{name: {from, to}}` of those whose
-    version differs, null where one is not there. Error: not_found.
+    `scenario`: changed attributes, `{key: {from, to}}`. `code`: the difference of the two texts in the unified format
+    of `diff -u` and git, "" if they are equal. `packages`: `{name: {from, to}}` of packages with different versions,
+    null for a missing package. Error: not_found.
     """
     before, after = (show(scenario, number) for number in (old, new))
     return {
@@ -429,7 +430,7 @@ def unified(old: str, new: str, old_name: str, new_name: str) -> str:
 
 
 def _alike(one: list[str], other: list[str]) -> int:
-    """How many first lines two lists have in common."""
+    """Return the number of equal lines at the beginning of two lists."""
     pairs = zip(one, other, strict=False)
     return next(
         (place for place, (left, right) in enumerate(pairs) if left != right), min(len(one), len(other))

@@ -72,7 +72,7 @@ def found() -> dict[str, Any]:
 
 
 def mark() -> str:
-    """What tells these names from those of another release, for their address."""
+    """Return a hash of these names, for a URL that changes with each release."""
     return _mark()
 
 
@@ -179,7 +179,7 @@ def page(
 
 
 def _beside(data: dict[str, Any] | None, code: str | None) -> dict[str, Any]:
-    """What is said of a program: of the one that is saved, or of `code`, which is not."""
+    """Return the check results of a program: the saved one, or the unsaved `code`."""
     if code is None:
         said = presentation.placed(data["warnings"], data["code"]) if data else []
         return {"warnings": said, "required": presentation.required(data) if data else None, "unsaved": False}
@@ -203,7 +203,7 @@ def _last_params(scenario: Scenario | None) -> scenarios_forms.Rows:
     return scenarios_forms.rows_of(last or {})
 
 
-# --- Making and saving ------------------------------------------------------------------------------------------
+# --- Creating and saving ----------------------------------------------------------------------------------------
 
 
 @route(bp, "/scenarios/new", scope="write", query=NewQuery, hidden=True, programs=False)
@@ -293,7 +293,7 @@ def _see(where: str) -> Response:
 
 @route(bp, "/scenarios/said", ["POST"], scope="write", reads=True, hidden=True, programs=False)
 def said(actor: Actor) -> Response:
-    """What is said of a program that is not saved: its faults at their lines, and what it requires."""
+    """Render the check results of an unsaved program: errors with their lines, and requirements."""
     code = scenarios_forms.program(form_values(request.form)).get("code", "")
     scenario_id = request.form.get("scenario_id", "")
     data = scenarios_scenarios.show(scenarios_scenarios.get(actor, scenario_id)) if scenario_id else None
@@ -345,7 +345,7 @@ def _settings(
 
 @route(bp, "/scenarios/<scenario_id>/settings", scope="read", hidden=True, programs=False)
 def settings(actor: Actor, scenario_id: str) -> Response:
-    """How a scenario is run: time limit, network, variables, secrets, schedule."""
+    """The settings of a scenario's runs: time limit, network, variables, secrets, schedule."""
     return _settings(actor, scenarios_scenarios.get(actor, scenario_id))
 
 

@@ -2169,7 +2169,7 @@ class UndoInput(TypedDict):
 
 
 class UploadedOut(TypedDict):
-    """An uploaded file. `purged` are deleted files that were removed permanently to make room for it."""
+    """An uploaded file. `purged` are deleted files that were permanently removed to free space for it."""
 
     id: str
     name: str
