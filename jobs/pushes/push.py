@@ -62,7 +62,7 @@ class Runner:
         self._resent: Chunk | None = None
 
     def carry_out(self) -> None:
-        """Run until the push ends or must stop. Then the ledger contains everything that is known."""
+        """Run until the push ends or must stop. The ledger is complete then."""
         self.book.load()
         self.order = planning.order(self.work.id)
         before = self.book.push.waiting

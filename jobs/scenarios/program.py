@@ -1,4 +1,4 @@
-"""What a run's program gets: its folders, sandbox, environment variables and limits."""
+"""The environment of a run's program: its folders, sandbox, environment variables and limits."""
 
 from __future__ import annotations
 

@@ -79,9 +79,9 @@ def test_an_older_answer_never_replaces_a_newer_one(ten):
     ten.page.locator("#seed").fill("first")
     ten.page.wait_for_timeout(600)
     ten.page.locator("#seed").fill("second")
-    expect(ten.preview).to_contain_text("Seed second gives them again")
+    expect(ten.preview).to_contain_text("The seed second always produces")
     ten.page.wait_for_timeout(1_500)
-    expect(ten.preview).to_contain_text("Seed second gives them again")
+    expect(ten.preview).to_contain_text("The seed second always produces")
 
 
 def test_the_saved_template_makes_the_rows_of_the_draft(ten):

@@ -1,4 +1,4 @@
-"""What the builder's form says of bad values: of a field, and of the whole template."""
+"""Invalid data in the form of the builder: settings of a field, and of the whole template."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def test_an_open_field_shows_its_bad_values_and_sends_them_back():
 def test_a_closed_field_keeps_them_and_says_how_many():
     row = field_rows.row(FIELD, str)
     assert row.held["invalid"] == FIELD["invalid"]
-    assert "bad 5 %" in row.notes
+    assert "invalid 5 %" in row.notes
 
 
 def test_the_template_says_its_own_beside_the_fields():

@@ -153,7 +153,7 @@ def test_the_builder_says_which_cells_are_bad_in_words(edith, browser, cast):
     assert page.count('title="Bad on purpose. The good value: ') == 3
     assert ">wrong type</span>" in page
     assert "Bad values on purpose" in page
-    assert "bad 100 %" in page
+    assert "invalid 100 %" in page
 
 
 def test_the_page_of_an_export_offers_its_key(edith, bad, browser, cast):

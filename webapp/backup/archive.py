@@ -73,7 +73,7 @@ class Manifest(BaseModel):
     keys: str
     """none, plain or sealed (by a passphrase)."""
     secret_key_mark: str
-    """Tells whether a SECRET_KEY is the one of then, and nothing else of it."""
+    """A value that identifies a SECRET_KEY without revealing anything about it."""
     vault_mark: str
     """A word sealed by the newest key of the vault; "" without one."""
     parts: dict[str, Part]
@@ -184,7 +184,7 @@ class Reader:
             raise UpkeepError(f"{self.path} is no backup of Rowsmith.")
         if raw.get("format_version") != FORMAT_VERSION:
             raise UpkeepError(
-                f"{self.path} was made by a newer release of Rowsmith: restore it with that one."
+                f"{self.path} was created by a newer release of Rowsmith. Restore it with that release."
             )
         try:
             return Manifest.model_validate(raw)
@@ -200,11 +200,11 @@ class Reader:
         self._zip.close()
 
     def check(self) -> None:
-        """Reads every part and compares its SHA-256. Error: UpkeepError, naming the first that is not as it was."""
+        """Read every part and compare its SHA-256. Error: UpkeepError with the first part that differs."""
         there, told = set(self._zip.namelist()) - {MANIFEST}, set(self.manifest.parts)
         if odd := sorted(there ^ told):
             raise UpkeepError(
-                f"{self.path} is not as it was made: {odd[0]} {'is missing' if odd[0] in told else 'is new'}."
+                f"{self.path} was changed: {odd[0]} {'is missing' if odd[0] in told else 'is new'}."
             )
         for name, part in self.manifest.parts.items():
             digest = hashlib.sha256()

@@ -70,7 +70,7 @@ LISTING: Final = "files.ndjson"
 """The part that maps each file in storage to the part that contains it: one `{key, part, size}` per line."""
 TARGETS: Final = "targets"
 """The folder of SQLite connections in the data folder, and in a backup."""
-_PASSING: Final = ("health/",)  # what `Storage.usable` writes
+_PASSING: Final = ("health/",)  # files that `Storage.usable` writes
 _BESIDE: Final = ("-wal", "-shm", "-journal")
 # The columns that name bytes which must be there. What is not here is a cache.
 NAMED: Final = (
@@ -128,7 +128,7 @@ class Files:
         return key in self._held
 
     def lacking(self, connection: sa.Connection, there: Iterable[Table]) -> list[Lacking]:
-        """What rows of a snapshot name and no copy was made of."""
+        """Return the files that rows of a snapshot refer to and that were not copied."""
         columns = {one.name: one.columns for one in there}
         found = []
         for table, column in NAMED:
@@ -169,7 +169,7 @@ def put_back(reader: Reader, store: Storage) -> set[str]:
 
 
 def is_empty(store: Storage) -> bool:
-    """Whether a storage has nothing but vocabularies, which are the same everywhere."""
+    """Return whether a storage contains only vocabularies, which are the same everywhere."""
     passing = (*_PASSING, f"{vocabularies.FOLDER}/")
     return all(one.key.startswith(passing) for one in store.walk())
 
@@ -238,7 +238,7 @@ def add_targets(writer: Writer, data_dir: Path) -> int:
 
 
 def _copied(path: Path, copy: Path) -> None:
-    """By SQLite's own backup: readers hold up no writer where the journal is a WAL, as ours is."""
+    """Copy with SQLite's backup API: readers do not block writers in WAL mode, which we use."""
     with (
         closing(
             sqlite3.connect(f"file:{path}?mode=ro", uri=True, timeout=limits.SQLITE_BUSY_MS / 1000)
@@ -290,7 +290,7 @@ def make(
 ) -> Manifest:
     """Write a backup of the service with these settings to `path`, and return its manifest. Needs the application
     context. Without `files`, it contains only the database. Error: UpkeepError; nothing has changed then."""
-    with told("The backup was not made", path.parent), Writer(path, replace=replace) as writer:
+    with told("The backup was not created", path.parent), Writer(path, replace=replace) as writer:
         held = Files(storage.of(current_app), writer)
         if files:
             held.copy_new()  # most of them, before the snapshot begins
@@ -331,7 +331,7 @@ def make(
 def note(manifest: Manifest) -> None:
     """An entry in the trail of each workspace: all of its data has left. Needs the application's context."""
     if manifest.revision != revisions.head():
-        return  # the trail of an earlier release is not ours to write; `upgrade` makes such backups
+        return  # older releases have different audit tables; `upgrade` creates such backups
     for workspace_id in db.session.scalars(select(Workspace.id)).all():
         audit_log.record(actors.system(workspace_id), "service.backup", join=True, keys=manifest.keys)
     db.session.commit()

@@ -38,7 +38,8 @@ def read_text(text: str) -> tuple[str, tuple[str, ...]]:
 
 
 def ring_now(settings: Settings) -> tuple[str, ...]:
-    """The ring as it is now, newest first: a rotation may have put a key into the data folder since we started."""
+    """Return the current key ring, newest first: a rotation may have added a key to the data folder since we
+    started."""
     found = app_vault.keys_in(settings.data_dir / "keys.env")
     return tuple(found) if set(settings.vault_keys) <= set(found) else settings.vault_keys
 
@@ -57,7 +58,8 @@ def passphrase_of(file: Path) -> str:
 
 
 def sealed(text: str, passphrase: str, salt: bytes) -> bytes:
-    """The keys, sealed: JSON that names how its key is made of the passphrase. `salt` is random."""
+    """Return the encrypted keys: JSON with the parameters for deriving the encryption key from the passphrase. `salt`
+    is random."""
     cost = limits.UPKEEP_SCRYPT_COST
     token = sealing.seal(_stretched(passphrase, salt, cost), text.encode())
     return orjson.dumps(
@@ -66,7 +68,7 @@ def sealed(text: str, passphrase: str, salt: bytes) -> bytes:
 
 
 def opened(raw: bytes, passphrase: str) -> str:
-    """What was sealed. Error: UpkeepError for another passphrase."""
+    """Decrypt the keys. Error: UpkeepError for a wrong passphrase."""
     try:
         told = orjson.loads(raw)
         salt, cost, token = base64.b64decode(told["salt"]), int(told["cost"]), told["token"].encode()
@@ -85,7 +87,7 @@ def _stretched(passphrase: str, salt: bytes, cost: int) -> bytes:
 
 
 def mark(secret_key: str) -> str:
-    """What tells a SECRET_KEY from others, and nothing of it."""
+    """Return a value that identifies a SECRET_KEY without revealing anything about it."""
     return base64.urlsafe_b64encode(sealing.derive(secret_key, _PURPOSE)).decode()[:_MARK_CHARS]
 
 
@@ -95,7 +97,7 @@ def vault_mark(ring: Sequence[str]) -> str:
 
 
 def opens(ring: Sequence[str], told: str) -> bool:
-    """Whether a ring opens what the newest key of then sealed."""
+    """Return whether a ring can decrypt what the newest key of the backup has encrypted."""
     if not told:
         return True
     try:
@@ -111,7 +113,7 @@ _BEGINS = "sealed"
 
 
 def count(connection: sa.Connection, ring: Sequence[str]) -> tuple[int, int]:
-    """How many a ring opens, and how many it does not."""
+    """Return how many secrets a ring can decrypt, and how many it cannot."""
     vault, opened, lost = Vault(ring), 0, 0
     for table in tables.tables(connection):
         for name, kind in table.columns.items():

@@ -26,7 +26,7 @@ def head() -> str:
 
 
 def known(revision: str) -> bool:
-    """Whether this release knows a revision: one that it does not know is a newer release's."""
+    """Return whether this release knows a revision: an unknown one is from a newer release."""
     try:
         return ScriptDirectory(str(_FOLDER)).get_revision(revision) is not None
     except CommandError:
@@ -46,7 +46,7 @@ def bring(settings: Settings, revision: str = "head") -> None:
     try:
         with app.app_context():
             try:
-                # Not Flask-Migrate's own: it ends the process where a migration fails.
+                # Flask-Migrate's own function would exit the process if a migration fails.
                 command.upgrade(migrate.get_config(str(_FOLDER)), revision)
             finally:
                 db.session.remove()

@@ -79,7 +79,7 @@ def test_a_migration_that_fails_leaves_the_database_as_it_was_and_says_how_to_go
         return real(self, name, table, *rest, **more)
 
     monkeypatch.setattr(Operations, "create_index", broken)
-    with pytest.raises(CliError, match=r"the database is as it was: no such luck\..*revision 0007 back"):
+    with pytest.raises(CliError, match=r"The database is unchanged: no such luck\..*revision 0007 back"):
         place.run("upgrade", "--backup", str(file))
     with place.connect() as connection:
         assert tables.revision(connection) == BEFORE

@@ -187,7 +187,7 @@ def test_other_keys_in_the_data_folder_are_kept_beside_those_of_the_backup(busy,
 def test_a_backup_of_a_newer_release_is_refused(busy, new_place, file, monkeypatch):
     assert busy.run("backup", str(file), "--include-keys") == 0
     monkeypatch.setattr(revisions, "known", lambda _revision: False)
-    with pytest.raises(CliError, match="made by a newer release"):
+    with pytest.raises(CliError, match="created by a newer release"):
         new_place("sqlite").run("restore", str(file))
 
 

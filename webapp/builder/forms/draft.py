@@ -24,7 +24,7 @@ from webapp.web.forms.from_model import bound, inline, keys
 
 Values = MultiDict[str, str]
 INVALID: Final = "invalid."
-"""What the inputs begin with that say which rows of the template are bad on purpose."""
+"""Prefix of the inputs for invalid data of the template."""
 
 
 def read(form: Values) -> dict[str, Any]:
@@ -69,7 +69,7 @@ def marks(form: Values) -> list[Mark]:
 
 
 def field_id(form: Values, key: str) -> str:
-    """The id of the field whose row has this key; the key itself where the form has no such row."""
+    """Return the id of the field whose row has this key; the key itself if the form has no such row."""
     return next((mark.id for mark in marks(form) if mark.key == key), key)
 
 
@@ -114,7 +114,7 @@ def _read_row(form: Values, mark: Mark) -> dict[str, Any]:
     common |= {name: value for name, value in held.items() if name not in OWN and name not in shown}
     common |= bound(CommonKeys, formdata=form, prefix=f"{key}.", names=shown).payload()
     if common.get("masking") == {"consistent": False}:
-        del common["masking"]  # a box without its tick, where nothing is to be masked
+        del common["masking"]  # an unchecked box, where masking is not possible
     common["options"] = options
     return _unique(common, held.get("unique_together"), is_open)
 
@@ -224,7 +224,7 @@ KEYS: Final[Mapping[str, tuple[str, ...]]] = {
     "table": ("connection_id", "table", "where", "limit"),
     "query": ("connection_id", "query", "limit"),
 }
-"""What each way asks for; what the others' inputs hold is not taken."""
+"""Return the options of the selected source; inputs of the other sources are ignored."""
 
 
 def read_source(form: Any) -> dict[str, Any] | None:

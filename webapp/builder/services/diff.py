@@ -1,4 +1,4 @@
-"""What changed between two versions of a template."""
+"""Differences between two versions of a template."""
 
 from __future__ import annotations
 

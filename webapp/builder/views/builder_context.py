@@ -1,4 +1,4 @@
-"""What the rows of the builder's form know of the rest: other templates, groups, relations in words."""
+"""Context of the rows in the builder's form: other templates, groups, descriptions of relations."""
 
 from __future__ import annotations
 
@@ -53,16 +53,16 @@ class Tables:
         return f"{connection_id} (not found)"
 
     def known(self, connection_id: str) -> bool:
-        """Whether the tables of a connection are known."""
+        """Return whether the tables of a connection are known."""
         return self._columns_of(connection_id) is not None
 
     def tables(self, connection_id: str, text: str = "") -> list[str]:
-        """The tables of a connection whose names hold a text; none where they are not known."""
+        """Return the tables of a connection whose names contain a text; empty if they are not known."""
         wanted = text.strip().casefold()
         return [name for name in self._columns_of(connection_id) or () if wanted in name.casefold()]
 
     def columns(self, connection_id: str, table: str) -> list[str]:
-        """The columns of a table; none where they are not known."""
+        """Return the columns of a table; empty if they are not known."""
         return (self._columns_of(connection_id) or {}).get(table, [])
 
     def _columns_of(self, connection_id: str) -> Mapping[str, list[str]] | None:
@@ -128,7 +128,7 @@ class Around:
         return self._look.relations.get(row.id)
 
     def group(self, row: Row) -> Shared | None:
-        """The group of a field, where it shares it with others or its maker named it."""
+        """Return the group of a field, if it has several fields or a custom name."""
         found = self._look.groups.get(row.id)
         if found is None:
             return Shared(row.group, "", (row.name,)) if row.group else None
@@ -164,7 +164,7 @@ class Around:
 
     @property
     def sourced(self) -> bool:
-        """Whether the draft takes its rows from real data."""
+        """Whether the draft reads its rows from real data."""
         return bool(self._given.get("source"))
 
     def beside(self, row: Row) -> list[str]:
@@ -218,7 +218,7 @@ class Around:
     # Connections
 
     def pick(self, field: Any, row: Row) -> Pick:
-        """What a select offers for an option that names a template, a connection, or a part of one."""
+        """The choices of an option that refers to a template, a connection, or a part of one."""
         kind, whole = field.pick["kind"], self.whole or row.is_open
         of = str(row.options_value(field.pick.get("of", "")) or "")
         place = str(row.options_value(field.pick.get("in", "")) or "")
@@ -247,7 +247,7 @@ class Around:
     def _offered(
         self, pick: Mapping[str, Any], of: str, place: str
     ) -> tuple[str, Callable[[], list[Choice]]]:
-        """The id of the list that rows share, and what makes its choices."""
+        """Return the id of the list that rows share, and the function that creates its choices."""
         match pick["kind"]:
             case "template":
                 return list_of("template", pick["role"]), lambda: self.template_choices(pick["role"])
@@ -278,7 +278,7 @@ class Around:
 
     @property
     def lists(self) -> list[tuple[str, list[Choice]]]:
-        """What rows of a page share: a list of templates for each role, one of fields for each template, and so on."""
+        """Lists shared by the rows of a page: templates for each role, fields for each template, and so on."""
         found: dict[str, list[Choice]] = {}
         for one in _walk(self._given["fields"]):
             options = one["options"]

@@ -23,7 +23,7 @@ PAGE: Final = "templates/builder.html"
 
 
 def about(actor: Actor, given: dict[str, Any]) -> dict[str, Any]:
-    """What the cards below the fields are drawn with: the template's bad values, its source, the locales."""
+    """Context of the cards below the fields: invalid data, the source, the locales."""
     bad, said = (
         one if isinstance(one, dict) else None for one in (given.get("invalid"), given.get("source"))
     )

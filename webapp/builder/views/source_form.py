@@ -24,7 +24,7 @@ from webapp.sources.services import files as real_data_files
 from webapp.sources.services import sources
 
 WAYS: Final = (
-    ("", "They are made"),
+    ("", "Generated"),
     ("file", "A file"),
     ("table", "A table of a connection"),
     ("query", "A query of a connection"),
@@ -33,8 +33,8 @@ WAYS: Final = (
 
 @dataclass
 class SourceCard:
-    """What the template `templates/draft.html` draws. `given`: a source as sent, None for none. `asks`: targets may be
-    asked. `way`: what is chosen, where nothing else is said yet."""
+    """Context of the template `templates/draft.html`. `given`: a source as sent, None without one. `asks`: targets may
+    be queried. `way`: the selection if there is no other value yet."""
 
     actor: Actor
     given: Mapping[str, Any] | None
@@ -48,7 +48,7 @@ class SourceCard:
         return draft.way_of(self.given) or self.way
 
     def said(self, name: str) -> Any:
-        """What a control of the form holds."""
+        """Return the value of a control of the form."""
         value = (self.given or {}).get(name)
         return "" if value is None else value
 
@@ -83,12 +83,12 @@ class SourceCard:
 
     @property
     def table_names(self) -> list[str]:
-        """The tables of the chosen connection, as far as they are known."""
+        """Return the tables of the selected connection, if they are known."""
         return self.tables.tables(str(self.said("connection_id")))[: limits.PICKED_TABLES]
 
     @cached_property
     def columns(self) -> list[str]:
-        """The names of the source's columns; none where they are not known."""
+        """Return the names of the source's columns; empty if they are not known."""
         if not self.given:
             return []
         try:

@@ -1,4 +1,4 @@
-"""A file that a person drops where rows are to be taken from: kept among the workspace's, and in place of none."""
+"""Upload a file as the source of rows: stored as a workspace file, without replacing another one."""
 
 from __future__ import annotations
 

@@ -198,7 +198,7 @@ class StatementSession(Session):
         return pa.array([row in there for row in range(wanted.num_rows)], pa.bool_())
 
     def query(self, text: str, values: Mapping[str, Any], limit: int) -> pa.RecordBatch:
-        """See `Session.query`. It may hold nothing but a SELECT, and what it did nevertheless is undone."""
+        """See `Session.query`. It may only contain a SELECT, and changes that it makes anyway are rolled back."""
         statement, found = base.bound(text, values, self.marker, doubled=self.doubled)
         check_query(self.dialect.name, statement)
         return batch_of(*self.reading(self.link, statement, found, max(int(limit), 0)))
