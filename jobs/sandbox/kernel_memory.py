@@ -379,7 +379,7 @@ def diagnostics() -> socket.socket | None:
 
 
 def _query(diagnostics: socket.socket | None, request: bytes, flags: int) -> Iterator[bytes]:
-    """The messages that answer a request (sock_diag(7)); none where the kernel does not answer."""
+    """The messages that answer a request (sock_diag(7)); none if the kernel does not answer."""
     if diagnostics is None:
         return
     try:
@@ -425,7 +425,7 @@ def _counted(text: bytes, word: bytes) -> int:
 
 
 def _setting(name: str) -> int:
-    """A number of /proc/sys; 0 where it is not there."""
+    """A number of /proc/sys; 0 if it is not there."""
     try:
         return int(Path("/proc/sys", name).read_text())
     except (OSError, ValueError):

@@ -43,7 +43,7 @@ def read(text: str) -> plain.JSONPath:
 
 
 def first(path: plain.JSONPath, document: Any) -> tuple[bool, Any]:
-    """Whether there is something at a path, and the first of it. Raises ValueError where a filter does not fit the
+    """Whether there is something at a path, and the first of it. Raises ValueError if a filter does not fit the
     document, or the path visits too many values."""
     try:
         for value in _Search(document).found(path, document):

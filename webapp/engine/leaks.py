@@ -44,7 +44,7 @@ _SAME: Final = ("redact", "null")
 
 
 def leak_watch(bound: BoundPlan) -> Watch | None:
-    """Who watches what leaves of a template with a source; None where nothing in it is sensitive."""
+    """Who watches what leaves of a template with a source; None if nothing in it is sensitive."""
     layer = bound.plan.layer
     kept = {
         name: one.type

@@ -61,7 +61,7 @@ class Budget:
         self.limit = max(self.limit, self._seconds * share)
 
     def check(self) -> None:
-        """Raise `TooSlow` where the time is used up."""
+        """Raise `TooSlow` if the time is used up."""
         if self.spent > self.limit:
             raise TooSlow(self.limit)
 
@@ -90,6 +90,6 @@ def allow(rows: int) -> None:
 
 
 def check() -> None:
-    """Raise `TooSlow` where this thread's request has used up its time."""
+    """Raise `TooSlow` if this thread's request has used up its time."""
     if _current.budget is not None:
         _current.budget.check()

@@ -115,7 +115,7 @@ def _high_word_of_short(a: Rows, n: np.uint64) -> Rows:
 
 
 def below_each(random: Rows, limits: Rows) -> Rows:
-    """Even draws from 0 to ``limits[i]`` - 1, a limit for each draw (0 where that is 0)."""
+    """Even draws from 0 to ``limits[i]`` - 1, a limit for each draw (0 if that is 0)."""
     return _high_word(random, limits)
 
 

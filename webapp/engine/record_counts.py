@@ -28,7 +28,7 @@ Counts = Callable[["BoundPlan", np.uint64, np.ndarray], np.ndarray]
 class RecordCounts:
     """What a value of a column holds. ``most``: its largest number of elements. ``record``: each is a record, and not
     a single value. ``layer``: the fields of each, or ``address`` of the template whose rows they are. ``counts``: the
-    number of elements in some rows, by the column's key; None where each row has just one."""
+    number of elements in some rows, by the column's key; None if each row has just one."""
 
     most: int
     record: bool

@@ -127,7 +127,7 @@ def test_there_are_many_of_them():
         ("price * roww", "unknown_field", 9, "Did you mean `row`?"),
         ("1 + uper(name)", "unknown_function", 5, "Did you mean `upper`?"),
         ("price * (1 + 2", "bad_formula", 9, "Add a )."),
-        ("price * 2)", "bad_formula", 10, "Take it away."),
+        ("price * 2)", "bad_formula", 10, "Remove it."),
         ("price && 1", "bad_formula", 7, "Write and."),
         ("price = 1", "bad_formula", 7, "Write == to compare."),
         ('name + "x', "bad_formula", 8, 'Add a " on the same line.'),

@@ -1,4 +1,4 @@
-"""The answer key: for some rows, every bad cell with its kind and its good value, row by row."""
+"""The answer key: for some rows, every invalid cell with its kind and its original value, row by row."""
 
 from __future__ import annotations
 

@@ -169,7 +169,7 @@ class InvalidDataInjector:
         return found
 
     def _bad_cells(self, rows: np.ndarray) -> Iterator[tuple[str, InvalidCells, pa.Array]]:
-        """Field, bad cells and their good values; cells whose good value is blank apart. Raises `TooLarge` where the
+        """Field, bad cells and their good values; cells whose good value is blank apart. Raises `TooLarge` if the
         good values exceed the budget of a block."""
         meter = Meter()
         for name, cells in self.cells(rows).items():

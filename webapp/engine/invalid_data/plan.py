@@ -28,7 +28,7 @@ class InvalidField:
     column: Column
     makes: Mapping[Kind, Make]
     share: tuple[int, int] | None
-    """Bad cells in every hundred rows, as a fraction; None where the template's share decides."""
+    """Bad cells in every hundred rows, as a fraction; None if the template's share decides."""
 
     @property
     def name(self) -> str:
@@ -70,7 +70,7 @@ class InvalidDataPlan:
 
 
 def compiled(spec: TemplateSpec, layer: Layer, faults: list[Fault]) -> InvalidDataPlan | None:
-    """What the template and its fields say of bad values; None where they say nothing. ``layer`` is the template's
+    """What the template and its fields say of bad values; None if they say nothing. ``layer`` is the template's
     top level; faults are appended to ``faults``."""
     fields: dict[str, InvalidField] = {}
     for field in spec.fields:

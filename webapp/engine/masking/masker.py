@@ -161,7 +161,7 @@ class Masker:
     ) -> None:
         self.field, self.path, self.strategy = field, field.path, asked.strategy
         self.key_version: int = key_version
-        """Version of the workspace's key; 0 where no key has a part in it."""
+        """Version of the workspace's key; 0 if no key has a part in it."""
         self.needs: str | None = asked.person
         """The field whose values `mask` takes as ``person``."""
         self.collision_free: bool = apart
@@ -177,7 +177,7 @@ class Masker:
     def mask(
         self, column: pa.Array | pa.ChunkedArray, person: pa.Array | together.RelatedColumns | None = None
     ) -> pa.Array:
-        """The masked column: as long, blank where it was. Texts for tokenize, hash and redact; for replace the type of
+        """The masked column: as long, blank if it was. Texts for tokenize, hash and redact; for replace the type of
         the field's own values, or texts for texts; else of the type it had. ``person``: of the field `needs`; of fields
         that are replaced together the real columns, by field.
 

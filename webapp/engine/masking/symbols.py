@@ -126,7 +126,7 @@ class Spelled:
     codes: np.ndarray
     ends: np.ndarray
     sorts: np.ndarray
-    """Alphabet of each character; 0 where it stays. Strategies set more of them to 0."""
+    """Alphabet of each character; 0 if it stays. Strategies set more of them to 0."""
     symbols: np.ndarray
     capitals: np.ndarray
 

@@ -525,7 +525,7 @@ class _Parser:
         return inner
 
     def _group_kind(self, start: int) -> bool:
-        """Reads what follows ``(?``; False where the group holds nothing (a comment, or flags for the rest)."""
+        """Reads what follows ``(?``; False if the group holds nothing (a comment, or flags for the rest)."""
         if self._eat(":"):
             return True
         for opening in ("=", "!", "<=", "<!"):

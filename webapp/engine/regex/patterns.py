@@ -360,7 +360,7 @@ class Pattern:
         return min(self._tree.count, UNRANKED)
 
     def refusal(self) -> str | None:
-        """Why no two rows can be promised different texts; None where they can."""
+        """Why no two rows can be promised different texts; None if they can."""
         if any(char.isspace() for char in self._tree.first | self._tree.last):
             return "Texts that begin or end in blanks compare equal to those without."
         odd = min(filter(_odd, _symbols(self._tree)), default=None)

@@ -77,7 +77,7 @@ class RelatedPlans:
         """Fields of all templates that are nested in rows of others."""
 
     def address(self, template_id: str, here: str) -> str | None:
-        """Where ``template_id`` leads from a field of the template at ``here``; None where it is not known."""
+        """Where ``template_id`` leads from a field of the template at ``here``; None if it is not known."""
         if template_id == SELF:
             return here
         if template_id == self._own and self._own:
@@ -140,7 +140,7 @@ class RelatedPlans:
         return self._known[address].rows if counts is None else counts.total
 
     def counts(self, address: str) -> Counts | None:
-        """The children that a template's rows are; None where nothing owns them. Raises `RowCountError`."""
+        """The children that a template's rows are; None if nothing owns them. Raises `RowCountError`."""
         address = address.partition(_LEVEL)[0]
         if address in self._counts:
             return self._counts[address]

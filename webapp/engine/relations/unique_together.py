@@ -90,7 +90,7 @@ class UniqueTogether:
 def compile_together(
     name: str, members: Sequence[FieldSpec], columns: Sequence[Column], compiler: Compiler
 ) -> UniqueTogether | None:
-    """The fields that are unique together as ``name``. None where they are unique anyway, or after a fault."""
+    """The fields that are unique together as ``name``. None if they are unique anyway, or after a fault."""
     if len(members) < 2:
         text = f'"{name}" is only one field.'
         compiler.fault(

@@ -119,7 +119,7 @@ class FieldType(ABC):
         return "Use a uuid, a sequence or a regular expression for values that never repeat."
 
     def bounds(self, rows: int) -> tuple[int, int] | None:
-        """The least and the largest number of the first ``rows`` rows, in units of the last decimal; None where the
+        """The least and the largest number of the first ``rows`` rows, in units of the last decimal; None if the
         values are no numbers, or it is not known how large they are."""
         return None
 
@@ -142,7 +142,7 @@ class FieldType(ABC):
 
     def refuses(self, name: str, fixed: pa.Array) -> str:
         """Why the column cannot be made while the field ``name``, which it reads, is overridden with the one value
-        of ``fixed``; empty where it can."""
+        of ``fixed``; empty if it can."""
         return ""
 
     @classmethod

@@ -792,7 +792,7 @@ class ApiResponse(Outside):
 
 
 def _encoded(hole: Hole, context: ColumnContext) -> pa.Array:
-    """``string[n]``: a value of each row, percent-encoded; null where it is blank."""
+    """``string[n]``: a value of each row, percent-encoded; null if it is blank."""
     texts = text.decode(Pattern((hole,)).fill(context.column, context.n))
     blank = pc.or_(pc.is_null(text.decode(context.column(hole.name))), pc.equal(texts, ""))
     coded = pc.if_else(blank, pa.scalar(None, pa.string()), texts).dictionary_encode()

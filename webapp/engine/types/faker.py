@@ -60,7 +60,7 @@ class Drawn:
 
     pool: listed.Pool
     language: str | None
-    """The locale whose words it has; None where the method has none of any."""
+    """The locale whose words it has; None if the method has none of any."""
     clocked: bool
     """Whether values depend on the time at which they are drawn."""
     bytes: int

@@ -748,7 +748,7 @@ class ChildRows:
             yield column, np.cumsum(counts) - counts, counts
 
     def first(self, name: str, dtype: pa.DataType) -> pa.Array:
-        """The children's column ``name`` of each row's first child; blank where it has none."""
+        """The children's column ``name`` of each row's first child; blank if it has none."""
         none = self.counts == 0
         if none.all():
             return pa.nulls(none.size, dtype)

@@ -50,7 +50,7 @@ class Pool:
 
     @cached_property
     def bounds(self) -> tuple[int, int] | None:
-        """The least and the largest number in units of the last decimal; None where they are no numbers."""
+        """The least and the largest number in units of the last decimal; None if they are no numbers."""
         if not len(self.values) or not (
             pa.types.is_integer(self.values.type) or pa.types.is_decimal(self.values.type)
         ):
