@@ -257,7 +257,7 @@ def test_fields_inside_others_are_refused():
     inside = {"name": "o", "type": "nested", "options": {"fields": [with_bad(AGE)]}}
     ((path, code, hint),) = refusals([inside])
     assert (path, code) == ("fields[0].options.fields[0].invalid", "not_here")
-    assert hint == "Take it away, or say it of the field around it, which can be missing as a whole."
+    assert hint == "Remove it, or set it for the enclosing field, which can be missing as a whole."
     around = {**inside, "options": {"fields": [AGE]}}
     assert [one["o"] is None for one in rows(bound([with_bad(around, 0.5, ["missing"])]), 100)].count(
         True

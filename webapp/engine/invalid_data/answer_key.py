@@ -41,7 +41,8 @@ class AnswerKey:
     table: str | None = None
 
     def schema(self, *, json: bool) -> pa.Schema:
-        """Of the blocks. With ``json`` a good value is JSON text, to be embedded; else it is text as in CSV."""
+        """Yield the answer key of the blocks. With ``json``, an original value is JSON text for embedding; else it is
+        text as in CSV."""
         good = pa.field("good", pa.string(), metadata=_JSON if json else None)
         table = [] if self.table is None else [pa.field("table", pa.string())]
         return pa.schema([*table, *_FIRST, good])
