@@ -259,7 +259,7 @@ def test_a_model_that_is_named_is_asked_whatever_the_name_says_and_its_errors_ar
     server.key = "sk-right"
     answer = edith.post("/fields/suggest", json={"name": "email", "connection_id": made})
     assert refused(answer, 502, "target_failed")["reason"] == "auth_failed"
-    assert "could not be asked" in suggested(edith, "zzfarbe")[0]["reason"]
+    assert "could not be queried" in suggested(edith, "zzfarbe")[0]["reason"]
 
 
 # --- Pages -------------------------------------------------------------------------------------------------

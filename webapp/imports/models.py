@@ -1,4 +1,4 @@
-"""What imports made of files, beside the templates that came of it."""
+"""Models of imports, in addition to the templates that they create."""
 
 from __future__ import annotations
 

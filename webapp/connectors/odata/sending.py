@@ -54,7 +54,7 @@ _ONCE_MORE: Final = "An earlier attempt of this row may have stored it."
 
 @dataclass(frozen=True, slots=True)
 class _Row:
-    """The request for a row, or the reason why there is none."""
+    """The request for a row, or the error that prevents it."""
 
     index: int
     request: Request | None

@@ -1,7 +1,7 @@
-"""Datasets: templates that are generated together under one seed; made, read, changed, deleted, and every version.
+"""Datasets and their versions: templates that are generated together with one seed; create, read, change, delete.
 
-As with templates, a dataset is a head and one row for each version, which never changes. A version pins the version
-each of its templates had when it was saved, so that it goes on making the same rows whatever becomes of them.
+Like a template, a dataset consists of a head and one immutable row per version. A version pins the versions of its
+templates at the time when it was saved, so that it always generates the same rows, even if the templates change.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from webapp.row_templates.services import related_templates, relations
 from webapp.versioning.services import versions as objects_versions
 
 CHANGEABLE: Final = ("name", "description", "templates", "seed", "anchor")
-"""The attributes that a caller sets; together they are a version's stored spec, with `warnings` beside them."""
+"""The attributes that clients can set; together with `warnings` they are the stored spec of a version."""
 
 Spec = Mapping[str, Any]
 """A version's stored spec; its `templates` are `{template_id, count, name}`."""
@@ -69,10 +69,10 @@ def create(
     seed: str | None = None,
     anchor: datetime | None = None,
 ) -> dict[str, Any]:
-    """A new dataset in the actor's project, with its first version; commits. Returns it as the API shows it.
+    """Create a dataset in the actor's project with its first version; commits. Returns it as the API shows it.
 
-    `templates` are `{template_id, count, name}`; a seed is made where none is given; without an `anchor` (aware) each
-    table hangs on its own template's. Error: validation_error with every fault of the tables.
+    `templates` are `{template_id, count, name}`; without a seed, one is generated; without an `anchor`
+    (timezone-aware), each table uses the anchor of its template. Error: validation_error with all errors of the tables.
     """
     moment = clock.now()
     spec = {
@@ -202,7 +202,7 @@ def between(dataset: Dataset, old: int, new: int) -> dict[str, Any]:
 
     `dataset`: attributes that differ, `{key: {from, to}}`. `templates.added` and `templates.removed`: the tables;
     `templates.changed`: `{template_id, changes: {count, name, version: {from, to}}}`. `order`: the template ids before
-    and after where those that both have stand in another order, else None. Error: not_found.
+    and after if the order of the common ones differs, else None. Error: not_found.
     """
     before, after = (show(dataset, number) for number in (old, new))
     was = {one["template_id"]: one for one in before["templates"]}

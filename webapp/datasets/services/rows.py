@@ -46,10 +46,10 @@ from webapp.sources.services import sources
 
 @dataclass(frozen=True, slots=True)
 class Member:
-    """One table of a dataset: which version of which template, what it is called, how many rows it was given."""
+    """One table of a dataset: the version of a template, its name and its requested number of rows."""
 
     place: int
-    """Where it stands in the dataset, from 0."""
+    """Its position in the dataset, from 0."""
     template_id: str
     version: int
     name: str
@@ -57,7 +57,7 @@ class Member:
 
 
 def members(spec: Mapping[str, Any], pinned: Mapping[str, int]) -> list[Member]:
-    """The tables of a dataset's stored spec, as they stand there; `pinned` are template versions by id."""
+    """Return the tables of a dataset's stored spec, in its order; `pinned` are template versions by id."""
     wanted = [one["template_id"] for one in spec["templates"]]
     versions = select(TemplateVersion).where(TemplateVersion.template_id.in_(wanted))
     related_templates.check_size(versions.where(TemplateVersion.number.in_({pinned[one] for one in wanted})))
@@ -95,7 +95,7 @@ def _source(member: Member, members: Sequence[Member]) -> Source:
 
 @contextmanager
 def placed(member: Member) -> Iterator[None]:
-    """Faults of one table, told as the dataset's."""
+    """Convert errors of one table to errors of the dataset."""
     try:
         yield
     except ApiError as error:
@@ -134,8 +134,8 @@ def preview(
     actor: Actor | None = None,
     fetch: bool = False,
 ) -> Preview:
-    """Three rows of each table of a dataset, as the tables stand; spends no rows. `fetch` as in `fetched.recipe`.
-    Errors: validation_error, those of connections."""
+    """Return three rows of each table of a dataset, in its order; not counted toward the quota. `fetch` as in
+    `fetched.recipe`. Errors: validation_error, those of connections."""
     seed = ask.seed or spec["seed"]
     looks: list[Look] = []
     left = limits.PREVIEW_BYTES
@@ -145,7 +145,7 @@ def preview(
             with placed(member):
                 source = sources.opened(actor, source, whole=False)
         count = member.count or (source.quantity if source.plan.taken is None else source.count(None))
-        # A table may have no rows: its parents bear none.
+        # A table has no rows if its parents have no children.
         few = {"count": min(count, limits.PREVIEW_ROWS)}
         wanted = GenerateInput(seed=seed, now=_now(spec, ask)).model_copy(update=few)
         with placed(member):
@@ -162,13 +162,13 @@ def preview(
 
 
 def _now(spec: Mapping[str, Any], ask: DatasetPreviewInput) -> datetime | None:
-    """What relative dates hang on; None: each table on its own template's anchor."""
+    """Return the base of relative dates; None: each table uses its template's anchor."""
     if ask.now is not None:
         return ask.now
     return timestamps.parse(spec["anchor"]) if spec["anchor"] else None
 
 
-# Errors that concern one table, so that the others can go on without it.
+# Errors that only affect one table, so that the others can continue.
 _OF_ONE_TABLE: Final = frozenset(
     {"validation_error", "not_found", "target_failed", "target_timeout", "unavailable", "row_limit_exceeded"}
 )
@@ -220,7 +220,7 @@ def _possible(recipe: Recipe, wanted: int) -> tuple[int, str]:
 
 
 def _too_many(recipe: Recipe, count: int) -> str:
-    """Why a recipe cannot have so many rows; "" if it can."""
+    """Return why a recipe cannot have this many rows; "" if it can."""
     try:
         recipe.bound.check(0, count)
     except SpecError as error:
@@ -289,8 +289,8 @@ class Bundle:
         return kept if snapshot is None else {**kept, "snapshot": snapshot}
 
     def open(self) -> Stream:
-        """The first block, made; the rest follows as it is asked for. `validation_error` for what this format
-        cannot hold."""
+        """Generate the first block; the rest is generated on demand. Error: `validation_error` for values that this
+        format does not support."""
         output = _Output(self)
         output.prime()
         return output

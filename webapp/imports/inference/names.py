@@ -1,8 +1,8 @@
-"""What a column's name means beside the name of its table: a department's title is no "Mr.".
+"""Derive the meaning of a column from its name and the name of its table: a department's title is not "Mr.".
 
-The table's noun decides for columns that do not say whose name, title or code they hold (`countries.name`,
-`Category.CategoryName`, `city.city`); a column that names another thing (`books.publisher`) is read by that one.
-Other columns of the table and a sample tell persons from things, and forms of address from jobs.
+The table's noun is used for columns that do not say whose name, title or code they contain (`countries.name`,
+`Category.CategoryName`, `city.city`); if a column names another thing (`books.publisher`), that thing is used. Other
+columns of the table and a sample distinguish people from things, and forms of address from jobs.
 """
 
 from __future__ import annotations
@@ -27,9 +27,9 @@ def _of(kind: str, options: dict[str, Any] | None = None, **common: Any) -> Mean
 
 
 TITLED: Final = _of("words", {"count": 3}, text_case="title")
-"""What a book, an article or a project may be called."""
+"""Titles of books, articles or projects."""
 NAMED: Final = _of("words", {"count": 2}, text_case="title")
-"""What a thing may be called of which no more is known."""
+"""Names of things of unknown kind."""
 PERSON: Final = _of("name")
 HONORIFIC: Final = _of("title")
 JOB: Final = _of("job_title")
@@ -76,7 +76,8 @@ NOT_PERSONS: Final = frozenset(
     " buffer cover datacenter barrier degree elephant warrant covenant".split()
 )
 VAGUE: Final = frozenset("host parent child lead port good gift holder individual principal head".split())
-"""Nouns that alone are something else in most tables: a server's host, the row above."""
+"""Nouns with a different meaning in most tables if they are used without a table's context: a server's host, the parent
+row."""
 _AGENT: Final = re.compile(r".{3,}(er|or|ist|ian|ee|ant|man|woman)$")
 
 
@@ -138,14 +139,14 @@ THINGS: Final[dict[str, dict[str, Meaning]]] = {
     **_each("account", name=_of("account_name")),
 }
 THINGS["article"] = {**THINGS["article"], "title": TITLED}  # a text has a title, goods have a name
-"""What the name and the code of a thing are, by its noun; what else of it has a type of its own, beside."""
+"""The name and the code of a thing, by its noun, and its other attributes that have a specific type."""
 
 CALLED: Final = frozenset(
     ("name", "title", "label", "caption", "full_name", "display_name", "short_name", "long_name", "common_name",
      "official_name", "english_name", "name_en", "en_name", "local_name", "description_name", "headline", "subject",
      "fullname", "displayname", "shortname", "longname", "designation")
 )  # fmt: skip
-"""What columns are called that hold what a thing is called."""
+"""Columns that contain the name of a thing."""
 CODED: Final = frozenset(
     ("code", "iso", "iso_code", "iso2", "iso3", "iso_2", "iso_3", "alpha2", "alpha3", "alpha_2", "alpha_3", "abbr",
      "abbreviation", "short_code", "cd", "code2", "code3", "iso_alpha2", "iso_alpha3", "iso_code_2", "iso_code_3",
@@ -202,9 +203,9 @@ NAMING: Final = frozenset(
     "country city state continent language currency_name department job_title product_category company_name"
     " color".split()
 )
-"""Types whose values are what a thing is called."""
+"""Types whose values are names of things."""
 FEW: Final = NAMING | {"country_code", "currency_code", "state_abbr"}
-"""Types of few values that a unique column takes all the same, as long as they last."""
+"""Types with few values that a unique column may use anyway, while there are enough of them."""
 _FORM_OF_ADDRESS: Final = 10  # chosen: characters up to which a person's title is "Mr." rather than a job
 _MEANT_ALIKE: Final[dict[str, tuple[str, dict[str, Any]]]] = {
     **dict.fromkeys(("fax", "…_fax"), ("phone_number", {})),
@@ -257,7 +258,7 @@ class Table:
     personal: bool
     reached: bool
     unnamed: bool
-    """No column says what a row is called."""
+    """Whether no column contains the name of a row."""
 
     @classmethod
     def of(cls, entity: Entity) -> Table:
@@ -313,7 +314,7 @@ def _means(noun: str) -> bool:
 
 
 def _alone(said: Sequence[str], table: Table) -> Meant | None:
-    """What a column's name means whatever its table is."""
+    """Return the meaning of a column's name, independent of its table."""
     joined, rest = "_".join(said), "_".join(_without(said, table.nouns))
     for called in (joined, rest, f"…_{said[-1]}" if said else ""):
         if called in _MEANT_ALIKE:

@@ -35,7 +35,7 @@ _KINDS_OF: Final = frozenset(
     "status state type kind category class level priority role method channel mode unit size color colour stage"
     " segment tier severity outcome result source origin region carrier shipping payment currency plan grade".split()
 )
-"""Names of columns whose words sort rows into kinds. The words of others might be somebody's name."""
+"""Names of columns whose words classify rows. The words of other columns might be names of people."""
 
 
 def few_words(name: str, values: Sequence[Any]) -> list[str] | None:
@@ -96,10 +96,10 @@ def rounded(value: Decimal, down: bool) -> Decimal:
 
 _PERSONAL: Final = frozenset({"person", "contact", "place", "finance", "government", "internet"})
 _SPEECHLESS: Final = frozenset({"logic", "choice", "structure", "external", "number"})
-"""Categories whose types say nothing by their name alone."""
+"""Categories whose types have no meaning by their name only."""
 _FEWEST: Final = 2
 _PRESENT: Final = datetime(2026, 1, 1, tzinfo=UTC)
-_MANY: Final = 100_000  # chosen: a unique column for which so many values exist is taken without a word
+_MANY: Final = 100_000  # chosen: a unique column with this many possible values needs no check
 
 
 def text(asked: Asked) -> Field | None:
@@ -124,7 +124,7 @@ def _texts(asked: Asked) -> Iterator[Field]:
     if kind is not None and kind.category in _SPEECHLESS:
         said = names.Meant("words", {}, {})
         kind = find("words")
-    # A role is one of few words, and nobody's own.
+    # A role is one of few words, and is not personal.
     about_people = kind is not None and kind.category in _PERSONAL and said.type != "job_title"
     words = None if about_people or asked.unique else few_words(name, asked.values)
     if words is not None and all(word not in rule.excluded for word in words):
@@ -190,7 +190,7 @@ def _named(asked: Asked) -> Iterator[Field]:
     """What the column's own name means, as far as whole values fit."""
     for made in meanings.fields(asked):
         if asked.joined and not asked.unique and not _dealt(asked, made):
-            # Fields of a group cannot be dealt out in combinations; a list of their values can.
+            # Values of grouped fields cannot be combined freely; a list of their values can.
             longest = limits.INFER_WORD_CHARS if asked.longest is None else asked.longest
             values = [
                 one for one in dict.fromkeys(_values(asked, _local(asked, made))) if len(one) <= longest
@@ -204,7 +204,7 @@ def _named(asked: Asked) -> Iterator[Field]:
 
 
 def _dealt(asked: Asked, made: Field) -> bool:
-    """Whether a field's values can be dealt out in combinations with those of others."""
+    """Return whether a field's values can be combined freely with those of other fields."""
     try:
         column = compile_plan(parse([made]), asked.vocabulary).layer.columns[made["name"]]
     except SpecError:

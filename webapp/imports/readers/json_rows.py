@@ -73,7 +73,7 @@ def of_value(value: Any, source: Source, words: Vocabulary) -> Read:
 
 
 def lines(source: Source, words: Vocabulary) -> Read:
-    """NDJSON: an object a line. Lines that are none are left out, and told of."""
+    """Read NDJSON: one object per line. Invalid lines are skipped and reported."""
     text, _ = decoded(source.raw)
     rows: list[Any] = []
     bad, first = 0, 0
@@ -119,7 +119,7 @@ def _table(name: str, rows: Sequence[Any], read: Read, words: Vocabulary) -> Tab
 def _columns(
     rows: Sequence[Row], words: Vocabulary, depth: int
 ) -> tuple[list[Seen], dict[str, str], list[str]]:
-    """The columns of objects, what is to be told of their names, and all names."""
+    """Return the columns of objects, notes on their names, and all names."""
     keys = list(dict.fromkeys(key for row in rows for key in row))
     names, told = named(keys)
     found = []
@@ -187,7 +187,7 @@ def _nested(
         options |= {"array": True, "count": count}
     told = "Arrays of objects" if count is not None else "Objects"
     one.ready = Found(
-        name, definition(name, "nested", options), "green", f"{told} with {len(fields)} fields of their own."
+        name, definition(name, "nested", options), "green", f"{told} with {len(fields)} nested fields."
     )
     return one
 
@@ -207,7 +207,7 @@ def _listed(name: str, inner: Sequence[Any], counts: Sequence[int], words: Vocab
     found = columns.columns(table.entity, table.sample, words)[0]
     field = table.ready.get(found.column, found).field or definition(called, "words")
     element = {"type": field["type"], "options": field["options"]}
-    if element["type"] in ("row_number", "sequence"):  # values beside each other count nothing
+    if element["type"] in ("row_number", "sequence"):  # values in one array are not a sequence
         element = {"type": "number", "options": {"min": min(plain), "max": max(plain)}}
     low, high = min(counts), max(1, min(max(counts), _MOST_ELEMENTS))
     made = definition(name, "array", {"of": element, "count": {"min": min(low, high), "max": high}})

@@ -150,8 +150,8 @@ _KEY: Final = re.compile(
 )
 _PERSONAL: Final = frozenset({"person", "contact", "finance", "government", "internet"})
 _PLAIN: Final = frozenset({"job_title", "sex", "gender", "marital_status", "title", "suffix", "department"})
-"""Types about persons whose words are nobody's own."""
-_COUNTED: Final = 3  # chosen: fewer numbers in a row are no count
+"""Types about people whose words do not identify anyone."""
+_COUNTED: Final = 3  # chosen: fewer consecutive numbers are not a sequence
 
 
 @dataclass(slots=True)
@@ -164,8 +164,8 @@ class Seen:
 
 
 def seen(name: str, texts: pa.Array, strict: bool = False) -> Seen:
-    """A column by its texts (null or empty: blank). `strict`: they stand as texts in the file, so that digits are no
-    number and `true` is a word."""
+    """Return a column with the given texts (null or empty: null). `strict`: they are texts in the file, so digits are
+    not a number and `true` is a word."""
     plain = pc.utf8_trim_whitespace(texts)
     if isinstance(plain, pa.ChunkedArray):
         plain = plain.combine_chunks()

@@ -32,7 +32,7 @@ def read(source: Source) -> Read:
         ) from None
     except (Unreadable, MemoryError):
         raise
-    except Exception:  # whatever a broken workbook makes of its reader
+    except Exception:  # a damaged workbook can raise any exception
         told = "The workbook cannot be read: it is damaged, protected, or no XLSX."
         raise Unreadable(told, "Save it again as XLSX, or send CSV.") from None
     if not found.tables and not found.problems:

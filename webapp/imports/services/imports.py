@@ -72,9 +72,9 @@ def create(actor: Actor, sent: Sent, form: str, *, quantity: int, save: bool) ->
 
 
 def opened(function: str, sent: Sent, form: str, rows: int, **more: Any) -> dict[str, Any]:
-    """What a function of `in_process` makes of a document. Nothing is held in the database meanwhile. Error:
-    validation_error, unavailable."""
-    compilation.vocabulary()  # so that it is on the disk, where the process opens it
+    """Run a function of `in_process` on a document, without holding a database session. Error: validation_error,
+    unavailable."""
+    compilation.vocabulary()  # the process opens it from disk
     db.session.rollback()
     arguments = {
         "name": sent.name,

@@ -25,7 +25,7 @@ from webapp.row_templates.services import templates
 
 Field = Mapping[str, Any]
 _OWN: Final = ("id", "description", "sensitive", "masking", "hidden")
-"""What a person says of a field, which an import does not know."""
+"""Attributes of a field that users set and imports do not contain."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +53,7 @@ class Change:
 
 @dataclass(frozen=True, slots=True)
 class Compared:
-    """A template beside a schema. `taken` are the columns that were taken over; None where none were asked for."""
+    """The comparison of a template with a schema. `taken` are the applied columns; None if none were requested."""
 
     template: dict[str, Any]
     table: str
@@ -76,7 +76,7 @@ class Compared:
 
 @dataclass(frozen=True, slots=True)
 class Opened:
-    """A schema that was read beside a template."""
+    """A parsed schema that is compared with a template."""
 
     draft: Draft
     format: str
@@ -203,7 +203,7 @@ def _accepted(found: Sequence[Change], accept: Sequence[str]) -> list[str]:
 def _taken(
     actor: Actor, template: Template, draft: Draft, changes: Sequence[Change], known: Mapping[str, str]
 ) -> dict[str, Any]:
-    """The next version, with the changes in it; the template as it is where there are none."""
+    """Return the next version with the changes applied; the unchanged template without changes."""
     if not changes:
         return templates.show(template)
     by_name = {one.column: one for one in changes}

@@ -167,7 +167,7 @@ def suggest(actor: Actor, body: SuggestIn) -> Response:
 
 @route(bp, "/builder/suggest", ["POST"], scope="write", programs=False, hidden=True, reads=True)
 def suggest_here(actor: Actor) -> Response:
-    """Types for one field of the builder's form, as its picker shows them; `model` names the one to be asked."""
+    """Return types for one field of the builder's form, for its picker; `model` selects the model."""
     wanted, model = drafts.pressed().partition(":")[2], request.form.get("model") or None
     field = _field(draft.read(request.form)["fields"], wanted)
     name = str(field.get("name", ""))
@@ -186,7 +186,7 @@ def suggest_here(actor: Actor) -> Response:
 
 
 def _field(fields: list[dict[str, Any]], wanted: str) -> dict[str, Any]:
-    """A field by its id, at any depth; an empty one where there is none."""
+    """Return a field by its id, at any level; an empty one if it does not exist."""
     for one in fields:
         inner = one["options"].get("fields")
         if one["id"] == wanted:

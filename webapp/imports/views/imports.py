@@ -281,7 +281,7 @@ def sent_by(actor: Actor, body: SourceIn) -> Iterator[Sent]:
 
 @bp.app_template_filter("said")
 def said(core: dict[str, Any]) -> str:
-    """What a field has beside its type, in a few words."""
+    """Summarize a field's options in a few words."""
     options = [
         f"{key} {value}" for key, value in core["options"].items() if key not in ("fields", "template_id")
     ]
