@@ -1,4 +1,4 @@
-"""What somebody with an editor's key tries, to learn the secrets of a connection or to have them sent elsewhere."""
+"""Attempts with an editor's key to read the secrets of a connection, or to have them sent to another host."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def edith(api, cast):
 
 @pytest.fixture
 def unasked(monkeypatch):
-    """Nobody is asked: these tests look at what is kept."""
+    """Targets are not contacted: these tests check what is stored."""
     monkeypatch.setattr(driver_process, "stages", lambda _connector, _seconds: [])
 
 

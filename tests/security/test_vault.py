@@ -1,4 +1,4 @@
-"""The key ring of stored secrets: whoever has the keys reads, in every process, while they change."""
+"""The key ring of stored secrets: every process with the keys can decrypt, also during rotations."""
 
 from __future__ import annotations
 
