@@ -47,7 +47,7 @@ def test_many_ids_are_all_different():
     assert len({ids.new("aud") for _ in range(1000)}) == 1000
 
 
-def test_an_unknown_prefix_is_refused():
+def test_an_unknown_prefix_is_rejected():
     with pytest.raises(ValueError, match="prefix"):
         ids.new("xyz")
 
@@ -59,6 +59,6 @@ def test_times_are_utc_and_end_in_z():
     assert clock.to_text(None) is None
 
 
-def test_a_time_without_zone_is_refused():
+def test_a_time_without_zone_is_rejected():
     with pytest.raises(ValueError, match="zone"):
         clock.to_text(datetime(2026, 1, 1))  # noqa: DTZ001 - that is the point

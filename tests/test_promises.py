@@ -41,7 +41,7 @@ def test_every_test_that_a_page_names_is_there(page):
     assert missing == []
 
 
-def test_every_promise_is_told_once_with_its_tests_and_stacks():
+def test_every_promise_is_listed_once_with_its_tests_and_stacks():
     found = sections()
     assert list(found) == list(range(1, PROMISES + 1))
     for number, part in found.items():
@@ -102,7 +102,7 @@ def standard() -> str:
     return "".join((ROOT / page).read_text("utf-8") for page in PAGES[2:])
 
 
-def test_every_requirement_of_the_standard_is_told_once():
+def test_every_requirement_of_the_standard_is_listed_once():
     """A line may tell of several."""
     wanted = {
         f"{chapter}.{section}.{number}"

@@ -29,7 +29,7 @@ def saved(ten):
     return ten
 
 
-def test_a_template_of_ten_fields_is_built_by_keyboard_alone(edith):
+def test_a_template_of_ten_fields_is_built_with_the_keyboard_only(edith):
     builder = Builder(edith.page("/templates"))
     keys = builder.page.keyboard
     builder.page.get_by_role("link", name="New template").focus()
@@ -91,7 +91,7 @@ def test_the_saved_template_makes_the_rows_of_the_draft(ten):
     assert ten.values() == before
 
 
-def test_a_fault_stands_at_its_input_and_goes_when_it_is_mended(ten):
+def test_an_error_is_shown_at_its_input_and_disappears_when_fixed(ten):
     price = ten.row("price")
     low, high = price.locator("input[name$='.o.min']"), price.locator("input[name$='.o.max']")
     low.fill("90")
@@ -237,7 +237,7 @@ def test_versions_are_compared_and_restored(saved):
     assert saved.names() == TEN
 
 
-def test_two_people_who_save_at_once_see_both_versions(saved, desk, cast):
+def test_two_users_who_save_concurrently_see_both_versions(saved, desk, cast):
     other = Builder(desk(cast.adam).page(saved.page.url.removeprefix(saved.page.url.split("/templates")[0])))
     other.row("phone").get_by_role("button", name="Delete").first.click()
     other.save(2)
@@ -305,7 +305,7 @@ def test_an_export_in_the_background_is_followed_to_its_download(saved, app, tmp
     assert (tmp_path / "rows.csv").read_text().count("\n") == 30_001
 
 
-def test_an_export_that_is_refused_leaves_the_dialog_and_the_page_as_they_are(saved):
+def test_a_rejected_export_does_not_change_the_dialog_and_the_page(saved):
     saved.row("email").locator("[data-name]").fill("emails")  # not saved
     saved.page.get_by_role("button", name="Export").click()
     dialog = saved.page.locator("#export")

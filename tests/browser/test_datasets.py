@@ -39,7 +39,7 @@ def shop(app, cast, two):
     return made.json
 
 
-def test_a_dataset_is_put_together_with_its_relations_and_rows_beside_it(edith, two):
+def test_a_dataset_is_created_with_its_relations_and_a_preview(edith, two):
     page = edith.page("/datasets")
     page.get_by_role("main").get_by_role("link", name="New dataset").first.click()
     page.locator("input.title").fill("Shop")

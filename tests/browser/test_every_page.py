@@ -142,7 +142,7 @@ def test_every_page_of_the_documentation_and_of_the_forms(window, world, origin,
 
 
 @pytest.mark.parametrize("who", ["mallory", "victor"])
-def test_every_list_that_is_empty_and_every_list_of_somebody_who_only_reads(window, world, origin, axe, who):
+def test_every_empty_list_and_every_list_for_a_viewer(window, world, origin, axe, who):
     addresses = [f"{origin}{one}" for one in everything.LISTS]
     found = faults_of(window(world.cast.people[who]), addresses, axe)
     assert not found, everything.said(found)

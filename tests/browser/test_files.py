@@ -63,7 +63,7 @@ def test_dropped_files_are_uploaded_and_none_is_replaced_without_a_word(edith: D
     expect(page.get_by_text("second")).to_be_visible()
 
 
-def test_a_refused_file_says_why_and_is_dismissed(edith: Desk):
+def test_a_rejected_file_shows_the_reason_and_can_be_dismissed(edith: Desk):
     page = edith.page(URL)
     page.get_by_label("Into folder").fill("../up")
     drop(page, ("a.txt", "x"))

@@ -69,7 +69,7 @@ def test_a_rest_connection_is_made_with_the_fields_of_its_authentication(edith, 
     expect(page.locator("#verification")).to_contain_text(f"HEAD {target.url('/api')}")
 
 
-def test_the_request_beside_the_form_follows_what_is_typed(edith, target, template):
+def test_the_request_next_to_the_form_follows_the_input(edith, target, template):
     page = edith.page("/endpoints/new")
     page.get_by_label("Name", exact=True).fill("People")
     page.get_by_label("URL").fill(target.url("/people/{{id}}"))

@@ -64,7 +64,7 @@ def ended(app, cast, name):
         )  # fmt: skip
 
 
-def test_who_asked_for_it_is_told_of_work_that_ended_and_who_did_not_is_left_alone(app, cast, edith):
+def test_only_the_user_who_started_it_is_notified_about_finished_work(app, cast, edith):
     edith.context.grant_permissions(["notifications"], origin=edith.origin)
     edith.context.add_init_script(RECORDER)
     page = edith.page("/me")

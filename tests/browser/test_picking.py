@@ -90,7 +90,7 @@ def test_a_connection_a_table_and_a_column_are_picked_by_keyboard(edith, existin
     expect(page.locator("#grid td").first).to_have_text("4711")
 
 
-def test_numbers_for_each_row_are_told_while_one_types(builder):
+def test_numbers_for_each_row_are_shown_while_typing(builder):
     row = builder.row("customer_id")
     row.get_by_label("At least").fill("1")
     row.get_by_label("At most").fill("9")

@@ -184,7 +184,7 @@ def test_axe_finds_nothing_on_the_pages_of_a_push(desk, cast, template, pushed, 
     assert found == []
 
 
-def test_the_focus_stays_while_the_list_draws_itself_anew(edith, app, cast, template, target):
+def test_the_focus_is_kept_while_the_list_refreshes(edith, app, cast, template, target):
     program = Program(app, cast.edith.key)
     ask = {"connection_id": target.connection_id, "count": 5}
     ids = [program.post(f"/templates/{template}/push", json=ask).json["id"] for _ in range(2)]

@@ -89,7 +89,7 @@ def held(page):
     return page.evaluate("document.querySelector('.CodeMirror').CodeMirror.getValue()")
 
 
-def test_a_program_is_written_run_and_watched_by_keyboard_alone(edith, runner):
+def test_a_program_is_written_run_and_followed_with_the_keyboard_only(edith, runner):
     page = edith.page("/templates")
     page.locator("body").press("g")
     page.keyboard.press("s")

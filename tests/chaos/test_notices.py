@@ -99,7 +99,7 @@ def test_a_delivery_arrives_at_least_once_and_with_one_id_when_its_sender_is_kil
         assert two.headers["webhook-signature"] == wanted
 
 
-def test_ends_that_nobody_was_told_of_are_told_by_the_next_sender(app, new_export, courier):
+def test_unnotified_ends_are_reported_by_the_next_sender(app, new_export, courier):
     with EchoTarget() as target:
         hooked(target.url("/hook"))
         target.on("/hook", Answer(200))

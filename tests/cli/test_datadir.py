@@ -60,7 +60,7 @@ def test_a_file_in_the_place_of_the_folder_is_one_sentence(tmp_path):
         DataDir(tmp_path / "data").prepare()
 
 
-def test_everything_in_it_is_its_owners_alone(data):
+def test_everything_in_it_is_only_accessible_to_its_owner(data):
     data.keys(make=True)
     data.hold()
     data.announce(Running(1, "http://127.0.0.1:1", "unix:///x"))

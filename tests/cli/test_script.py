@@ -189,7 +189,7 @@ def test_no_network_is_one_sentence(used_clone):
     assert "Traceback" not in failed.stderr
 
 
-def test_two_at_once_install_once(clone):
+def test_two_concurrent_installations_install_once(clone):
     env = {"PATH": f"{BASE_PYTHON.parent}:/usr/bin:/bin", "PIP_NO_INDEX": "1", "PIP_CONFIG_FILE": os.devnull}
     both = [
         subprocess.Popen(
@@ -207,7 +207,7 @@ def test_two_at_once_install_once(clone):
     assert all(out.endswith("plan\n") for out, _ in said)
 
 
-def test_a_broken_environment_is_made_anew(used_clone):
+def test_a_broken_environment_is_created_again(used_clone):
     (used_clone / "requirements.lock").write_text("")
     python = used_clone / ".venv" / "bin" / "python"
     python.unlink()

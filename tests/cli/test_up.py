@@ -52,7 +52,7 @@ def test_the_printed_curl_line_works_when_pasted(up: Up):
     assert len(answer.splitlines()) == 4, "a header and three rows"
 
 
-def test_the_data_folder_is_its_owners_alone(up: Up):
+def test_the_data_folder_is_only_accessible_to_its_owner(up: Up):
     # Packages are readable for programs, which run as other users, but only the owner can enter the parent folder.
     open_ones = up.data / "environments"
     for path in (up.data, *up.data.rglob("*")):

@@ -61,7 +61,7 @@ def test_a_model_that_answers_is_verified_stage_by_stage(server):
     assert '"large"' in found[-1].response["body"]
 
 
-def test_an_unknown_model_is_told_with_those_there_are(server):
+def test_an_unknown_model_is_reported_with_the_available_ones(server):
     *_, last = connector(server, model="smal").stages()
     assert (last.name, last.code) == ("permission", "no_model")
     assert last.hint == "Did you mean `small`? Available models: small, large."
@@ -164,7 +164,7 @@ def test_what_is_sent_is_a_chat_completion_with_a_strict_schema(server):
         ({"json_schema", "json_object"}, ["json_schema", "json_object", "none", "none"]),
     ],
 )
-def test_a_refused_response_format_is_left_out_and_that_is_remembered(server, refuses, asked):
+def test_a_rejected_response_format_is_omitted_from_then_on(server, refuses, asked):
     server.refuses = refuses
     with connector(server).open() as channel:
         assert channel.ask(PROMPT).text == "ready"
@@ -173,7 +173,7 @@ def test_a_refused_response_format_is_left_out_and_that_is_remembered(server, re
     assert [one.format for one in server.asked] == asked
 
 
-def test_a_request_that_is_refused_in_every_form_says_why_and_nothing_is_remembered(server):
+def test_a_request_rejected_in_every_format_says_why_and_is_not_cached(server):
     server.on("/v1/chat/completions", Answer(400, {"error": {"message": "context length exceeded"}}))
     with connector(server).open() as channel:
         with pytest.raises(ConnectorError) as error:
@@ -192,7 +192,7 @@ def test_a_form_that_the_connection_names_is_the_only_one(server, form):
     assert {one.format for one in server.asked} == {form}
 
 
-def test_429_waits_as_long_as_it_asks_for_and_goes_on(server, monkeypatch):
+def test_a_429_is_retried_after_its_retry_after(server, monkeypatch):
     waited = []
     monkeypatch.setattr(AiChat, "_wait", lambda self, seconds: waited.append(seconds))
     server.quirks = [quirk.throttled(7), quirk.throttled(3)]
@@ -200,7 +200,7 @@ def test_429_waits_as_long_as_it_asks_for_and_goes_on(server, monkeypatch):
     assert waited == [7, 3]
 
 
-def test_429_to_the_last_is_told(server):
+def test_a_final_429_is_reported(server):
     server.quirks = [quirk.throttled()] * 3
     error = refused(server)
     assert (error.reason, error.details["status"]) == ("throttled", 429)
@@ -224,7 +224,7 @@ def test_a_slow_answer_ends_with_its_attempt(server):
 
 
 @pytest.mark.parametrize("what", [quirk.html, quirk.stream])
-def test_what_is_no_chat_completion_is_told_with_its_beginning(server, what):
+def test_a_response_that_is_not_a_chat_completion_is_reported_with_its_beginning(server, what):
     server.quirks = [what]
     error = refused(server)
     assert error.reason == "bad_answer"
@@ -301,7 +301,7 @@ def test_tokens_are_reckoned_where_the_server_does_not_count_them(server):
         {"default_headers": {"Host": "x"}},
     ],
 )  # fmt: skip
-def test_settings_that_cannot_be_are_refused_and_the_key_is_not_told(wrong):
+def test_invalid_settings_are_rejected_without_showing_the_key(wrong):
     with pytest.raises(ValidationError) as error:
         AiSettings.model_validate({"base_url": "http://x/v1", "model": "m", **wrong})
     assert "with space" not in str(error.value)

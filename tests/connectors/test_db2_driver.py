@@ -144,7 +144,7 @@ def test_another_thread_ends_the_wait_for_the_server(ibm_db, link):
         ),
     ],
 )
-def test_what_fails_at_signing_in_is_told_at_its_stage(ibm_db, server, said, reason):
+def test_sign_in_failures_are_reported_at_their_stage(ibm_db, server, said, reason):
     ibm_db.fails["connect"] = f"[IBM][CLI Driver] {said}"
     stages = list(to(server.getsockname()[1]).stages())
     assert (stages[-1].name, stages[-1].code) == ("auth", reason)
@@ -162,7 +162,7 @@ def test_the_real_driver_is_found(real):
     assert Db2Connector.driver() is real
 
 
-def test_the_real_driver_says_in_time_that_nobody_answers(real, server):
+def test_the_real_driver_times_out_without_an_answer(real, server):
     said = dsn(to(server.getsockname()[1]).connect_options(), "127.0.0.1", 1, None)
     with pytest.raises(Exception, match="SQL30081N") as caught:
         real.connect(said, "", "")

@@ -60,7 +60,7 @@ def test_parts_win_over_the_connection_string():
 @pytest.mark.parametrize(
     "text", ["nonsense", "postgresql://x/y", "mysql://host:port/x", "mysql:///x", "mysql://h/?sslmode=odd"]
 )
-def test_a_connection_string_that_leads_nowhere_is_told_without_its_secrets(text):
+def test_a_connection_string_without_a_host_is_reported_without_its_secrets(text):
     with pytest.raises(ConnectorError) as error:
         connector(connection_string=text).connect_options()
     assert error.value.reason == "bad_settings"
@@ -74,7 +74,7 @@ def test_a_connection_string_that_leads_nowhere_is_told_without_its_secrets(text
         ("sql_mode=", "Use the setting options for session variables."),
     ],
 )
-def test_options_of_a_connection_string_that_are_not_understood_are_refused(option, meant):
+def test_unsupported_options_of_a_connection_string_are_rejected(option, meant):
     with pytest.raises(ConnectorError) as error:
         connector(connection_string=f"mysql://ann:pw@h/x?{option}").connect_options()
     assert error.value.reason == "bad_settings"
@@ -107,7 +107,7 @@ def test_every_stage_is_passed_where_all_is_well(kind):
     assert stages(kind.connector()) == GOOD
 
 
-def test_each_fault_is_told_at_its_own_stage(kind):
+def test_each_error_is_reported_at_its_stage(kind):
     good = kind.connector().settings
     kind.stranger()
 
@@ -216,7 +216,7 @@ def test_a_password_in_clear_text_is_not_given_without_tls(pretender):
     assert b"hunter2" not in b"".join(pretender.heard)
 
 
-def test_a_server_that_asks_for_a_file_of_this_machine_gets_none(pretender):
+def test_a_server_that_requests_a_local_file_gets_none(pretender):
     def talk(way, heard):
         way.sendall(greeting())
         received(way)

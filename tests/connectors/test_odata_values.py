@@ -143,7 +143,7 @@ def test_an_update_says_null_and_leaves_the_key_out():
         ("v4", "price", 10**9, "out_of_range"),
     ],
 )
-def test_what_does_not_fit_is_refused_before_it_is_sent_and_named(version, name, value, reason):
+def test_values_that_do_not_fit_are_rejected_before_sending_and_named(version, name, value, reason):
     error = misfit(version, **{name: value})
     assert error.reason == reason
     assert str(error).startswith(name)
@@ -193,7 +193,7 @@ def test_an_open_type_takes_any_name():
     assert shaper("v4", "People").body({"id": "1", "more": [1, "a"]}).data == {"id": "1", "more": [1, "a"]}
 
 
-def test_columns_alone_are_enough_where_the_metadata_cannot_be_read():
+def test_columns_are_enough_if_the_metadata_cannot_be_read():
     from webapp.connectors.odata.connector import OdataConnector
 
     known = next(one for one in OdataConnector.read_document(V2).entities if one.name == "OrderSet")

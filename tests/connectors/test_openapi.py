@@ -64,7 +64,7 @@ V31 = {
 }  # fmt: skip
 
 
-def test_operations_that_take_json_are_told_with_their_parameters():
+def test_operations_with_json_are_listed_with_their_parameters():
     found = OpenapiConnector.read_document(V3.encode())
     assert found.base_url == "https://eu.shop.example/v1"
     (order,) = found.entities

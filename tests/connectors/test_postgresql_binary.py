@@ -143,7 +143,7 @@ def test_slices_are_written_as_they_are(few):
     ]  # fmt: skip
 
 
-def test_bad_rows_of_a_binary_chunk_are_told_by_their_lines(few):
+def test_rejected_rows_of_a_binary_chunk_are_identified_by_their_lines(few):
     kind, session = few
     kind.run("INSERT INTO few VALUES (500, 0)")
     sent = deliver(session, "few", {"id": [*range(1_000), 7], "n": [1] * 1_001})

@@ -68,7 +68,7 @@ def test_any_other_4xx_is_one_attempt(session, target, status):
 
 
 @pytest.mark.parametrize("status", [200, 201, 204, 304, 500, 501, 505])
-def test_an_answer_that_stands_is_one_attempt(session, target, status):
+def test_a_final_response_is_one_attempt(session, target, status):
     target.on("/", Answer(status))
     assert (Sender(session, target.url()).ended().attempts, len(target.seen)) == (1, 1)
 
@@ -166,7 +166,7 @@ def test_a_retry_after_of_a_date_counts_by_the_targets_clock(
     assert sender.waits == [waited]
 
 
-def test_a_retry_after_of_an_answer_that_stands_counts_for_nothing(session, target):
+def test_a_retry_after_of_a_final_response_is_ignored(session, target):
     target.on("/", Answer(201, headers={"Retry-After": "60"}))
     sender = Sender(session, target.url())
     assert (sender.ended().attempts, sender.waits) == (1, [])
@@ -227,7 +227,7 @@ def test_a_missing_token_is_tried_again_where_that_may_help(session, target):
 
 
 @pytest.mark.parametrize(("transient", "attempts"), [(True, 4), (False, 1)])
-def test_a_token_that_is_not_to_be_had_is_raised(session, transient, attempts):
+def test_an_unavailable_token_raises_an_error(session, transient, attempts):
     sender = Sender(session, "")
 
     def send() -> Reply:

@@ -35,7 +35,7 @@ def test_a_sqlite_connection_cannot_be_made(edith, several):
     assert "this service runs on several" in answer.text
 
 
-def test_one_from_before_is_refused_in_words_and_not_opened_on_some_disk(app, edith, several):
+def test_an_old_descriptor_is_rejected_with_a_message_and_not_opened(app, edith, several):
     made = edith.post("/connections", json=SHOP)
     assert made.status_code == 201, made.text
     several()

@@ -171,7 +171,7 @@ def test_a_cut_distribution_stays_inside_and_keeps_its_shape(name, low, high):
     assert abs((drawn <= middle).mean() - share) < 5 * math.sqrt(0.25 / 20_000)
 
 
-def test_a_cut_that_leaves_nothing_is_refused():
+def test_a_truncation_that_leaves_nothing_is_rejected():
     with pytest.raises(distributions.TooNarrow):
         distributions.normal(F(0), F(1)).within(50, 60)
     with pytest.raises(distributions.TooNarrow):

@@ -185,7 +185,7 @@ def test_age_is_the_whole_years_since_the_date_of_birth(locale):
     assert (min(ages), max(ages), len(ages)) == (18, 80, 63)
 
 
-def test_nobody_is_married_before_coming_of_age():
+def test_minors_are_not_married():
     fields = of_types("age", "marital_status")
     fields[0]["options"] = {"min": 12, "max": 25}
     found = rows(made(*fields), 2_000)

@@ -150,7 +150,7 @@ def test_every_option_changes_something(kind: type[FieldType]):
 
 
 @every_type
-def test_two_options_are_both_honoured_or_refused(kind: type[FieldType]):
+def test_two_options_are_both_supported_or_rejected(kind: type[FieldType]):
     plain, ignored = REQUIRED.get(kind.name, {}), []
     for (one, (first, near)), (other, (second, far)) in combinations(telling(kind).items(), 2):
         both = {**plain, **near, **far, one: first, other: second}

@@ -37,7 +37,7 @@ def test_keys_are_what_they_have_always_been():
     assert int(engine_random.derive(np.uint64(7), -3)) == 0xBCDB8E44E28D3E7E
 
 
-def test_keys_are_told_apart_by_where_their_parts_end():
+def test_keys_are_distinguished_by_the_ends_of_their_parts():
     assert engine_random.key("ab", "c") != engine_random.key("a", "bc")
 
 

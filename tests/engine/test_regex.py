@@ -72,7 +72,7 @@ def test_every_text_matches_its_expression(source):
 
 
 @each
-def test_a_text_hangs_on_its_row_alone(source):
+def test_a_text_depends_only_on_its_row(source):
     whole = draw(source)
     rows = ROWS[::-7]
     assert draw(source, rows) == whole[::-7]
@@ -167,13 +167,13 @@ def test_choices_are_even(source):
         ("(" * 60, 50),
     ],
 )
-def test_what_cannot_be_made_is_refused_with_its_position(source, position):
+def test_impossible_texts_are_rejected_with_their_position(source, position):
     with pytest.raises(patterns.RegexError) as error:
         patterns.compile_pattern(source)
     assert error.value.position == position
 
 
-def test_an_expression_that_is_too_long_is_refused():
+def test_an_expression_that_is_too_long_is_rejected():
     with pytest.raises(patterns.RegexError):
         patterns.compile_pattern("a" * (limits.MAX_PATTERN_CHARS + 1))
 
@@ -254,7 +254,7 @@ def test_what_is_called_unambiguous_is(source):
 
 @settings(max_examples=300, deadline=None)
 @given(st.text(st.sampled_from("ab01()[]{}|*+?^$.\\-,:<>=!iPdwsx "), max_size=12))
-def test_anything_typed_is_read_as_re_reads_it_or_refused(source):
+def test_any_input_is_parsed_like_re_or_rejected(source):
     try:
         pattern = patterns.compile_pattern(source)
     except patterns.RegexError as refused:

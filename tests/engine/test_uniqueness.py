@@ -157,7 +157,7 @@ def test_unique_counts_what_is_printed_however_it_is_spelled(kind, options, comm
         ("geometric", {}),
     ],
 )
-def test_weights_and_distributions_beside_unique_are_refused(kind, options):
+def test_weights_and_distributions_with_unique_are_rejected(kind, options):
     assert unique(Case(BY_NAME[kind], str(options), options)) is None
 
 

@@ -48,7 +48,7 @@ def test_the_file_holds_what_the_lock_names(words):
     assert words.versions == lock.versions == build.versions()
 
 
-def test_a_build_that_is_not_the_locked_one_is_refused_by_name(small, monkeypatch):
+def test_a_build_that_differs_from_the_lock_is_rejected_by_name(small, monkeypatch):
     wanted = vocab_lock.locked().id
     monkeypatch.setitem(extract.WORDS, "fruit", lambda: {"": ["fig", "pear"]})
     with pytest.raises(VocabularyError) as error:
@@ -91,7 +91,7 @@ def test_another_vocabulary_is_never_put_in_the_place_of_a_missing_one(small):
     assert not small.exists()
 
 
-def test_a_file_under_a_wrong_name_is_refused(small):
+def test_a_file_with_the_wrong_name_is_rejected(small):
     path = build.build(small)
     path.rename(small / f"{'a' * 32}.arrow")
     with pytest.raises(VocabularyError, match=f"holds vocabulary {path.stem}"):
@@ -99,7 +99,7 @@ def test_a_file_under_a_wrong_name_is_refused(small):
 
 
 @pytest.mark.parametrize("content", [b"", b"no arrow at all"])
-def test_a_file_that_is_no_vocabulary_is_refused(tmp_path, content):
+def test_a_file_that_is_not_a_vocabulary_is_rejected(tmp_path, content):
     path = tmp_path / "x.arrow"
     path.write_bytes(content)
     with pytest.raises(VocabularyError, match="not a vocabulary"):
@@ -145,19 +145,19 @@ def test_every_difference_of_content_changes_the_id(other):
     assert archive.digest({"words:a:": pa.array(["x", "y"])}) != archive.digest(other)
 
 
-def test_a_list_out_of_a_set_is_refused():
+def test_a_list_from_a_set_is_rejected():
     with pytest.raises(ValueError, match="fruit comes from a set"):
         word_list({"fig", "plum"}, "fruit")
 
 
-def test_words_that_read_alike_are_kept_once():
+def test_words_with_the_same_text_are_kept_once():
     assert word_list(["  René ", "RENE", "Rene\u0301", "Zoë\tMay", ""], "names").to_pylist() == [
         "René",
         "Zoë May",
     ]
 
 
-def test_no_list_has_two_words_that_read_alike(words):
+def test_no_list_has_two_words_with_the_same_text(words):
     for name, locales in words.names().items():
         for locale in locales:
             listed = [folded(word) for word in words._words[name, locale].to_pylist()]

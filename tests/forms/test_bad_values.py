@@ -40,7 +40,7 @@ def test_a_closed_field_keeps_them_and_says_how_many():
     assert "invalid 5 %" in row.notes
 
 
-def test_the_template_says_its_own_beside_the_fields():
+def test_the_template_sets_its_own_share_in_addition_to_the_fields():
     form = MultiDict([("name", "T"), ("invalid.rate", "0.01"), ("invalid.kinds", "missing")])
     form.add("invalid.kinds", "injection")
     assert draft.read(form)["invalid"] == {"rate": "0.01", "kinds": ["missing", "injection"]}

@@ -93,7 +93,7 @@ def test_a_button_edits_the_fields(do, names):
     assert [one["name"] for one in fields] == names
 
 
-def test_a_copy_has_ids_of_its_own_all_the_way_down():
+def test_a_copy_has_new_ids_at_all_levels():
     fields, _ = draft.edit(draft.read(NESTED)["fields"], "duplicate:fld_A", ids_of_a_test())
     copy = fields[1]
     assert copy["name"] == "order_2"

@@ -164,7 +164,7 @@ def test_the_page_looks_first_and_keeps_what_was_pasted(app, cast, edith):
     assert edith.get("/templates").json["total"] == 0
 
 
-def test_what_cannot_be_read_is_told_on_the_page(app, cast):
+def test_an_unreadable_file_is_reported_on_the_page(app, cast):
     page = Browser(app, cast.edith).submit("/import", data={"content": "{", "format": "json", "save": "true"})
     assert page.status_code == 422
     assert "This is no JSON" in page.text

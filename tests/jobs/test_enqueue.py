@@ -58,7 +58,7 @@ def test_redis_down_is_not_the_callers_trouble(app, tmp_path):
     assert jobs_queue.ring(nowhere, "export", "exp_A") is False
 
 
-def test_what_lies_in_redis_is_json_and_names_the_work(client):
+def test_redis_contains_json_that_names_the_work(client):
     jobs_queue.ring(client, "export", "exp_A")
     (name,) = client.lrange("rq:queue:exports", 0, -1)
     job = Job.fetch(name.decode(), connection=client, serializer=JSONSerializer)

@@ -26,7 +26,7 @@ def numbers(*rows):
     return np.array(rows, np.uint64)
 
 
-def test_keys_are_found_by_row_in_any_order_and_null_where_there_are_none(spool):
+def test_keys_are_found_by_row_in_any_order_and_null_if_missing(spool):
     spool().put(0, numbers(5, 6, 7), keys(50, None, 70), "psh_A", 1)
     spool().put(0, numbers(8, 9), keys(80, 90), "psh_A", 1)
     found = spool().take(0, "id", numbers(9, 5, 6, 100, 8, 5))

@@ -70,7 +70,7 @@ def test_failed_rows_and_rows_that_were_never_sent_go_together(pushing, ask, sto
 
 
 @pytest.mark.parametrize("after", [True, False])
-def test_no_row_is_sent_twice_or_lost_where_the_one_who_goes_on_dies(
+def test_no_row_is_sent_twice_or_lost_if_the_resuming_worker_dies(
     pushing, ask, stopped, dies, after
 ):  # fmt: skip
     again = pushing.retry(stopped, ["pending"])

@@ -74,7 +74,7 @@ def test_a_push_that_waited_its_time_fails_with_all_rows_pending_and_can_be_resu
     assert seen_rows(echo) == dict.fromkeys(range(1, ROWS + 1), 1)
 
 
-def test_a_push_goes_on_when_its_target_is_back_and_sends_each_row_once(away, echo):
+def test_a_push_continues_when_its_target_is_back_and_sends_each_row_once(away, echo):
     push_id = away.push(people(ROWS))
     assert away.do(push_id).status == "running"
     del away.settings["base_url"]
@@ -124,7 +124,7 @@ def test_a_batch_that_cannot_arrive_stays_whole(away, echo):
 
 
 @pytest.mark.parametrize("status", [400, 404, 500, 501, 503, 429])
-def test_an_error_that_is_answered_is_the_end_of_its_row_alone(pushing, echo, status):
+def test_an_error_response_only_fails_its_row(pushing, echo, status):
     echo.on("*", Answer(status))
     done = pushing.do(pushing.push(people(ROWS), ask={"on_error": "continue"}))
     assert (done.status, counts(done)) == ("completed", (0, ROWS, 0, 0))

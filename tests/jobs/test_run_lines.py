@@ -81,7 +81,7 @@ def test_pieces_of_any_size_make_the_same_lines():
         assert lines_of(text, *sizes) == whole
 
 
-def test_a_long_line_goes_on_as_the_next_and_no_character_is_lost():
+def test_a_long_line_is_split_without_losing_a_character():
     text = "ä😀x" * 20_000
     found = lines_of(text.encode() + b"\nend\n", 70_000, 1, 1)
     assert "".join(found[:-1]) == text
@@ -140,5 +140,5 @@ def test_the_lines_of_a_secret_that_has_several_are_cut():
     assert "AQEFAA" not in "".join(found)
 
 
-def test_a_secret_that_is_too_short_is_left_alone():
+def test_a_secret_that_is_too_short_is_not_redacted():
     assert lines_of(b"a cat\n", cutter=Cutter(["cat"], limits.HUSHED_CHARS)) == ["a cat"]

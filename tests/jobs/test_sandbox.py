@@ -47,11 +47,11 @@ def test_what_it_prints_comes_in_order_and_its_exit_code_comes_back(lab):
 
 
 @pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGSEGV, signal.SIGABRT])
-def test_a_signal_that_ends_it_is_told(lab, number):
+def test_a_terminating_signal_is_reported(lab, number):
     assert lab.run(f"import os; os.kill(os.getpid(), {int(number)})").code == -number
 
 
-def test_it_works_in_a_home_of_its_own_with_its_code_uploads_and_outputs(lab):
+def test_it_runs_in_its_own_home_with_its_code_uploads_and_outputs(lab):
     (lab.top / "code" / "helper.py").write_text("WORD = 'helped'")
     ended = lab.run(
         """
@@ -187,7 +187,7 @@ def test_it_dies_with_the_process_that_started_it_also_when_that_is_killed(lab):
     eventually(lambda: marked(token) == 0, within=5)
 
 
-def test_what_it_takes_is_told_while_it_runs(lab):
+def test_resource_usage_is_reported_during_the_run(lab):
     started = lab.start(
         """
         import time

@@ -197,7 +197,7 @@ def reaches(written, networks, hidden=(), port=80):
     return addresses.Reach(networks, hidden).allows(addresses.plain(ipaddress.ip_address(written)), port)
 
 
-def test_address_of_the_kernel_is_read_and_odd_ones_are_none():
+def test_kernel_addresses_are_parsed_and_invalid_ones_are_none():
     four = struct.pack("=H", 2) + struct.pack("!H", 80) + bytes([10, 0, 0, 1]) + bytes(8)
     assert (str(addresses.target(four).address), addresses.target(four).port) == ("10.0.0.1", 80)
     six = (
@@ -212,7 +212,7 @@ def test_address_of_the_kernel_is_read_and_odd_ones_are_none():
     ] == [None] * 5
 
 
-def test_outputs_are_regular_files_that_are_nobody_elses(tmp_path):
+def test_outputs_are_private_regular_files(tmp_path):
     folder = tmp_path / "outputs"
     (folder / "deep").mkdir(parents=True)
     (folder / "deep" / "b.txt").write_text("b")
@@ -249,7 +249,7 @@ def test_output_that_becomes_something_else_is_not_opened(tmp_path):
         outputs.open_file(folder, folder / "deep" / "passwd")
 
 
-def test_size_counts_what_lies_on_the_disk_and_a_file_once(tmp_path):
+def test_the_size_counts_disk_usage_and_each_file_once(tmp_path):
     (tmp_path / "one").write_bytes(b"x" * 100_000)
     os.link(tmp_path / "one", tmp_path / "two")
     size, count = outputs.size(tmp_path)

@@ -142,7 +142,7 @@ def test_nothing_is_reached_where_there_is_no_network(lab, api, canary):
     assert api.visits == canary.visits == 0
 
 
-def test_what_the_operator_opens_is_reached_in_full_alone(asking, api, canary, outside):
+def test_networks_opened_by_the_operator_are_the_only_reachable_ones(asking, api, canary, outside):
     source = COMING + "print(come(os.environ['HOST'], int(os.environ['PORT'])))"
     given = {"api": api.address, "env": env(api, canary, HOST=outside.address[0], PORT=outside.port)}
     opened = (f"{outside.address[0]}/32",)
@@ -397,7 +397,7 @@ asyncio.run(main())
     ], ended.output  # fmt: skip
 
 
-def test_a_refused_connection_is_refused_and_a_slow_one_ends_in_the_callers_time(
+def test_a_refused_connection_is_reported_and_a_slow_one_times_out(
     asking, api, canary, outside
 ):
     with socket.socket() as free:

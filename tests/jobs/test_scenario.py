@@ -80,7 +80,7 @@ def test_a_program_gets_the_variables_of_the_specification_and_their_twins(runni
     assert told["PYTHONUNBUFFERED"] == "1"
 
 
-def test_a_failing_program_tells_its_exit_code_and_the_last_line_of_its_trace(running):
+def test_the_error_of_a_program_has_its_exit_code_and_the_last_line_of_its_traceback(running):
     run = running.run("raise ValueError('no such table')")
     assert (run.status, run.exit_code) == ("failed", 1)
     assert run.error["code"] == "program_failed"
@@ -93,7 +93,7 @@ def test_a_program_that_ends_by_a_signal_says_which(running):
     assert (run.status, run.exit_code, run.error["details"]) == ("failed", 139, {"signal": "SIGSEGV"})
 
 
-def test_no_secret_stands_in_the_error_of_a_run_though_its_log_has_what_was_printed(running):
+def test_no_secret_is_in_the_error_of_a_run_although_its_log_has_the_output(running):
     put_secret(running, "ERP_TOKEN", "tok-123456")
     run = running.run("import os\nraise SystemExit('bad ' + os.environ['ERP_TOKEN'])", secrets=["ERP_TOKEN"])
     assert "tok-123456" in running.log(run.id).splitlines()[0], "as printed"
@@ -140,7 +140,7 @@ def test_nothing_of_a_run_is_left_on_the_machine(running):
     assert not list((Path(running.app.config["SETTINGS"].data_dir) / "runs").iterdir())
 
 
-def test_a_run_tells_of_its_environment_only_while_one_is_made(running, monkeypatch):
+def test_a_run_only_mentions_its_environment_while_one_is_created(running, monkeypatch):
     made = environments.ensure
 
     def ensure(lock, name, tell, alive=None):

@@ -131,7 +131,7 @@ def test_a_lost_run_is_not_repeated_its_key_ends_and_its_log_says_why(running):
     assert running.log(run_id).startswith("rowsmith: failed: The worker of this run was lost")
 
 
-def test_an_end_that_nobody_was_told_of_is_told_by_the_sweeper(running):
+def test_an_unnotified_end_is_reported_by_the_sweeper(running):
     run_id = running.queue(HELLO)
     with running.app.app_context():
         with writing() as session:
@@ -155,7 +155,7 @@ def test_a_run_that_another_runner_took_writes_nothing_more(running, beside):
 # --- Turns ------------------------------------------------------------------------------------------------------
 
 
-def test_a_workspace_has_as_many_runs_at_once_as_its_plan_allows_and_the_next_is_called_at_an_end(
+def test_a_workspace_has_as_many_parallel_runs_as_its_plan_allows_and_starts_the_next_at_an_end(
     running, beside
 ):
     with running.app.app_context(), writing() as session:
@@ -183,7 +183,7 @@ def test_a_workspace_has_as_many_runs_at_once_as_its_plan_allows_and_the_next_is
     assert running.do(third).status == "completed"
 
 
-def test_the_bound_holds_though_many_runners_take_at_once(running):
+def test_the_limit_holds_with_many_concurrent_runners(running):
     ids = [running.queue(HELLO) for _ in range(30)]
     with running.app.app_context(), writing() as session:
         session.get_one(Workspace, running.cast.acme).plan = "pro"

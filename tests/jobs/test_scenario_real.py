@@ -120,7 +120,7 @@ def test_a_scenario_reads_generates_writes_and_reaches_nothing_else(app, api, ca
     assert run.max_rss_bytes > 1_000_000
 
 
-def test_program_of_a_run_reads_no_metrics_and_closes_sign_in_for_nobody(
+def test_the_program_of_a_run_cannot_read_metrics_or_block_sign_ins(
     app, cast, browser, served, running, settings
 ):
     run = running.run(ATTACK, {"EMAIL": cast.edith.email})

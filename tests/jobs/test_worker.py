@@ -75,7 +75,7 @@ def test_killing_only_the_parent_leaves_no_second_sender(start, client, new_expo
     eventually(lambda: not alive(pid))
 
 
-def test_a_stopping_worker_hands_back_and_the_next_goes_on(start, client, new_export, row, job_pid):
+def test_a_stopping_worker_releases_its_work_and_the_next_continues(start, client, new_export, row, job_pid):
     worker = start("slow")
     export_id = new_export()
     jobs_queue.ring(client, "export", export_id)

@@ -68,7 +68,7 @@ PUSHED = (
 )
 
 
-def test_a_table_that_is_made_anew_takes_no_rows_of_others_along(app):
+def test_recreating_a_table_does_not_delete_rows_of_others(app):
     flask_migrate.upgrade(revision="0003")
     with db.engine.begin() as connection:
         for statement in PUSHED:

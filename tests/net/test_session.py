@@ -99,7 +99,7 @@ def test_a_redirect_to_a_name_that_leads_inside_is_not_followed(monkeypatch, can
      " http://127.0.0.1/", "http://127.0.0.1\\@evil/", "http://2130706433/", "http://0x7f.1/", "http://[::1/",
      "http://0177.0.0.1/", "http://127.1/", "http://*.example/", "http://x/" + "y" * 9_000],
 )  # fmt: skip
-def test_what_is_no_plain_url_is_refused(session, url):
+def test_an_invalid_url_is_rejected(session, url):
     failed = failing(session, "GET", url)
     assert (failed.reason, failed.arrived) == ("bad_url", False)
 
@@ -141,7 +141,7 @@ def test_tls_goes_by_the_name_and_not_by_the_address(monkeypatch, authority):
     assert "127.0.0.1" in failed.message
 
 
-def test_an_unknown_authority_is_refused_unless_the_owner_wants_no_verification(authority):
+def test_an_unknown_certificate_authority_is_rejected_unless_verification_is_disabled(authority):
     with EchoTarget(authority.server("127.0.0.1")) as target:
         with open_session(Gate(OPEN)) as session:
             failed = failing(session, "POST", target.url(), json={})
@@ -150,7 +150,7 @@ def test_an_unknown_authority_is_refused_unless_the_owner_wants_no_verification(
             assert send(session, "GET", target.url()).status == 200
 
 
-def test_a_server_without_tls_is_told_as_such(session, target):
+def test_a_server_without_tls_is_reported_as_such(session, target):
     failed = failing(session, "GET", target.url().replace("http:", "https:"))
     assert failed.reason == "tls_failed"
     assert "http://" in failed.message

@@ -66,7 +66,7 @@ def test_a_tls_server_that_never_shakes_hands_is_late_and_got_nothing(session):
     assert (failed.reason, failed.arrived) == ("timeout", False)
 
 
-def test_a_resolver_that_hangs_is_late(monkeypatch, session):
+def test_a_hanging_resolver_times_out(monkeypatch, session):
     hung = threading.Event()
     monkeypatch.setattr(socket, "getaddrinfo", lambda *_a, **_k: hung.wait(20))
     failed = failing(session, "POST", "http://slow.example/", data=b"x", seconds=0.3)
@@ -173,7 +173,7 @@ def test_a_wait_for_a_resolver_is_stopped(monkeypatch, session):
     assert (failed.reason, failed.arrived) == ("reset", False)
 
 
-def test_a_session_beside_is_stopped_too(session):
+def test_a_parallel_session_is_stopped_too(session):
     with session.beside() as other:
         session.stop()
         assert failing(other, "GET", "http://127.0.0.1:1/").reason == "reset"

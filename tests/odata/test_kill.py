@@ -133,7 +133,7 @@ def test_every_row_is_there_once_or_unknown_after_kills_at_any_moment(
 
 
 @versions
-def test_a_cancel_holds_and_what_was_on_its_way_is_told(keeper, new_push, pushing, server, version):
+def test_a_cancel_takes_effect_and_rows_in_progress_are_reported(keeper, new_push, pushing, server, version):
     made = keeper(version)
     push_id = new_push()
     pid = made.start(push_id)

@@ -170,7 +170,7 @@ def test_promise_16_secrets_never_come_back_and_the_mask_keeps_the_old_one(world
         assert CANARY not in answer.text
 
 
-def test_promise_16_a_secret_of_the_workspace_and_a_key_are_shown_to_nobody(world):
+def test_promise_16_a_secret_of_the_workspace_and_a_key_are_never_shown(world):
     program, person = world.program(), world.person()
     answers = [program.put("/secrets/sixteen", json={"value": CANARY})]
     made = program.post("/api-keys", json={"name": "sixteen"})

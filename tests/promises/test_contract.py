@@ -92,7 +92,7 @@ def test_promise_21_every_error_has_exactly_the_shape(world):
     assert sum(codes.values()) > 800
 
 
-def test_promise_21_a_method_that_is_not_there_is_told_in_the_shape_too(world):
+def test_promise_21_an_unknown_method_has_the_error_shape_too(world):
     owner = world.program()
     for case in world.reading():
         if case.person or case.rule.startswith("/compat"):

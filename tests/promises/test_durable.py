@@ -266,7 +266,7 @@ def test_promise_06_a_runner_that_is_restarted_loses_no_queued_run(product):
     work.all_done()
 
 
-def test_promise_06_the_whole_product_ends_on_sigterm_and_goes_on_with_what_was_queued(product):
+def test_promise_06_the_whole_product_stops_on_sigterm_and_continues_with_queued_work(product):
     """Runs last in the module, because it restarts the product with its data."""
     work, api = Work(product), product.api()
     for number in range(5):

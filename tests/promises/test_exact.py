@@ -85,7 +85,7 @@ def test_promise_09_sixteen_threads_in_two_processes_get_exactly_60_in_any_windo
     assert 120 <= len(accepted) <= 180
 
 
-def test_promise_09_rows_per_hour_are_never_exceeded_whoever_asks_at_once(product):
+def test_promise_09_rows_per_hour_are_never_exceeded_by_concurrent_requests(product):
     api = product.api()
     template = api.made("/templates", {"name": "Nine", "fields": FIELDS})["id"]
     used = api.read("/usage")["rows"]["used"]
@@ -174,7 +174,7 @@ def test_promise_10_the_same_idempotency_key_from_20_threads_has_one_effect_and_
         assert api.read(listed)["total"] == before + 1, path
 
 
-def test_promise_10_another_body_under_the_same_key_is_refused_and_has_no_effect(product):
+def test_promise_10_another_body_with_the_same_key_is_rejected_and_has_no_effect(product):
     api, key = product.api(), {"Idempotency-Key": f"other-{time.time()}"}
     assert api.post("/templates", {"name": "First", "fields": FIELDS}, headers=key).status_code == 201
     other = api.post("/templates", {"name": "Second one", "fields": FIELDS}, headers=key)

@@ -86,7 +86,7 @@ def test_promise_11_streaming_rows_of_20_fields_grows_memory_by_less_than_64_mb(
     assert more < MOST, f"{more / MB:.1f} MB for {size / MB:.0f} MB of {format}"
 
 
-def test_promise_11_eight_streams_at_once_grow_it_by_less_than_64_mb_each(product, template):
+def test_promise_11_eight_parallel_streams_grow_it_by_less_than_64_mb_each(product, template):
     pid = worker(product)
     Path(f"/proc/{pid}/clear_refs").write_text("5")
     before = resident(pid, "VmRSS")

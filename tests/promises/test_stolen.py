@@ -212,7 +212,7 @@ def test_promise_20_a_secret_is_in_no_log_error_trace_or_audit_entry(used, produ
     assert len(used.target.calls()) > 10, "the targets were spoken to, with the secrets"
 
 
-def test_promise_20_a_run_that_tells_its_secret_tells_it_in_its_log_alone_and_there_it_can_be_cut(product):
+def test_promise_20_a_run_that_prints_its_secret_shows_it_only_in_its_log_where_it_can_be_redacted(product):
     api: Api = product.api()
     secret = "c4nary-" + chance.token_hex(12)
     assert api.call("PUT", "/secrets/told", json={"value": secret}).status_code in (200, 201)

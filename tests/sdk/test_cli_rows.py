@@ -89,7 +89,7 @@ def test_every_key_of_the_requests_has_an_option():
     assert list(asking.FORMATS) == GenerateInput.model_json_schema()["properties"]["format"]["enum"]
 
 
-def test_a_file_has_the_format_of_its_name_and_is_told_as_json(shell, people):
+def test_the_format_of_a_file_follows_its_name_and_is_reported_as_json(shell, people):
     told = shell.good("generate", "People", "-n", "9", "-o", "people.csv", "--seed", "s", "--json").json
     assert len(Path("people.csv").read_text().splitlines()) == 10
     assert (told["seed"], told["template_version"], told["bytes"]) == (
@@ -156,7 +156,7 @@ def test_ctrl_c_ends_with_130_and_leaves_no_file(shell, people):
     assert os.listdir() == []
 
 
-def test_preview_shows_three_rows_and_spends_none(shell, sdk, people):
+def test_a_preview_shows_three_rows_and_does_not_count(shell, sdk, people):
     lines = shell.good("preview", "People", "--seed", "s").out.splitlines()
     assert lines[0].split() == ["ID", "FIRST", "EMAIL", "AGE"]
     assert len(lines) == 4

@@ -107,7 +107,7 @@ def test_plan_says_nothing_of_what_was_just_pulled(shell, people):
     assert (ended.status, ended.out) == (0, "0 to create, 0 to change, 1 as they are.\n")
 
 
-def test_plan_tells_every_change_field_by_field_and_ends_with_2(shell, people):
+def test_plan_shows_every_change_by_field_and_exits_with_2(shell, people):
     shell.good("templates", "pull")
 
     def change(it):
@@ -259,7 +259,7 @@ def test_a_file_that_is_no_template_is_named(shell, text, told):
     assert "people.json" in ended.err
 
 
-def test_several_templates_of_one_name_are_told_apart_by_id(shell, sdk, people):
+def test_several_templates_with_one_name_are_distinguished_by_id(shell, sdk, people):
     again = sdk().templates.create(PEOPLE)
     ended = shell("generate", "People")
     assert ended.status == 5

@@ -40,7 +40,7 @@ def log_in(shell, monkeypatch, key: str, *words: str):
     return shell("login", *words)
 
 
-def test_login_keeps_a_key_in_a_file_of_its_owner_and_never_shows_it(bare, origin, cast, monkeypatch):
+def test_login_stores_a_key_in_a_private_file_and_never_shows_it(bare, origin, cast, monkeypatch):
     ended = log_in(bare, monkeypatch, cast.edith.key, "--url", origin)
     assert ended.status == 0, ended.err
     secret = cast.edith.key.rpartition("_")[2]
@@ -90,7 +90,7 @@ def test_a_profiles_key_goes_to_no_other_address(bare, origin, cast, monkeypatch
     assert "Set SERVICE_API_KEY too" in ended.err
 
 
-def test_the_file_of_profiles_lies_in_the_users_config_folder(tmp_path):
+def test_the_profiles_are_stored_in_the_users_config_folder(tmp_path):
     assert profiles.config_file({"XDG_CONFIG_HOME": "/x"}) == Path("/x/rowsmith/config.json")
     assert profiles.config_file({"RWS_CONFIG": "/y.json"}) == Path("/y.json")
 
@@ -227,7 +227,7 @@ def test_the_other_shells_know_every_command_and_option(shell_name):
         assert (made.returncode, made.stderr) == (0, "")
 
 
-def test_a_bar_is_drawn_on_a_terminal_alone(capsys, monkeypatch):
+def test_a_progress_bar_is_only_shown_on_a_terminal(capsys, monkeypatch):
     ticks = iter(range(100))
     monkeypatch.setattr(console.time, "monotonic", lambda: float(next(ticks)))
     with console.Console().bar("rows", 10) as bar:

@@ -93,7 +93,7 @@ def test_lists_are_whole(client):
     assert len(client.get_templates()) == 21
 
 
-def test_a_template_goes_into_the_project_that_is_named_and_no_other_team(client, cast):
+def test_a_template_is_created_in_the_named_project_and_in_no_other_team(client, cast):
     made = client.create_template(PEOPLE, project_id=cast.side, team_id=cast.blue)
     assert made["project_id"] == cast.side
     with pytest.raises(ServiceError) as found:

@@ -74,7 +74,7 @@ def test_the_servers_retry_after_is_waited_for(far, target, waits):
     assert waits == [7.0]
 
 
-def test_a_retry_after_that_is_too_long_is_told_and_not_slept(far, target, waits):
+def test_a_retry_after_that_is_too_long_is_reported_without_waiting(far, target, waits):
     target.on(HERE, Answer(429, refusal("quota_exceeded"), {"Retry-After": "3000"}))
     with pytest.raises(error.RateLimited) as found:
         far.templates.get("tpl_1")
@@ -117,7 +117,7 @@ def test_a_change_whose_answer_is_lost_is_not_made_twice(far, target):
     assert len(target.calls()) == 1
 
 
-def test_a_change_that_was_refused_before_it_was_made_is_sent_again(far, target):
+def test_a_change_that_was_rejected_before_it_was_executed_is_sent_again(far, target):
     target.on(
         HERE, Answer(429, refusal("rate_limited")), Answer(503, refusal("unavailable")), Answer(200, GOOD)
     )
@@ -172,7 +172,7 @@ def test_the_total_time_bounds_all_attempts(target):
     api.close()
 
 
-def test_nobody_there_is_a_failed_connection_that_was_not_sent():
+def test_a_missing_server_is_a_failed_connection_that_was_not_sent():
     with socket.create_server(("127.0.0.1", 0)) as unused:
         port = unused.getsockname()[1]
     api = rowsmith.Api(KEY, f"http://127.0.0.1:{port}", retries=0)
@@ -188,7 +188,7 @@ def test_connections_are_used_again(far, target):
     assert {one.connection for one in target.calls()} == {1}
 
 
-def test_a_connection_that_the_server_closed_meanwhile_is_not_used(target):
+def test_a_connection_closed_by_the_server_in_the_meantime_is_not_reused(target):
     target.on(HERE, Answer(200, GOOD, close=True))
     api = rowsmith.Api(KEY, target.url(""), retries=0)
     for _ in range(3):
@@ -225,7 +225,7 @@ def test_a_key_never_goes_over_plain_http_to_another_machine():
 
 
 @pytest.mark.parametrize("key", ["rws_a b\r\nX-Evil: 1", "schlüssel"])
-def test_a_key_that_is_none_is_refused_without_being_shown(key):
+def test_an_invalid_key_is_rejected_without_showing_it(key):
     with pytest.raises(error.ServiceError) as found:
         rowsmith.Api(key, "http://localhost:8000")
     assert found.value.code == "not_configured"

@@ -86,7 +86,7 @@ def test_a_server_that_is_away_for_a_moment_is_waited_for(follow):
     assert follower.wait()["status"] == "completed"
 
 
-def test_a_refusal_is_raised_at_once(follow):
+def test_an_error_is_raised_immediately(follow):
     gone = b'{"error": {"code": "not_found", "message": "", "details": {}}}'
     head = b"HTTP/1.1 404 Not Found\r\nContent-Type: application/json\r\nConnection: close\r\n"
     _, follower = follow(head + b"Content-Length: %d\r\n\r\n" % len(gone) + gone)

@@ -62,7 +62,7 @@ AUTHS = {
 
 
 @pytest.mark.parametrize("name", AUTHS)
-def test_a_secret_is_nowhere_after_a_push_that_was_refused(
+def test_a_secret_is_not_stored_after_a_rejected_push(
     app, api, cast, edith, oauth, database_bytes, caplog, name
 ):
     caplog.set_level(logging.DEBUG)
@@ -109,7 +109,7 @@ def _only(answer: Answer, secrets: list[str], oauth: OAuthServer) -> Answer:
     return Answer(answer.status, text)
 
 
-def test_a_token_endpoint_that_repeats_what_it_was_told_gives_nothing_away(
+def test_a_token_endpoint_that_echoes_its_request_reveals_no_secret(
     app, cast, edith, oauth, database_bytes, caplog
 ):
     caplog.set_level(logging.DEBUG)

@@ -48,7 +48,7 @@ def saved(seeded):
     return {one["name"]: one for one in scenarios_scenarios.listing(actor).items}
 
 
-def test_three_examples_are_saved_and_nobody_is_asked_for_packages(saved):
+def test_three_examples_are_saved_without_querying_the_package_index(saved):
     assert list(saved) == [one.name for one in reversed(examples.EXAMPLES)]
     assert [one["warnings"] for one in saved.values()] == [[], [], []]
     for one in examples.EXAMPLES:
@@ -160,7 +160,7 @@ def test_referential_integrity_holds_in_the_database_after_every_run(around, tmp
     database.close()
 
 
-def test_the_nightly_file_lies_among_the_outputs(around, tmp_path):
+def test_the_nightly_file_is_in_the_outputs(around, tmp_path):
     told = around.run("nightly_csv", ROWS="7")
     (path,) = (tmp_path / "outputs").glob("customers-*.csv")
     assert path.name in told

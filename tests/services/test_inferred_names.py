@@ -58,7 +58,7 @@ def test_a_column_becomes_what_its_table_says_it_holds(app, table, beside, colum
         ("employees", "hire_date", "job_title", "60", ["Clerk", "Smith"] * 20, "job_title"),
     ],
 )
-def test_a_sample_tells_apart_what_a_name_alone_does_not(app, table, beside, column, length, values, wanted):
+def test_a_sample_distinguishes_what_a_name_does_not(app, table, beside, column, length, values, wanted):
     kind, *more = wanted.split()
     with app.app_context():
         made = became(table, [beside], column, length, values).field
@@ -66,7 +66,7 @@ def test_a_sample_tells_apart_what_a_name_alone_does_not(app, table, beside, col
     assert not more or made["options"] in ({"values": more}, {"format": " ".join(more)})
 
 
-def test_a_unique_name_of_which_there_are_too_few_becomes_words_and_few_are_told(app):
+def test_a_unique_name_with_too_few_values_becomes_words_with_a_note(app):
     with app.app_context():
         few = became("departments", ["id"], "name", "60u", rows=10)
         assert (few.field["type"], few.field["unique"], few.state) == ("department", True, "yellow")

@@ -126,7 +126,7 @@ def test_nothing_is_handed_to_a_server_that_offers_no_starttls(app, tmp_path, se
     assert server.mails == []
 
 
-def test_a_refused_recipient_is_given_up_with_the_reason_and_keeps_no_other_mail_back(outbox, server):
+def test_a_rejected_recipient_is_given_up_with_the_reason_and_does_not_block_other_mails(outbox, server):
     server.refuses.add("gone@example.org")
     refused, good = outbox.post("gone@example.org"), outbox.post()
     assert outbox.send() == 1
@@ -158,7 +158,7 @@ def test_a_mail_waits_for_a_server_that_is_down_and_comes_back(app, tmp_path):
     assert outbox.row(mail_id).attempts == 3
 
 
-def test_a_mail_that_nobody_takes_is_given_up_in_the_end(app, tmp_path):
+def test_a_mail_that_always_fails_is_finally_given_up(app, tmp_path):
     outbox = Outbox(app, tmp_path, f"smtp://127.0.0.1:{MailServer().port}?tls=off")
     mail_id = outbox.post()
     for wait in (0, *limits.MAIL_WAITS):
@@ -240,7 +240,7 @@ def test_what_is_no_single_address_is_never_mailed(outbox, server, address):
     assert server.mails == []
 
 
-def test_a_mail_is_there_with_what_it_tells_of_or_not_at_all(outbox):
+def test_a_mail_is_committed_together_with_its_cause_or_not_at_all(outbox):
     with pytest.raises(RuntimeError), outbox.app.app_context(), writing() as session:
         mail.post(session, Letter("test", "edith@example.org", "A subject", ["A line."]))
         raise RuntimeError

@@ -63,7 +63,7 @@ def test_a_field_finds_the_column_that_means_the_same(field, column):
 @pytest.mark.parametrize(
     ("field", "column"), [("name", "frame"), ("order_id", "customer_age"), ("age", "page")]
 )
-def test_names_that_only_look_alike_do_not_go_together(field, column):
+def test_names_that_only_look_similar_are_not_matched(field, column):
     assert codes(fields(field), table(text(column))) == [("mapping", "nothing_mapped")]
 
 
@@ -85,7 +85,7 @@ def test_a_required_column_takes_the_only_field_of_its_type():
     assert found(given, table(column, text("other"))) == {"hired": "wibble", "other": "other"}
 
 
-def test_a_field_is_not_put_where_its_type_does_not_fit_by_meaning_alone():
+def test_a_field_is_not_mapped_by_meaning_if_its_type_does_not_fit():
     given = fields(Field("mail", pa.bool_()))
     column = Column("email", "date", "date")
     assert codes(given, table(column)) == [("mapping", "nothing_mapped")]
@@ -133,7 +133,7 @@ def test_null_leaves_a_field_out_and_a_name_wins_over_what_is_suggested():
     assert codes(given, table(text("email")), mapping={"email": None}) == [("mapping", "nothing_mapped")]
 
 
-def test_all_faults_of_a_mapping_come_at_once():
+def test_all_errors_of_a_mapping_are_reported_together():
     entity = table(
         text("email", nullable=False), Column("full", "text", "text", generated="computed"), text("age")
     )

@@ -105,7 +105,7 @@ def test_values_that_a_column_does_not_take(column, good, bad, reason):
     assert found == [("a", len(good) + place, reason) for place in range(1, len(bad) + 1)]
 
 
-def test_digits_that_would_be_rounded_away_are_told():
+def test_digits_that_would_be_rounded_away_are_reported():
     column = Column("a", "decimal", "numeric(10,2)", precision=10, scale=2)
     values = pa.array([1, 2], pa.decimal128(10, 4))
     values = pa.array([one.as_py() / 8 for one in values], pa.decimal128(10, 4))
@@ -163,7 +163,7 @@ def test_keys_of_tables_in_the_same_push_are_not_looked_for():
     assert session.asked == 0
 
 
-def test_what_fields_may_bring_is_told_without_a_row():
+def test_possible_misfits_of_fields_are_reported_without_rows():
     fields = [
         {"name": "few", "type": "number", "options": {"min": 0, "max": 70_000}},
         {"name": "blank", "type": "first_name", "percent_blank": 0.0001},

@@ -78,13 +78,13 @@ def test_who_has_left_or_is_locked_out_is_not_mailed(mailing, cast):
     assert ended(mailing, cast, created_by=None) == []
 
 
-def test_nobody_is_flooded_and_the_last_mail_says_so(mailing, cast):
+def test_the_number_of_mails_is_limited_and_the_last_mail_says_so(mailing, cast):
     for _ in range(limits.NOTICE_MAILS_PER_HOUR):
         ended(mailing, cast)
     assert len(ended(mailing, cast)) == limits.NOTICE_MAILS_PER_HOUR
 
 
-def test_without_a_mail_server_nobody_is_mailed_and_the_work_is_told_all_the_same(app, cast):
+def test_without_a_mail_server_no_mail_is_sent_but_work_is_still_marked(app, cast):
     assert ended(app, cast) == []
     with app.app_context(), writing() as session:
         assert session.query(Export).one().noticed_at is not None

@@ -81,7 +81,7 @@ def test_nothing_is_counted_under_a_stale_epoch(limiter, shared_redis):
     client.close()
 
 
-def test_rows_are_reserved_all_or_none(limiter):
+def test_rows_are_reserved_completely_or_not_at_all(limiter):
     limiter.restore_rows("r", [])
     assert limiter.reserve_rows("r", 8, 10).state == "reserved"
     refused = limiter.reserve_rows("r", 3, 10)

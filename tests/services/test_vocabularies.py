@@ -101,7 +101,7 @@ def test_what_was_fetched_once_is_opened_from_the_local_disk(fresh, other):
     assert compilation.vocabulary(other.stem).id == other.stem
 
 
-def test_a_missing_one_is_refused_by_name_with_the_command_that_brings_it_back(fresh, edith, other):
+def test_a_missing_vocabulary_is_rejected_by_name_with_the_command_that_restores_it(fresh, edith, other):
     template = make(edith, fields=FIELDS)
     pin(template["id"], other.stem)
     answer = edith.post(f"/templates/{template['id']}/generate", json={"count": 1})
@@ -112,7 +112,7 @@ def test_a_missing_one_is_refused_by_name_with_the_command_that_brings_it_back(f
     assert error["details"]["vocabulary"] == other.stem
 
 
-def test_a_stored_file_that_is_another_vocabulary_is_refused_and_not_kept(fresh, home, other):
+def test_a_stored_file_with_another_vocabulary_is_rejected_and_not_kept(fresh, home, other):
     store = storage.of(fresh)
     store.put(vocabularies.key_of("d" * 32), [other.read_bytes()])
     with pytest.raises(ApiError, match=f"is vocabulary {other.stem}"):
@@ -121,7 +121,7 @@ def test_a_stored_file_that_is_another_vocabulary_is_refused_and_not_kept(fresh,
 
 
 @pytest.mark.parametrize("content", [b"", b"cut off"])
-def test_a_stored_file_that_is_broken_is_refused_and_not_kept(fresh, home, content):
+def test_a_damaged_stored_file_is_rejected_and_not_kept(fresh, home, content):
     storage.of(fresh).put(vocabularies.key_of("d" * 32), [content])
     with pytest.raises(ApiError, match="is no vocabulary"):
         compilation.vocabulary("d" * 32)

@@ -98,7 +98,7 @@ def hooked(app, cast, target):
     return Hooked(app, cast, target)
 
 
-def test_work_that_ended_is_told_once_with_names_and_numbers_and_no_message(hooked, target):
+def test_finished_work_is_reported_once_with_names_and_numbers_and_no_message(hooked, target):
     work_id = hooked.ends(
         status="failed", error={"code": "target_failed", "message": "row 3: ann@example.org"}
     )
@@ -235,7 +235,7 @@ def test_a_retry_after_that_cannot_be_read_asks_for_nothing(text):
     assert webhook_delivery._asked(text, clock.now()) == 0
 
 
-def test_a_delivery_that_nobody_takes_is_given_up_in_the_end(hooked, target):
+def test_a_delivery_that_always_fails_is_finally_given_up(hooked, target):
     target.on("/hook", Answer(500))
     hooked.ends()
     hooked.tell()
@@ -317,7 +317,7 @@ def test_a_sender_that_was_thought_dead_notes_nothing(hooked, target):
     assert hooked.deliveries()[0].status == "pending"
 
 
-def test_nothing_is_told_of_work_whose_end_is_rolled_back(hooked):
+def test_rolled_back_ends_are_not_notified(hooked):
     with pytest.raises(RuntimeError), hooked.app.app_context(), writing() as session:
         session.add(
             Export(
@@ -330,7 +330,7 @@ def test_nothing_is_told_of_work_whose_end_is_rolled_back(hooked):
     assert hooked.tell() == 0
 
 
-def test_a_new_secret_signs_beside_the_old_one_for_a_day(hooked, target):
+def test_the_old_secret_also_signs_for_a_day_after_a_rotation(hooked, target):
     with hooked.app.app_context():
         system = actors.system(hooked.cast.acme, hooked.cast.main, hooked.cast.blue)
         fresh = webhooks.new_secret(system, webhooks.get(system, hooked.id, lock=True))

@@ -61,7 +61,7 @@ def test_a_stream_that_breaks_leaves_what_was_there(store):
     assert b"".join(store.get("f")) == b"old"
 
 
-def test_what_is_not_there_is_missing_at_once(store):
+def test_a_missing_file_is_reported_immediately(store):
     with pytest.raises(MissingError):
         store.get("f")
     with pytest.raises(MissingError):

@@ -103,7 +103,7 @@ def test_a_bit_that_flipped_on_the_disk_is_found(file):
         (orjson.dumps({"format": FORMAT, "format_version": 1}), "cannot be read"),
     ],
 )
-def test_another_file_is_refused_in_words(file, content, said):
+def test_another_kind_of_file_is_rejected_with_a_message(file, content, said):
     with zipfile.ZipFile(file, "w") as other:
         other.writestr(MANIFEST, content)
     with pytest.raises(UpkeepError, match=said):

@@ -34,7 +34,7 @@ def acme(place):
     return place, workspace_id
 
 
-def test_a_trail_is_told_to_fit_with_its_head(acme, capsys):
+def test_an_audit_log_that_matches_its_head_is_verified(acme, capsys):
     place, workspace_id = acme
     assert place.run("audit", "verify") == 0
     told = capsys.readouterr().out.splitlines()
@@ -45,7 +45,7 @@ def test_a_trail_is_told_to_fit_with_its_head(acme, capsys):
     assert place.run("audit", "verify", "Acme", "--head", f"1:{'0' * 64}") == 1
 
 
-def test_the_head_is_kept_anew_and_an_entry_says_so(acme, capsys):
+def test_the_head_is_saved_again_and_audited(acme, capsys):
     """On SQLite, the read transaction of the command must not block its write."""
     place, workspace_id = acme
     assert place.run("audit", "anchor", "Acme") == 0

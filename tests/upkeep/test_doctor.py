@@ -120,7 +120,7 @@ def test_a_virus_scanner_that_gives_no_verdict_is_a_failure(examine):
 @pytest.mark.parametrize(
     ("policy", "most", "state"), [("noeviction", 0, OK), ("allkeys-lru", 0, FAIL), ("noeviction", 100, WARN)]
 )
-def test_a_redis_that_forgets_or_is_full_is_told(policy, most, state):
+def test_a_redis_that_evicts_keys_or_is_full_is_reported(policy, most, state):
     told = {"maxmemory_policy": policy, "used_memory": 95, "maxmemory": most, "redis_version": "7"}
     assert [one.state for one in doctor_service._memory("Redis", told)] == [state]
 

@@ -103,7 +103,7 @@ def test_filters_are_joined_by_and(api, cast, entries):
     assert ids_of(api(cast.adam).get("/audit?user_id=usr_2&rows_min=50")) == [wanted]
 
 
-def test_a_page_that_ends_before_it_is_full_goes_on_where_it_ended(api, cast, entries, monkeypatch):
+def test_a_page_that_ends_early_continues_where_it_ended(api, cast, entries, monkeypatch):
     monkeypatch.setattr(limits, "AUDIT_WINDOW", 5)
     start = clock.now() - timedelta(hours=1)
     made = entries(
@@ -129,7 +129,7 @@ def test_a_page_that_ends_before_it_is_full_goes_on_where_it_ended(api, cast, en
     assert (first["total"], first["total_exact"]) == (1, False)
 
 
-def test_more_than_is_counted_is_told_as_at_least(api, cast, entries, monkeypatch):
+def test_more_than_the_counted_maximum_is_shown_as_at_least(api, cast, entries, monkeypatch):
     monkeypatch.setattr(limits, "AUDIT_COUNTED", 3)
     entries(*[{}] * 5)
     found = api(cast.adam).get("/audit?action=thing.made&limit=2").json

@@ -42,7 +42,7 @@ def test_a_template_keeps_what_it_says_of_bad_values(edith, bad):
     assert edith.get(f"{bad}@v2/diff?to=4").json["template"]["invalid"] is not None
 
 
-def test_what_cannot_be_is_refused_by_path(edith, bad):
+def test_impossible_options_are_rejected_by_path(edith, bad):
     said = {**AGE, "invalid": {"rate": 0.2, "kinds": ["bad_checksum"]}}
     answer = edith.patch(bad, json={"fields": [said]})
     assert faults(answer) == {"fields[0].invalid.kinds[0]": "not_for_this_type"}
@@ -126,7 +126,7 @@ def test_the_key_of_a_dataset_names_the_tables(edith, bad, path):
     assert len(told) == 40
 
 
-def test_a_preview_tells_its_bad_cells(edith, bad):
+def test_a_preview_marks_its_invalid_cells(edith, bad):
     draft = {"fields": [{**AGE, "invalid": {"rate": 1, "kinds": ["wrong_type"]}}], "seed": "s"}
     made = edith.post("/preview", json=draft).json
     assert [(one["row"], one["field"], one["kind"]) for one in made["bad"]] == [

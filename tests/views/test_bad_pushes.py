@@ -52,7 +52,7 @@ def ids(target):
     return {one[0] for one in target.execute("SELECT id FROM people")}
 
 
-def test_postgresql_refuses_every_bad_row_and_takes_every_good_one(app, cast, edith, work, postgres_url):
+def test_postgresql_rejects_every_invalid_row_and_accepts_every_valid_one(app, cast, edith, work, postgres_url):
     with postgres_target(app, cast, postgres_url, TABLE) as target:
         push, bad = pushed(edith, work, target, spoilt(**KINDS), 300)
         assert len(bad) > 35
@@ -63,7 +63,7 @@ def test_postgresql_refuses_every_bad_row_and_takes_every_good_one(app, cast, ed
     assert told == {"bad": len(bad), "refused": len(bad), "taken": 0, "unknown": 0, "good_refused": 0}
 
 
-def test_mariadb_refuses_every_bad_row_and_takes_every_good_one(app, cast, edith, work, tmp_path):
+def test_mariadb_rejects_every_invalid_row_and_accepts_every_valid_one(app, cast, edith, work, tmp_path):
     if (reason := MysqlKind.unavailable()) is not None:
         pytest.skip(reason)
     kind = MysqlKind(tmp_path)
@@ -81,7 +81,7 @@ def test_mariadb_refuses_every_bad_row_and_takes_every_good_one(app, cast, edith
         kind.stop()
 
 
-def test_a_rest_target_gets_bad_rows_as_they_are_and_is_told_of_those_it_took(app, cast, edith, work):
+def test_a_rest_target_gets_invalid_rows_and_accepted_ones_are_reported(app, cast, edith, work):
     def careful(seen):
         """Looks at the age, and at nothing else."""
         return Answer(201 if isinstance(seen.json["age"], int) else 422)
@@ -102,7 +102,7 @@ def test_a_rest_target_gets_bad_rows_as_they_are_and_is_told_of_those_it_took(ap
     assert told["good_refused"] == told["unknown"] == 0
 
 
-def test_what_a_careless_target_takes_is_told(app, cast, edith, work):
+def test_invalid_rows_accepted_by_the_target_are_reported(app, cast, edith, work):
     target = sqlite_target(app, cast, TABLE)
     kinds = {"email": ["injection"], "age": ["out_of_range"]}
     push, bad = pushed(edith, work, target, spoilt(**kinds))
@@ -113,7 +113,7 @@ def test_what_a_careless_target_takes_is_told(app, cast, edith, work):
     assert min(told["taken"], told["refused"]) > 20  # injections are texts like others, ages are checked
 
 
-def test_good_rows_that_are_refused_are_told_apart(app, cast, edith, work):
+def test_wrongly_rejected_rows_are_counted_separately(app, cast, edith, work):
     target = sqlite_target(app, cast, TABLE.replace("BETWEEN 18 AND 99", "BETWEEN 18 AND 60"))
     push, bad = pushed(edith, work, target, spoilt(age=["out_of_range"]))
     told = edith.get(f"{push}/bad").json

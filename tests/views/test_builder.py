@@ -68,7 +68,7 @@ def test_a_template_is_made_by_a_plain_form(edith, api, cast):
     assert made["fields"][0]["id"] == form.getlist("row")[0].split(" ")[1]
 
 
-def test_a_new_template_grows_by_buttons_alone(edith):
+def test_a_new_template_can_be_built_without_a_script(edith):
     form = form_of(edith.get("/templates/new?names=a,b"))
     form = form_of(press(edith, "/templates/new", form, "add"))
     form = form_of(press(edith, "/templates/new", form, f"up:{key_of(form, 'b')}"))
@@ -88,7 +88,7 @@ def test_a_row_opened_without_script_shows_every_option_and_keeps_what_was_typed
     assert closed[f"{key}.o.min"] == "5"
 
 
-def test_a_refused_template_comes_back_with_its_faults_at_the_inputs(edith):
+def test_a_rejected_template_is_shown_again_with_errors_at_the_inputs(edith):
     form = form_of(edith.get("/templates/new?names=quantity"))
     form["name"], key = "Broken", key_of(form, "quantity")
     form[f"{key}.o.min"], form[f"{key}.o.max"] = "90", "10"
@@ -98,7 +98,7 @@ def test_a_refused_template_comes_back_with_its_faults_at_the_inputs(edith):
     assert form_of(answer)[f"{key}.o.max"] == "10"
 
 
-def test_a_refused_save_says_so_and_lists_the_faults_where_rows_were(edith, saved):
+def test_a_rejected_save_lists_the_errors_instead_of_rows(edith, saved):
     form = form_of(edith.get(f"/templates/{saved['id']}"))
     form[f"{key_of(form, 'n')}.o.min"] = "90"
     answer = press(edith, f"/templates/{saved['id']}/edit", form, "save", **HTMX)
@@ -205,7 +205,7 @@ def test_a_fault_in_a_draft_names_the_input(edith):
     assert f'data-for="{key}.o.min"' in answer.text
 
 
-def test_looking_at_rows_spends_those_of_the_page_alone(edith, api, cast, saved):
+def test_viewing_rows_only_counts_those_of_the_page(edith, api, cast, saved):
     form = form_of(edith.get(f"/templates/{saved['id']}"))
     used = api(cast.edith).get("/usage").json["rows"]["used"]
     for more in ({}, {"goto": "999990"}, {"offset": "50"}):
@@ -272,14 +272,14 @@ def test_json_and_fields_are_the_same_template(edith):
 @pytest.mark.parametrize(
     "text", ['{"fields": [', "7", '{"fields": 3}', '{"fields": [7]}', "null", '{"name": "no fields"}']
 )
-def test_json_that_is_no_template_leaves_the_fields_alone(edith, text):
+def test_json_that_is_not_a_template_does_not_change_the_fields(edith, text):
     answer = send(edith, "/builder/from-json", {"json": text})
     assert answer.status_code == 200
     assert 'class="err"' in answer.text
     assert "field-table" not in answer.text
 
 
-def test_an_unknown_type_stays_visible_and_is_refused_by_the_preview(edith):
+def test_an_unknown_type_stays_visible_and_is_rejected_by_the_preview(edith):
     text = '{"fields": [{"name": "a", "type": "emial", "options": {"x": 1}}]}'
     form = controls(send(edith, "/builder/from-json", {"json": text}).text)
     assert form[f"{keys_of(form)[0]}.type"] == "emial"
@@ -291,7 +291,7 @@ def test_an_unknown_type_stays_visible_and_is_refused_by_the_preview(edith):
 # Rows of the form by script
 
 
-def test_a_new_row_comes_alone(edith):
+def test_a_new_row_is_sent_by_itself(edith):
     form = form_of(edith.get(f"/templates/new?names={TEN}"))
     answer = press(edith, "/builder/rows", form, "add", **HTMX)
     assert answer.text.count("<tbody") == 1
@@ -391,7 +391,7 @@ def test_a_rejected_export_shows_each_error_at_its_field_and_keeps_what_was_type
         ("sql.table", "", ""),
     ],
 )
-def test_an_estimate_tells_the_dialog_which_field_each_error_belongs_to(edith, saved, name, value, control):
+def test_an_estimate_shows_which_field_each_error_belongs_to(edith, saved, name, value, control):
     form = {"template_id": saved["id"], "format": "csv", "count": "5", "seed": "", "locale": "", name: value}
     found = lxml_html.fromstring(f"<div>{send(edith, '/builder/estimate', form).text}</div>")
     assert found.xpath("//li/@data-for") == ([control] if control else [])

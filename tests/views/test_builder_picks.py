@@ -36,7 +36,7 @@ def plain(html: str) -> str:
     return re.sub(r"\s+", " ", re.sub(r"<[^>]+>", "", html))
 
 
-def test_a_relation_is_told_in_words_with_a_link_to_the_other_template(edith, api, cast, customers):
+def test_a_relation_is_described_with_a_link_to_the_other_template(edith, api, cast, customers):
     page = edith.get(f"/templates/{child(api, cast, customers)['id']}").text
     assert "one of 1,000 rows of Customers" in plain(page)
     assert f'href="/templates/{customers}"' in page
@@ -82,7 +82,7 @@ def test_children_by_cardinality_come_first_where_totals_are_picked(edith, api, 
     assert not [name for _, name in others[1:] if "no cardinality" not in name]
 
 
-def test_a_cardinality_left_empty_is_not_sent_and_one_number_is_so_many(edith, api, cast, customers):
+def test_an_empty_cardinality_is_not_sent_and_a_single_number_is_exact(edith, api, cast, customers):
     saved = child(api, cast, customers)
     form = form_of(edith.get(f"/templates/{saved['id']}"))
     key = key_of(form, "customer_id")
@@ -190,7 +190,7 @@ def test_of_many_tables_a_box_searches(edith, app, cast, monkeypatch):
     assert offered(row, f"{key}.o.column") == ["", "a", "b"]
 
 
-def test_tables_of_a_connection_of_others_are_not_told(browser, api, cast, shop):
+def test_tables_of_connections_without_access_are_not_returned(browser, api, cast, shop):
     api(cast.edith).get(f"/connections/{shop.connection_id}/metadata")
     mallory = browser(cast.mallory)
     html, key, form = drawn(mallory, {"connection_id": shop.connection_id})
@@ -199,13 +199,13 @@ def test_tables_of_a_connection_of_others_are_not_told(browser, api, cast, shop)
     assert not re.search("customers|Shop", told + row + html)
 
 
-def test_fields_of_one_group_bear_one_chip_and_others_none(edith):
+def test_fields_of_one_group_have_one_chip_and_others_none(edith):
     html = edith.get("/templates/new?names=first_name,email,price,city,country").text
     chips = re.findall(r'class="badge g(\d)" title="([^"]*)">([^<]*)', html)
     assert chips == [("1", "first_name, email", "person")] * 2 + [("2", "city, country", "place")] * 2
 
 
-def test_a_group_is_picked_among_those_of_its_kind_or_one_of_its_own(edith):
+def test_a_group_is_selected_from_those_of_its_kind_or_a_new_one(edith):
     form = form_of(edith.get("/templates/new?names=first_name,email,city"))
     row = press(edith, "/builder/rows", form, f"open:{key_of(form, 'email')}", **HTMX).text
     listed = re.search(r'<datalist id="[^"]*group-l">(.*?)</datalist>', row)[1]

@@ -28,7 +28,7 @@ def test_an_empty_project_says_how_to_begin(page):
 
 
 @pytest.mark.parametrize("kind", ["postgresql", "mysql", "sqlite", "db2"])
-def test_each_kind_has_a_form_of_its_own_settings(page, kind):
+def test_each_kind_has_a_form_for_its_settings(page, kind):
     text = page.get(f"/connections/new?type={kind}").text
     assert ('name="settings.file"' in text) == (kind == "sqlite")
     assert ('name="settings.password"' in text) == (kind != "sqlite")
@@ -52,7 +52,7 @@ def test_a_port_is_a_number_in_a_form_too(page):
     assert "No server is listening on 127.0.0.1:9" in page.get(where).text
 
 
-def test_faults_stand_at_their_fields_and_nothing_typed_is_lost(page):
+def test_errors_are_shown_at_their_fields_and_all_input_is_kept(page):
     answer = page.submit("/connections/new", data={**FORM, "settings.file": "../etc/passwd"})
     assert answer.status_code == 422
     assert "not a plain file name" in answer.text

@@ -198,7 +198,7 @@ def test_an_export_is_asked_for_by_the_dialogs_form_and_shown(person, edith, sho
     assert "Shop.sql" in person.get("/exports").text
 
 
-def test_newer_template_versions_are_told_and_taken(person, edith, two, shop):
+def test_newer_template_versions_are_reported_and_applied(person, edith, two, shop):
     path = f"/datasets/{shop['id']}"
     assert "Use newer versions" not in person.get(path).text
     edith.patch(f"/templates/{two[0]}", json={"quantity": 8})

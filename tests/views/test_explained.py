@@ -28,7 +28,7 @@ def test_values_that_repeat_are_listed_the_most_common_first():
     assert [(one["text"], one["width"]) for one in found["top"]] == [("b", 100), ("a", 25), ("c", 5)]
 
 
-def test_nothing_is_told_of_no_values():
+def test_an_empty_sample_has_no_results():
     found = drafts.summary([None, None])
     assert (found["distinct"], found["bars"], found["top"]) == (0, [], [])
 

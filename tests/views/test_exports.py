@@ -124,7 +124,7 @@ def test_an_export_taken_up_again_is_the_same_bytes_under_the_next_attempt(edith
 # --- Limits ---------------------------------------------------------------------------------------------------
 
 
-def test_what_cannot_be_made_is_refused_when_it_is_asked_for(edith):
+def test_impossible_rows_are_rejected_when_requested(edith):
     few = [{"name": "n", "type": "number", "options": {"min": 1, "max": 3}, "unique": True}]
     made = make(edith, fields=few)
     answer = edith.post(f"/templates/{made['id']}/exports", json={"count": 4})
@@ -260,7 +260,7 @@ def test_a_resumed_download_of_another_file_starts_over(edith, done):
     assert edith.get(where, headers={"If-None-Match": tag}).status_code == 304
 
 
-def test_a_head_request_tells_the_size(edith, done):
+def test_a_head_request_returns_the_size(edith, done):
     where, whole = done
     answer = edith.open("HEAD", where)
     assert (answer.status_code, answer.headers["Content-Length"], answer.data) == (200, str(len(whole)), b"")
@@ -285,7 +285,7 @@ def test_a_follower_of_an_ended_export_gets_its_end(edith, done):
     assert (end["status"], end["rows_done"], end["bytes"]) == ("completed", 500, len(whole))
 
 
-def test_a_follower_is_told_progress_and_holds_no_session(edith, app, path, row):
+def test_a_follower_gets_progress_and_holds_no_session(edith, app, path, row):
     export = ordered(edith, path)
     stream = edith.get(f"/exports/{export['id']}/events", buffered=False).iter_encoded()
     assert b"event: progress" in next(stream)

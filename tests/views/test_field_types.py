@@ -14,7 +14,7 @@ def victor(api, cast):
 
 
 @pytest.mark.parametrize("where", ["/field-types", "/fields"])
-def test_all_types_are_listed_at_once(victor, where):
+def test_all_types_are_listed_in_one_response(victor, where):
     found = victor.get(where).json
     assert [item["name"] for item in found["items"]] == [kind.name for kind in REGISTRY]
     assert (found["next_cursor"], found["total"]) == (None, len(REGISTRY))

@@ -150,7 +150,7 @@ def test_a_saved_template_takes_the_time_of_the_clock_where_it_is_asked_for(edit
     assert faults(edith.post(f"/templates/{made['id']}/generate", json={"now": "soon"})) == {"now": "invalid"}
 
 
-def test_a_seed_alone_hangs_on_the_anchor_and_none_on_the_present(edith, monkeypatch):
+def test_a_seed_depends_on_the_anchor_and_no_seed_on_the_present(edith, monkeypatch):
     made = make(edith, anchor="2020-02-03T04:05:06Z")
     path = f"/templates/{made['id']}/generate"
     monkeypatch.setattr(clock, "source", lambda: datetime(2031, 1, 1, tzinfo=UTC).timestamp())
@@ -160,7 +160,7 @@ def test_a_seed_alone_hangs_on_the_anchor_and_none_on_the_present(edith, monkeyp
     assert edith.post(path, json=sent).headers["X-Now"] == "2024-12-31T23:00:00Z"
 
 
-def test_a_change_of_the_template_shows_at_once(edith, path):
+def test_a_change_of_the_template_is_visible_immediately(edith, path):
     edith.post(f"{path}/generate", json={"count": 1})
     edith.patch(path, json={"fields": FIELDS[:1]})
     answer = edith.post(f"{path}/generate", json={"count": 1})
@@ -193,7 +193,7 @@ def test_a_draft_takes_a_whole_template_and_quantity_or_count(edith):
 # --- Preview --------------------------------------------------------------------------------------------------
 
 
-def test_a_preview_is_the_first_three_rows_and_spends_none(edith, path):
+def test_a_preview_is_the_first_three_rows_and_does_not_count(edith, path):
     answer = edith.post(f"{path}/preview", json={"seed": "s"})
     assert answer.status_code == 200
     assert set(answer.json) == {"rows", "seed", "warnings"}
@@ -203,7 +203,7 @@ def test_a_preview_is_the_first_three_rows_and_spends_none(edith, path):
     assert rows_used(edith) == 100
 
 
-def test_a_preview_without_a_seed_tells_the_one_it_made(edith, path):
+def test_a_preview_without_a_seed_returns_the_generated_one(edith, path):
     first = edith.post(f"{path}/preview").json
     ask = {"seed": first["seed"]}
     assert edith.post(f"{path}/preview", json=ask).json["rows"] == first["rows"]
@@ -218,7 +218,7 @@ def test_a_preview_of_a_draft_is_what_saving_it_would_give(edith, path):
     assert edith.post(f"{path}/preview", json={"seed": "s"}).json["rows"] == draft
 
 
-def test_a_preview_of_a_bad_draft_tells_all_its_faults(edith, path):
+def test_a_preview_of_an_invalid_draft_reports_all_errors(edith, path):
     fields = [{"name": "a", "type": "numbr"}, {"name": "b", "type": "number", "options": {"mni": 1}}]
     for where in (f"{path}/preview", "/preview"):
         assert faults(edith.post(where, json={"fields": fields, "sed": 1})) == {
@@ -252,7 +252,7 @@ def test_an_override_in_a_group_narrows_the_choice_or_warns(edith):
     assert len(none["warnings"]) == 1
 
 
-def test_a_locale_of_the_request_stands_in_for_the_templates(edith):
+def test_the_locale_of_the_request_replaces_the_templates(edith):
     made = make(edith, fields=PLACE, locale="en_US")
     path = f"/templates/{made['id']}"
     ask = {"seed": "s", "count": 20}
@@ -329,7 +329,7 @@ def test_rows_of_costly_formulas_end_with_422_and_give_their_rows_back(edith, li
     assert rows_used(edith) == 0
 
 
-def test_rows_that_will_take_too_long_are_refused_before_the_first_is_sent(edith, little_time):
+def test_rows_that_would_take_too_long_are_rejected_before_the_first_is_sent(edith, little_time):
     fields = [{"name": f"f{n}", **COSTLY} for n in range(5)]
     few = edith.post("/generate", json={"name": "t", "fields": fields, "count": 100})
     assert few.status_code == 200
@@ -381,7 +381,7 @@ def test_a_costly_template_keeps_no_other_waiting(edith):
     assert answer.status_code == 200
 
 
-def test_what_nobody_foresaw_is_500_and_gives_its_rows_back(edith, monkeypatch, path):
+def test_unexpected_errors_are_500_and_refund_the_rows(edith, monkeypatch, path):
     from webapp.audit.services import audit_log
 
     def broken(*_args, **_more):

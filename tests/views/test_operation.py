@@ -32,7 +32,7 @@ TOKEN = "scrape-me-with-this-token-and-no-other-01"
 # --- Readiness ------------------------------------------------------------------------------------------------
 
 
-def test_readiness_tells_each_part_its_queues_and_no_place(api, app, cast):
+def test_readiness_reports_each_component_its_queues_and_no_location(api, app, cast):
     details = api(cast.adam).get("/health/ready").json["error"]["details"]
     assert details["parts"]["storage"] | {"ms": 0} == {"state": "ok", "kind": "file", "ms": 0}
     assert details["parts"]["worker"]["state"] == "missing"
@@ -54,7 +54,7 @@ def test_admins_see_the_leading_number_of_versions_only(api, app, cast):
     assert "secret-host" not in answer.text
 
 
-def test_a_part_that_hangs_is_slow_and_the_others_are_told(app, api, cast, monkeypatch):
+def test_a_hanging_component_is_slow_and_the_others_are_reported(app, api, cast, monkeypatch):
     monkeypatch.setattr(limits, "READY_SECONDS", 0.2)
     with app.app_context():
         asked = health._questions()["storage"]
@@ -111,7 +111,7 @@ def test_what_is_missing_is_shown_to_admins_only(api, cast):
     assert api(cast.adam).get("/health/ready").json["error"]["details"]["worker"] is False
 
 
-def test_a_key_that_asks_for_readiness_again_and_again_is_not_refused(app, api, cast, all_ready):
+def test_frequent_readiness_checks_with_a_key_are_not_rejected(app, api, cast, all_ready):
     with app.app_context():
         workspaces.change_workspace(
             actors.system(cast.acme), {"plan": "enterprise", "own_limits": {"requests_per_minute": 2}}
@@ -356,7 +356,7 @@ def test_a_release_takes_the_work_from_its_holder_who_writes_nothing_more(app, b
         assert entry.details["owner"] == health.process_name()
 
 
-def test_a_release_of_work_that_another_worker_has_since_is_refused(app, browser, cast, held):
+def test_releasing_work_that_another_worker_has_taken_is_rejected(app, browser, cast, held):
     work_id, taken = held
     answer = browser(cast.adam).submit(
         f"/status/leases/{work_id}/release", {"epoch": str(taken.epoch - 1)}, "POST"
@@ -401,7 +401,7 @@ def test_work_of_another_workspace_cannot_be_released(app, browser, cast, held):
         taken.save(rows_done=1)
 
 
-def test_what_goes_on_elsewhere_is_told_by_kind_alone(app, cast, held):
+def test_running_work_of_other_workspaces_is_only_shown_by_kind(app, cast, held):
     with app.app_context():
         health.beat(redis_client(), health.WORKER, "h:1", clock.epoch())
         doing = {"since": 1.0, "kind": "export", "id": held[0], "at": 2.0}
@@ -447,7 +447,7 @@ def test_every_metric_has_its_line_in_the_guide(counting):
     assert [name for name in names if f"`{name}`" not in told and f"`{name}_total`" not in told] == []
 
 
-def test_the_guide_tells_what_every_plan_keeps():
+def test_the_guide_lists_the_retention_of_every_plan():
     told = (Path(__file__).parents[2] / "docs" / "guide" / "operation.md").read_text("utf-8")
     for plan, kept in limits.RETENTION.items():
         line = f"| {plan} | {kept.log_days} days | {kept.file_days} days | {kept.work_days} days |"

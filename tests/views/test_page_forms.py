@@ -477,7 +477,7 @@ def test_both_passwords_are_answered_in_one_response(sender):
     assert error_at(page, form, "new_password") == "A password has at least 10 characters."
 
 
-def test_the_fault_of_a_url_is_told_together_with_missing_events(sender):
+def test_an_error_in_the_url_is_reported_together_with_missing_events(sender):
     page, form = html.fromstring(sender.send("webhook", {"url": "ftp://example.org"}).text), FORMS["webhook"]
     assert error_at(page, form, "url") == "A URL must start with https:// or http://."
     assert error_at(page, form, "events") == NONE_CHOSEN
@@ -499,7 +499,7 @@ def test_an_emptied_retention_is_that_of_the_plan_again(app, sender):
 
 
 @pytest.mark.parametrize("name", FORMS)
-def test_a_form_without_the_token_of_its_page_is_refused(sender, name):
+def test_a_form_without_a_csrf_token_is_rejected(sender, name):
     filled = {key: value for key, value, _ in FORMS[name].wrong}
     response = sender.send(name, {**filled, **FORMS[name].others, "csrf_token": "forged"})
     assert response.status_code == 403
@@ -545,7 +545,7 @@ def test_a_code_is_offered_by_the_phone(sender):
 
 
 @pytest.mark.parametrize("path", ["/projects", "/teams", "/members", "/invitations", "/workspace"])
-def test_who_may_not_send_a_form_is_told_so_and_sees_no_form(browser, cast, path):
+def test_users_without_permission_get_an_error_instead_of_the_form(browser, cast, path):
     method = "PATCH" if path == "/workspace" else "POST"
     response = browser(cast.victor).submit(path, {"name": ""}, method)
     assert response.status_code == 403

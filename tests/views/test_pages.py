@@ -155,7 +155,7 @@ def test_a_list_is_sorted_by_name_either_way(browser, cast, api):
         assert f'aria-sort="{"descending" if sort[0] == "-" else "ascending"}"' in html
 
 
-def test_a_list_tells_when_a_template_last_made_rows(browser, cast, api):
+def test_a_list_shows_when_a_template_last_generated_rows(browser, cast, api):
     program = api(cast.edith)
     made = program.post("/templates", json={"name": "A", "fields": [{"name": "a", "type": "uuid"}]}).json
     assert "never" in browser(cast.edith).get("/templates").text
@@ -191,7 +191,7 @@ def test_theme_and_keys_are_kept_by_the_browser(browser, cast):
     assert 'data-keys="off"' in html
 
 
-def test_preferences_send_nobody_to_another_site(browser, cast):
+def test_preferences_do_not_redirect_to_other_sites(browser, cast):
     answer = browser(cast.edith).submit("/session/preferences", {"theme": "dark", "back": "//evil.example"})
     assert answer.location == "/"
 

@@ -106,7 +106,7 @@ def test_destinations_are_not_shown_to_a_viewer(browser, cast, shop):
     assert browser(cast.victor).get("/destinations").status_code == 403
 
 
-def test_a_number_of_rows_that_is_none_is_told_in_the_form(page, customers, shop):
+def test_an_invalid_number_of_rows_is_reported_in_the_form(page, customers, shop):
     answer = page.get(f"/templates/{customers}/push?connection_id={shop.connection_id}&count=many")
     assert answer.status_code == 200
     assert "count" in answer.text
@@ -131,13 +131,13 @@ def test_without_a_connection_the_page_says_how_to_have_one(page, customers):
     assert "No connections yet" in page.get(f"/templates/{customers}/push").text
 
 
-def test_the_only_connection_and_the_table_of_that_name_are_chosen_at_once(page, customers, shop):
+def test_the_only_connection_and_the_table_of_that_name_are_preselected(page, customers, shop):
     text = page.get(f"/templates/{customers}/push").text
     assert "Column of customers" in text
     assert form_of(text)["connection_id"] == shop.connection_id
 
 
-def test_every_column_stands_with_its_field_and_how_that_was_found(form):
+def test_every_column_is_shown_with_its_field_and_how_it_was_matched(form):
     columns = {form[f"t[0].c[{place}].column"]: form[f"t[0].c[{place}].field"] for place in range(4)}
     assert columns == {"id": "", "email": "E-Mail", "first_name": "firstName", "age": "age"}
     assert form["t[0].c[1].was"] == "alike|E-Mail"
@@ -175,7 +175,7 @@ def test_a_dry_run_shows_statements_and_sends_nothing(page, customers, form, sho
     assert shop.count("customers") == 0
 
 
-def test_values_that_will_not_fit_are_told_by_the_dry_run(page, customers, form):
+def test_values_that_will_not_fit_are_reported_by_the_dry_run(page, customers, form):
     changed = {**form, "t[0].c[2].field": pushes_form.FORMULA, "t[0].c[2].formula": "repeat('x', 50)"}
     text = press(page, customers, changed, "dry", headers=HX).text
     assert "Why it will not fit" in text
@@ -230,7 +230,7 @@ def test_each_error_is_at_its_field_and_what_was_typed_is_kept(page, customers, 
         ({"t[0].c[2].field": pushes_form.FORMULA, "t[0].c[2].formula": "upper("}, "c0-2f"),
     ],
 )
-def test_an_error_alone_is_at_its_field(page, customers, form, shop, values, control):
+def test_a_single_error_is_shown_at_its_field(page, customers, form, shop, values, control):
     given = {name: value for name, value in {**form, **values}.items() if value is not None}
     answer = press(page, customers, given, "send")
     assert answer.status_code == 422
@@ -238,7 +238,7 @@ def test_an_error_alone_is_at_its_field(page, customers, form, shop, values, con
     assert [one.get("id") for one in html_of(answer.text).xpath("//*[contains(@id, '-err')]")] == [f"{control}-err"]
 
 
-def test_a_read_only_connection_is_told_at_the_connection(page, app, customers, form, shop):
+def test_a_read_only_connection_is_reported_at_the_connection(page, app, customers, form, shop):
     with app.app_context():
         db.session.get_one(Connection, shop.connection_id).read_only = True
         db.session.commit()

@@ -67,7 +67,7 @@ def test_the_rows_that_arrive_are_those_that_generate_gives(edith, customers, se
     assert sorted(shop.execute("SELECT email, first_name, age FROM customers")) == wanted
 
 
-def test_what_the_target_refuses_is_told_row_by_row_and_the_others_arrive(edith, orders, send, shop, work):
+def test_rows_rejected_by_the_target_are_reported_and_the_others_arrive(edith, orders, send, shop, work):
     for number in (1, 2, 3):
         shop.execute(f"INSERT INTO customers (id, email) VALUES ({number}, 'c{number}')")
     push = send(orders, count=50).json
@@ -158,7 +158,7 @@ def test_the_plan_says_where_each_column_gets_its_value_from(edith, customers, s
     assert answer.json["tables"][0]["faults"] == []
 
 
-def test_every_fault_of_a_mapping_is_told_at_once(customers, send):
+def test_every_error_of_a_mapping_is_reported_together(customers, send):
     mapping = {"fistName": "first_name", "age": "agee", "E-Mail": None}
     found = faults(send(customers, mapping=mapping))
     assert found == {

@@ -145,7 +145,7 @@ def test_a_queued_push_that_is_cancelled_sends_and_spends_nothing(edith, queued,
     refused(edith.delete(f"/pushes/{queued['id']}"), 409, "run_finished")
 
 
-def test_a_push_that_goes_on_is_not_retried_or_undone(edith, queued):
+def test_a_running_push_cannot_be_retried_or_undone(edith, queued):
     assert refused(edith.post(f"/pushes/{queued['id']}/retry", json={}), 409, "conflict") == {
         "status": "queued"
     }

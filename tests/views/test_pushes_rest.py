@@ -183,7 +183,7 @@ def test_credentials_are_sent_and_never_shown(app, cast, edith, target, customer
     assert "your token ******** is no good" in told
 
 
-def test_what_is_for_databases_is_refused(app, cast, edith, target, customers):
+def test_database_options_are_rejected(app, cast, edith, target, customers):
     made = connection(app, cast, "rest", {"base_url": target.url("/api")})
     body = {"connection_id": made, "count": 1, "target": "x", "create_table": True, "mode": "upsert"}
     assert faults(edith.post(f"{customers}/push", json=body)) == {
@@ -222,7 +222,7 @@ def test_a_value_that_would_lead_upwards_is_not_sent(edith, target, send):
     assert target.calls() == []
 
 
-def test_a_json_path_that_could_run_away_is_refused(edith, target):
+def test_a_json_path_with_exponential_cost_is_rejected(edith, target):
     settings = {"base_url": target.url("/"), "capture": {"id": "$..*..*"}}
     answer = edith.post("/connections", json={"name": "x", "type": "rest", "settings": settings})
     assert faults(answer) == {"settings.capture.id": "invalid"}

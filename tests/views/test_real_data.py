@@ -140,7 +140,7 @@ def test_a_preview_is_the_head_of_every_generate(edith, people):
     assert generated(edith, path, offset=997, count=3) == generated(edith, path)[997:]
 
 
-def test_more_rows_than_the_source_has_are_refused(edith, people):
+def test_more_rows_than_the_source_has_are_rejected(edith, people):
     answer = edith.post(f"{people()}/generate", json={"count": 1_001})
     assert faults(answer) == {"source": "not_enough_rows"}
     limited = people("few.csv", as_csv(), limit=10)
@@ -155,7 +155,7 @@ def test_masking_is_the_same_in_another_template_and_under_another_seed(edith, p
     assert [row["mail"] for row in other[::-1]] == [row["mail"] for row in first]
 
 
-def test_an_export_has_the_bytes_of_generate_and_tells_what_the_leak_check_saw(edith, people, work):
+def test_an_export_has_the_bytes_of_generate_and_the_results_of_the_leak_check(edith, people, work):
     path = people()
     export = exported(edith, path, work)
     assert (export["status"], export["count"], export["rows_done"]) == ("completed", 1_000, 1_000)
@@ -262,7 +262,7 @@ def test_what_a_workbook_unpacks_to_is_bounded(edith, people, monkeypatch):
     assert "too large when unpacked" in refused(answer, 422, "validation_error")["fields"][0]["message"]
 
 
-def test_encodings_and_delimiters_are_told_by_the_file(edith, people):
+def test_encodings_and_delimiters_are_detected(edith, people):
     fields = [{"name": "who", "type": "source_column"}]
     for at, raw in enumerate(
         (

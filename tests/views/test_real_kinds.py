@@ -237,7 +237,7 @@ def test_a_table_of_db2_is_asked_for_in_the_order_of_its_key_and_masked(app, cas
     assert asked == 'SELECT "ID", "EMAIL" FROM "SHOP"."PEOPLE" WHERE (ID > 0 ) ORDER BY "ID"'
 
 
-def test_what_db2_says_of_a_query_is_told(app, cast, edith, monkeypatch):
+def test_errors_of_db2_for_a_query_are_reported(app, cast, edith, monkeypatch):
     class Refusing(Db2People):
         def stream(self, text):
             raise ConnectorError("SQL0206N  EMIAL is not valid.", reason="no_column")

@@ -78,7 +78,7 @@ def over(edith, target, fields=FIELDS, **source):
     return f"/templates/{make(edith, name='People', fields=fields, source=found)['id']}"
 
 
-def test_rows_of_a_table_stand_in_the_order_of_its_key_and_are_masked(edith, stock):
+def test_rows_of_a_table_are_in_the_order_of_its_key_and_masked(edith, stock):
     made = edith.post(f"{over(edith, stock)}/generate", json={"seed": "s"}).json
     assert [row["id"] for row in made] == list(range(1, 41))
     assert all("corp" not in row["email"] and not row["first_name"].startswith("Name") for row in made)
@@ -247,7 +247,7 @@ def test_a_subset_is_exported_as_a_whole(edith, stock, app):
     assert any(table["columns"] for table in export["leaks"])
 
 
-def test_what_cannot_be_is_refused_with_its_reason(app, cast, edith, stock):
+def test_impossible_options_are_rejected_with_their_reason(app, cast, edith, stock):
     address = f"/connections/{stock.connection_id}/subsets"
     assert faults(edith.post(address, json={"table": "loose", "limit": 3})) == {"table": "no_primary_key"}
     assert faults(edith.post(address, json={"table": "nope"})) == {"table": "unknown_entity"}

@@ -63,7 +63,7 @@ def numbers(text: str) -> list[int]:
     return [int(part.partition('"')[0]) for part in text.split('<li id="L')[1:]]
 
 
-def test_a_run_tells_its_state_what_it_used_and_what_it_left(person, ran):
+def test_a_run_reports_its_state_usage_and_outputs(person, ran):
     outputs = [{"name": "customers.csv", "size": 1234, "file_id": "fil_1"}]
     usage = [[0.0, 1_000_000, 0], [1.0, 30_000_000, 900], [2.0, 20_000_000, 1800]]
     path = ran(
@@ -179,7 +179,7 @@ def test_a_log_is_followed_from_the_line_that_is_there(person, ran):
     assert "event: end" in text
 
 
-def test_a_run_that_goes_on_is_looked_at_again_until_it_ends(person, ran, app):
+def test_a_running_run_is_polled_until_it_ends(person, ran, app):
     path = ran([], status="running")
     text = person.get(path).text
     assert "Cancel the run" in text
@@ -222,7 +222,7 @@ def test_a_run_is_repeated_as_it_was_or_with_other_parameters(person, edith, ran
     assert person.submit(f"{path}/again", {"params[0].value": "2"}).status_code == 422
 
 
-def test_the_history_tells_all_runs_with_their_durations_sorted_as_asked(person, edith, ran, scenario):
+def test_the_history_lists_all_runs_with_their_durations_in_the_requested_order(person, edith, ran, scenario):
     first = ran(["a", "b", "c"], rows_generated=1)
     ran(["a"], status="failed", error=run_completion.error("program_failed"), rows_generated=9)
     path = f"/scenarios/{scenario['id']}/runs"

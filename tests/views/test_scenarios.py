@@ -43,7 +43,7 @@ def actions(program, scenario):
     return [(one["action"], one["details"]) for one in reversed(items)]
 
 
-def test_a_scenario_is_made_with_a_name_and_code_alone(edith, cast):
+def test_a_scenario_needs_only_a_name_and_code(edith, cast):
     answer = edith.post("/scenarios", json={"name": "Nightly", "code": CODE})
     assert answer.status_code == 201
     data = answer.json
@@ -92,7 +92,7 @@ def test_all_of_a_scenario_is_kept_as_it_was_said(edith):
     assert data["next_run_at"] is None
 
 
-def test_name_and_code_are_needed_and_every_fault_is_told_at_once(edith):
+def test_name_and_code_are_required_and_all_errors_are_reported_together(edith):
     assert faults(edith.post("/scenarios", json={})) == {"name": "missing", "code": "missing"}
     bad = {
         "name": "",
@@ -141,7 +141,7 @@ def test_names_and_values_of_variables_are_checked_each_at_its_place(edith):
     }
 
 
-def test_code_up_to_the_limit_is_kept_byte_for_byte_and_one_more_is_refused(edith):
+def test_code_up_to_the_limit_is_kept_byte_for_byte_and_one_byte_more_is_rejected(edith):
     code = "# " + "ü" * ((limits.MAX_CODE_BYTES - 4) // 2) + "\n"
     code += " " * (limits.MAX_CODE_BYTES - len(code.encode()))
     assert made(edith, code=code)["code"] == code
@@ -234,7 +234,7 @@ def test_two_versions_are_compared_line_by_line(edith, scenario):
     assert edith.get(f"{at(scenario)}@v2/diff?to=2").json["code"] == ""
 
 
-def test_a_change_of_another_state_than_was_read_is_refused(edith, scenario):
+def test_a_change_of_an_outdated_state_is_rejected(edith, scenario):
     tag = edith.get(at(scenario)).headers["ETag"]
     assert edith.put(at(scenario), json={"code": "a = 1"}, headers={"If-Match": tag}).status_code == 200
     for method in ("PUT", "PATCH", "DELETE"):
@@ -341,7 +341,7 @@ def test_a_schedule_says_when_it_is_due_next_and_is_turned_off_and_taken_away(ed
     assert edith.patch(at(scenario), json={"schedule": None}).json["schedule"] is None
 
 
-def test_every_fault_of_a_schedule_is_told(edith, scenario):
+def test_every_error_of_a_schedule_is_reported(edith, scenario):
     schedule = {"cron": "61 6 * * *", "timezone": "Europe/Berln", "params": {"PATH": "x", "n": 5}}
     answer = edith.patch(at(scenario), json={"schedule": schedule})
     assert faults(answer) == {

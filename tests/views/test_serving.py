@@ -97,7 +97,7 @@ POST = b"POST /sign-in HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Type: application/
     ],
     ids=lambda value: value[:24].decode() if isinstance(value, bytes) else None,
 )
-def test_what_is_no_request_is_refused_in_the_one_shape(send, log, sent, status, code):
+def test_an_invalid_request_is_rejected_in_the_common_format(send, log, sent, status, code):
     answer = send(sent)
     assert (answer.status, answer.error["code"]) == (status, code), answer
     assert list(json.loads(answer.body)) == ["error"]
@@ -127,7 +127,7 @@ def test_a_refusal_closes_the_connection_and_says_so(send):
     assert len(answer.body) == int(answer.headers["Content-Length"]), "nothing came after it"
 
 
-def test_a_body_that_nobody_reads_and_is_malformed_gets_one_answer(send):
+def test_an_unread_malformed_body_gets_one_response(send):
     answer = send(
         b"POST /teams HTTP/1.1\r\nHost: 127.0.0.1\r\nTransfer-Encoding: chunked\r\n\r\nxyz\r\n{}\r\n\r\n"
     )

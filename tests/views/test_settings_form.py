@@ -65,7 +65,7 @@ def test_an_empty_form_says_nothing():
     assert SettingsForm(REST, formdata=sent_empty).values() == {}
 
 
-def test_another_kind_of_authentication_has_fields_of_its_own_and_none_of_the_secret_before():
+def test_another_kind_of_authentication_has_its_own_fields_and_no_old_secret():
     stored = {**URL, "auth": {"type": "bearer", "token": "********"}}
     given = sent(SettingsForm(REST, stored))
     given["settings.auth.type"] = "basic"
@@ -77,7 +77,7 @@ def test_another_kind_of_authentication_has_fields_of_its_own_and_none_of_the_se
 
 
 @pytest.mark.parametrize("text", ["nonsense", "{broken"])
-def test_what_is_no_list_of_names_and_values_is_handed_on_and_told(text):
+def test_an_invalid_list_of_names_and_values_is_passed_on_and_reported(text):
     form = SettingsForm(REST, formdata=MultiDict({"settings.default_headers": text}))
     assert form.values()["default_headers"] == text
     told = form.placed(

@@ -198,7 +198,7 @@ def test_tables_of_standards_and_of_people_make_what_they_are_called(edith, shop
     assert len({row["code"] for row in rows}) == len({row["name"] for row in rows}) == 50
 
 
-def test_names_that_cannot_be_unique_beside_each_other_are_so_apart(edith, shop):
+def test_names_that_cannot_be_unique_in_a_group_are_unique_separately(edith, shop):
     connection = shop(
         "CREATE TABLE depts (id INTEGER PRIMARY KEY, name VARCHAR(60) UNIQUE, job_title VARCHAR(60) UNIQUE)",
         "CREATE TABLE places (city VARCHAR(80) UNIQUE, country_code CHAR(2) UNIQUE, country VARCHAR(80) UNIQUE)",

@@ -136,7 +136,7 @@ def test_a_redis_that_is_emptied_loses_no_row(api, app, cast, made):
     assert rows_by(api, cast, "person")[1]["rows"] == 320
 
 
-def test_old_hours_are_told_by_the_day(api, app, cast):
+def test_old_hours_are_reported_by_day(api, app, cast):
     hour = hourly.hour_of(clock.now()) - timedelta(days=3)
     with app.app_context(), writing() as session:
         for number in range(2):
@@ -182,7 +182,7 @@ def test_usage_by_key_and_person_is_for_admins(api, cast):
         assert api(cast.adam).get(f"/usage?by={by}").status_code == 200
 
 
-def test_who_belongs_to_one_team_sees_the_usage_of_its_projects_alone(api, app, cast):
+def test_team_members_only_see_the_usage_of_their_projects(api, app, cast):
     red = api(cast.edith, **{"X-Project-Id": cast.red_project})
     assert red.post("/generate", json={"fields": FIELDS, "count": 50}).status_code == 200
     blue = api(cast.edith)

@@ -48,7 +48,7 @@ def calls() -> dict[str, tuple[dict[str, str], bytes, bool]]:
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_the_snippet_in_python_tells_a_good_call_from_others(name):
+def test_the_python_snippet_verifies_only_valid_calls(name):
     headers, body, wanted = calls()[name]
     names: dict[str, object] = {}
     exec(snippet("python"), names)

@@ -39,7 +39,7 @@ BAD_NAMES = [
 
 
 @pytest.mark.parametrize(("name", "told"), BAD_NAMES)
-def test_a_name_that_cannot_be_is_refused_with_a_sentence(edith, stored, name, told):
+def test_an_invalid_name_is_rejected_with_a_message(edith, stored, name, told):
     answer = send(edith, name)
     assert problem(answer) == (422, "validation_error")
     assert any(told in one["message"] for one in answer.json["error"]["details"]["fields"]), answer.text
@@ -47,7 +47,7 @@ def test_a_name_that_cannot_be_is_refused_with_a_sentence(edith, stored, name, t
     assert stored() == []
 
 
-def test_all_faults_are_told_at_once(edith):
+def test_all_errors_are_reported_together(edith):
     answer = send(edith, "/a//../b ", more={"nome": "x"})
     told = " ".join(one["message"] for one in answer.json["error"]["details"]["fields"])
     for part in (
@@ -121,7 +121,7 @@ def test_what_a_browser_would_run_goes_out_as_bytes(edith, content_type, name):
     assert any("sandbox" in policy for policy in found.headers.getlist("Content-Security-Policy"))
 
 
-def test_a_content_type_is_never_a_header_of_its_own(edith):
+def test_a_content_type_is_never_a_separate_header(edith):
     body = (
         b'--x\r\nContent-Disposition: form-data; name="file"; filename="a.bin"\r\n'
         b"Content-Type: text/html; evil=<b>\r\n\r\nhi\r\n--x--\r\n"

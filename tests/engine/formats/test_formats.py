@@ -33,7 +33,7 @@ def test_a_format_says_what_it_is(name):
 
 
 @EVERY_FORMAT
-def test_options_nobody_knows_are_refused(name):
+def test_unknown_options_are_rejected_by_the_driver_settings(name):
     with pytest.raises(ValidationError, match="Extra inputs"):
         FORMATS[name].Options(colour="red")
 

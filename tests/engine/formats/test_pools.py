@@ -63,7 +63,7 @@ def test_a_pool_that_cannot_be_spelled_is_asked_about_once():
     assert asked == [1]
 
 
-def test_a_pool_with_a_null_among_its_values_is_left_alone(calls, write):
+def test_a_pool_with_nulls_is_not_changed(calls, write):
     assert PoolCache().get("k", pa.array(["a", None]), 10, write) is None
     assert calls == []
 

@@ -140,7 +140,7 @@ def test_a_sheet_holds_as_many_rows_as_excel_takes():
 
 @BOTH_WAYS
 @pytest.mark.parametrize("pooled", [False, True], ids=["plain", "pooled"])
-def test_a_text_longer_than_a_cell_is_refused_by_name(few, pooled):
+def test_a_text_longer_than_a_cell_is_rejected_by_name(few, pooled):
     texts = pa.array(["ok", "😀" * 16_384] * 30)  # two UTF-16 units each
     table = {"n": pa.array([1] * 60), "long": texts.dictionary_encode() if pooled else texts}
     with pytest.raises(FormatError) as caught:
@@ -156,7 +156,7 @@ def test_a_text_as_long_as_a_cell_is_taken(few):
     assert read(file("xlsx", {"a": pa.array(texts)}))["a"] == texts
 
 
-def test_more_columns_than_a_sheet_holds_are_refused():
+def test_more_columns_than_a_sheet_holds_are_rejected():
     fmt = samples.FORMATS["xlsx"]
     wide = pa.schema([pa.field("o", pa.struct([(f"c{n}", pa.int64()) for n in range(16_385)]))])
     with pytest.raises(FormatError) as caught:

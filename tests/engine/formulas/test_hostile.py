@@ -106,7 +106,7 @@ HOSTILE = {
 
 
 @pytest.mark.parametrize("source", HOSTILE.values(), ids=HOSTILE.keys())
-def test_what_a_formula_may_not_contain_is_refused_with_its_place(source):
+def test_forbidden_parts_of_a_formula_are_rejected_with_their_position(source):
     found = faults(source, NAME, PRICE)
     assert found
     for one in found:
@@ -150,7 +150,7 @@ def test_a_mistake_is_named_with_its_place_and_a_way_out(source, code, position,
     assert (found.code, found.position, found.hint or "") == (code, position, hint)
 
 
-def test_all_unknown_names_are_told_at_once():
+def test_all_unknown_names_are_reported_together():
     found = faults("pric + nam + uper(name)", NAME, PRICE)
     assert sorted((one.code, one.position) for one in found) == [
         ("unknown_field", 1), ("unknown_field", 8), ("unknown_function", 14),

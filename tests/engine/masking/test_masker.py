@@ -72,7 +72,7 @@ def test_fields_of_one_domain_agree_whatever_their_types_and_kinds():
     )
 
 
-def test_another_process_masks_alike():
+def test_another_process_masks_in_the_same_way():
     program = (
         "from tests.engine.masking.speak import masked\n"
         f"print([masked(kind, strategy, {EMAILS!r}) for kind, strategy in {CASES!r}])"
@@ -120,7 +120,7 @@ def test_a_type_of_one_value_cannot_hide_it():
     assert "only" not in told.value.message.split()[0]
 
 
-def test_values_of_the_fields_own_type_stand_in_for_texts_and_for_numbers():
+def test_values_of_the_fields_own_type_replace_texts_and_numbers():
     options = {"min": 100, "max": 999}
     assert all(100 <= one <= 999 for one in masked("number", "replace", [1, 2, 3], options=options))
     assert all(isinstance(one, str) for one in masked("number", "replace", ["1", "2"], options=options))
@@ -189,7 +189,7 @@ def test_what_is_no_date_is_counted_not_shown():
     assert shifted(["", None], ["a", "b"]) == ["", None]
 
 
-def test_a_format_that_cannot_be_read_back_is_refused():
+def test_a_format_that_cannot_be_parsed_is_rejected():
     with pytest.raises(SpecError) as told:
         masker("date", "shift", person="who", options={"format": "YYYY"})
     assert told.value.faults[0].code == "not_for_this_type"
@@ -234,7 +234,7 @@ def test_a_sensitive_field_that_says_nothing_is_replaced_or_shows_as_little_as_i
     assert masker(kind, **said).strategy == strategy
 
 
-def test_what_is_few_is_told():
+def test_small_numbers_are_shown():
     (warning,) = masker("number", "format_preserve", options={"min": 1, "max": 99}).warnings
     assert warning.code == "guessable"
     assert masker("email", "format_preserve").warnings == ()
@@ -288,11 +288,11 @@ WHO = {"name": "who", "type": "uuid"}
         ({"type": "email", "masking": {"strategy": "hash", "salt": "s"}}, "salt", "unknown_key"),
     ],
 )
-def test_what_cannot_be_honoured_is_refused_by_its_path(said, path, code):
+def test_unsupported_options_are_rejected_by_their_path(said, path, code):
     assert faults({"name": "x", **said}, WHO) == {f"fields[0].masking.{path}": code}
 
 
-def test_masking_makes_a_field_sensitive_and_cannot_stand_beside_its_contrary():
+def test_masking_makes_a_field_sensitive_and_cannot_be_combined_with_the_opposite():
     assert field("email", {"strategy": "hash"}).common.sensitive
     said = {"name": "x", "type": "email", "masking": {"strategy": "hash"}}
     assert faults({**said, "sensitive": False}) == {"fields[0].masking": "contradiction"}
@@ -313,7 +313,7 @@ def test_what_was_asked_comes_back_as_it_was_written():
         ("", "x", False), ("x", "", False), ("--", "**", False),
     ],
 )  # fmt: skip
-def test_what_still_tells_of_the_real_value(real, made, told):
+def test_masked_values_that_still_show_the_real_value(real, made, told):
     column = pa.array(["other", real, "3 4"]), pa.array(["thing", made, "4 3"])
     assert shows(*column).tolist() == [False, told, False]
 

@@ -94,7 +94,7 @@ def test_the_same_place_becomes_the_same_other_one_in_any_order_and_run(words, r
     assert mixed["city"] == [once["city"][row] for row in order]
 
 
-def test_a_field_with_a_domain_of_its_own_stays_by_itself(words, real):
+def test_a_field_with_a_custom_domain_is_independent(words, real):
     other = [PLACE[0], {**PLACE[1], "masking": {"strategy": "replace", "domain": "codes"}}, PLACE[2]]
     codes = masked(words, real, other)["zip"]
     assert codes == masked(words, real, [other[1]])["zip"]

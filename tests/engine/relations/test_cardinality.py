@@ -140,7 +140,7 @@ def test_blocks_begin_where_exact_fractions_say(parents, data):
         assert bool((positions < bound.counts(owners)).all())
 
 
-def test_too_few_or_too_many_children_are_refused_with_both_ends():
+def test_too_few_or_too_many_children_are_rejected_with_both_bounds():
     for children in (99, 501, -1):
         with pytest.raises(OutOfRange) as caught:
             Counts(100, Spread(1, 5), children)
@@ -149,7 +149,7 @@ def test_too_few_or_too_many_children_are_refused_with_both_ends():
         Counts(0, Spread(0, 5), 1)
 
 
-def test_numbers_beyond_what_rows_can_name_are_refused():
+def test_numbers_beyond_the_row_range_are_rejected():
     with pytest.raises(TooMany):
         Counts(limits.MAX_PARENTS + 1, Spread(0, 1))
     with pytest.raises(TooMany):
@@ -259,7 +259,7 @@ def test_children_are_those_that_name_the_parent_in_order(mixed):
 
 
 @pytest.mark.parametrize("children", [None, 3 * 10**12 + 12_345])
-def test_the_row_at_ten_to_the_twelfth_is_there_at_once(children):
+def test_the_row_at_ten_to_the_twelfth_is_generated_immediately(children):
     bound = Counts(10**12, Spread(1, 5), children).bind(KEY)
     for first in (10**12, bound.total - 3):
         asked = rows(first, first + 3)
@@ -323,6 +323,6 @@ def test_counts_are_what_they_have_always_been():
         {"min": 0, "max": 2, "distribution": "zipf", "exponent": Fraction(0)},
     ],
 )
-def test_a_spread_that_cannot_be_is_refused(options):
+def test_an_impossible_distribution_is_rejected(options):
     with pytest.raises(ValueError):
         Spread(**options)

@@ -101,14 +101,14 @@ def test_a_childless_parent_does_not_get_its_neighbours_value():
         ]
 
 
-def test_children_that_are_all_blank_count_as_none():
+def test_children_that_are_all_null_count_as_none():
     values, sizes = np.array([5, 7], np.int64), np.array([2])
     found = relations_totals.minima(values, np.array([False, False]), np.array([0]), sizes)
     assert pairs(found) == [(0, False)]
 
 
 @pytest.mark.parametrize("pieces", [1, 2, 3])
-def test_a_sum_beyond_64_bits_is_refused_and_one_that_only_passes_by_is_not(pieces):
+def test_a_sum_beyond_64_bits_is_rejected_unless_only_an_intermediate_one(pieces):
     big = 2**62
     cases = [([big, big], False), ([big, big, -big], True), ([-big, -big, -1], False), ([-big, -big], True)]
     for values, fits in cases:

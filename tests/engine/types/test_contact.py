@@ -29,7 +29,7 @@ def test_a_domain_that_is_asked_for_is_the_only_one():
 @pytest.mark.parametrize(
     "domain", ["", "acme", "a b.test", "-a.test", "a..test", "x@y.test", "a.test\n", "ä.test"]
 )
-def test_what_is_no_domain_is_refused(domain):
+def test_an_invalid_domain_is_rejected(domain):
     assert set(faults("email", {"domain": domain})) == {"options.domain"}
 
 
@@ -83,7 +83,7 @@ def test_a_country_of_the_number_is_that_of_its_place():
     assert all(number.startswith("+55 ") for number in made["p"])
 
 
-def test_unknown_and_contradicting_countries_are_refused():
+def test_unknown_and_contradicting_countries_are_rejected():
     assert faults("phone_number", {"country": "Atlantis"}) == {"options.country": "unknown_country"}
     two = [
         {"name": str(i), "type": kind, "group": "g", "options": {"country": country}}

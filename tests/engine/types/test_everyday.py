@@ -255,7 +255,7 @@ def test_prices_end_as_asked_and_reach_both_ends():
         ({"endings": []}, {"options.endings": "too_short"}),
     ],
 )
-def test_prices_that_there_are_none_of_are_refused(options, wanted):
+def test_impossible_prices_are_rejected(options, wanted):
     assert faults("price", options) == wanted
 
 
@@ -293,7 +293,7 @@ def test_orders_are_of_their_mask():
 # --- Machines -----------------------------------------------------------------------------------------------
 
 
-def test_hosts_lie_under_a_domain_that_is_nobodys_or_the_one_asked_for():
+def test_hosts_are_in_a_reserved_domain_or_the_requested_one():
     assert all(
         re.fullmatch(r"[a-z]+-\d\d\.[a-z]+\.example(\.(com|net|org))?", one)
         for one in values("hostname", 1_000)

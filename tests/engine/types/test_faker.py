@@ -119,13 +119,13 @@ def test_unique_reaches_as_far_as_the_pool():
     ["seed", "seed_instance", "add_provider", "binary", "zip", "tar", "image", "_provider", "__class__", "format",
      "parse", "json_bytes", "random", "unique", "optional"],
 )  # fmt: skip
-def test_what_is_no_data_is_refused_by_name(method):
+def test_a_faker_method_without_data_is_rejected_by_name(method):
     found = fault(method)
     assert (found.path, found.code) == ("fields[0].options.method", "refused_method")
     assert f'"{method}"' in found.message
 
 
-def test_an_unknown_method_is_refused_with_the_nearest():
+def test_an_unknown_method_is_rejected_with_a_suggestion():
     found = fault("frist_name")
     assert (found.path, found.code) == ("fields[0].options.method", "unknown_method")
     assert "`first_name`" in found.hint
@@ -161,14 +161,14 @@ def test_a_pool_is_bounded_in_size_and_time(monkeypatch):
     assert "of 10,000 values took" in found.message
 
 
-def test_a_locale_that_faker_does_not_know_for_the_method_is_refused():
+def test_a_locale_that_fakers_method_does_not_support_is_rejected():
     found = fault("swift", locale="ja_JP")
     assert (found.path, found.code) == ("fields[0].locale", "no_such_locale")
     assert "ja_JP" in found.message
     assert made("first_name", 20, locale="nb_NO")
 
 
-def test_a_template_pinned_to_another_version_of_faker_is_refused_by_name(monkeypatch):
+def test_a_template_pinned_to_another_version_of_faker_is_rejected_by_name(monkeypatch):
     monkeypatch.setattr(faker, "faker_version", lambda: "99.0")
     found = fault("word")
     assert found.code == "library_moved"

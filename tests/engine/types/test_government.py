@@ -119,7 +119,7 @@ def test_tax_id_follows_option_then_locale_then_the_united_states():
     assert all(map(ein.is_valid, values("tax_id", 20)))
 
 
-def test_a_locale_without_a_vat_number_warns_and_a_country_without_one_is_refused():
+def test_a_locale_without_a_vat_number_warns_and_a_country_without_one_is_rejected():
     source = bound([{"name": "x", "type": "vat_id", "locale": "ja_JP"}])
     assert [warning.code for warning in source.warnings] == ["other_country"]
     assert faults("vat_id", {"country": "US"}) == {"options.country": "unknown_country"}

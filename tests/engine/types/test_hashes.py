@@ -20,7 +20,7 @@ def url64(text: str) -> bytes:
 
 
 @pytest.mark.parametrize(("kind", "digits"), [("md5", 32), ("sha1", 40), ("sha256", 64)])
-def test_digests_are_hexadecimal_and_never_alike(kind, digits):
+def test_digests_are_hexadecimal_and_unique(kind, digits):
     made = values(kind, 20_000)
     assert all(re.fullmatch(f"[0-9a-f]{{{digits}}}", one) for one in made)
     assert len(set(made)) == 20_000
@@ -119,7 +119,7 @@ def test_claims_are_read_whatever_their_length(issuer):
         assert said["exp"] - said["iat"] == 3600
 
 
-def test_a_short_secret_is_refused():
+def test_a_short_secret_is_rejected():
     assert faults("jwt", {"secret": "short"}) == {"options.secret": "string_too_short"}
 
 

@@ -43,7 +43,7 @@ def test_addresses_of_a_network_leave_out_its_own_and_the_broadcast_address():
     assert set(values("ipv4", 200, options={"cidr": "192.0.2.4/31"})) == {"192.0.2.4", "192.0.2.5"}
 
 
-def test_networks_that_are_none_are_refused():
+def test_invalid_networks_are_rejected():
     assert faults("ipv4", {"cidr": "10.0.0.0/33"}) == {"options.cidr": "wrong_format"}
     assert faults("ipv4", {"cidr": "10.0.0.0/8", "private": True}) == {"options.private": "conflict"}
     assert faults("ipv6", {"cidr": "2001:db8::/129"}) == {"options.cidr": "wrong_format"}
@@ -110,7 +110,7 @@ def test_first_characters_of_passwords_are_of_every_class():
     assert all(firsts & set(alphabet) for alphabet in CLASSES.values())
 
 
-def test_passwords_that_cannot_hold_every_class_are_refused():
+def test_passwords_too_short_for_every_class_are_rejected():
     assert faults("password", {"length": 3}) == {"options.length": "too_short"}
     assert faults("password", {"classes": []}) == {"options.classes": "too_short"}
     assert faults("password", {"classes": ["runes"]})["options.classes[0]"] == "literal_error"

@@ -50,7 +50,7 @@ def test_numbers_of_each_country_pass_python_stdnum(country):
 
 
 @pytest.mark.parametrize("country", sorted(CHECKS))
-def test_another_last_digit_is_refused(country):
+def test_any_other_check_digit_is_rejected(country):
     checker = importlib.import_module(f"stdnum.{CHECKED_BY[country]}")
     for number in made(country, False, 50):
         place = max(at for at, sign in enumerate(number) if sign.isalnum())

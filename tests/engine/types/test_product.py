@@ -80,6 +80,6 @@ def test_ten_thousand_article_numbers_of_each_kind_pass_python_stdnum():
     assert all(map(issn.is_valid, values("issn", 10_000)))
 
 
-def test_article_numbers_come_from_the_ranges_of_nobody():
+def test_article_numbers_come_from_unassigned_ranges():
     assert {number[0] for number in values("ean13", 200) + values("ean8", 200)} == {"2"}
     assert {number[0] for number in values("upc", 200)} == {"4"}

@@ -130,7 +130,7 @@ def test_unique_strings_differ_even_where_case_is_ignored():
     assert faults("random_string", options, unique=True) == {"unique": "not_unique"}
 
 
-def test_a_random_string_refuses_min_over_max():
+def test_a_random_string_rejects_min_over_max():
     assert faults("random_string", {"min": 5, "max": 4}) == {"options.min": "min_above_max"}
     assert faults("random_string", {"min": -1, "alphabet": ""}) == {
         "options.min": "greater_than_equal",
@@ -145,7 +145,7 @@ def test_an_expression_may_be_called_what_others_call_it():
         )
 
 
-def test_an_impossible_expression_is_refused_with_its_position():
+def test_an_impossible_expression_is_rejected_with_its_position():
     from webapp.engine.errors import SpecError
 
     with pytest.raises(SpecError) as error:

@@ -66,7 +66,7 @@ def test_the_backup_of_an_upgrade_brings_the_data_of_the_release_before_into_thi
     }
 
 
-def test_a_migration_that_fails_leaves_the_database_as_it_was_and_says_how_to_go_on(place, file, monkeypatch):
+def test_a_failed_migration_leaves_the_database_unchanged_and_says_how_to_continue(place, file, monkeypatch):
     place.bring(BEFORE)
     with place.connect() as connection:
         filling.fill(connection)

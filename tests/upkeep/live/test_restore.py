@@ -111,7 +111,7 @@ def test_what_was_going_on_is_not_done_twice(restored):
         db.session.remove()
 
 
-def test_a_schedule_goes_on_with_its_next_time_and_the_trail_tells_of_the_restoration(restored):
+def test_a_schedule_continues_with_its_next_time_and_the_restoration_is_audited(restored):
     with restored.app().app_context():
         now = datetime.now(UTC)
         assert now < db.session.query(Scenario).one().next_run_at <= now + timedelta(hours=1)
@@ -120,7 +120,7 @@ def test_a_schedule_goes_on_with_its_next_time_and_the_trail_tells_of_the_restor
         db.session.remove()
 
 
-def test_the_trail_tells_of_the_backup(busy, file):
+def test_the_backup_is_audited(busy, file):
     assert busy.run("backup", str(file)) == 0
     with busy.app().app_context():
         (told,) = db.session.query(AuditEntry).filter_by(action="service.backup")
@@ -172,7 +172,7 @@ def test_without_keys_all_but_the_secrets_comes_back(busy, new_place, file, caps
     assert SECRET_KEY not in (there.data / "keys.env").read_text()
 
 
-def test_other_keys_in_the_data_folder_are_kept_beside_those_of_the_backup(busy, new_place, file):
+def test_other_keys_in_the_data_folder_are_kept_in_addition_to_those_of_the_backup(busy, new_place, file):
     assert busy.run("backup", str(file), "--include-keys") == 0
     there = new_place("sqlite")
     (there.data / "keys.env").write_text("SECRET_KEY=" + "another one, long enough, " * 2 + "\nVAULT_KEYS=\n")
@@ -184,7 +184,7 @@ def test_other_keys_in_the_data_folder_are_kept_beside_those_of_the_backup(busy,
     assert "another one" in aside.read_text()
 
 
-def test_a_backup_of_a_newer_release_is_refused(busy, new_place, file, monkeypatch):
+def test_a_backup_of_a_newer_release_is_rejected(busy, new_place, file, monkeypatch):
     assert busy.run("backup", str(file), "--include-keys") == 0
     monkeypatch.setattr(revisions, "known", lambda _revision: False)
     with pytest.raises(CliError, match="created by a newer release"):

@@ -48,7 +48,7 @@ LIES = {
 }  # fmt: skip
 
 
-def test_an_answer_that_is_not_the_providers_word_for_this_sign_in_lets_nobody_in(app, browser, provider):
+def test_a_response_that_is_not_from_the_provider_for_this_sign_in_is_rejected(app, browser, provider):
     found = {}
     for lie, parts in LIES.items():
         provider.behave()
@@ -66,7 +66,7 @@ def test_an_answer_that_is_not_the_providers_word_for_this_sign_in_lets_nobody_i
     [{"email_verified": False}, {"email_verified": None}, {"email_verified": "false"}, {"email": "nobody"}],
     ids=str,
 )
-def test_an_address_that_the_provider_has_not_verified_lets_nobody_in(browser, provider, claims):
+def test_an_unverified_address_does_not_grant_access(browser, provider, claims):
     provider.lies.claims = claims
     edith = browser()
     assert told(edith, come(edith, provider, "edith")).startswith(
@@ -91,7 +91,7 @@ def test_metadata_of_another_issuer_or_without_tls_begin_nothing(browser, provid
 
 
 @pytest.mark.parametrize("path", ["openid-configuration", "/token", "/keys"])
-def test_a_provider_that_is_down_is_told_so(browser, provider, path):
+def test_an_unavailable_provider_is_reported(browser, provider, path):
     edith = browser()
     provider.lies.down = path
     answer = edith.get("/sign-in/oidc") if path.startswith("open") else come(edith, provider, "edith")
@@ -113,7 +113,7 @@ def test_an_answer_counts_once(browser, provider):
     assert edith.get(path).headers["Location"] == "/sign-in?problem=stale"
 
 
-def test_an_answer_counts_in_the_browser_that_asked_alone(browser, provider):
+def test_a_sign_in_response_only_counts_in_the_same_browser(browser, provider):
     edith, mallory = browser(), browser()
     begun(mallory)
     path = back(provider, edith)
@@ -122,7 +122,7 @@ def test_an_answer_counts_in_the_browser_that_asked_alone(browser, provider):
 
 
 @pytest.mark.parametrize("query", ["", "?code=x", "?state=made-up&code=x", "?state=../x&code=x"])
-def test_an_answer_to_nothing_is_refused_without_a_word_to_the_provider(browser, provider, query):
+def test_an_unexpected_response_is_rejected_without_contacting_the_provider(browser, provider, query):
     edith = browser()
     begun(edith)
     provider.asked.clear()
@@ -138,19 +138,19 @@ def test_a_code_of_another_sign_in_does_not_fit_this_ones_verifier(browser, prov
     assert told(mallory, answer).startswith(REFUSED)
 
 
-def test_an_answer_that_names_another_issuer_is_refused(browser, provider):
+def test_a_response_from_another_issuer_is_rejected(browser, provider):
     edith = browser()
     path = back(provider, edith) + "&iss=https://evil.example.org"
     assert told(edith, edith.get(path)).startswith(REFUSED)
 
 
-def test_who_stops_at_the_provider_is_told_so_and_nothing_is_repeated(browser, provider):
+def test_cancelling_at_the_provider_is_reported_and_not_repeated(browser, provider):
     edith = browser()
     answer = come(edith, provider, "edith", deny=True)
     assert told(edith, answer).startswith("Acme SSO rejected the sign-in, or you cancelled it.")
 
 
-def test_what_waits_lies_sealed(app, browser, provider):
+def test_waiting_data_are_encrypted(app, browser, provider):
     asked = parse_qs(urlsplit(begun(browser())).query)
     with app.app_context():
         client = app.extensions["rowsmith.redis"]

@@ -21,7 +21,7 @@ def test_the_button_is_there_where_a_provider_is_set(browser):
     assert "Sign in with Acme SSO" in browser().get("/sign-in").text
 
 
-def test_somebody_with_an_account_comes_in_by_their_verified_address_and_then_by_who_they_are(
+def test_a_user_signs_in_by_their_verified_address_and_then_by_their_identity(
     app, browser, cast, provider
 ):
     edith = browser()
@@ -84,7 +84,7 @@ def test_the_session_is_a_new_one_and_the_one_before_has_ended(app, browser, cas
     assert thief.get("/projects").status_code == 303
 
 
-def test_address_and_name_come_from_userinfo_where_the_token_has_none(app, browser, cast, provider):
+def test_address_and_name_come_from_userinfo_if_the_token_has_none(app, browser, cast, provider):
     invite(app, cast)
     provider.lies.userinfo = dict(provider.people["ada"])
     assert come(browser(), provider).headers["Location"] == "/"
@@ -106,7 +106,7 @@ def test_a_provider_may_change_its_key(browser, cast, provider, monkeypatch):
 @pytest.mark.parametrize(
     "target", ["//evil.example.org", "https://evil.example.org", "/\\evil", "javascript:x"]
 )
-def test_nobody_is_sent_to_another_site_after_the_provider(browser, provider, target):
+def test_the_provider_callback_does_not_redirect_to_other_sites(browser, provider, target):
     assert come(browser(), provider, "edith", target).headers["Location"] == "/"
 
 
