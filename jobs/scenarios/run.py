@@ -273,9 +273,9 @@ class Runner:
                 "program_failed", f"The program was terminated by {name}.", signal=name
             )
         last = redaction.without(self.last.strip(), self.hushed)[: limits.RUN_MESSAGE_CHARS]
-        told = f"The program ended with exit code {end.code}"
+        message = f"The program ended with exit code {end.code}"
         return run_completion.error(
-            "program_failed", f"{told}: {last}" if last else f"{told}.", last_line=last
+            "program_failed", f"{message}: {last}" if last else f"{message}.", last_line=last
         )
 
 

@@ -152,8 +152,8 @@ class SqlitePlace:
     @staticmethod
     def _look(connection: sqlite3.Connection) -> None:
         if broken := connection.execute("PRAGMA foreign_key_check").fetchmany(3):
-            told = "; ".join(f"{table} row {row} to {parent}" for table, row, parent, _ in broken)
-            raise UpkeepError(f"Rows of the backup refer to missing rows: {told}.")
+            message = "; ".join(f"{table} row {row} to {parent}" for table, row, parent, _ in broken)
+            raise UpkeepError(f"Rows of the backup refer to missing rows: {message}.")
         said = connection.execute("PRAGMA integrity_check").fetchone()[0]
         if said != "ok":
             raise UpkeepError(f"The database could not be created: {said}.")

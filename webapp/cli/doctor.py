@@ -44,8 +44,8 @@ def examine(patient: Patient) -> list[Finding]:
         try:
             checks = importlib.import_module(area).CHECKS
         except ImportError as error:
-            told = f"What {area.rpartition('_')[2]} needs cannot be imported: {error}."
-            found.append(Finding(FAIL, "packages", told, "./rowsmith up installs what is missing"))
+            message = f"What {area.rpartition('_')[2]} needs cannot be imported: {error}."
+            found.append(Finding(FAIL, "packages", message, "./rowsmith up installs what is missing"))
             continue
         found += looked(patient, checks)
     return found

@@ -96,8 +96,8 @@ def scanner(patient: Patient) -> Iterator[Finding]:
         with clamd.begun(patient.settings.scanner) as scan:
             scan.verdict()
     except clamd.ScannerError as error:
-        told = f"The virus scanner gives no verdict: {error}. No workspace file can be stored."
-        yield Finding(FAIL, "scanner", told, "start clamd, or mend SCANNER_URL")
+        message = f"The virus scanner gives no verdict: {error}. No workspace file can be stored."
+        yield Finding(FAIL, "scanner", message, "start clamd, or mend SCANNER_URL")
     else:
         yield Finding(OK, "scanner", "The virus scanner gives verdicts.")
 
@@ -110,7 +110,7 @@ def processes(patient: Patient) -> Iterator[Finding]:
     since = time.time() - limits.WORKER_SEEN_SECONDS
     parts = (health.WORKER, health.RUNNER, health.SWEEPER)
     alive = {part: health.alive(client, part, since) for part in parts}
-    told = ", ".join(f"{count} {part}(s)" for part, count in alive.items())
+    message = ", ".join(f"{count} {part}(s)" for part, count in alive.items())
     if not any(alive.values()):
         yield Finding(
             WARN, "workers", "None is there: the service does not run.", f"./rowsmith up{patient.at}"
@@ -120,10 +120,10 @@ def processes(patient: Patient) -> Iterator[Finding]:
     for part in missing:
         command = "worker --queues runs" if part == health.RUNNER else part
         yield Finding(
-            FAIL, "workers", f"No {part} is running. Other processes: {told}.", f"./rowsmith {command}"
+            FAIL, "workers", f"No {part} is running. Other processes: {message}.", f"./rowsmith {command}"
         )
     if not missing:
-        yield Finding(OK, "workers", f"Running: {told}.")
+        yield Finding(OK, "workers", f"Running: {message}.")
 
 
 def sandbox(patient: Patient) -> Iterator[Finding]:
@@ -135,8 +135,8 @@ def sandbox(patient: Patient) -> Iterator[Finding]:
     try:
         found = modes.mode(setting)
     except modes.Unprotected as error:
-        told = f"SANDBOX={setting}: programs of scenarios cannot be kept apart here: {error}."
-        yield Finding(WARN, "sandbox", told, "docs/reference/sandbox.md says what a machine needs")
+        message = f"SANDBOX={setting}: programs of scenarios cannot be kept apart here: {error}."
+        yield Finding(WARN, "sandbox", message, "docs/reference/sandbox.md says what a machine needs")
         return
     if found.name == "plain":
         yield Finding(

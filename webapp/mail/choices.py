@@ -46,8 +46,8 @@ def choose(actor: Actor, chosen: Choice) -> None:
     if chosen.mail not in MAIL_CHOICES:
         faults.append(Fault("mail", "not_allowed", f"Choose one of {', '.join(MAIL_CHOICES)}."))
     if not 0 <= chosen.minutes <= limits.NOTICE_MOST_MINUTES:
-        told = f"Give whole minutes from 0 to {limits.NOTICE_MOST_MINUTES:,}."
-        faults.append(Fault("minutes", "out_of_range", told))
+        message = f"Give whole minutes from 0 to {limits.NOTICE_MOST_MINUTES:,}."
+        faults.append(Fault("minutes", "out_of_range", message))
     if faults:
         raise validation_error(faults)
     # The user's row is locked, so that two parallel forms do not both insert.

@@ -209,8 +209,8 @@ def _questions() -> dict[str, _Question]:
 def _database() -> tuple[str, dict[str, Any]]:
     with reading() as session:
         kind = session.get_bind().dialect.name
-        told = "SELECT sqlite_version()" if kind == "sqlite" else "SHOW server_version"
-        facts = {"kind": kind, "version": str(session.scalar(text(told))), "revision": None}
+        message = "SELECT sqlite_version()" if kind == "sqlite" else "SHOW server_version"
+        facts = {"kind": kind, "version": str(session.scalar(text(message))), "revision": None}
     with reading() as session:
         try:
             facts["revision"] = session.scalar(text("SELECT version_num FROM alembic_version"))

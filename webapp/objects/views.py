@@ -214,10 +214,10 @@ def move(actor: Actor, project_id: str, body: MoveIn) -> Response:
     project = tenancy.get(actor, Project, project_id, "write", lock=True)
     name = project.name
     moved = moves.move(actor, project, body.objects, body.related)
-    told = f"{len(moved)} {'object' if len(moved) == 1 else 'objects'} moved to {name}."
+    message = f"{len(moved)} {'object' if len(moved) == 1 else 'objects'} moved to {name}."
     see = (
         object_address(moved[0]["type"], moved[0]["id"])
         if g.face == "person" and len(moved) == 1
         else "/templates"
     )
-    return reply({"items": moved, "total": len(moved)}, see=see, flashed=told)
+    return reply({"items": moved, "total": len(moved)}, see=see, flashed=message)

@@ -109,8 +109,8 @@ def read_json(raw: bytes) -> Any:
         for text in _JSON_TEXT.finditer(raw):  # characters in strings do not count
             containers -= raw.count(b"[", *text.span()) + raw.count(b"{", *text.span())
         if containers > limits.MAX_JSON_CONTAINERS:
-            told = f"The body has more than {limits.MAX_JSON_CONTAINERS:,} arrays and objects."
-            raise ApiError("invalid_request", told)
+            message = f"The body has more than {limits.MAX_JSON_CONTAINERS:,} arrays and objects."
+            raise ApiError("invalid_request", message)
     try:
         value = orjson.loads(raw)
     except orjson.JSONDecodeError as error:

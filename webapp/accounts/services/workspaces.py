@@ -139,8 +139,10 @@ def delete_team(actor: Actor, team: Team) -> None:
         if users := [
             {"type": "project", "id": row.id, "name": row.name} for row in db.session.execute(inside)
         ]:
-            told = ", ".join(one["name"] for one in users[:3])
-            text = f"This team still has projects: {told}. Move them to another team, or delete them first."
+            message = ", ".join(one["name"] for one in users[:3])
+            text = (
+                f"This team still has projects: {message}. Move them to another team, or delete them first."
+            )
             raise ApiError("in_use", text, {"used_by": users})
         others = select(func.count()).where(
             Team.workspace_id == actor.workspace_id, Team.deleted_at.is_(None), Team.id != team.id

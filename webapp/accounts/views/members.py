@@ -267,8 +267,10 @@ def remove(actor: Actor, member_id: str, query: RemoveQuery) -> Response:
     matching(data)
     keys = people.remove(actor, row, everywhere=query.everywhere, revoke_keys=query.revoke_keys)
     where = "this team" if row.team_id is not None and not query.everywhere else "this workspace"
-    told = f"{data['email']} is no longer a member of {where}." + (f" Keys revoked: {keys}." if keys else "")
-    return reply(data, see=url_for(".index"), flashed=told)
+    message = f"{data['email']} is no longer a member of {where}." + (
+        f" Keys revoked: {keys}." if keys else ""
+    )
+    return reply(data, see=url_for(".index"), flashed=message)
 
 
 # --- Invitations --------------------------------------------------------------------------------------------

@@ -50,8 +50,8 @@ def operation(actor: Actor | None, slug: str, name: str) -> Response:
     within = _group(slug)
     found = next((one for one in within.operations if one.slug == name), None)
     if found is None:
-        told = f"There is no such operation: see /docs/api/{within.slug}."
-        raise ApiError("not_found", told, {"id": name[:100]})
+        message = f"There is no such operation: see /docs/api/{within.slug}."
+        raise ApiError("not_found", message, {"id": name[:100]})
     body = render_template(
         "docs/api_operation_body.html",
         one=found,
@@ -94,8 +94,8 @@ def _reference() -> dict[str, reference.Group]:
 def _group(slug: str) -> reference.Group:
     found = _reference().get(slug)
     if found is None:
-        told = "There is no such group of operations: see /docs/api."
-        raise ApiError("not_found", told, {"id": slug[:100]})
+        message = "There is no such group of operations: see /docs/api."
+        raise ApiError("not_found", message, {"id": slug[:100]})
     return found
 
 

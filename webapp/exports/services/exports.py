@@ -319,8 +319,8 @@ def order(export_id: str) -> Order:
         stored, workspace_id, template_id = export.pins, export.workspace_id, export.template_id
         asked, count, kind = export.request["ask"], export.count, export.format
     if stored["engine"] != ENGINE:
-        told = f"This export was requested with engine {stored['engine']}, but this is engine {ENGINE}."
-        raise ApiError("unavailable", told, {"pinned": stored["engine"], "present": ENGINE})
+        message = f"This export was requested with engine {stored['engine']}, but this is engine {ENGINE}."
+        raise ApiError("unavailable", message, {"pinned": stored["engine"], "present": ENGINE})
     folder = f"exports/{workspace_id}/{export_id}"
     if "tables" in stored:
         bundle = rows.again(stored, asked, kind)

@@ -127,17 +127,17 @@ def upload(actor: Actor) -> Response:
         stored.append(file)
     last = stored[-1]
     folder = last.name.rpartition("/")[0]
-    told = (
+    message = (
         f"{names.last_part(last.name)} is stored" if len(stored) == 1 else f"{len(stored)} files are stored"
     )
     headers = {"Location": _where(last), "ETag": files.tag(last)}
     see = url_for("workspace_files.index", folder=folder or None)
     if purged:
-        told += f". To make room, {pages.removed(len(purged))} removed for good"
+        message += f". To make room, {pages.removed(len(purged))} removed for good"
     scripted = "HX-Request" in request.headers  # it shows what it did itself
     gone = [{"id": one.id, "name": one.name, "size": one.size} for one in purged]
     shown = {**as_dict(last), "purged": gone}
-    return reply(shown, status=201, see=see, flashed=None if scripted else told, headers=headers)
+    return reply(shown, status=201, see=see, flashed=None if scripted else message, headers=headers)
 
 
 @route(

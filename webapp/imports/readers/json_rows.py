@@ -36,8 +36,8 @@ def parsed(source: Source) -> Any:
     except orjson.JSONDecodeError as error:
         if "limit" in error.msg:
             raise too_deep() from None
-        told = f"This is no JSON: {error.msg} (line {error.lineno}, column {error.colno})."
-        raise Unreadable(told, "Check it at that place.") from None
+        message = f"This is no JSON: {error.msg} (line {error.lineno}, column {error.colno})."
+        raise Unreadable(message, "Check it at that place.") from None
 
 
 def read(source: Source, words: Vocabulary) -> Read:
@@ -96,8 +96,8 @@ def lines(source: Source, words: Vocabulary) -> Read:
     found.tables.append(_table(source.stem, rows, found, words))
     names = [one.name for one in found.tables[0].entity.fields]
     if bad and names:
-        told = f"{bad:,} lines are no JSON objects, the first of them line {first:,}: left out."
-        found.tables[0].note(names[0], told)
+        message = f"{bad:,} lines are no JSON objects, the first of them line {first:,}: left out."
+        found.tables[0].note(names[0], message)
     return found
 
 
@@ -185,9 +185,9 @@ def _nested(
     options: dict[str, Any] = {"fields": fields}
     if count is not None:
         options |= {"array": True, "count": count}
-    told = "Arrays of objects" if count is not None else "Objects"
+    message = "Arrays of objects" if count is not None else "Objects"
     one.ready = Found(
-        name, definition(name, "nested", options), "green", f"{told} with {len(fields)} nested fields."
+        name, definition(name, "nested", options), "green", f"{message} with {len(fields)} nested fields."
     )
     return one
 

@@ -113,15 +113,15 @@ def _found(name: str, kind: str, texts: pa.Array, way: str, form: str | None, wo
     if days.null_count:
         return None
     options: dict[str, Any] = {} if form is None else {"format": form}
-    told = f", written {form}" if form else ""
+    message = f", written {form}" if form else ""
     ends = pc.min_max(days).as_py()
     if len(texts) >= limits.INFER_FEW:
         low, high = around(ends["min"].date(), ends["max"].date())
         options = {"min": low, "max": high, **options}
-        return Found(name, definition(name, kind, options), "green", f"From {low} to {high}{told}.")
+        return Found(name, definition(name, kind, options), "green", f"From {low} to {high}{message}.")
     if _BIRTH.search(words):
         options = {"min": "-32000d", "max": "-6600d", **options}
-    return Found(name, definition(name, kind, options), "green", f"{kind.capitalize()}s{told}.")
+    return Found(name, definition(name, kind, options), "green", f"{kind.capitalize()}s{message}.")
 
 
 def around(first: date, last: date) -> tuple[str, str]:
@@ -320,9 +320,9 @@ def _fraction(one: Seen, looks: _Looks) -> bool:
     if looks.like(_COMMA):
         point = pc.replace_substring(pc.replace_substring(looks.valid, ".", ""), ",", ".")
         _decimal(one, replace(looks, valid=point), point)
-        told = "The file writes it with a decimal comma; it is made with a point."
+        message = "The file writes it with a decimal comma; it is made with a point."
         if one.ready is not None:
-            one.ready = Found(looks.name, one.ready.field, "yellow", told)
+            one.ready = Found(looks.name, one.ready.field, "yellow", message)
         return True
     if not looks.like(_FLOAT):
         return False
@@ -352,8 +352,8 @@ def _decimal(one: Seen, looks: _Looks, texts: pa.Array) -> bool:
     low, high = low.quantize(step, "ROUND_FLOOR"), high.quantize(step, "ROUND_CEILING")
     options = {"min": jsonable(low), "max": jsonable(high), "decimals": places}
     made = definition(looks.name, "number", options)
-    told = f"Numbers from {low.normalize():f} to {high.normalize():f} with {places} decimals."
-    one.ready = Found(looks.name, made, "green", told)
+    message = f"Numbers from {low.normalize():f} to {high.normalize():f} with {places} decimals."
+    one.ready = Found(looks.name, made, "green", message)
     return True
 
 

@@ -33,8 +33,8 @@ def read(source: Source) -> Read:
     except (Unreadable, MemoryError):
         raise
     except Exception:  # a damaged workbook can raise any exception
-        told = "The workbook cannot be read: it is damaged, protected, or no XLSX."
-        raise Unreadable(told, "Save it again as XLSX, or send CSV.") from None
+        message = "The workbook cannot be read: it is damaged, protected, or no XLSX."
+        raise Unreadable(message, "Save it again as XLSX, or send CSV.") from None
     if not found.tables and not found.problems:
         raise Unreadable("The workbook holds no rows.", "Its first row must have the names of the columns.")
     if len(found.tables) == 1 and source.stem and found.tables[0].entity.name.casefold().startswith("sheet"):

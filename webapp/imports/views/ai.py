@@ -146,10 +146,10 @@ def describe(actor: Actor, body: DescribeIn) -> Response:
         db.session.rollback()
         return _page(actor, error)  # the model's fault, not ours: what was typed is not lost by it
     doubtful = [one["field"] for one in made["report"] if one["state"] != "green"]
-    told = f" Look at {', '.join(doubtful)}: what the model had there did not fit." if doubtful else ""
+    message = f" Look at {', '.join(doubtful)}: what the model had there did not fit." if doubtful else ""
     saved = made["template"]
     where = url_for("templates.show", template_id=saved["id"]) if saved else None
-    return reply(made, see=where, flashed=f"Template {made['name']} drafted.{told}")
+    return reply(made, see=where, flashed=f"Template {made['name']} drafted.{message}")
 
 
 @route(

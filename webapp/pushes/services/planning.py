@@ -182,8 +182,8 @@ def table(wanted: Wanted, can: Capabilities, push_id: str, place: int) -> Planne
     asked = wanted.asked
     faults: list[Fault] = []
     if asked.mode not in can.modes:
-        told = f"This kind of connection does not support the mode {asked.mode}."
-        faults.append(Fault(f"{wanted.path}mode", "not_allowed", told, f"It has {', '.join(can.modes)}."))
+        message = f"This kind of connection does not support the mode {asked.mode}."
+        faults.append(Fault(f"{wanted.path}mode", "not_allowed", message, f"It has {', '.join(can.modes)}."))
     named, more = _named(asked.key_columns, entity, f"{wanted.path}key_columns")
     faults += more
     if not named and asked.mode != "insert":

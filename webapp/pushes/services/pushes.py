@@ -303,8 +303,8 @@ def table_of(push: Push, name: str | None) -> int | None:
         return None
     names = [one["name"] for one in push.tables]
     if name not in names:
-        told = f'This push has no table "{name[:100]}".'
-        raise ApiError("invalid_request", told, {"hint": did_you_mean(name, names), "tables": names})
+        message = f'This push has no table "{name[:100]}".'
+        raise ApiError("invalid_request", message, {"hint": did_you_mean(name, names), "tables": names})
     return names.index(name)
 
 

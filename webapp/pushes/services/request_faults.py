@@ -96,14 +96,14 @@ def _headers(template: RequestTemplate, rows: TableRows, schema: pa.Schema, path
         holes = [hole for hole in parse(text).holes if not _is_plain(hole, rows, schema)]
         made = next((hole.name for hole in holes if _column(hole, rows) in rows.from_parent), None)
         if made is not None:
-            told = f"The header {name} uses {made}, a key that the target creates while the rows are sent."
-            yield _fault(path, name, f"{told} Its characters cannot be checked in advance.")
+            message = f"The header {name} uses {made}, a key that the target creates while the rows are sent."
+            yield _fault(path, name, f"{message} Its characters cannot be checked in advance.")
         elif holes:
             asked[name] = holes
     if asked and rows.count > limits.HTTP_HEADER_ROWS:
         for name, holes in asked.items():
-            told = f"The header {name} reads {holes[0].name}, whose values cannot be checked in {rows.count:,} rows."
-            yield _fault(path, name, f"{told} Up to {limits.HTTP_HEADER_ROWS:,} rows can be checked.")
+            message = f"The header {name} reads {holes[0].name}, whose values cannot be checked in {rows.count:,} rows."
+            yield _fault(path, name, f"{message} Up to {limits.HTTP_HEADER_ROWS:,} rows can be checked.")
         return
     for first, batch in _blocks(rows, {_column(hole, rows) for holes in asked.values() for hole in holes}):
         for name in list(asked):
@@ -111,10 +111,10 @@ def _headers(template: RequestTemplate, rows: TableRows, schema: pa.Schema, path
             if found is not None:
                 place, field, value = found
                 shown = HIDDEN if _column_of(field, rows) in rows.sensitive else _shown(value)
-                told = (
+                message = (
                     f"The header {name} cannot hold the value of {field} in row {first + place:,}: {shown}."
                 )
-                yield _fault(path, name, f"{told} {_reason(value)}")
+                yield _fault(path, name, f"{message} {_reason(value)}")
                 del asked[name]
         if not asked:
             return

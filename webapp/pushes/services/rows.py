@@ -116,8 +116,8 @@ class TableRows:
         """Return the current metadata of the table. Raise `ConnectorError` (reason `no_table`)."""
         found = session.entity(self.target)
         if found is None:
-            told = f'There is no table "{self.target}".'
-            raise ConnectorError(told, reason="no_table", hint="It existed when the push was created.")
+            message = f'There is no table "{self.target}".'
+            raise ConnectorError(message, reason="no_table", hint="It existed when the push was created.")
         return found
 
     def writing(self, session: Link) -> WriteSpec:
@@ -418,8 +418,8 @@ def _column(entity: Entity, name: str) -> Column:
         return found
     if entity.kind in ("collection", "endpoint"):
         return Column(name, "other", "")
-    told = f'The table "{entity.name}" has no column "{name}".'
-    raise ConnectorError(told, reason="no_column", hint="It existed when the push was created.")
+    message = f'The table "{entity.name}" has no column "{name}".'
+    raise ConnectorError(message, reason="no_column", hint="It existed when the push was created.")
 
 
 # --- Reading them from a push -----------------------------------------------------------------------------------
@@ -432,8 +432,8 @@ def tables(push: Push) -> list[TableRows]:
     template was deleted).
     """
     if push.pins["engine"] != ENGINE:
-        told = f"This push was created with engine {push.pins['engine']}; this is engine {ENGINE}."
-        raise ApiError("unavailable", told, {"pinned": push.pins["engine"], "present": ENGINE})
+        message = f"This push was created with engine {push.pins['engine']}; this is engine {ENGINE}."
+        raise ApiError("unavailable", message, {"pinned": push.pins["engine"], "present": ENGINE})
     makers = makers_of(push.pins, push.request["ask"], [one.get("given") for one in push.tables])
     db.session.remove()
     found = [TableRows(place, one, makers[one.get("recipe", 0)]) for place, one in enumerate(push.tables)]

@@ -306,20 +306,20 @@ def _column(entity: Entity, column: Column, values: Sequence[Any], vocabulary: V
     shown, share = _shown(list(dict.fromkeys(texts)), named, vocabulary)
     if shown is not None and (named in (None, shown) or KINDS[shown].confidence >= _SHAPED):
         kind = KINDS[shown]
-        told = f"{share:.0%} of the values are {kind.told}."
+        message = f"{share:.0%} of the values are {kind.told}."
         if named == shown:
-            return _found(column.name, shown, _BOTH, f"The name matches, and {told}")
-        return _found(column.name, shown, kind.confidence * min(1.0, share + _CHANCE), told)
+            return _found(column.name, shown, _BOTH, f"The name matches, and {message}")
+        return _found(column.name, shown, kind.confidence * min(1.0, share + _CHANCE), message)
     return _of_text(column.name, texts) if named is None else _by_name(column.name, named, texts)
 
 
 def _by_name(name: str, kind: str, texts: Sequence[str]) -> Found:
-    told = f"The name suggests {KINDS[kind].told}"
+    message = f"The name suggests {KINDS[kind].told}"
     if not texts:
-        return _found(name, kind, _NAMED, f"{told}; the sample has no values.")
+        return _found(name, kind, _NAMED, f"{message}; the sample has no values.")
     if kind in _TESTS or kind in _LISTED_KINDS:
-        return _found(name, kind, _DOUBTED, f"{told}; few values match.")
-    return _found(name, kind, _NAMED, f"{told}.")
+        return _found(name, kind, _DOUBTED, f"{message}; few values match.")
+    return _found(name, kind, _NAMED, f"{message}.")
 
 
 def _of_text(name: str, texts: Sequence[str]) -> Found:
@@ -327,8 +327,8 @@ def _of_text(name: str, texts: Sequence[str]) -> Found:
         what for text in texts if len(text) >= _PROSE and (what := personal_data_in_text(text)) is not None
     ]
     if inside and len(inside) >= _INSIDE * len(texts):
-        told = f"{len(inside):,} of {len(texts):,} texts have {inside[0]} or the like in them."
-        return _found(name, "free_text", _LISTED, told)
+        message = f"{len(inside):,} of {len(texts):,} texts have {inside[0]} or the like in them."
+        return _found(name, "free_text", _LISTED, message)
     if not texts:
         return Found(name, None, False, _SOME, "It has no values, and its name is not specific.")
     return Found(name, None, False, _SHAPED, "No personal data detected.")
@@ -340,8 +340,8 @@ def _found(name: str, kind: str, confidence: float, reason: str) -> Found:
 
 
 def _of_nobody(found: Found) -> Found:
-    told = f"{found.reason} The sample contains no other personal data."
-    return Found(found.name, found.kind, False, _NOBODY, told, found.type)
+    message = f"{found.reason} The sample contains no other personal data."
+    return Found(found.name, found.kind, False, _NOBODY, message, found.type)
 
 
 # --- Values -------------------------------------------------------------------------------------------------
@@ -421,8 +421,8 @@ def of_rows(rows: Sequence[Mapping[str, Any]], table: str = "") -> list[Found]:
     """Of rows as JSON has them. Error: validation_error, for more columns than a template may have."""
     columns: Sample = {name: [] for row in rows for name in row}
     if len(columns) > limits.MAX_FIELDS:
-        told = f"These rows have {len(columns):,} columns; {limits.MAX_FIELDS:,} is the most."
-        raise validation_error([Fault("rows", "too_many", told)])
+        message = f"These rows have {len(columns):,} columns; {limits.MAX_FIELDS:,} is the most."
+        raise validation_error([Fault("rows", "too_many", message)])
     for row in rows:
         for name, values in columns.items():
             values.append(_plain(row.get(name)))
@@ -468,12 +468,12 @@ def of_table(actor: Actor, connection_id: str, table: str) -> list[Found]:
     known = inspection.metadata(actor, connection)
     entity = next((item for item in known.entities if item.name == table), None)
     if entity is None:
-        told = f'There is no table "{table}" behind this connection.'
+        message = f'There is no table "{table}" behind this connection.'
         hint = (
             did_you_mean(table, [item.name for item in known.entities])
             or "GET /connections/{id}/metadata lists them."
         )
-        raise validation_error([Fault("table", "unknown_table", told, hint)])
+        raise validation_error([Fault("table", "unknown_table", message, hint)])
     db.session.commit()
     rows = min(limits.CLASSIFY_ROWS, limits.INFER_SAMPLE_ROWS)
     batch = inspection.samples(connection, [entity.name], rows, limits.FETCH_SECONDS).get(entity.name)

@@ -201,6 +201,6 @@ def _by_column(error: ApiError | None, chosen: list[Choice]) -> dict[str, str]:
     for fault in (error.details.get("fields") or ()) if error is not None else ():
         at = _COLUMN.match(fault["path"])
         name = taken[int(at[1])] if at and int(at[1]) < len(taken) else ""
-        told = " ".join(filter(None, (fault["message"], fault.get("hint"))))
-        found[name] = f"{found[name]} {told}" if name in found else told
+        message = " ".join(filter(None, (fault["message"], fault.get("hint"))))
+        found[name] = f"{found[name]} {message}" if name in found else message
     return found

@@ -117,8 +117,8 @@ def _arguments(node: ast.FunctionDef) -> str:
 
 def _first(node: ast.ClassDef | ast.FunctionDef) -> str:
     """The first sentence of its documentation."""
-    told = " ".join((ast.get_docstring(node) or "").split("\n\n")[0].split())
-    return told[:160]
+    message = " ".join((ast.get_docstring(node) or "").split("\n\n")[0].split())
+    return message[:160]
 
 
 bp = Blueprint("scenario_pages", __name__)

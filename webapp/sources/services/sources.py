@@ -160,8 +160,8 @@ def _names(names: list[Any]) -> list[str]:
     found = [str(name) for name in names]
     twice = next((name for at, name in enumerate(found) if name in found[:at]), None)
     if twice is not None:
-        told = f'Two columns are called "{twice}".'
-        raise ConnectorError(told, reason="no_column", hint="Give each its own name with AS.")
+        message = f'Two columns are called "{twice}".'
+        raise ConnectorError(message, reason="no_column", hint="Give each its own name with AS.")
     if len(found) > limits.SOURCE_COLUMNS:
         raise ConnectorError(f"There are more than {limits.SOURCE_COLUMNS:,} columns.", reason="too_large")
     return found

@@ -156,14 +156,14 @@ def apply(api: rowsmith.Api, steps: Sequence[Step]) -> list[tuple[Step, Mapping[
                 done.append((step, api.templates.update(step.was["id"], if_match=step.was, **body)))
     except (ServiceError, KeyboardInterrupt) as error:
         left = _taken_back(api, done)
-        told = (
+        message = (
             "nothing was done"
             if not left
             else f"these are done and could not be taken back: {', '.join(left)}"
         )
         if isinstance(error, KeyboardInterrupt):
             raise
-        raise _refused(step, error, told) from error
+        raise _refused(step, error, message) from error
     return done
 
 
