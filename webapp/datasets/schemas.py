@@ -1,4 +1,4 @@
-"""What callers send about datasets: their tables, and the rows they ask of them."""
+"""Request models of datasets: their tables, and requests for their rows."""
 
 from __future__ import annotations
 

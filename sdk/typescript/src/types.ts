@@ -430,7 +430,7 @@ export interface DiffOut {
   preview: Record<string, any> | null;
 }
 
-/** What was imported. */
+/** The imported document. */
 export interface DocumentOut {
   bytes: number;
   sha256: string;

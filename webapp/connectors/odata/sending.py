@@ -292,7 +292,7 @@ class OdataSender(Sender):
         found = sorted(ended.values(), key=lambda one: one.index)
         return [
             one for place, one in enumerate(found) if one.index == place
-        ]  # what comes before a row not begun
+        ]  # the checks before a row that has not been started
 
     def _waited(self, again: Sequence[_Row], answered: Counter[int]) -> bool:
         """Wait before rows are sent again. Returns False if the push ended."""

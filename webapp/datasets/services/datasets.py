@@ -101,8 +101,8 @@ def change(actor: Actor, dataset: Dataset, changes: Mapping[str, Any]) -> dict[s
 
 
 def refresh_references(actor: Actor, dataset: Dataset) -> dict[str, Any]:
-    """Pin the newest versions of a locked dataset's templates; commits. Where they are pinned already, nothing
-    changes. Error: validation_error for a template that is gone."""
+    """Pin the newest versions of a locked dataset's templates; commits. Does nothing if they are pinned already. Error:
+    validation_error for a deleted template."""
     newest = version_of(dataset)
     ready, pins = _checked(actor, {key: newest.spec[key] for key in CHANGEABLE})
     if pins == newest.pins:
@@ -141,7 +141,7 @@ def look_up_templates(
             continue  # the model reports it
         if template_id not in found:
             text = "There is no such template here."
-            hint = "It may have been deleted: restore it, or take it out of the dataset."
+            hint = "It may have been deleted: restore it, or remove it from the dataset."
             faults.append(Fault(path, "unknown_template", text, hint))
         elif template_id in wanted[:place]:
             text = f"templates[{wanted.index(template_id)}] is this template already."
@@ -170,7 +170,7 @@ def _tables(templates: Sequence[Any]) -> list[dict[str, Any]]:
 
 
 def _checked(actor: Actor, spec: dict[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
-    """A spec as it is stored, and its pins. `validation_error` with every fault."""
+    """Return a spec in its stored form, and its pins. Error: `validation_error` with all errors."""
     found = known_templates(actor, spec)
     pinned = {one["template_id"]: found[one["template_id"]].version for one in spec["templates"]}
     names = {one["template_id"]: one["name"] or found[one["template_id"]].name for one in spec["templates"]}
@@ -178,7 +178,7 @@ def _checked(actor: Actor, spec: dict[str, Any]) -> tuple[dict[str, Any], dict[s
 
 
 def _warnings(names: Mapping[str, str], fields: relations.Templates) -> list[dict[str, str]]:
-    """What will surprise: a reference to a template that is not among the tables."""
+    """Return warnings: references to templates that are not among the tables."""
     places = {one: place for place, one in enumerate(names)}
     told = []
     for edge in relations.edges(fields):
@@ -192,7 +192,7 @@ def _warnings(names: Mapping[str, str], fields: relations.Templates) -> list[dic
     return [fault.as_dict() for fault in told]
 
 
-# What changed between two versions of a dataset.
+# Differences between two versions of a dataset.
 
 _HEAD: Final = ("name", "description", "seed", "anchor")
 

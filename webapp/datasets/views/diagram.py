@@ -29,7 +29,7 @@ _MOST_CHARS: Final = 25
 
 
 Lanes = Counter[tuple[int, float]]
-"""How many lines pass between two boxes already, by the column's left edge and the height."""
+"""Number of lines between two boxes so far, by the column's left edge and the height."""
 
 
 @dataclass(slots=True)
@@ -64,7 +64,7 @@ class Box:
         return _HEAD + _LINE * len(self.fields) + (_FOOT if self.fields else 0)
 
     def port(self, path: str) -> int:
-        """Where a line to a field meets the box; the last line where the field is not shown."""
+        """Return where a line to a field meets the box; the last line if the field is not shown."""
         return next(
             (row.y for row in self.fields if row.text == path), self.y + self.height - _FOOT - _LINE // 2
         )
@@ -96,7 +96,7 @@ class Diagram:
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """What is known of a table: its name, its stored fields, how many rows (None: unknown)."""
+    """Properties of a table: its name, its stored fields, its number of rows (None: unknown)."""
 
     template_id: str
     name: str
@@ -130,7 +130,7 @@ def of(tables: Sequence[Table]) -> Diagram:
 
 
 def label_of(edge: Edge) -> str:
-    """How many children one parent has: `1 : 1..9`, `1 : 0..1`, `1 : n`."""
+    """Return the number of children per parent as text: `1 : 1..9`, `1 : 0..1`, `1 : n`."""
     if edge.cardinality is not None:
         least, most = edge.cardinality.get("min", 0), edge.cardinality.get("max")
         if least == most:

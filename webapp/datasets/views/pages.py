@@ -163,7 +163,7 @@ def _edited(given: dict[str, Any], verb: str) -> dict[str, Any]:
 
 
 def _checked(given: dict[str, Any]) -> dict[str, Any]:
-    """The draft as `datasets.create` and `change` take it; `validation_error` with every fault."""
+    """Return the draft as arguments of `datasets.create` and `change`. Error: `validation_error` with all errors."""
     body = parse(DatasetIn, filled(DatasetIn, orjson.loads(orjson.dumps(given))), strict=False)
     made = {**body.model_dump(), "templates": [table.model_dump() for table in body.templates]}
     return {**made, "name": made["name"].strip() or made["name"]}
@@ -251,7 +251,7 @@ def _looks(
 
 
 def _number(value: Any) -> int | None:
-    """A count as a form or the service says it; None where it is no count."""
+    """Return a count from a form or the API as text; None for an invalid one."""
     text = str(value if value is not None else "")
     if not text.isdecimal() or len(text) > len(str(limits.ENTERPRISE_MAX.rows_per_generation)):
         return None

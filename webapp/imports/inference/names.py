@@ -48,7 +48,7 @@ NOISE: Final = frozenset(
 ABOUT: Final = frozenset(
     "translation l10n i18n detail info data history archive record profile header".split()
 )
-"""Tables of these tell more of the thing before them."""
+"""Nouns of tables that describe the preceding thing."""
 
 PERSONS: Final = frozenset(
     "person people customer client employee staff user member contact author actor artist writer director composer"
@@ -65,7 +65,7 @@ EMPLOYED: Final = frozenset(
     "employee staff contact worker manager rep representative salesperson colleague officer supervisor contractor"
     " consultant faculty crew speaker executive lead person buyer".split()
 )
-"""Persons whose title is as likely what they work as."""
+"""People whose title is as likely a job as a form of address."""
 NOT_PERSONS: Final = frozenset(
     "order number folder container computer server letter newsletter offer paper poster tower layer filter header"
     " footer banner counter register printer router sensor flavor sector error factor vector motor door floor plant"
@@ -82,7 +82,7 @@ _AGENT: Final = re.compile(r".{3,}(er|or|ist|ian|ee|ant|man|woman)$")
 
 
 def is_person(noun: str) -> bool:
-    """Whether a noun, in the singular, stands for a person as far as one can tell."""
+    """Return whether a noun, in the singular, is likely to be a person."""
     return noun in PERSONS or (noun not in NOT_PERSONS and noun not in THINGS and bool(_AGENT.match(noun)))
 
 
@@ -158,9 +158,9 @@ PERSONAL: Final = frozenset(
      "birthdate", "date_of_birth", "dob", "birthday", "gender", "sex", "hire_date", "salary", "ssn", "marital_status",
      "middle_name", "honorific", "nationality", "born", "hired_at", "hired_on", "age")
 )  # fmt: skip
-"""Columns that only a table of persons has."""
+"""Columns that only tables of people have."""
 REACHED: Final = frozenset(("email", "phone", "mobile", "email_address", "phone_number", "telephone"))
-"""Columns of whom one can reach: persons, and companies."""
+"""Columns of tables with contact details: people, and companies."""
 HONORIFICS: Final = frozenset(
     "mr mrs ms miss mx dr prof herr frau mme m mlle sr sra srta sir dame rev hon hr fru".split()
 )
@@ -175,7 +175,7 @@ _IRREGULAR: Final = {
 
 
 def singular(noun: str) -> str:
-    """A noun in the singular, as far as its ending tells."""
+    """Return the singular of a noun, according to its ending."""
     if noun in _IRREGULAR:
         return _IRREGULAR[noun]
     if noun.endswith("ies") and len(noun) > 4:
@@ -228,8 +228,8 @@ _MEANT_ALIKE: Final[dict[str, tuple[str, dict[str, Any]]]] = {
 
 @dataclass(frozen=True, slots=True)
 class Meant:
-    """A type that names suggest. `sure`: the thing is known, so that its values are what belongs here even where they
-    are few, or where a sample has but a shape."""
+    """A type suggested by names. `sure`: the thing is known, so its values are correct even if they are few, or if a
+    sample only has a pattern."""
 
     type: str
     options: dict[str, Any]
@@ -238,7 +238,7 @@ class Meant:
 
 
 def meant(asked: Asked) -> Meant:
-    """What the names of a column and its table mean together; words where they mean nothing."""
+    """Return the combined meaning of the names of a column and its table; words if they have none."""
     column, table = asked.column, Table.of(asked.entity)
     name = english(split(column.name))
     said = _alone(name, table)
@@ -252,7 +252,7 @@ def meant(asked: Asked) -> Meant:
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """The nouns of a table's name, and what its other columns tell of it."""
+    """The nouns of a table's name, and conclusions from its other columns."""
 
     nouns: tuple[str, ...]
     personal: bool
@@ -282,7 +282,7 @@ class Table:
 
     @property
     def is_person(self) -> bool:
-        """Whether a row stands for a person."""
+        """Whether a row represents a person."""
         noun = self.noun
         if noun in THINGS or noun in WORKS:
             return False
@@ -387,7 +387,7 @@ def _of_person(noun: str, part: str, asked: Asked) -> Meaning:
 
 
 def _addresses(values: Sequence[Any]) -> bool:
-    """Whether a sample is of forms of address for the most part."""
+    """Return whether a sample consists mostly of forms of address."""
     found = [str(one).strip().rstrip(".").casefold() in HONORIFICS for one in values]
     return bool(found) and 2 * sum(found) > len(found)
 
@@ -429,7 +429,7 @@ _PERSONAL_NAME: Final = re.compile(
 
 
 def _fitted(made: Meaning, column: Column, values: Sequence[Any]) -> Meant | None:
-    """A meaning with what the column's length and a sample say of it; None where the sample contradicts it."""
+    """Return a meaning adjusted to the column's length and a sample; None if the sample contradicts it."""
     kind, options, common = made
     texts = [one.strip() for one in values if isinstance(one, str)]
     if kind in ("country_code", "currency_code") or options.get("format") == "code":

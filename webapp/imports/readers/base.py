@@ -1,4 +1,4 @@
-"""What a reader of one format makes of a file: tables, what they hold, and what could not be read."""
+"""The result of a reader: tables with their columns, and problems."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from webapp.imports.inference.evidence import definition
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """What was sent: its bytes, and the name of the file, or "" for a text."""
+    """The input: its bytes, and the name of the file, or "" for a text."""
 
     raw: bytes
     name: str = ""
@@ -48,7 +48,7 @@ class Table:
     """Columns that could not be read, with the reason."""
 
     def note(self, column: str, text: str) -> None:
-        """Tells something of a column, which makes it yellow."""
+        """Add a note to a column, which makes it yellow."""
         self.notes.setdefault(column, []).append(text)
 
 
@@ -131,7 +131,7 @@ _MARKS: Final = (
     (codecs.BOM_UTF16_BE, "utf-16"),
     (codecs.BOM_UTF8, "utf-8-sig"),
 )
-_UTF16_SAMPLE_BYTES: Final = 4_096  # chosen: bytes in which UTF-16 without a mark is looked for
+_UTF16_SAMPLE_BYTES: Final = 4_096  # chosen: bytes that are searched for UTF-16 without a byte order mark
 
 
 def decoded(raw: bytes) -> tuple[str, str]:

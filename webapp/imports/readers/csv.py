@@ -38,7 +38,7 @@ def table(name: str, heads: Sequence[Any], columns: Iterable[pa.Array], read: Re
 
 
 def beyond(name: str, names: Sequence[str], read: Read) -> None:
-    """Tells of columns for which a template has no place."""
+    """Report columns beyond the maximum of a template."""
     text = f"A template has at most {limits.MAX_FIELDS} fields: left out."
     over = names[limits.MAX_FIELDS : limits.IMPORT_COLUMNS]
     read.problems += [Problem(name, one, text) for one in over]
@@ -123,7 +123,7 @@ def _head(text: str, delimiter: str) -> tuple[list[str], str, bool]:
         and not first[-1]
         and all(len(row) < len(first) or not row[len(first) - 1] for row in rows)
     ):
-        first.pop()  # each line ends in a delimiter
+        first.pop()  # every line ends with a delimiter
     said = [cell for cell in first if cell]
     header = bool(said) and not any(_VALUE.fullmatch(cell) for cell in said)
     if not header and len(rows) > 1 and len(said) == len(set(said)):
@@ -136,7 +136,7 @@ def _head(text: str, delimiter: str) -> tuple[list[str], str, bool]:
 def _rows(text: str, delimiter: str, most: int) -> list[list[str]]:
     lines = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter)
     found: list[list[str]] = []
-    with suppress(csv.Error):  # what was read before it counts
+    with suppress(csv.Error):  # the rows that were read before are used
         found.extend(row for row in islice(lines, most) if row)
     return found
 

@@ -25,7 +25,7 @@ _MOST_ELEMENTS: Final = 10  # chosen: of an array in a row; the template's own c
 
 
 def parsed(source: Source) -> Any:
-    """A JSON text as Python values. Raises `Unreadable`, which says where it breaks."""
+    """Parse JSON. Raises `Unreadable` with the position of a syntax error."""
     text, _ = decoded(source.raw)
     if not text.strip():
         raise Unreadable("The file is empty.", "Send an object, or an array of objects.")
@@ -148,7 +148,7 @@ def _column(name: str, values: Sequence[Any], words: Vocabulary, depth: int) -> 
             name,
             definition(name, "words", {"count": 2}),
             "yellow",
-            "It holds values of several kinds: made as text.",
+            "It has values of several types: imported as text.",
         )
     return one
 
@@ -211,5 +211,5 @@ def _listed(name: str, inner: Sequence[Any], counts: Sequence[int], words: Vocab
         element = {"type": "number", "options": {"min": min(plain), "max": max(plain)}}
     low, high = min(counts), max(1, min(max(counts), _MOST_ELEMENTS))
     made = definition(name, "array", {"of": element, "count": {"min": min(low, high), "max": high}})
-    one.ready = Found(name, made, "green", f"Arrays of up to {high} values, each made as {element['type']}.")
+    one.ready = Found(name, made, "green", f"Arrays of up to {high} values of type {element['type']}.")
     return one

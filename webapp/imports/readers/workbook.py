@@ -15,7 +15,7 @@ from webapp.files import workbooks
 from webapp.imports.readers import csv
 from webapp.imports.readers.base import Problem, Read, Source, Unreadable, clean
 
-_TOO_MUCH: Final = "It unpacks to more than is looked at."
+_TOO_MUCH: Final = "Its unpacked size exceeds the limit."
 
 
 def read(source: Source) -> Read:

@@ -1,7 +1,7 @@
-"""Templates and field types from a description, by a model that knows the catalogue.
+"""Templates and field types from a description, by a model that gets the catalogue.
 
-What a model answers is no better than what a stranger types: it is parsed and compiled like any template, its faults
-are given back to it once, and a field that still does not fit becomes one of plain text that says so in the report.
+The output of a model is untrusted input: it is parsed and compiled like any template, its errors are sent back to the
+model once, and a field that is still invalid becomes plain text with a note in the report.
 """
 
 from __future__ import annotations
@@ -147,7 +147,7 @@ class opened:  # noqa: N801 - reads as a verb where it is used
             raise access.told(error) from None
 
 
-# --- Asking -------------------------------------------------------------------------------------------------
+# --- Requests to the model ------------------------------------------------------------------------------
 
 
 @lru_cache(maxsize=1)
@@ -208,7 +208,7 @@ def _read(text: str) -> tuple[str, list[Field]] | None:
 
 
 def _plain(given: Mapping[str, Any]) -> Field:
-    """A field with the keys that a description may lead to, as far as they are there."""
+    """Return a field with the supported keys."""
     made = {key: given[key] for key in _KEYS if given.get(key) is not None}
     made["name"] = " ".join(str(given.get("name") or "").split())[: limits.MAX_NAME_CHARS]
     made["type"] = str(given.get("type") or TEXT)

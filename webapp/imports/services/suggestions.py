@@ -1,4 +1,4 @@
-"""Which type a field may have: by its name, by a sample of its values, and where both say nothing, by a model."""
+"""Suggest the type of a field: by its name, by a sample of its values, and if both lead to nothing, by a model."""
 
 from __future__ import annotations
 
@@ -78,14 +78,12 @@ def _by_sample(name: str, sample: Sequence[Any]) -> list[Suggestion]:
     if made.field is None or (sort == "text" and made.field["type"] in _SILENT):
         return []
     return [
-        _suggestion(
-            made.field["type"], made.field["options"], f"The values are of this kind. {made.reason}", "sample"
-        )
+        _suggestion(made.field["type"], made.field["options"], f"The values match. {made.reason}", "sample")
     ]
 
 
 def _column(values: Sequence[Any]) -> tuple[ColumnType, pa.Array]:
-    """What some JSON values would be in a database."""
+    """Return the column type of some JSON values in a database."""
     if all(isinstance(one, bool) for one in values):
         return "boolean", pa.array(values)
     if all(isinstance(one, int) and not isinstance(one, bool) and abs(one) < 1 << 62 for one in values):
@@ -141,7 +139,7 @@ def _text(reason: str) -> Suggestion:
 
 
 def _read(name: str, text: str) -> list[Suggestion]:
-    """What a model suggested, where it is a type of the catalogue; without its options where those do not fit."""
+    """Return the suggestion of a model, if it is a type of the catalogue; without its options if they are invalid."""
     for document in ai_values.documents(text):
         kind = find(str(document.get("type"))) if isinstance(document, dict) else None
         if kind is None:

@@ -624,7 +624,7 @@ DiffOut = TypedDict(
 
 
 class DocumentOut(TypedDict):
-    """What was imported."""
+    """The imported document."""
 
     bytes: int
     sha256: str
