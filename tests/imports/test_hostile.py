@@ -184,7 +184,7 @@ def test_a_workbook_that_unpacks_to_too_much_is_rejected(monkeypatch):
         book.active.append([place, 1, 2, 3])
     stored = io.BytesIO()
     book.save(stored)
-    with pytest.raises(Unreadable, match="unpacks to more"):
+    with pytest.raises(Unreadable, match="unpacked size exceeds"):
         imported(stored.getvalue(), "bomb.xlsx")
 
 

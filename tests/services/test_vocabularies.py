@@ -115,7 +115,7 @@ def test_a_missing_vocabulary_is_rejected_by_name_with_the_command_that_restores
 def test_a_stored_file_with_another_vocabulary_is_rejected_and_not_kept(fresh, home, other):
     store = storage.of(fresh)
     store.put(vocabularies.key_of("d" * 32), [other.read_bytes()])
-    with pytest.raises(ApiError, match=f"is vocabulary {other.stem}"):
+    with pytest.raises(ApiError, match=f"contains vocabulary {other.stem}"):
         compilation.vocabulary("d" * 32)
     assert [path.stem for path in home.iterdir()] == [PRESENT]
 
@@ -123,7 +123,7 @@ def test_a_stored_file_with_another_vocabulary_is_rejected_and_not_kept(fresh, h
 @pytest.mark.parametrize("content", [b"", b"cut off"])
 def test_a_damaged_stored_file_is_rejected_and_not_kept(fresh, home, content):
     storage.of(fresh).put(vocabularies.key_of("d" * 32), [content])
-    with pytest.raises(ApiError, match="is no vocabulary"):
+    with pytest.raises(ApiError, match="in storage is invalid"):
         compilation.vocabulary("d" * 32)
     assert [path.stem for path in home.iterdir()] == [PRESENT]
 
