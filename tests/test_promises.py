@@ -122,7 +122,7 @@ def test_every_requirement_of_the_standard_is_listed_once():
         assert "tests/" in told or len(told) > 15, f"{ids} names no test and gives no reason"
 
 
-def test_what_is_not_met_is_said_at_the_top_too():
+def test_unmet_conditions_are_shown_at_the_top_too():
     text = standard()
     head, _, rest = text.partition("## V1 ")
     for words in ("**not met**", "**in part**"):

@@ -100,7 +100,7 @@ def test_a_dataset_fits_a_phone(desk, cast, shop):
     assert page.evaluate("document.documentElement.scrollWidth") <= NARROWEST[0]
 
 
-def test_a_dataset_is_made_without_a_script(desk, cast, two):
+def test_a_dataset_is_created_without_a_script(desk, cast, two):
     page = desk(cast.edith, java_script_enabled=False).page("/datasets/new")
     page.locator("input.title").fill("Plain")
     page.get_by_label("Template to add").select_option(label="Buyers")

@@ -53,7 +53,7 @@ def done(app):
     return do
 
 
-def test_a_rest_connection_is_made_with_the_fields_of_its_authentication(edith, target):
+def test_a_rest_connection_form_shows_the_fields_of_its_authentication(edith, target):
     page = edith.page("/connections/new?type=rest")
     page.get_by_label("Base URL").fill(target.url("/api"))
     page.get_by_label("Authentication").focus()

@@ -31,7 +31,7 @@ def target():
         yield made
 
 
-def test_a_webhook_is_made_tested_and_turned_off_by_keyboard_and_mouse(edith, target):
+def test_a_webhook_is_created_tested_and_disabled_by_keyboard_and_mouse(edith, target):
     page = edith.page("/webhooks")
     page.get_by_label("URL").fill(target.url("/hook"))
     page.get_by_label("Pushes: all").check()

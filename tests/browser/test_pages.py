@@ -29,7 +29,7 @@ def test_a_one_time_link_signs_in_once(desk, cast):
     page.wait_for_url("**/sign-in?next=%2Ftemplates")
 
 
-def test_a_wrong_password_is_said_and_the_right_one_leads_where_one_wanted(desk, cast):
+def test_a_wrong_password_is_reported_and_the_right_one_opens_the_requested_page(desk, cast):
     page = desk().page("/usage")
     page.get_by_label("E-mail address").fill(cast.edith.email)
     page.get_by_label("Password").fill("wrong")

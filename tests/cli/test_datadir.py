@@ -69,7 +69,7 @@ def test_everything_in_it_is_only_accessible_to_its_owner(data):
     data.release()
 
 
-def test_keys_are_made_once_and_the_service_takes_them(data):
+def test_keys_are_generated_once_and_used_by_the_service(data):
     made = data.keys(make=True)
     assert data.keys(make=True) == made
     settings = Settings.from_env(data.environment({}))
@@ -78,7 +78,7 @@ def test_keys_are_made_once_and_the_service_takes_them(data):
     assert settings.data_dir == data.path
 
 
-def test_no_keys_are_made_by_the_way(data):
+def test_no_keys_are_created_as_a_side_effect(data):
     assert data.keys(make=False) == {}
     assert "SECRET_KEY" not in data.environment({})
 

@@ -225,7 +225,7 @@ def test_a_missing_venv_module_is_one_sentence(monkeypatch, tmp_path):
         bootstrap.with_pip(tmp_path, "requirements.lock", tmp_path / "log")
 
 
-def test_a_full_disk_is_said(tmp_path):
+def test_a_full_disk_is_reported(tmp_path):
     full = OSError(28, "No space left on device")
     assert bootstrap.unwritable(tmp_path, full).startswith("The disk is full")
 

@@ -207,7 +207,7 @@ def test_a_final_429_is_reported(server):
     assert len(server.asked) == 3
 
 
-def test_a_wait_beyond_the_time_of_the_run_is_not_begun(server):
+def test_a_wait_beyond_the_time_limit_of_the_run_is_not_started(server):
     server.quirks = [quirk.throttled(100)]
     with net.open_session(LOOPBACK) as session:
         settings = connector(server).settings
@@ -259,7 +259,7 @@ def test_an_answer_that_was_cut_off_says_so(server):
 # --- What it may cost -------------------------------------------------------------------------------------
 
 
-def test_no_more_calls_than_the_cap_are_made_retries_included(server):
+def test_the_maximum_number_of_calls_includes_retries(server):
     server.quirks = [quirk.throttled()]
     with connector(server, max_calls=3).open() as channel:
         channel.ask(PROMPT)
@@ -282,7 +282,7 @@ def test_a_run_ends_with_the_call_that_reaches_its_cost(server):
     assert error.value.reason == "cap_reached"
 
 
-def test_tokens_are_reckoned_where_the_server_does_not_count_them(server):
+def test_tokens_are_estimated_if_the_server_does_not_count_them(server):
     server.counts_tokens = False
     with connector(server).open() as channel:
         channel.ask(Prompt("s" * 400, "u" * 400))

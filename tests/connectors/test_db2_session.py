@@ -99,7 +99,7 @@ def test_the_catalog_is_read_in_four_queries():
     assert all("NOT LIKE 'SYS%'" in one for one in asked)
 
 
-def test_one_table_is_asked_for_by_parameters():
+def test_one_table_is_queried_with_parameters():
     asked = []
 
     def ask(text, values):

@@ -152,7 +152,7 @@ def test_known_returns_which_combinations_exist(kind, session):
     assert session.contains(entity, ["a"], texts).to_pylist() == [True, False, False]
 
 
-def test_a_sample_has_every_column_and_no_more_rows_than_asked_for(kind, session):
+def test_a_sample_has_every_column_and_at_most_the_requested_rows(kind, session):
     kind.make(Table("seen", {"id": Col(key=True, null=False), "v": Col("text"), "w": Col("date")}))
     deliver(session, "seen", {"id": list(range(10)), "v": ["é"] * 10, "w": pa.array([0] * 10, pa.date32())})
     batch = session.sample(session.entity("seen"), 4)

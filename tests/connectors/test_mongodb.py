@@ -94,7 +94,7 @@ def test_a_document_with_documents_within_is_known_again(kind, session):
     assert reasons(target(session, "kept", ["_id", "v"], again=True).send(changed)) == {0: "unique"}
 
 
-def test_keys_that_were_made_here_are_brought_back(kind, session):
+def test_keys_that_were_generated_here_are_returned(kind, session):
     session.create("made", [], ())
     sent = target(session, "made", ["v"], capture=("_id",)).send(pa.record_batch({"v": [1, 2]}))
     assert sent.keys["_id"].to_pylist() == [str(one["_id"]) for one in kind.documents("made")]

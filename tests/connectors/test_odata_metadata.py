@@ -318,7 +318,7 @@ def test_the_benchmark_of_large_documents_reads_every_set():
     assert "200 entity sets" in done.stdout
 
 
-def test_nothing_is_made_for_rows_nested_in_others_unless_a_person_says_so():
+def test_no_column_is_mapped_for_nested_rows_unless_requested():
     from webapp.engine.data import vocabulary
     from webapp.imports.inference import columns
 

@@ -76,7 +76,7 @@ def test_where_the_token_is_fetched_can_be_said(target):
     assert (target.seen[0].method, target.seen[0].path) == ("GET", "/elsewhere/token")
 
 
-def test_a_service_without_tokens_is_asked_for_one_once(target):
+def test_a_service_without_tokens_gets_one_token_request(target):
     target.on("/sap*", Answer(200), method="GET")
     target.on("/sap*", Answer(200), method="HEAD")
     assert states(push(connector(target, parallel=3), 30)) == {("delivered", ""): 30}

@@ -111,7 +111,7 @@ def test_a_number_that_doubles_would_change_goes_as_text_and_the_request_says_so
     assert json.loads(found.text()) == {name: said, "price": "1"}
 
 
-def test_nothing_is_said_of_null_where_the_service_fills_it_in():
+def test_null_is_not_reported_if_the_service_fills_it_in():
     assert body("v4", ID=None, colour=None, price=None, items=None) == {"price": None}
     assert body("v2", Number=None, Status=None, Total=None) == {"Total": None}
 
@@ -306,7 +306,7 @@ def test_a_bomb_in_an_error_is_not_opened():
         ("", ["k"], {}),
     ],
 )
-def test_keys_are_read_from_the_address_of_what_was_made(location, names, found):
+def test_keys_are_read_from_the_location_of_the_created_object(location, names, found):
     assert odata_responses.key_of(location, names) == found
 
 

@@ -126,7 +126,7 @@ def test_values_are_fitted_to_their_columns():
 
 
 @given(st.lists(st.none() | st.binary()))
-def test_bytes_are_spelled_as_hexadecimal_digits(values):
+def test_bytes_are_written_as_hexadecimal_digits(values):
     array = pa.array([b"before", *values], pa.binary()).slice(1)
     assert hexed(array).to_pylist() == [value if value is None else value.hex() for value in values]
 

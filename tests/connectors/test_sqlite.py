@@ -28,7 +28,7 @@ def session(connector):
         yield found
 
 
-def test_the_file_is_made_when_it_is_missing(connector, tmp_path):
+def test_a_missing_file_is_created(connector, tmp_path):
     assert all(stage.ok for stage in connector.stages())
     assert [path.name for path in (tmp_path / "space").iterdir()] == ["shop.db"]
 

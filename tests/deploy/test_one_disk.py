@@ -28,7 +28,7 @@ def edith(api, cast):
     return api(cast.edith)
 
 
-def test_a_sqlite_connection_cannot_be_made(edith, several):
+def test_a_sqlite_connection_cannot_be_created(edith, several):
     several()
     answer = edith.post("/connections", json=SHOP)
     assert answer.status_code == 422, answer.text

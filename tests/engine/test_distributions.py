@@ -77,7 +77,7 @@ def _harmonic(n):
 
 
 @continuous
-def test_mean_and_deviation_are_those_asked_for(name):
+def test_mean_and_deviation_are_as_requested(name):
     source, mean, deviation, _ = CONTINUOUS[name]
     drawn = source.draw(RANDOM) / SCALE
     assert abs(drawn.mean() - mean) < 4 * deviation / math.sqrt(N)

@@ -183,7 +183,7 @@ def test_unique_company_addresses_differ_and_still_name_person_and_company():
         assert plain(host(row["company_email"])).removesuffix("example") == plain(row["company_name"])
 
 
-def test_a_date_of_birth_is_written_as_asked_and_still_agrees():
+def test_a_date_of_birth_has_the_requested_format_and_matches_the_age():
     fields = of_types("age", "date_of_birth")
     fields[1]["options"] = {"format": "DD.MM.YYYY"}
     source = made(*fields)

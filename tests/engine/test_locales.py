@@ -87,7 +87,7 @@ def test_a_locale_is_honoured_by_all_of_them(locale):
 
 
 @pytest.mark.parametrize("locale", ["nl_BE", "fr_CA", "fr_CH"])
-def test_streets_speak_the_language_that_is_asked_for_where_a_country_has_several(locale):
+def test_streets_use_the_requested_language_if_a_country_has_several(locale):
     fields = [
         {"name": "line", "type": "street_address", "locale": locale, "unique": True, "group": "one"},
         {"name": "street", "type": "street_name", "locale": locale},

@@ -92,14 +92,14 @@ def test_unique_texts_match_and_never_repeat(source):
     assert unique(source, 1, count - 1) == found[-1:]
 
 
-def test_wide_texts_are_made_in_pieces_that_do_not_show():
+def test_wide_texts_are_generated_in_pieces_without_visible_boundaries():
     source = r"\w{300,400}"
     rows = np.arange(8192, dtype=np.uint64)
     found = patterns.compile_pattern(source).draw(KEY, rows)
     assert found.take([0, 4000, 8191]).to_pylist() == draw(source, rows[[0, 4000, 8191]])
 
 
-def test_all_of_a_small_space_is_made():
+def test_all_values_of_a_small_domain_are_generated():
     assert sorted(unique(r"[ab]?\d", 30)) == sorted(a + d for a in ("", "a", "b") for d in string.digits)
     assert len(set(unique(r"(red|green|rose){1,2}", 12))) == 12
 

@@ -132,7 +132,7 @@ def test_unique_values_differ_as_databases_compare_to_the_last_one(kind: type[Fi
 
 
 @pytest.mark.parametrize(("kind", "options", "common"), SPELLINGS, ids=lambda one: str(one)[:40])
-def test_unique_counts_what_is_printed_however_it_is_spelled(kind, options, common):
+def test_unique_counts_the_printed_values_in_any_format(kind, options, common):
     source = unique(Case(BY_NAME[kind], str(options), options), **common)
     if source is not None:
         assert_unique(source, OTHER_ROWS, str(options))

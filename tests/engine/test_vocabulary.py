@@ -233,7 +233,7 @@ def test_every_name_has_a_spelling_in_plain_letters(words):
         ("İpek", "tr_TR", "ipek"),
     ],
 )
-def test_names_are_spelled_by_the_rules_of_their_language(word, locale, plain):
+def test_names_are_formatted_by_the_rules_of_their_language(word, locale, plain):
     assert romanize.letters(word, locale) == plain
 
 

@@ -105,7 +105,7 @@ def test_a_field_is_added_inside_another():
     assert len(fields[0]["options"]["fields"]) == 2
 
 
-def test_a_fault_finds_the_input_it_is_about():
+def test_an_error_is_shown_at_the_input_that_caused_it():
     rows = field_rows.rows(draft.read(NESTED)["fields"], ids_of_a_test())
     keys = [one.key for one in rows]
     placed = field_rows.place_faults(

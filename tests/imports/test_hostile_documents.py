@@ -127,7 +127,7 @@ def test_a_metadata_document_nested_40000_levels_deep_is_rejected(edith):
         ("dependencies = " + "{a=" * 5_000, "nested too deeply"),
     ],
 )
-def test_a_pep_723_block_that_exhausts_memory_or_stack_is_a_fault_of_the_program(edith, block, told):
+def test_a_pep_723_block_that_exhausts_memory_or_stack_is_an_error_of_the_program(edith, block, told):
     code = f"# /// script\n# {block}\n# ///\nprint(1)\n"
     answer = edith.post("/scenarios/check", json={"code": code})
     assert answer.status_code == 200, answer.text[:500]

@@ -29,7 +29,7 @@ def customers(edith):
     return next(one for one in made["templates"] if one["name"] == "customers")
 
 
-def test_a_text_is_imported_and_its_rows_can_be_made(edith):
+def test_a_text_is_imported_and_its_rows_can_be_generated(edith):
     answer = edith.post("/import", json={"content": CSV, "name": "people.csv"})
     assert answer.status_code == 201
     made = answer.json["templates"][0]
@@ -71,7 +71,7 @@ def test_nothing_is_saved_where_it_is_only_looked_at(edith):
     assert edith.get("/templates").json["total"] == 0
 
 
-def test_what_cannot_be_read_is_a_fault_with_what_to_do(edith):
+def test_an_unreadable_file_is_an_error_with_a_remedy(edith):
     answer = edith.post("/import", json={"content": "hello", "format": "json"})
     assert answer.status_code == 422
     (fault,) = answer.json["error"]["details"]["fields"]

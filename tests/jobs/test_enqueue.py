@@ -19,7 +19,7 @@ def rings(client: redis.Redis) -> set[str]:
     return jobs_queue.waiting(client, "export")
 
 
-def test_a_ring_is_made_when_the_row_is_committed(client):
+def test_a_job_is_enqueued_when_the_row_is_committed(client):
     jobs_queue.after_commit(db.session, client, "export", "exp_A")
     db.session.add(Workspace(name="with it"))
     assert rings(client) == set()
@@ -30,7 +30,7 @@ def test_a_ring_is_made_when_the_row_is_committed(client):
     assert client.llen("rq:queue:exports") == 1, "a ring is made once"
 
 
-def test_no_ring_for_a_row_that_was_rolled_back(client):
+def test_no_job_is_enqueued_for_a_row_that_was_rolled_back(client):
     jobs_queue.after_commit(db.session, client, "export", "exp_A")
     db.session.add(Workspace(name="never"))
     db.session.rollback()

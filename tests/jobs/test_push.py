@@ -108,7 +108,7 @@ def test_a_table_that_is_not_there_ends_the_push_with_a_hint(pushing):
     assert "nobody" in done.error["message"]
 
 
-def test_a_missing_table_is_made_where_that_was_asked_for(pushing, ask):
+def test_a_missing_table_is_created_on_request(pushing, ask):
     given = rows(20)
     columns = [
         {"name": "id", "type": "integer", "declared": "", "bits": 64, "nullable": False, "key": True},

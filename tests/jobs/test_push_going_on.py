@@ -85,7 +85,7 @@ def test_no_row_is_sent_twice_or_lost_if_the_resuming_worker_dies(
     assert ask("SELECT count(*), count(DISTINCT id) FROM people") == [(498, 498)]
 
 
-def test_going_on_may_be_stopped_and_gone_on_with(pushing, ask, stopped, monkeypatch):
+def test_a_resumed_push_can_be_stopped_and_resumed_again(pushing, ask, stopped, monkeypatch):
     again = pushing.retry(stopped, ["pending"], request={"ask": {"on_error": "stop"}})
     assert pushing.do(again).status == "failed"
     assert counts(pushing, again) == {"total": 370, "delivered": 109, "failed": 1, "pending": 260}
@@ -128,7 +128,7 @@ def test_what_a_retry_brought_after_an_undo_is_undone_by_the_next(pushing, ask, 
     assert ask("SELECT count(*) FROM people") == [(0,)]
 
 
-def test_a_push_that_never_began_is_gone_on_with_from_its_first_row(pushing, ask):
+def test_a_push_that_never_started_resumes_from_its_first_row(pushing, ask):
     push_id = pushing.push(people(230), status="cancelled")
     again = pushing.retry(push_id, ["pending"])
     assert pushing.do(again).status == "completed"

@@ -93,7 +93,7 @@ def at_row(app, number: int, do):
 # --- Stopped on the way ---------------------------------------------------------------------------------------
 
 
-def test_rows_not_begun_stay_pending_when_a_push_is_cancelled(app, pushing, echo):
+def test_rows_that_were_not_started_stay_pending_when_a_push_is_cancelled(app, pushing, echo):
     push_id = pushing.push(people(2_000))
     echo.on("*", at_row(app, 60, lambda: change(push_id, cancel_requested_at=present.now())))
     done = pushing.do(push_id)
@@ -143,7 +143,7 @@ def stopping(monkeypatch):
     return made
 
 
-def test_a_worker_asked_to_stop_lets_begun_rows_end_and_begins_no_other(app, pushing, echo, stopping):
+def test_a_stopping_worker_finishes_started_rows_and_starts_no_other(app, pushing, echo, stopping):
     pushing.settings["retry"] = {"backoff_seconds": [1.0]}
     push_id = pushing.push(people(500))
     first = Counter()
@@ -360,7 +360,7 @@ def test_a_permanently_rejected_token_ends_the_push_and_leaves_the_rest_pending(
     assert len(echo.calls()) == 59
 
 
-def test_a_fault_of_our_own_leaves_nothing_sending(pushing, echo):
+def test_an_internal_error_stops_all_senders(pushing, echo):
     echo.on("*", Answer(201, delay=0.1))
     fails_at(pushing, 60, ZeroDivisionError("ours"))
     push_id = pushing.push(people(200))

@@ -302,7 +302,7 @@ def test_no_transaction_removes_more_than_a_batch(any_app, clock, monkeypatch):
     assert taken == [100, 100, 100, 100, 50]
 
 
-def test_a_turn_that_is_over_is_gone_on_with_at_the_next_sweep(any_app, clock):
+def test_an_interrupted_cleanup_continues_in_the_next_sweep(any_app, clock):
     free = Place("free", clock())
     push = free.push(FREE.work_days + 1, rows=50)
     ticks = iter([0.0, 0.0, 0.0, 0.0, 99.0, *[99.0] * 100])

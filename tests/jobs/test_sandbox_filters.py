@@ -52,7 +52,7 @@ def test_conditions_hold_together_and_their_opposite_is_sayable():
     assert verdict(program, 5, 2, 0, 0x1F) == verdict(program, 5, 4, 0, 0x2F) == ALLOW
 
 
-def test_upper_half_of_an_argument_is_seen_where_that_is_asked_for():
+def test_the_upper_half_of_an_argument_is_checked_on_request():
     program = assemble(X86, 400, [Rule(5, KILL, (Condition(4, (0,), unless=True, upper=True),))], ALLOW)
     assert verdict(program, 5, 0, 0, 0, 0, 1 << 32) == KILL
     assert verdict(program, 5, 0, 0, 0, 0, 0xFFFFFFFF) == ALLOW

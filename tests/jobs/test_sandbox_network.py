@@ -453,7 +453,7 @@ def test_a_program_may_talk_to_itself(lab):
     assert ended.output == "b'tcp'\n4 b'unix'\nb'udp'\n1 [1, 2]\n"
 
 
-def test_names_are_asked_for_at_the_name_servers_of_the_box(lab, api):
+def test_names_are_resolved_by_the_name_servers_of_the_sandbox(lab, api):
     if lab.way.name == "landlock":
         pytest.skip("there the C library asks those of the host")
     server = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)

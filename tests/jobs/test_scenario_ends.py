@@ -77,7 +77,7 @@ def test_a_program_that_prints_without_end_is_stopped_and_what_fits_is_kept(runn
     assert lines[-1].startswith("rowsmith: failed: The program's output exceeded")
 
 
-def test_a_stopping_runner_gives_a_run_back_whose_program_has_not_begun(running, monkeypatch):
+def test_a_stopping_runner_releases_a_run_whose_program_has_not_started(running, monkeypatch):
     made = environments.ensure
 
     def ensure(*_, alive=None, **__):

@@ -107,7 +107,7 @@ def test_a_foreign_ring_is_dropped(start, client, new_export, row, tmp_path):
     eventually(lambda: not client.keys("rq:job:*"))
 
 
-def test_a_ring_for_work_that_is_gone_does_nothing(start, client, new_export, row):
+def test_a_job_for_deleted_work_does_nothing(start, client, new_export, row):
     jobs_queue.ring(client, "export", "exp_00000000000000000000000000")
     jobs_queue.ring(client, "export", export_id := new_export())
     worker = start("quick")

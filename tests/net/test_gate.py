@@ -81,7 +81,7 @@ def test_of_a_name_with_public_and_private_addresses_only_the_public_one_is_trie
     assert Gate().addresses("both.example.org", 80) == ["8.8.8.8"]
 
 
-def test_a_name_is_asked_for_once_and_the_judged_address_is_connected_to(monkeypatch):
+def test_a_name_is_resolved_once_and_the_checked_address_is_used(monkeypatch):
     asked, connected = [], []
 
     def once(*_args, **_how):

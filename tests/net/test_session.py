@@ -161,7 +161,7 @@ def test_a_server_without_tls_is_reported_as_such(session, target):
 
 @pytest.mark.parametrize("cut", ["unread", "read", "head"])
 @pytest.mark.parametrize("warm", [False, True], ids=["new connection", "kept connection"])
-def test_a_request_that_was_begun_to_be_written_may_have_arrived(session, target, cut, warm):
+def test_a_partly_written_request_may_have_arrived(session, target, cut, warm):
     if warm:
         send(session, "GET", target.url("/warm"))
     target.on("/", Answer(201, b"x" * 100, cut=cut))

@@ -184,7 +184,7 @@ def test_the_engine_here_gives_the_bytes_of_the_service(shell, sdk, people, form
             assert shell.good("generate", f"templates/{name}.json", "--offline", *asked).raw == there
 
 
-def test_the_engine_here_finds_the_same_faults_and_writes_whole_files(shell, people):
+def test_the_offline_engine_reports_the_same_errors_and_writes_complete_files(shell, people):
     shell.good("templates", "pull")
     refused = shell("generate", "templates/people.json", "--offline", "--set", "nme=1")
     assert refused.status == 6

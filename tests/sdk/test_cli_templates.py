@@ -214,7 +214,7 @@ def test_a_change_between_reading_and_writing_is_a_clash_and_takes_the_others_ba
     assert Path("templates/new.json").read_text() == text
 
 
-def test_new_templates_are_made_where_that_was_said_and_their_ids_come_into_the_files(shell, sdk):
+def test_new_templates_are_created_on_request_and_their_ids_are_written_to_the_files(shell, sdk):
     Path("templates").mkdir()
     PATH.write_text(json.dumps(PEOPLE.to_dict()))
     refused = shell("templates", "apply")
@@ -275,7 +275,7 @@ def test_the_note_of_what_was_pulled_is_left_out_by_git(shell, people):
     assert Path("templates/.rowsmith/.gitignore").read_text() == "*\n"
 
 
-def test_a_deleted_template_is_gone(shell, sdk, people):
+def test_a_deleted_template_cannot_be_read(shell, sdk, people):
     sdk().templates.delete(people["id"])
     with pytest.raises(error.NotFound):
         sdk().templates.get(people["id"])

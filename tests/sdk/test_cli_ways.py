@@ -95,7 +95,7 @@ def test_the_profiles_are_stored_in_the_users_config_folder(tmp_path):
     assert profiles.config_file({"RWS_CONFIG": "/y.json"}) == Path("/y.json")
 
 
-def test_keys_are_made_shown_once_and_revoked(shell):
+def test_keys_are_created_shown_once_and_revoked(shell):
     made = shell.good("keys", "new", "ci", "--scope", "read", "--json").json
     assert made["key"].startswith("rws_")
     assert made["scopes"] == ["read"]
@@ -112,7 +112,7 @@ def test_connections_are_listed_and_tried(shell, app, cast):
     assert shell("connections", "verify", "Shp").err.endswith('Did you mean "Shop"?\n')
 
 
-def test_a_failure_is_a_line_with_code_message_and_request_and_a_line_for_each_fault(shell):
+def test_an_error_is_printed_with_code_message_request_id_and_all_problems(shell):
     fields = [{"name": "a", "type": "nmber"}, {"name": "b", "type": "number", "options": {"min": "x"}}]
     Path("bad.json").write_text(json.dumps({"name": "x", "fields": fields}))
     ended = shell("generate", "bad.json")

@@ -157,7 +157,7 @@ def test_options_that_are_no_dictionary_are_rejected():
         NumberField("age", 5)
 
 
-def test_an_endpoint_is_made_and_listed(client):
+def test_an_endpoint_is_created_and_listed(client):
     made = client.create_endpoint({"name": "Hook", "method": "POST", "url": "https://example.org/hook"})
     assert [one["id"] for one in client.get_endpoints()] == [made["id"]]
 
@@ -211,7 +211,7 @@ def test_an_export_to_nowhere_raises(client):
         client.export_to_rest({"endpoint_id": "end_00000000000000000000000000", "rows": [{"a": 1}]})
 
 
-def test_files_are_made_listed_and_read(client, tmp_path, monkeypatch):
+def test_files_are_created_listed_and_read(client, tmp_path, monkeypatch):
     made = client.create_scenario_file("inputs/a.txt", "ä")
     assert client.read_file_by_path("inputs/a.txt") == "ä".encode()
     assert client.download_scenario_file(made["id"]) == "ä".encode()

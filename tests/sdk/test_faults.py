@@ -94,7 +94,7 @@ def test_a_creating_call_keeps_its_idempotency_key_over_its_attempts(far, target
 
 
 @pytest.mark.parametrize("cut", ["unread", "read", "head", "body"])
-def test_a_connection_that_breaks_is_made_again(far, target, cut):
+def test_a_broken_connection_is_opened_again(far, target, cut):
     target.on(HERE, Answer(cut=cut, body=GOOD), Answer(200, GOOD))
     assert far.templates.get("tpl_1")["name"] == "T"
 

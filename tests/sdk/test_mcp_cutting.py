@@ -35,7 +35,7 @@ def test_no_answer_is_heavier_than_the_limit(answer: dict, limit: int):
         assert cut == answer, "what fits is not touched"
 
 
-def test_texts_are_shortened_before_rows_are_dropped_and_both_are_said():
+def test_texts_are_shortened_before_rows_are_dropped_and_both_are_reported():
     rows = [{"n": n, "text": "x" * 2000} for n in range(50)]
     cut = cutting.fitted({"rows": rows})
     assert [row["n"] for row in cut["rows"]] == list(range(len(cut["rows"])))

@@ -40,7 +40,7 @@ def keep(kept, owner: str = "me", **request):
     return kept.keep(owner, "template", "tpl_1", 3, request)
 
 
-def test_a_plan_is_found_as_it_was_made(kept):
+def test_a_plan_is_read_as_created(kept):
     request = {"mapping": {"a": "b"}}
     made = kept.keep("me", "template", "tpl_1", 3, request, "Shop")
     request["mapping"]["a"] = "other"

@@ -91,7 +91,7 @@ def test_no_push_reaches_it(edith, canary, carry_out, host):
     assert canary.count == 0
 
 
-def test_no_token_is_asked_for_there(app, cast, edith, canary, carry_out):
+def test_no_token_is_requested_there(app, cast, edith, canary, carry_out):
     """A token is fetched before anything is sent to the target, which is closed as well."""
     template, codes = make(edith)["id"], set()
     for host in HERE:

@@ -111,7 +111,7 @@ def test_every_column_without_a_field_says_why():
     assert made.unused == ["id", "full"]
 
 
-def test_an_identity_is_written_where_that_is_said_or_where_it_finds_rows():
+def test_an_identity_is_written_on_request_or_if_it_matches_rows():
     column = Column("id", "integer", "bigint", nullable=False, key=True, generated="identity")
     entity = table(column, text("email"))
     assert found(fields("nr", "email"), entity, mapping={"nr": "id"}) == {"id": "nr", "email": "email"}

@@ -23,7 +23,7 @@ def acme(app, cast):
         db.session.remove()
 
 
-def test_the_first_key_is_made_once_and_stays(acme):
+def test_the_first_key_is_created_once_and_kept(acme):
     first = masking_keys.ring(acme.workspace_id)
     assert first.current == 1
     assert len(first.keys[1]) == 32

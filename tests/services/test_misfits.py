@@ -205,7 +205,7 @@ def test_sensitive_values_are_not_shown():
     assert {one.value for one in found} == {"********"}
 
 
-def test_rows_are_made_again_in_any_order():
+def test_rows_are_generated_again_in_any_order():
     maker = bound([{"name": "id", "type": "row_number"}, {"name": "n", "type": "number"}])
     made = planned(maker, Column("id", "integer", "int"), Column("n", "integer", "int"), count=50)
     table = made.rows(0)

@@ -181,7 +181,7 @@ def test_a_lock_contains_the_requirements_next_to_the_common_libraries_with_hash
     assert Resolved.of_pins(found.as_pins()) == found
 
 
-def test_a_common_library_may_be_asked_for_in_another_version(app, index):
+def test_a_common_library_can_be_required_in_another_version(app, index):
     with app.app_context():
         found = requirements.resolved("# requirements: common>=2\n")
     assert requirements.packages(found.lock) == {"common": "2.0"}
@@ -275,7 +275,7 @@ def test_every_white_space_separates_requirements(sign):
     assert "editable" in said.faults[0].message
 
 
-def test_faults_of_requirements_are_listed_up_to_a_number():
+def test_errors_of_requirements_are_listed_up_to_a_maximum():
     assert len(read("#" + " requirements:" * 20_000).faults) == limits.MAX_FAULTS
     many = ", ".join(['"./x"'] * 5_000)
     assert len(read(f"# /// script\n# dependencies = [{many}]\n# ///\n").faults) == limits.MAX_FAULTS

@@ -148,7 +148,7 @@ def test_the_example_of_standard_webhooks_has_its_signature():
         (["export.failed", "push.completed"], []),
     ],
 )
-def test_a_webhook_hears_of_what_it_asked_for(app, cast, target, events, heard):
+def test_a_webhook_only_gets_its_events(app, cast, target, events, heard):
     hooked = Hooked(app, cast, target, events)
     hooked.ends()
     hooked.ends("push", "failed")

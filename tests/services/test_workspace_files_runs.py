@@ -102,7 +102,7 @@ def test_a_file_is_fetched_once_and_shared(acme, put, tmp_path, cast, monkeypatc
     assert (tmp_path / "three" / "a").read_bytes() == b"same"
 
 
-def test_where_links_cannot_be_made_files_are_copied(acme, put, folder, cast, monkeypatch):
+def test_files_are_copied_if_links_are_not_supported(acme, put, folder, cast, monkeypatch):
     put("a", b"bytes")
 
     def refuse(*_a, **_k):

@@ -106,7 +106,7 @@ def test_the_moment_is_pinned_by_the_load(read, edith, template):
     assert max(row["moment"] for row in rows(frame)) > "2031-04"
 
 
-def test_a_seed_of_any_letters_comes_back_as_it_was(read, edith, template):
+def test_a_seed_with_any_characters_is_returned_unchanged(read, edith, template):
     frame = read(template=template, rows=20, seed="ä 100 %").load()
     assert rows(frame) == generated(edith, template, count=20, seed="ä 100 %")
 

@@ -69,7 +69,7 @@ def test_a_missing_file_is_reported_immediately(store):
     store.delete("f")
 
 
-def test_a_deleted_file_is_gone(store):
+def test_a_deleted_file_is_not_found(store):
     store.put("f", [b"x"])
     store.delete("f")
     with pytest.raises(MissingError):

@@ -110,7 +110,7 @@ def test_another_kind_of_file_is_rejected_with_a_message(file, content, said):
         Reader(file)
 
 
-def test_a_file_that_is_there_is_not_written_over_unless_that_is_said(file):
+def test_an_existing_file_is_only_overwritten_on_request(file):
     file.write_text("precious")
     with pytest.raises(UpkeepError, match="is there already"):
         Writer(file)

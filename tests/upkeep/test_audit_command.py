@@ -73,7 +73,7 @@ def test_a_workspace_that_is_being_removed_for_good_has_no_trail_to_verify(acme,
     assert capsys.readouterr().out == ""
 
 
-def test_a_database_of_another_release_is_said_to_be_one(new_place):
+def test_a_database_of_another_release_is_reported(new_place):
     place = new_place("sqlite")
     place.bring("0010")
     with pytest.raises(CliError, match=r"revision 0010, this release is of \d{4}: ./rowsmith upgrade"):
@@ -89,7 +89,7 @@ def test_what_is_not_deleted_is_not_restored(acme):
 @pytest.mark.parametrize(
     "words", [("audit", "verify"), ("workspace", "list"), ("upgrade",), ("backup", "x.zip", "--include-keys")]
 )
-def test_a_mistyped_folder_is_said_to_be_none_and_nothing_is_made_in_it(new_place, words):
+def test_a_mistyped_folder_is_reported_and_nothing_is_created_in_it(new_place, words):
     nowhere = new_place("sqlite")
     nowhere.env.pop("ROWSMITH_DATA_DIR")
     nowhere.data.rmdir()
@@ -98,7 +98,7 @@ def test_a_mistyped_folder_is_said_to_be_none_and_nothing_is_made_in_it(new_plac
     assert not nowhere.data.exists()
 
 
-def test_a_deleted_workspace_is_listed_as_such_and_had_back(acme, capsys):
+def test_a_deleted_workspace_is_listed_as_such_and_restored(acme, capsys):
     place, workspace_id = acme
     with place.app().app_context(), writing() as session:
         session.execute(sa.update(Workspace).values(deleted_at=clock.now()))

@@ -91,7 +91,7 @@ def test_a_damaged_database_is_a_failure_and_the_rest_is_still_looked_at(examine
     assert found["storage"] == OK
 
 
-def test_each_fault_of_the_settings_is_a_line(examine):
+def test_each_error_of_the_settings_is_a_line(examine):
     found = examine(PUBLIC_URL="http://example.org", TLS_CERT="/none")
     told = " ".join(one["told"] for one in found["settings"])
     assert "PUBLIC_URL is plain http" in told

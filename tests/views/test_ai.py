@@ -103,7 +103,7 @@ def test_a_push_sends_the_rows_of_generate_and_makes_no_request_twice(edith, ser
 # --- A template from a description -------------------------------------------------------------------------
 
 
-def test_a_description_becomes_a_template_that_is_saved_only_when_asked_for(edith, server, model):
+def test_a_described_template_is_only_saved_on_request(edith, server, model):
     model()
     server.replies = [json.dumps(SHOP)]
     draft = described(edith)
@@ -126,7 +126,7 @@ def test_a_description_becomes_a_template_that_is_saved_only_when_asked_for(edit
     )
 
 
-def test_faults_are_given_back_to_the_model_once(edith, server, model):
+def test_errors_are_sent_back_to_the_model_once(edith, server, model):
     model()
     wrong = {"name": "T", "fields": [{"name": "age", "type": "nummber", "options": {"min": 1}}]}
     right = {"name": "T", "fields": [{"name": "age", "type": "number", "options": {"min": 1}}]}

@@ -138,7 +138,7 @@ def test_people_see_their_own_keys_and_admins_all(api, cast):
     assert api(cast.victor).get("/me").json["error"]["details"]["reason"] == "revoked"
 
 
-def test_a_key_of_anothers_project_cannot_be_made(api, cast):
+def test_a_key_for_a_project_of_others_cannot_be_created(api, cast):
     answer = api(cast.mallory).post("/api-keys", json={"name": "K", "project_id": cast.main})
     assert code(answer) == (422, "validation_error")
 

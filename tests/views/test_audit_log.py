@@ -198,7 +198,7 @@ def test_seals_are_listed_newest_first(api, app, cast, entries):
     assert api(cast.adam).get(f"/audit/seals?cursor={page['next_cursor']}").json["items"] == items[1:]
 
 
-def test_lines_are_made_while_they_are_read(app, cast, entries):
+def test_lines_are_generated_while_they_are_read(app, cast, entries):
     """Lines are generated as a stream, not all in advance."""
     entries(*[{}] * 3)
     with app.app_context():

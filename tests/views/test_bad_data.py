@@ -64,7 +64,7 @@ def test_the_key_of_a_generate_names_exactly_its_bad_rows(edith, bad, offset):
 
 
 @pytest.mark.parametrize("format", ["json", "ndjson", "csv", "xlsx", "sql", "parquet"])
-def test_the_key_comes_in_the_format_that_was_asked_for(edith, bad, format):
+def test_the_key_has_the_requested_format(edith, bad, format):
     answer = edith.post(f"{bad}/answers", json={"count": 100, "seed": "s", "format": format})
     assert answer.status_code == 200
     assert f"-answers.{format}" in answer.headers["Content-Disposition"]

@@ -58,7 +58,7 @@ def press(browser, action: str, form, do: str, **headers):
 # Without script
 
 
-def test_a_template_is_made_by_a_plain_form(edith, api, cast):
+def test_a_template_is_created_by_a_plain_form(edith, api, cast):
     form = form_of(edith.get(f"/templates/new?names={TEN}"))
     form["name"] = "Customers"
     answer = press(edith, "/templates/new", form, "save")
@@ -76,7 +76,7 @@ def test_a_new_template_can_be_built_without_a_script(edith):
     assert [form[f"{key}.name"] for key in keys_of(form)] == ["b", "a", "a_2", ""]
 
 
-def test_a_row_opened_without_script_shows_every_option_and_keeps_what_was_typed(edith):
+def test_a_row_opened_without_script_shows_every_option_and_keeps_the_input(edith):
     form = form_of(edith.get("/templates/new?names=quantity"))
     key = key_of(form, "quantity")
     form[f"{key}.o.min"] = "5"
@@ -107,7 +107,7 @@ def test_a_rejected_save_lists_the_errors_instead_of_rows(edith, saved):
     assert f'data-for="{key_of(form, "n")}.o.min"' in answer.text
 
 
-def test_a_template_is_deleted_and_had_back_without_script(edith, api, cast, saved):
+def test_a_template_is_deleted_and_restored_without_script(edith, api, cast, saved):
     answer = edith.submit(f"/templates/{saved['id']}", method="DELETE", follow_redirects=True)
     assert "Template Orders deleted" in answer.text
     assert api(cast.edith).get(f"/templates/{saved['id']}").status_code == 404
@@ -196,7 +196,7 @@ def test_the_preview_of_a_draft_is_what_the_saved_template_makes(edith, api, cas
     assert str(rows[1]["price"]) in texts
 
 
-def test_a_fault_in_a_draft_names_the_input(edith):
+def test_an_error_in_a_draft_names_the_input(edith):
     form = form_of(edith.get("/templates/new?names=quantity"))
     key = key_of(form, "quantity")
     form[f"{key}.o.min"], form[f"{key}.o.max"] = "90", "10"
@@ -248,7 +248,7 @@ def test_export_of_the_grid_rejects_a_definition_that_is_not_one(edith, definiti
     assert answer.status_code in (400, 422)
 
 
-def test_more_rows_than_a_call_may_ask_for_is_said_on_the_page(browser, cast):
+def test_too_many_requested_rows_are_reported_on_the_page(browser, cast):
     mallory = browser(cast.mallory)
     form = form_of(mallory.get("/templates/new?names=a"))
     answer = send(mallory, "/builder/grid", form, count="-5")
@@ -364,7 +364,7 @@ WRONG_EXPORT = {
 
 
 @pytest.mark.parametrize("end", ["generate", "exports"])
-def test_a_rejected_export_shows_each_error_at_its_field_and_keeps_what_was_typed(edith, saved, end):
+def test_a_rejected_export_shows_each_error_at_its_field_and_keeps_the_input(edith, saved, end):
     answer = edith.submit(f"/templates/{saved['id']}/{end}", {**WRONG_EXPORT, "csv.header": "false"})
     assert answer.status_code == 422
     assert error_at(answer.text, "x-count") == "Enter a whole number."

@@ -263,7 +263,7 @@ def test_a_link_opens_a_row(edith, api, cast, customers):
     assert f"{key_of(form, 'id')}.prefix" not in form
 
 
-def test_a_faulty_formula_is_shown_with_the_character_marked(edith):
+def test_an_invalid_formula_is_shown_with_the_character_marked(edith):
     total = '{"name": "t", "type": "formula", "options": {"expression": "p * nix"}}'
     text = f'{{"fields": [{{"name": "p", "type": "number"}}, {total}]}}'
     drawn = controls(send(edith, "/builder/from-json", {"json": text}).text)

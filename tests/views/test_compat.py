@@ -254,7 +254,7 @@ def test_people_and_members_are_shown_and_changed(client, cast):
     assert "/invitations/accept/" in invited["url"]
 
 
-def test_keys_are_made_renamed_and_revoked(dm, client, app):
+def test_keys_are_created_renamed_and_revoked(dm, client, app):
     key = made(dm.post("/compat/apiKeys", json={"key": "mine", "scope": "READ", "name": "CI"}))
     assert key["key"].startswith("rws_")
     assert key["role"] == "READ"

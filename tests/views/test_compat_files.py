@@ -54,7 +54,7 @@ def test_an_invalid_form_is_rejected(dm, scenario, raw, status, code):
     refused(answer, status, code)
 
 
-def test_a_file_is_made_listed_read_and_deleted(dm, scenario, app):
+def test_a_file_is_created_listed_read_and_deleted(dm, scenario, app):
     content = base64.b64encode("grüße".encode()).decode()
     sent = {
         "name": "in/a.txt", "content": content, "scenarioId": scenario, "teamId": "t", "mimeType": "text/plain",

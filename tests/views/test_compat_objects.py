@@ -96,7 +96,7 @@ def test_an_object_of_another_kind_is_not_found(dm):
     refused(dm.delete(f"/compat/masking-policies/{one['id']}"), 404, "not_found")
 
 
-def test_faults_name_the_keys_that_were_sent(dm):
+def test_errors_name_the_keys_that_were_sent(dm):
     details = refused(dm.post("/compat/sets", json={"rowCount": -1, "dat": 1}), 422, "validation_error")
     assert {one["path"] for one in details["fields"]} == {"name", "rowCount", "dat"}
     assert "data" in next(one["hint"] for one in details["fields"] if one["path"] == "dat")

@@ -23,7 +23,7 @@ def made(page, **more):
     return answer.headers["Location"]
 
 
-def test_an_empty_project_says_how_to_begin(page):
+def test_an_empty_project_shows_how_to_start(page):
     assert "New SQLite file" in page.get("/connections").text
 
 
@@ -85,7 +85,7 @@ def test_tables_are_shown_and_become_linked_templates(page, settings, cast):
     assert "2 linked templates" in answer.text
 
 
-def test_a_target_that_is_gone_is_said_where_its_tables_would_be(page):
+def test_an_unavailable_target_is_reported_instead_of_its_tables(page):
     text = page.get(f"{made(page, **PG)}/tables").text
     assert "Connection refused" in text
 

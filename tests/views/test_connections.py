@@ -29,7 +29,7 @@ def sealed(edith, **more):
     return edith.post("/connections", json={"name": "Sealed", "type": "postgresql", "settings": settings})
 
 
-def test_a_connection_is_verified_when_it_is_made(box):
+def test_a_new_connection_is_verified(box):
     assert box["verification"]["status"] == "verified"
     assert [stage["name"] for stage in box["verification"]["stages"]] == ["resolve", "connect", "permission", "sample"]
 
@@ -147,7 +147,7 @@ def test_an_edited_secret_is_used_immediately_and_a_used_one_is_kept(edith, api,
     assert [one["id"] for one in refused.json["error"]["details"]["used_by"]] == [made["id"]]
 
 
-def test_metadata_is_kept_until_it_is_asked_for_again(edith, box, settings, cast):
+def test_metadata_is_cached_until_it_is_refreshed(edith, box, settings, cast):
     import sqlite3
 
     path = f"/connections/{box['id']}/metadata"

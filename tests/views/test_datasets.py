@@ -41,7 +41,7 @@ def actions(program, dataset):
     return [(one["action"], one["details"].get("version")) for one in reversed(items)]
 
 
-def test_a_dataset_is_made_as_it_was_said(edith, two, cast):
+def test_a_dataset_is_created_as_requested(edith, two, cast):
     answer = edith.post(
         "/datasets",
         json={
@@ -82,7 +82,7 @@ def test_a_dataset_is_made_as_it_was_said(edith, two, cast):
     assert edith.get(at(data)).headers["ETag"] == answer.headers["ETag"]
 
 
-def test_a_seed_is_made_where_none_is_sent_and_an_anchor_is_not(edith, two):
+def test_a_missing_seed_is_generated_and_a_missing_anchor_is_not(edith, two):
     data = edith.post("/datasets", json={"name": "D", "templates": [{"template_id": two[0]}]}).json
     assert data["seed"]
     assert data["anchor"] is None

@@ -83,7 +83,7 @@ def test_a_browser_that_searches_while_typing_gets_only_the_results(browser):
     assert html.strip() in whole
 
 
-def test_nothing_found_is_said_and_nothing_asked_is_not(browser):
+def test_an_empty_result_is_reported_and_an_empty_query_is_not(browser):
     head = {"HX-Request": "true"}
     assert "Nothing fits" in browser().get("/docs/search?q=zebrafish", headers=head).text
     assert browser().get("/docs/search?q=", headers=head).text.strip() == ""

@@ -97,11 +97,11 @@ def test_a_batch_is_shown_with_several_rows(page, form):
         ({"url": "http://127.0.0.1:9/{{id"}, "path"),
     ],
 )
-def test_a_request_that_cannot_be_made_says_why(page, form, wrong, told):
+def test_an_impossible_request_has_a_reason(page, form, wrong, told):
     assert told in example(page, form, **wrong)
 
 
-def test_an_endpoint_is_made_by_its_form_and_shown(page, form, edith, target):
+def test_an_endpoint_is_created_by_its_form_and_shown(page, form, edith, target):
     where = made(
         page, form, **{"retry.retries": "1", "auth.type": "bearer", "auth.token": "very-secret-token"}
     )

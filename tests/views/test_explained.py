@@ -53,7 +53,7 @@ def test_a_field_is_explained_on_its_row_and_no_rows_are_spent(browser, api, cas
     assert api(cast.edith).get("/usage").json["rows"]["used"] == used
 
 
-def test_a_field_that_cannot_be_made_is_not_explained(browser, cast):
+def test_an_invalid_field_has_no_distribution(browser, cast):
     edith = browser(cast.edith)
     form = {"row": "a x number", "a.name": "n", "a.type": "number"}
     form |= {"a.o.min": "9", "a.o.max": "1", "do": "explain:a"}

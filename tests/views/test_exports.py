@@ -94,7 +94,7 @@ def test_accept_text_csv_makes_a_csv_export(edith, path):
     assert answer.json["format"] == "csv"
 
 
-def test_an_export_is_of_the_version_it_was_asked_for(edith, path, work):
+def test_an_export_uses_the_template_version_at_the_request(edith, path, work):
     before = edith.post(f"{path}/generate", json={"count": 500, "seed": "s", "format": "csv"}).data
     export = ordered(edith, path)
     edith.patch(path, json={"fields": [{"name": "other", "type": "row_number"}]})

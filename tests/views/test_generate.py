@@ -23,7 +23,7 @@ PINS = ("X-Seed", "X-Now", "X-Template-Version", "X-Vocabulary", "X-Engine")
 # --- What comes -----------------------------------------------------------------------------------------------
 
 
-def test_rows_are_one_json_array_of_as_many_objects_as_asked(edith, path):
+def test_rows_are_one_json_array_with_the_requested_number_of_objects(edith, path):
     answer = edith.post(f"{path}/generate", json={"count": 3})
     assert answer.status_code == 200
     assert answer.mimetype == "application/json"
@@ -140,7 +140,7 @@ def test_the_same_seed_gives_the_same_bytes_of_a_draft_on_every_day(edith, monke
     assert edith.post("/generate", json=ask).headers["X-Now"] == "2031-06-01T00:00:00Z"
 
 
-def test_a_saved_template_takes_the_time_of_the_clock_where_it_is_asked_for(edith, monkeypatch):
+def test_a_saved_template_uses_the_current_time_on_request(edith, monkeypatch):
     made = make(edith, anchor="2020-02-03T04:05:06Z")
     monkeypatch.setattr(clock, "now", lambda: datetime(2031, 1, 1, tzinfo=UTC))
     sent = {"seed": "s", "now": "present"}

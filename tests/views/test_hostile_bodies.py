@@ -51,7 +51,7 @@ def test_unknown_keys_of_fields_are_counted_for_each_field(refused):
     assert code == "validation_error"
 
 
-def test_a_list_of_a_million_wrong_elements_has_one_fault(refused):
+def test_a_list_of_a_million_invalid_elements_has_one_error(refused):
     body = b'{"name":"x","scopes":[' + b",".join([b"1"] * 1_000_000) + b"]}"
     code, message = refused("/api-keys", body)
     assert code == "validation_error"

@@ -93,7 +93,7 @@ def test_a_template_keeps_its_masking_and_rejects_unsupported_settings(edith):
     }
 
 
-def test_what_is_made_here_is_synthetic_already(edith):
+def test_generated_values_are_already_synthetic(edith):
     plain = {"name": "email", "type": "email"}
     ask = {"count": 3, "seed": "s"}
     made = [

@@ -426,7 +426,7 @@ def test_a_form_without_required_fields_takes_an_empty_one(sender, name):
 
 
 @pytest.mark.parametrize(("name", "field_name", "value", "message"), WRONG)
-def test_a_wrong_value_is_answered_at_its_field_and_what_was_typed_is_kept(
+def test_an_invalid_value_is_reported_at_its_field_and_the_input_is_kept(
     sender, name, field_name, value, message
 ):
     form = FORMS[name]

@@ -174,7 +174,7 @@ def test_a_new_key_is_shown_once_with_a_call_to_try(browser, cast, api):
     assert key not in edith.get("/api-keys").text
 
 
-def test_a_key_with_a_fault_is_asked_for_again_with_what_was_typed(browser, cast):
+def test_an_invalid_key_form_is_shown_again_with_the_input(browser, cast):
     answer = browser(cast.edith).submit(
         "/api-keys", {"name": "x" * 300, "expires_at": "", "project_id": cast.main}
     )
@@ -217,7 +217,7 @@ def test_a_person_who_asks_for_the_catalogue_gets_the_documents(browser, cast):
     assert (answer.status_code, answer.location) == (303, "/docs/field-types?q=mail")
 
 
-def test_assets_are_kept_by_their_hash_and_others_are_asked_for_again(browser, cast):
+def test_assets_are_cached_by_their_hash_and_others_are_revalidated(browser, cast):
     edith = browser(cast.edith)
     style = re.search(r'href="(/static/css/pages\.css\?v=\w+)"', edith.get("/templates").text)[1]
     for path, wanted in ((style, limits.ASSET_SECONDS), ("/static/icons/chev.svg", None)):

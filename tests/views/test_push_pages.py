@@ -159,7 +159,7 @@ def test_a_column_that_needs_a_value_and_has_none_is_marked_before_anything_is_s
     assert 'class="missing"' in answer.text
 
 
-def test_a_mapping_outlives_a_fault_elsewhere(page, customers, form):
+def test_a_mapping_is_kept_after_an_error_elsewhere(page, customers, form):
     changed = {**form, "t[0].c[3].field": "", "mode": "upsert"}
     wrong = press(page, customers, {**changed, "count": "0"}, "send")
     assert wrong.status_code == 422
@@ -198,7 +198,7 @@ def test_a_script_is_sent_to_the_page_of_the_push(page, customers, form):
 
 
 @pytest.mark.parametrize("verb", ["dry", "send"])
-def test_each_error_is_at_its_field_and_what_was_typed_is_kept(page, customers, form, shop, verb):
+def test_each_error_is_at_its_field_and_the_input_is_kept(page, customers, form, shop, verb):
     wrong = {
         "count": "many", "seed": "s" * 201, "locale": "xx_XX", "mode": "replace", "on_error": "explode",
         "t[0].c[1].field": pushes_form.FORMULA, "t[0].c[1].formula": "upper(", "target": "customers",
@@ -262,7 +262,7 @@ def test_another_table_drops_the_mapping_of_the_one_before(page, customers, form
     assert "first_name" not in re.findall(r'name="t\[0\]\.c\[\d+\]\.column" value="(\w+)"', text)
 
 
-def test_a_table_that_is_missing_is_made(page, customers, form, shop, work):
+def test_a_missing_table_is_created(page, customers, form, shop, work):
     text = press(page, customers, {**form, "target": "people"}, "plan", headers=HX).text
     assert "There is no table people yet" in text
     made = form_of(f'<form id="push-form">{text}')
@@ -371,7 +371,7 @@ def test_a_column_is_repaired_in_other_ways(page, half, work, how, to):
     assert (target.count("customers") == 200) == (how != "field")
 
 
-def test_a_faulty_repair_keeps_what_was_typed(page, half):
+def test_an_invalid_repair_keeps_the_input(page, half):
     fix = {"r[0].column": "age", "r[0].how": "formula", "r[0].to": "nowhere + 1", "states": "failed"}
     answer = page.submit(f"{half[0]}/repair", fix)
     assert answer.status_code == 422
@@ -389,7 +389,7 @@ def test_an_undo_asks_first_and_takes_the_rows_out_again(page, half, work):
     assert "deleted" in page.get(answer.headers["Location"]).text
 
 
-def test_rows_that_were_not_sent_are_gone_on_with(page, app, cast, customers, form, work):
+def test_rows_that_were_not_sent_are_resumed(page, app, cast, customers, form, work):
     where = page.submit(f"/templates/{customers}/push/form", {**form, "do": "send", "count": "40"}).headers["Location"]
     assert 'id="go-on"' not in page.get(where).text
     page.submit(f"{where}?_method=DELETE")

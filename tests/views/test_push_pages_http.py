@@ -152,7 +152,7 @@ def test_an_endpoints_request_is_changed_for_one_push_and_keeps_its_path(page, t
     assert {tuple(one.json) for one in target.calls()} == {("mail",)}
 
 
-def test_what_was_typed_for_another_target_is_not_taken_along(page, app, cast, template, form, target):
+def test_input_for_another_target_is_not_kept(page, app, cast, template, form, target):
     other = connection(app, cast, "rest", {"base_url": target.url("/other")}, name="Other")
     typed = {**form, "request_template.method": "PUT", "connection_id": other}
     assert form_of(press(page, template, typed, "plan").text)["request_template.method"] == ""

@@ -96,7 +96,7 @@ def test_rows_are_listed_page_by_page(edith, orders, send, work):
     assert found == list(range(1, 31))
 
 
-def test_a_rows_values_are_made_again_on_demand_and_sensitive_ones_are_cut(edith, shop, work):
+def test_a_rows_values_are_generated_again_on_demand_with_sensitive_ones_redacted(edith, shop, work):
     fields = [*ORDERS[:2], {**ORDERS[2], "sensitive": True}]
     path = f"/templates/{make(edith, fields=fields)['id']}"
     body = {"connection_id": shop.connection_id, "count": 3, "seed": "s", "target": "orders"}
@@ -108,7 +108,7 @@ def test_a_rows_values_are_made_again_on_demand_and_sensitive_ones_are_cut(edith
     assert {one["values"]["amount"] for one in shown} == {"********"}
 
 
-def test_a_table_is_made_where_that_is_asked_for(edith, customers, send, shop, work):
+def test_a_table_is_created_on_request(edith, customers, send, shop, work):
     assert faults(send(customers, target="people")) == {"target": "unknown_table"}
     push = send(customers, target="people", create_table=True).json
     work(push["id"])

@@ -83,7 +83,7 @@ def test_keys_that_are_there_already_are_found_before_they_are_sent(send, people
     assert {("id", row, "unique") for row in range(1, 6)} <= found
 
 
-def test_a_table_that_was_made_after_the_last_look_is_found(edith, send, people):
+def test_a_table_created_after_the_last_refresh_is_found(edith, send, people):
     assert send(dry_run=True, offset=10).status_code == 200
     people.execute("CREATE TABLE later (id bigint, email text)")
     assert send(target="later", dry_run=True).status_code == 200

@@ -124,7 +124,7 @@ def test_batch_mode_sends_one_object_with_the_rows_under_the_wrapper_key(edith, 
     assert push["counts"]["delivered"] == 7
 
 
-def test_batches_have_as_many_rows_as_was_asked_for(edith, target, send):
+def test_batches_have_the_requested_number_of_rows(edith, target, send):
     push = send({"push_mode": "batch", "wrapper_key": "items", "batch_size": 4}, count=10)
     assert [len(one.json["items"]) for one in target.calls()] == [4, 4, 2]
     assert push["counts"]["delivered"] == 10

@@ -224,7 +224,7 @@ def test_create_table_makes_a_table_that_was_dropped_since_it_was_last_seen(app,
     assert target.count("fresh") == 7
 
 
-def test_what_is_wrong_with_a_push_is_said_where_it_is(app, api, cast, edith, work):
+def test_errors_of_a_push_are_shown_where_they_are(app, api, cast, edith, work):
     target = sqlite_target(app, cast)
     path = f"/templates/{make(edith, name='Customers', fields=CUSTOMERS)['id']}"
     ask = {"connection_id": target.connection_id, "count": 3}

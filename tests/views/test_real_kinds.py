@@ -216,7 +216,7 @@ class Db2People(Db2Answers):
         yield ["ID", "EMAIL"], [(1, "person.1@corp.test"), (2, "person.2@corp.test")]
 
 
-def test_a_table_of_db2_is_asked_for_in_the_order_of_its_key_and_masked(app, cast, edith, monkeypatch):
+def test_a_table_of_db2_is_read_in_the_order_of_its_key_and_masked(app, cast, edith, monkeypatch):
     link = Db2People()
     monkeypatch.setattr(Db2Connector, "driver", classmethod(lambda _kind: None))
     monkeypatch.setattr(

@@ -44,7 +44,7 @@ def test_the_builder_keeps_the_source_and_previews_masked_rows(edith, api, cast,
     assert api(cast.edith).get(f"/templates/{people}").json["source"] == {"file": "people.csv", "limit": 5}
 
 
-def test_rows_are_made_when_the_source_is_taken_away(edith, api, cast, people):
+def test_rows_are_generated_after_the_source_is_removed(edith, api, cast, people):
     form = form_of(edith.get(f"/templates/{people}"))
     form["source.from"] = ""
     form[f"{key_of(form, 'mail')}.held"] = "{}"

@@ -101,7 +101,7 @@ def test_a_query_may_read_and_nothing_else(edith, stock):
     assert refused(edith.post(f"{path}/generate", json={}), 502, "target_failed")["reason"] == "no_table"
 
 
-def test_a_worker_makes_the_rows_that_were_read_when_they_were_asked_for(app, edith, stock, work):
+def test_a_worker_generates_the_rows_from_the_source_as_read_at_the_request(app, edith, stock, work):
     from jobs import exports
 
     path = over(edith, stock)
@@ -223,7 +223,7 @@ def test_a_subset_follows_the_keys_both_ways_and_they_fit(edith, stock):
     assert order.index("countries") < order.index("people") < order.index("orders") < order.index("lines")
 
 
-def test_children_come_along_only_as_asked(edith, stock):
+def test_children_are_only_included_on_request(edith, stock):
     assert {one["table"] for one in subset(edith, stock, limit=3, children=[])["report"]} == {
         "people",
         "countries",

@@ -265,7 +265,7 @@ def test_saving_a_child_pins_the_newest_parents(edith, shop):
 # --- What is not there ------------------------------------------------------------------------------------------
 
 
-def test_a_deleted_parent_is_named_when_rows_are_asked_for(edith, shop):
+def test_a_deleted_parent_is_named_when_rows_are_requested(edith, shop):
     assert edith.delete(f"/templates/{shop['customers']}").status_code in (200, 204)
     for path in ("generate", "preview"):
         answer = edith.post(f"/templates/{shop['orders']}/{path}", json={})

@@ -34,7 +34,7 @@ def held(answer, form="scenario") -> dict[str, str]:
     return controls(answer.text, form).to_dict()
 
 
-def test_a_new_program_begins_with_a_short_one_or_an_example(person, edith):
+def test_a_new_program_starts_with_a_short_one_or_an_example(person, edith):
     page = person.get("/scenarios/new")
     assert page.status_code == 200
     assert held(page)["code"].replace("\r\n", "\n") == examples.BLANK.code
@@ -91,7 +91,7 @@ def test_an_error_is_shown_at_its_line_and_the_text_is_kept(person, edith, one):
     assert edith.get(path).json["version"] == 1
 
 
-def test_what_python_cannot_read_is_said_at_its_line_before_it_is_saved(person):
+def test_syntax_errors_are_shown_at_their_line_before_saving(person):
     told = person.submit(
         "/scenarios/said", {"code": "x = 1\r\ny = (\r\n"}, headers={"HX-Request": "true"}
     ).text
@@ -198,7 +198,7 @@ def test_settings_name_the_private_networks_that_the_operator_opens(person, one,
     assert "nor private networks" not in shown
 
 
-def test_faults_of_settings_are_shown_at_their_boxes(person, edith, one):
+def test_errors_of_settings_are_shown_at_their_inputs(person, edith, one):
     path = f"/scenarios/{one['id']}/settings"
     given = {"timeout_seconds": "5", "network": "full", "cron": "61 * * * *", "timezone": "Europe/Berln"}
     answer = person.submit(path, given)

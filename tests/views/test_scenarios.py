@@ -74,7 +74,7 @@ def test_a_scenario_needs_only_a_name_and_code(edith, cast):
     assert edith.get(at(data)).json == data
 
 
-def test_all_of_a_scenario_is_kept_as_it_was_said(edith):
+def test_all_attributes_of_a_scenario_are_stored_as_sent(edith):
     said = {
         "description": "Every night",
         "timeout_seconds": 60,

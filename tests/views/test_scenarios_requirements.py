@@ -45,7 +45,7 @@ def test_a_version_keeps_what_its_requirements_came_to(edith, scenario, index):
     assert (back["version"], back["lock"]) == (4, scenario["lock"])
 
 
-def test_requirements_are_brought_up_to_date_when_that_is_asked_for(edith, scenario, index):
+def test_requirements_are_updated_on_request(edith, scenario, index):
     same = edith.post(f"{at(scenario)}/refresh-requirements")
     assert same.status_code == 200
     assert same.json["lock"]["packages"]["common"] == "1.0"

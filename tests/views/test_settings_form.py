@@ -97,12 +97,12 @@ def test_an_invalid_list_of_names_and_values_is_passed_on_and_reported(text):
         ("settings.capture.id", "settings.capture"),
     ],
 )
-def test_a_fault_finds_its_input(path, name):
+def test_an_error_is_assigned_to_its_input(path, name):
     form = SettingsForm(REST, {"auth": {"type": "bearer"}})
     assert list(form.placed([{"path": path, "code": "invalid", "message": "no"}])) == [name]
 
 
-def test_a_fault_of_the_whole_belongs_to_no_input():
+def test_a_general_error_belongs_to_no_input():
     assert SettingsForm(REST).placed([{"path": "settings", "code": "invalid", "message": "no"}]) == {}
 
 

@@ -229,7 +229,7 @@ def test_values_of_people_are_never_copied_out_of_the_sample(edith, shop):
     assert (fields["salary"]["options"]["min"], fields["salary"]["options"]["max"]) == (41_000, 42_000)
 
 
-def test_tables_that_are_not_there_are_all_named_and_nothing_is_made(edith, shop):
+def test_missing_tables_are_all_listed_and_nothing_is_created(edith, shop):
     connection = shop("CREATE TABLE orders (id INTEGER PRIMARY KEY, n INTEGER)")
     body = {"entities": ["orders", "order", "nothing"]}
     details = refused(edith.post(f"/connections/{connection}/templates", json=body), 422, "validation_error")
@@ -241,7 +241,7 @@ def test_tables_that_are_not_there_are_all_named_and_nothing_is_made(edith, shop
     assert edith.get("/templates").json["total"] == 0
 
 
-def test_a_table_named_twice_is_made_once(edith, shop):
+def test_a_table_listed_twice_is_created_once(edith, shop):
     connection = shop("CREATE TABLE orders (id INTEGER PRIMARY KEY, n INTEGER)")
     assert len(made_from(edith, connection, "orders", "orders")["templates"]) == 1
 

@@ -10,7 +10,7 @@ from tests.views.speak import FIELDS, faults, make, refused
 from webapp import clock, ids, limits
 
 
-def test_a_template_is_made_with_defaults_and_answered_whole(edith, cast):
+def test_a_template_is_created_with_defaults_and_returned_completely(edith, cast):
     answer = edith.post("/templates", json={"name": "Customers", "fields": FIELDS})
     assert answer.status_code == 201
     made = answer.json
@@ -220,7 +220,7 @@ def test_a_deleted_template_is_answered_gone_and_can_come_back(edith):
     assert edith.get(path).json == made
 
 
-def test_after_thirty_days_a_deleted_template_is_gone(edith, monkeypatch):
+def test_a_deleted_template_is_purged_after_thirty_days(edith, monkeypatch):
     path = f"/templates/{make(edith)['id']}"
     edith.delete(path)
     late = clock.epoch() + (limits.RESTORE_DAYS * 86_400) + 60

@@ -117,7 +117,7 @@ def test_a_wrong_password_or_code_turns_nothing_on(app, edith, cast, form, messa
         assert not two_factor.is_on(cast.edith.user_id)
 
 
-def test_what_is_not_confirmed_is_not_asked_for(browser, cast, edith):
+def test_unconfirmed_objects_are_not_requested(browser, cast, edith):
     edith.submit("/me/two-factor")
     assert first_step(browser(), cast) == "/"
 
@@ -203,7 +203,7 @@ def test_without_drift_a_code_ends_with_its_30_seconds(app, browser, cast, phone
         assert (answer.status_code, answer.headers.get("Location", "/sign-in/code")) == (303 if drift else 422, lands)
 
 
-def test_a_step_that_is_over_begins_again(app, browser, cast, phone):
+def test_an_expired_step_starts_again(app, browser, cast, phone):
     assert browser().get("/sign-in/code").headers["Location"] == "/sign-in"
     assert browser().submit("/sign-in/code", {"code": phone.code()}).headers["Location"] == "/sign-in"
     late = browser()

@@ -68,7 +68,7 @@ def test_rows_that_were_given_back_are_not_counted(api, app, cast, made):
     assert rows_by(api, cast, "template")[0][made[0]] == 110
 
 
-def test_a_cut_stream_leaves_the_rows_that_were_made(api, app, cast):
+def test_an_interrupted_stream_only_counts_the_generated_rows(api, app, cast):
     edith = api(cast.edith)
     made = edith.post("/templates", json={"name": "Long", "fields": FIELDS}).json["id"]
     client = app.test_client(use_cookies=False)

@@ -144,7 +144,7 @@ def test_turned_on_again_a_webhook_has_a_clean_record(app, edith, target):
     assert (on["active"], on["off_reason"], on["failures"], on["failing_since"]) == (True, None, 0, None)
 
 
-def test_in_the_browser_a_webhook_is_made_tested_turned_off_and_deleted(browser, cast, target):
+def test_in_the_browser_a_webhook_is_created_tested_disabled_and_deleted(browser, cast, target):
     edith = browser(cast.edith)
     page = edith.submit(
         "/webhooks", data={"url": target.url("/hook"), "events": "export.*", "description": "Build"}

@@ -89,7 +89,7 @@ HARMLESS = ["-5", "+1.5e3", "-.5", "a=1", "'=1", " =1", "", None, "ö", "1-2", '
 @BOTH_WAYS
 @pytest.mark.parametrize("quote", ["minimal", "all"])
 @pytest.mark.parametrize("delimiter", [",", "\t"])
-def test_text_that_a_spreadsheet_would_run_is_escaped_when_asked_for(few, quote, delimiter):
+def test_text_that_a_spreadsheet_would_run_is_escaped_on_request(few, quote, delimiter):
     texts = [*FORMULAS, *HARMLESS] * 6
     table = {"=a": pa.array(texts), "b": pa.array([-5] * len(texts)), "c": pa.array(texts).dictionary_encode()}
     text = file("csv", table, quote=quote, delimiter=delimiter, escape_formulas=True)

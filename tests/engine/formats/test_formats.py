@@ -39,7 +39,7 @@ def test_unknown_options_are_rejected_by_the_driver_settings(name):
 
 
 @EVERY_FORMAT
-def test_the_first_bytes_leave_before_a_second_block_is_asked_for(name):
+def test_the_first_bytes_are_sent_before_a_second_block_is_requested(name):
     asked = []
 
     def blocks():

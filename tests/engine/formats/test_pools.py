@@ -55,7 +55,7 @@ def test_a_large_pool_is_written_once_enough_rows_have_used_it(calls, write):
     assert calls == [1_000]
 
 
-def test_a_pool_that_cannot_be_spelled_is_asked_about_once():
+def test_a_pool_that_cannot_be_written_is_only_tried_once():
     asked = []
     cache, pool = PoolCache(), pa.array(["a"])
     for _ in range(3):

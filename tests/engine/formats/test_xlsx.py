@@ -183,7 +183,7 @@ def test_names_and_titles_with_mark_up_are_read_back():
     assert unhidden(lines[0][0]) == '<a> & "b" _x0041_'
 
 
-def test_the_same_rows_make_the_same_file_whenever_it_is_made():
+def test_the_same_rows_always_produce_the_same_file():
     table = samples.columns(samples.FLAT, 60)
     data = file("xlsx", table)
     assert data == file("xlsx", table)

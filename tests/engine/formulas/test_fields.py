@@ -55,7 +55,7 @@ def test_the_key_formula_decides_the_type_and_reads_other_fields():
     )
 
 
-def test_the_key_formula_finds_circles_and_faults_with_their_place():
+def test_the_key_formula_reports_circular_references_and_errors_with_their_position():
     assert (
         "cycle" in refusals({**SOME, "formula": "this + price"}, {**PRICE, "formula": "this + some"}).values()
     )

@@ -102,7 +102,7 @@ def test_a_comparison_with_blank_is_false_and_conditions_are_true_or_false():
     assert reckoned("0 < a <= 3", a=NUMBERS) == [True, False, False]
 
 
-def test_blanks_are_filled_and_asked_for():
+def test_nulls_are_generated_and_queried():
     assert reckoned("coalesce(a, b, 9)", a=NUMBERS, b=[None, None, 1]) == [3, 9, -2]
     assert reckoned("is_blank(t)", t=["a", "", None]) == [False, True, True]
     assert reckoned("is_blank(l)", l=LINES) == [False, True, True, False]

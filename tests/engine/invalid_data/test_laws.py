@@ -273,7 +273,7 @@ def test_where_every_row_is_bad_none_is_a_duplicate():
     "said", [{"rate": 0}, {"rate": 1.5}, {"rate": 0.1, "kinds": []}, {"rate": 0.1, "kinds": ["odd"]},
              {"rate": 0.1, "kinds": ["missing", "missing"]}, {"rate": 0.1, "more": 1}, {}, 5]
 )  # fmt: skip
-def test_what_is_said_is_checked(said):
+def test_settings_are_validated(said):
     assert refusals([{**AGE, "invalid": said}])[0][0].startswith("fields[0].invalid")
 
 

@@ -198,7 +198,7 @@ def test_a_format_that_cannot_be_parsed_is_rejected():
 # --- The rest -----------------------------------------------------------------------------------------------
 
 
-def test_a_value_spelled_like_the_redaction_is_redacted_too():
+def test_a_value_equal_to_the_redaction_text_is_redacted_too():
     assert masked("email", "redact", ["x", "[redacted]", "[Redacted]"]) == [
         "[redacted]",
         "[removed]",
@@ -299,7 +299,7 @@ def test_masking_makes_a_field_sensitive_and_cannot_be_combined_with_the_opposit
     assert faults(said) == {}
 
 
-def test_what_was_asked_comes_back_as_it_was_written():
+def test_queried_values_are_returned_unchanged():
     asked = {"strategy": "tokenize", "domain": "customers"}
     assert field("email", asked).to_json()["masking"] == asked
     assert field("email").to_json()["masking"] is None

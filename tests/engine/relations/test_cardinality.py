@@ -126,7 +126,7 @@ def test_blocks_of_a_stated_number_differ_by_one_child_at_most():
 
 @settings(max_examples=60, deadline=None)
 @given(st.integers(1_000, limits.MAX_PARENTS), st.data())
-def test_blocks_begin_where_exact_fractions_say(parents, data):
+def test_blocks_start_at_exact_fractions(parents, data):
     children = data.draw(st.integers(0, parents * 9))
     plan = Counts(parents, Spread(0, 9), children)
     bound = plan.bind(KEY)

@@ -66,7 +66,7 @@ def test_a_reduction_is_that_of_each_parents_own_children(kind, families):
 
 @pytest.mark.parametrize("kind", sorted(FOLDS))
 @given(families=CHILDREN, data=st.data())
-def test_parents_may_be_asked_for_in_any_order_and_apart(kind, families, data):
+def test_parents_can_be_requested_in_any_order_and_separately(kind, families, data):
     values, valid, sizes = columns(families)
     starts = np.cumsum(sizes) - sizes
     asked = data.draw(st.lists(st.sampled_from(range(len(families))))) if families else []

@@ -120,7 +120,7 @@ def test_without_a_matching_response_the_fields_default_is_used(options, made):
     assert rows(plan, 0, 4)["v"] == ["a", made, "c", "d"]
 
 
-def test_an_answer_that_does_not_fit_is_a_fault_where_the_field_says_nothing():
+def test_an_invalid_response_is_an_error_for_a_field_without_a_default():
     assert told("a", None, "c", "d") == {"fields[1]": "bad_answer"}
     assert told("a", "b", "c", "d", on_error="default", default=3) == {
         "fields[1].options.default": "wrong_type"

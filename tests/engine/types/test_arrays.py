@@ -19,7 +19,7 @@ def array(of: dict, **options) -> dict:
     return {"name": "x", "type": "array", "options": {"of": of, **options}}
 
 
-def test_elements_are_as_many_as_asked_for_and_of_their_type():
+def test_elements_have_the_requested_number_and_type():
     source = bound([array({"type": "number", "options": {"min": 1, "max": 6}}, count={"min": 0, "max": 4})])
     assert pa.types.is_integer(source.schema.field("x").type.value_type)
     made = table(source, 0, 2_000)["x"]

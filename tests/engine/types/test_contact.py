@@ -18,7 +18,7 @@ def test_mail_goes_to_domains_that_are_reserved_for_examples():
     assert all(len(address.partition("@")[0]) <= 64 for address in made)  # RFC 5321, section 4.5.3.1.1
 
 
-def test_a_domain_that_is_asked_for_is_the_only_one():
+def test_a_requested_domain_is_the_only_one():
     made = values("email", 500, options={"domain": "mail.acme.test"})
     assert {address.partition("@")[2] for address in made} == {"mail.acme.test"}
     assert [address.partition("@")[0] for address in made] == [

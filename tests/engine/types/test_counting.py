@@ -14,7 +14,7 @@ from tests.engine.types.made import assert_laws, bound, faults, table, values
 from webapp.engine.errors import SpecError
 
 
-def test_a_counter_begins_again_after_its_end():
+def test_a_counter_restarts_after_its_end():
     assert values("counter", 7, options={"start": 3, "step": 2, "end": 8}) == [3, 5, 7, 3, 5, 7, 3]
     assert values("counter", 5, options={"start": 0, "step": -5, "end": -10}) == [0, -5, -10, 0, -5]
     assert values("counter", 3, 10**12) == [10**12 + 1, 10**12 + 2, 10**12 + 3]

@@ -99,7 +99,7 @@ def test_bics_and_routing_numbers_pass_python_stdnum():
 
 
 @pytest.mark.parametrize("length", [1, 4, 10, 26])
-def test_account_numbers_have_the_length_asked_for(length):
+def test_account_numbers_have_the_requested_length(length):
     made = values("account_number", 500, options={"length": length})
     assert all(len(number) == length and number.isdigit() and number[0] != "0" for number in made)
 

@@ -82,7 +82,7 @@ def test_sites_lie_under_reserved_names():
         assert rest.partition("/")[0].endswith(ends)
 
 
-def test_sites_take_the_ending_asked_for():
+def test_sites_have_the_requested_domain():
     assert all(name.endswith(".co.uk") for name in values("domain_name", 50, options={"tld": ".CO.UK"}))
     assert all(".dev/" in url for url in values("url", 50, options={"tld": "dev"}))
     assert faults("domain_name", {"tld": "-x-"}) == {"options.tld": "wrong_format"}
@@ -116,7 +116,7 @@ def test_passwords_too_short_for_every_class_are_rejected():
     assert faults("password", {"classes": ["runes"]})["options.classes[0]"] == "literal_error"
 
 
-def test_files_end_as_asked():
+def test_files_have_the_requested_extension():
     assert all(name.endswith(".csv") for name in values("file_name", 50, options={"extension": "csv"}))
 
 

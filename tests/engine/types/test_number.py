@@ -23,7 +23,7 @@ def column_type(kind: str, options: dict) -> pa.DataType:
     return bound([{"name": "x", "type": kind, "options": options}]).schema.field("x").type
 
 
-def test_a_number_is_whole_unless_decimals_are_asked_for():
+def test_a_number_is_an_integer_unless_decimals_are_requested():
     assert column_type("number", {}) == pa.int64()
     assert column_type("number", {"decimals": 2}) == pa.decimal128(38, 2)
     assert column_type("float", {}) == pa.decimal128(38, 2)
@@ -95,7 +95,7 @@ SHAPES = {
 
 
 @pytest.mark.parametrize("shape", SHAPES)
-def test_a_distribution_has_the_mean_and_deviation_asked_for(shape):
+def test_a_distribution_has_the_requested_mean_and_deviation(shape):
     options, mean, deviation = SHAPES[shape]
     options = {**options, "distribution": shape, "decimals": 3}
     found = np.array([float(value) for value in values("number", N, options=options)])
@@ -131,7 +131,7 @@ def test_the_mean_of_a_stepped_distribution_is_kept():
     assert set((found % 5).tolist()) == {0}
 
 
-def test_zipf_ranks_begin_at_min():
+def test_zipf_ranks_start_at_min():
     found = np.array(values("number", N, options={"distribution": "zipf", "min": 10, "max": 19}))
     counts = np.bincount(found - 10)
     weights = 1 / np.arange(1, 11)

@@ -79,7 +79,7 @@ def test_a_few_rows_are_drawn_like_many():
     assert people(10, start=40) == people(100)[40:50]
 
 
-def test_hungarian_names_begin_with_the_family_name():
+def test_hungarian_names_start_with_the_family_name():
     rows = localised(100, "hu")
     assert all(row["name"] == f"{row['last_name']} {row['first_name']}" for row in rows)
 
@@ -110,7 +110,7 @@ def test_an_unknown_locale_of_a_field_is_rejected():
     assert faults("first_name", locale="tlh_KX") == {"locale": "unknown_locale"}
 
 
-def test_a_sex_that_is_asked_for_holds_for_the_whole_person():
+def test_a_requested_sex_applies_to_the_whole_person():
     made = table(
         bound([{"name": "f", "type": "first_name", "options": {"sex": "female"}}, *fields("sex", "name")]),
         0,

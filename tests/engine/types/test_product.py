@@ -69,7 +69,7 @@ def test_fixed_values_narrow_the_product():
     assert [warning.code for warning in odd.warnings] == ["no_match"]
 
 
-def test_skus_have_the_length_asked_for():
+def test_skus_have_the_requested_length():
     assert {len(sku) for sku in values("sku", 50, options={"length": 9})} == {13}
 
 

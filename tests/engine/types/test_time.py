@@ -162,7 +162,7 @@ def test_offsets_of_a_time_are_counted():
     assert set(values("datetime", 10, options=options)) == {datetime(2024, 1, 1, tzinfo=UTC)}
 
 
-def test_a_datetime_is_written_as_asked():
+def test_a_datetime_has_the_requested_format():
     plain = values("datetime", 300)
     spelled = values("datetime", 300, options={"format": "%Y-%m-%d %I:%M:%S %p"})
     assert spelled == [moment.strftime("%Y-%m-%d %I:%M:%S %p") for moment in plain]

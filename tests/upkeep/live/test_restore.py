@@ -140,7 +140,7 @@ def test_secrets_files_and_targets_are_there(restored):
         assert target.execute("SELECT n FROM t").fetchall() == [(17,)]
 
 
-def test_what_is_there_is_replaced_only_when_that_is_said(busy, file, capsys):
+def test_an_existing_installation_is_only_replaced_on_request(busy, file, capsys):
     assert busy.run("backup", str(file), "--include-keys") == 0
     busy.store.put("files/ws/two", [b"later"])
     told = "database has rows, the storage has files, the data folder has files of SQLite connections"

@@ -84,7 +84,7 @@ def test_an_unverified_address_does_not_grant_access(browser, provider, claims):
     ],
     ids=str,
 )
-def test_metadata_of_another_issuer_or_without_tls_begin_nothing(browser, provider, metadata):
+def test_metadata_of_another_issuer_or_without_tls_do_not_start_a_sign_in(browser, provider, metadata):
     provider.lies.metadata = metadata
     edith = browser()
     assert told(edith, edith.get("/sign-in/oidc")).startswith("Acme SSO is not responding correctly")

@@ -134,7 +134,7 @@ def test_every_problem_is_one_sentence_or_nothing(browser):
         assert "{name}" not in text
 
 
-def test_a_provider_is_asked_for_its_metadata_and_keys_once(app, browser, provider):
+def test_metadata_and_keys_of_a_provider_are_requested_once(app, browser, provider):
     come(browser(), provider, "edith")
     provider.asked.clear()
     come(browser(), provider, "edith")
