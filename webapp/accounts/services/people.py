@@ -47,7 +47,7 @@ def password_faults(password: str, path: str = "password", about: Sequence[str] 
     if len(set(password)) < 4:
         return [Fault(path, "invalid", "A password needs more than a few different characters.")]
     if passwords.common(password):
-        message = "This password is too common or has been leaked. Choose another one, such as random words."
+        message = "This password is too common or has been leaked. Choose a different one, such as several random words."
         return [Fault(path, "not_allowed", message)]
     if passwords.obvious(password, about):
         message = (
