@@ -24,7 +24,7 @@ def refused(**env: str) -> str:
     return str(caught.value)
 
 
-def test_defaults_lie_in_the_data_folder(tmp_path):
+def test_defaults_are_in_the_data_folder(tmp_path):
     made = Settings.from_env({"SECRET_KEY": KEY, "ROWSMITH_DATA_DIR": str(tmp_path)})
     assert made.database_url == f"sqlite:///{tmp_path}/rowsmith.db"
     assert made.storage_url == f"file://{tmp_path}/storage"

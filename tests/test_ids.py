@@ -32,7 +32,7 @@ def test_a_new_id_has_its_form():
 @pytest.mark.parametrize(
     "text", ["", "tpl_", "tpl_01ARYZ6S41", "nope_" + "0" * 26, "tpl_" + "I" * 26, "tpl_" + "8" * 26]
 )
-def test_what_is_no_id_is_not_taken_for_one(text):
+def test_an_invalid_id_is_not_accepted_as_one(text):
     assert not ids.is_id(text)
 
 

@@ -50,7 +50,7 @@ def test_every_promise_is_listed_once_with_its_tests_and_stacks():
 
 
 @pytest.mark.parametrize("number", range(1, PROMISES + 1))
-def test_the_tests_of_a_promise_say_so_themselves(number):
+def test_the_tests_of_a_promise_name_it(number):
     """In the test's name, or in the first words of its file."""
     told = False
     for file, name in _NAMED.findall(sections()[number]):
@@ -136,6 +136,6 @@ def test_unmet_conditions_are_shown_at_the_top_too():
         assert set(re.findall(r"\d+\.\d+\.\d+", re.split(r"[;]|\. ", after)[0])) == below, words
 
 
-def test_what_runs_on_both_stacks_is_there():
+def test_tests_for_both_stacks_exist():
     for place in (*testing.ON_BOTH, *testing.LONG):
         assert (ROOT / place).exists(), place

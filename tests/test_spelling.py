@@ -57,7 +57,7 @@ def test_an_unknown_or_ambiguous_word_is_unchanged(word):
 @given(
     st.dictionaries(st.text(max_size=5).filter("type".__ne__), st.none() | st.text(max_size=5), max_size=3)
 )
-def test_what_no_model_knows_is_never_changed(sent):
+def test_settings_unknown_to_the_models_are_never_changed(sent):
     assert spelling.canonical(Basic, sent) == sent
 
 

@@ -121,7 +121,7 @@ def test_a_type_is_picked_by_searching_for_it(ten):
     )
 
 
-def test_a_search_that_fits_nothing_says_what_to_do(ten):
+def test_a_search_without_results_suggests_what_to_do(ten):
     ten.row("phone").locator(".pick").click()
     ten.page.get_by_label("Search types").fill("zzzz")
     expect(ten.page.locator("[data-none]")).to_be_visible()

@@ -119,7 +119,7 @@ def faults_of(page: Page, addresses: list[str], axe: Path, *, keys: bool = True)
     return found
 
 
-def test_whatever_answers_a_browser_with_html_is_looked_at_or_says_why_not(walked):
+def test_all_routes_with_html_are_visited_or_have_a_reason(walked):
     whole, other = walked
     assert sorted(other) == sorted(everything.NO_PAGE), "a page that is new, or a reason that is old"
     assert len(whole) > 75

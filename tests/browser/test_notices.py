@@ -93,7 +93,7 @@ def test_only_the_user_who_started_it_is_notified_about_finished_work(app, cast,
     assert len(asked) == count
 
 
-def test_where_notifications_are_denied_the_title_of_a_hidden_tab_has_a_number(app, cast, edith):
+def test_without_permission_for_notifications_the_title_of_a_hidden_tab_has_a_number(app, cast, edith):
     page = edith.page("/me")
     page.clock.install()
     page.reload()

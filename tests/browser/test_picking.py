@@ -172,7 +172,7 @@ def test_axe_finds_nothing_where_things_are_picked(desk, cast, orders, existing,
     assert found == []
 
 
-def test_what_is_picked_fits_a_narrow_screen(desk, cast, orders, existing):
+def test_the_selection_fits_a_narrow_screen(desk, cast, orders, existing):
     narrow = desk(cast.olivia, NARROWEST)
     page = narrow.page(f"/templates/{orders['id']}?open={orders['fields'][0]['id']}")
     for path in (

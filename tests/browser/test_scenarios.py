@@ -149,7 +149,7 @@ def test_names_of_the_sdk_are_completed_after_a_dot(edith, saved):
     assert 'os.environ["SERVICE_API_URL' in held(page)
 
 
-def test_what_python_cannot_read_is_marked_at_its_line_while_one_writes(edith, saved):
+def test_syntax_errors_are_marked_at_their_line_while_typing(edith, saved):
     page = edith.page(saved())
     write(page, "a = 1\nb = (\n")
     expect(page.locator("#said")).to_contain_text("Syntax error")

@@ -55,7 +55,7 @@ def test_the_provider_is_reached_and_left_by_keyboard_and_one_is_where_one_wante
     page.wait_for_url(f"{origin}/projects")
 
 
-def test_who_stops_at_the_provider_reads_why_on_the_sign_in_page(desk, origin):
+def test_cancelling_at_the_provider_shows_the_reason_on_the_sign_in_page(desk, origin):
     page = desk().page("/sign-in")
     page.get_by_role("link", name="Sign in with Acme SSO").click()
     page.get_by_role("button", name="Cancel").click()

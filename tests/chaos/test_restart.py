@@ -100,7 +100,7 @@ def test_a_restart_of_the_target_in_mid_push_loses_and_doubles_nothing(
     assert ids(target, "heap") == list(range(1, COUNT + 1))
 
 
-def test_a_target_that_stays_away_ends_the_push_with_a_line_that_says_why(
+def test_a_target_that_stays_unavailable_ends_the_push_with_a_reason(
     nursery: Callable, new_push: Callable, pushing, server: Server, target: str
 ):
     keeper = nursery()

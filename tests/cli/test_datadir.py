@@ -83,7 +83,7 @@ def test_no_keys_are_created_as_a_side_effect(data):
     assert "SECRET_KEY" not in data.environment({})
 
 
-def test_what_the_caller_sets_wins(data):
+def test_values_of_the_caller_take_precedence(data):
     own = {"SECRET_KEY": "mine", "REDIS_URL": "redis://elsewhere"}
     env = data.environment({**own, "ROWSMITH_VENV": "/x", "ROWSMITH_DATA_DIR": "/y"}, make=True)
     assert env.items() >= own.items()
@@ -107,7 +107,7 @@ def test_the_folder_is_held_by_one_at_a_time(data):
     second.release()
 
 
-def test_what_a_killed_one_left_behind_is_not_believed(data):
+def test_leftovers_of_a_killed_process_are_ignored(data):
     data.announce(Running(4711, "http://127.0.0.1:8000", "unix:///data/valkey.sock"))
     (data.path / "up.lock").touch()
     assert data.running() is None

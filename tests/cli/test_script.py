@@ -127,7 +127,7 @@ def test_an_older_python_on_the_path_is_skipped(clone, tools):
     assert run(clone, "help", path=str(tools)).returncode == 0
 
 
-def test_no_python_is_one_sentence_that_says_what_was_found(clone, tools):
+def test_a_missing_python_is_one_sentence_with_the_found_versions(clone, tools):
     script(tools / "python3", 'case "$*" in *--version*) echo Python 3.9.2;; *) exit 1;; esac')
     refused = run(clone, "up", path=str(tools))
     assert refused.returncode == 1
@@ -270,7 +270,7 @@ def ordinary_user() -> tuple[dict[str, object], str]:
     pytest.skip("there is no Python >= 3.11 here that an ordinary user can run")
 
 
-def test_a_clone_that_cannot_be_written_says_where_to_put_things(common_folder, ordinary_user):
+def test_a_read_only_clone_says_which_folder_to_use(common_folder, ordinary_user):
     user, python = ordinary_user
     clone = make_clone(common_folder / "clone")
     clone.chmod(0o555)

@@ -32,7 +32,7 @@ def get(url: str, key: str | None = None) -> int:
         return 0
 
 
-def test_up_is_ready_when_it_says_so(up: Up):
+def test_up_is_ready_when_it_reports_so(up: Up):
     assert get(f"{up.url}/health/ready") == 200
 
 
@@ -63,7 +63,7 @@ def test_the_data_folder_is_only_accessible_to_its_owner(up: Up):
             assert stat.S_IMODE(mode) & 0o077 == 0, path
 
 
-def test_a_second_up_says_where_the_first_one_is(up: Up):
+def test_a_second_up_shows_the_address_of_the_first(up: Up):
     second = rowsmith("up", "--port", "0", "--data-dir", str(up.data))
     assert second.returncode == 1
     assert f"already running at {up.url}, pid {up.process.pid}" in second.stderr

@@ -86,7 +86,7 @@ def test_the_list_shows_the_present_vocabulary_its_versions_and_its_location(ser
     assert capsys.readouterr().out.endswith(f"/storage/vocab/{PRESENT}.arrow\n")
 
 
-def test_what_is_stored_whole_is_not_built_again(service, home, capsys, monkeypatch):
+def test_complete_stored_vocabularies_are_not_built_again(service, home, capsys, monkeypatch):
     vocabularies.put(REAL, PRESENT)
     monkeypatch.setattr(vocab, "rebuild", pytest.fail)
     assert command("install", PRESENT) == 0
@@ -124,7 +124,7 @@ def program(folder: Path, text: str) -> Path:
     return path
 
 
-def test_a_build_that_fails_stores_nothing_and_says_why(service, home, lock, tmp_path):
+def test_a_failed_build_stores_nothing_and_has_a_reason(service, home, lock, tmp_path):
     lock({"id": "f" * 32}, {"id": "e" * 32})
     broken = program(tmp_path, "echo This build is vocabulary abc >&2; exit 1")
     with pytest.raises(CliError, match="nothing was stored: This build is vocabulary abc"):
@@ -177,7 +177,7 @@ def test_an_invalid_id_is_rejected(service, home, wanted):
         command("install", wanted)
 
 
-def test_without_a_network_the_sentence_says_so(tmp_path, monkeypatch):
+def test_without_a_network_the_message_says_so(tmp_path, monkeypatch):
     monkeypatch.setenv("PIP_CONFIG_FILE", "/dev/null")
     monkeypatch.setenv("PIP_INDEX_URL", "http://127.0.0.1:9/simple")
     for name in ("PIP_EXTRA_INDEX_URL", "PIP_FIND_LINKS"):

@@ -92,7 +92,7 @@ def test_a_server_that_lists_no_models_is_asked_all_the_same(server):
     assert found["sample"][0] == ""
 
 
-def test_what_is_no_model_at_all_fails_at_the_sample(server):
+def test_a_missing_model_fails_at_the_sample(server):
     server.on("*", Answer(200, "<html>Sign in</html>", {"Content-Type": "text/html"}))
     *_, last = connector(server).stages()
     assert (last.name, last.code) == ("sample", "bad_answer")
@@ -140,7 +140,7 @@ def test_a_redirect_to_another_host_is_not_followed(server):
 # --- Asking -----------------------------------------------------------------------------------------------
 
 
-def test_what_is_sent_is_a_chat_completion_with_a_strict_schema(server):
+def test_the_request_is_a_chat_completion_with_a_strict_schema(server):
     assert ask(server, Prompt("system", "user", SCHEMA, 0.5), default_headers={"X-Team": "blue"}) == "ready"
     body = server.asked[0].body
     assert body == {
@@ -250,7 +250,7 @@ def test_parts_of_a_message_are_joined_and_a_refusal_is_an_empty_text(server):
         assert channel.ask(PROMPT).text == ""
 
 
-def test_an_answer_that_was_cut_off_says_so(server):
+def test_a_truncated_response_is_reported(server):
     server.quirks = [lambda chat: server.completion(chat, "half", "length")]
     with connector(server).open() as channel:
         assert channel.ask(PROMPT).whole is False

@@ -127,7 +127,7 @@ def test_a_child_process_exits_by_itself(silent):
     assert child.returncode == -signal.SIGALRM
 
 
-def test_what_a_driver_that_dies_had_said_counts(silent, monkeypatch):
+def test_output_of_a_driver_before_its_crash_counts(silent, monkeypatch):
     def killed(asked: bytes, seconds: float) -> tuple[bytes, bool]:
         return b'{"part":{"name":"resolve","ok":true,"ms":1}}\n{"part":{"na', False
 

@@ -29,7 +29,7 @@ def commit_outcome(kind, commit_token):
 
 
 @pytest.mark.needs("transactions")
-def test_nothing_is_there_before_the_commit_and_everything_after_it(kind, session, table):
+def test_all_rows_are_visible_after_the_commit_and_none_before(kind, session, table):
     target = target_of(session, table, ["id", "v"])
     target.send(CHUNK)
     assert kind.rows(table, "id") == []

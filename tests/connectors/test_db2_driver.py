@@ -100,7 +100,7 @@ def test_a_transaction_ends_in_autocommit(ibm_db, link):
     ]  # fmt: skip
 
 
-def test_what_the_driver_raises_comes_out_as_ours(ibm_db, link):
+def test_exceptions_of_the_driver_are_converted(ibm_db, link):
     ibm_db.fails["exec_immediate"] = (
         "[IBM][CLI Driver][DB2/LINUXX8664] SQL0204N  x  SQLSTATE=42704 SQLCODE=-204"
     )

@@ -65,7 +65,7 @@ def test_columns_tell_their_types_lengths_and_whether_they_may_be_empty(kind, se
 
 
 @pytest.mark.needs("foreign_key")
-def test_foreign_keys_say_where_they_lead(session, tables):
+def test_foreign_keys_contain_their_target(session, tables):
     (relation,) = session.entity("orders").relations
     assert (relation.columns, relation.entity, relation.entity_columns) == (("kind",), "kinds", ("id",))
 

@@ -107,7 +107,7 @@ def test_json_text_becomes_documents_within_the_document(kind, session):
     assert [(one["v"], one["w"]) for one in kind.documents("deep")] == [({"a": {"b": [1, 2.5]}}, [1])]
 
 
-def test_nested_columns_become_documents_whatever_the_collection_knew_of_them(kind, session):
+def test_nested_columns_become_documents_in_any_collection(kind, session):
     session.create("deep", [], ())
     batch = pa.record_batch({"at": pa.array([{"city": "Ulm", "no": 5}]), "tags": pa.array([["a", "b"]])})
     target(session, "deep", ["at", "tags"]).send(batch)

@@ -151,7 +151,7 @@ def test_a_row_longer_than_the_server_accepts_is_reported_as_too_long(kind, sess
 # --- looking around -----------------------------------------------------------------------------------------
 
 
-def test_what_no_date_can_be_is_not_known(kind, session):
+def test_invalid_dates_are_unknown(kind, session):
     kind.run("CREATE TABLE days (v DATE)")
     kind.run("INSERT INTO days VALUES ('2024-02-29')")
     wanted = pa.record_batch({"v": ["2024-02-30", "2024-02-29", "never", None]})

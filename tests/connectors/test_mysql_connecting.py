@@ -88,7 +88,7 @@ def test_a_certificate_without_a_mode_is_meant_to_be_used():
 
 
 @pytest.mark.parametrize("name", ["sql_mode", "time_zone", "autocommit", "x = 1, sql_mode", "NAMES"])
-def test_what_writing_relies_on_cannot_be_set(name):
+def test_settings_that_writing_relies_on_cannot_be_changed(name):
     with pytest.raises(ValidationError):
         MysqlConnector.Settings(host="x", options={name: "1"})
 

@@ -268,7 +268,7 @@ print(json.dumps({"sets": {s["name"]: s["schema"]["name"] for s in sets.values()
     ],
     ids=["empty", "text", "cut off", "wrong tag", "bomb", "dtd", "encoding", "deep"],
 )
-def test_a_bad_document_is_one_error_that_says_where(document, line):
+def test_an_invalid_document_is_one_error_with_a_position(document, line):
     with pytest.raises(ConnectorError) as caught:
         OdataConnector.read_document(document)
     assert caught.value.reason == "bad_document"

@@ -36,7 +36,7 @@ def test_a_row_is_one_post_with_its_key_its_number_and_the_query_of_the_settings
 
 
 @pytest.mark.parametrize("url", ["/sap", "/sap/", "/sap/$metadata", "/sap/?sap-client=100"])
-def test_the_service_is_found_however_its_address_is_written(target, url):
+def test_the_service_is_found_with_any_notation_of_its_address(target, url):
     push(connector(target, path=url, csrf="off"), 1)
     assert target.seen[0].path == "/sap/OrderSet"
 

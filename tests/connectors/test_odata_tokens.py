@@ -37,7 +37,7 @@ target = odata_pushes.target
     ids=str,
 )
 @pytest.mark.parametrize("parallel", [1, 4])
-def test_every_row_arrives_once_whatever_the_gateway_does_with_tokens(target, quirk, parallel):
+def test_every_row_arrives_once_with_any_token_behaviour_of_the_gateway(target, quirk, parallel):
     rule = Csrf("/sap", **quirk)
     target.on("/sap*", rule)
     ended = push(connector(target, parallel=parallel), 12)
@@ -67,7 +67,7 @@ def test_no_two_senders_share_a_token(target):
     assert all(len(connections) == 1 for connections in by_token.values())
 
 
-def test_where_the_token_is_fetched_can_be_said(target):
+def test_the_token_url_can_be_configured(target):
     rule = Csrf("/elsewhere")
     target.on("/elsewhere*", rule)
     target.on("/sap/*", rule)
@@ -99,7 +99,7 @@ def test_csrf_off_asks_for_nothing(target):
     ],
     ids=str,
 )
-def test_a_persistent_refusal_says_what_was_seen_and_the_three_causes(target, quirk, seen):
+def test_a_persistent_rejection_lists_the_attempts_and_three_causes(target, quirk, seen):
     target.on("/sap*", Csrf("/sap", **quirk))
     with pytest.raises(ConnectorError) as caught:
         push(connector(target))

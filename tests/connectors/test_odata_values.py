@@ -105,7 +105,7 @@ def test_v4_says_values_as_its_json_has_them(name, value, said):
         ("exact", Decimal("1234567890123456789.012345678901"), "1234567890123456789.012345678901"),
     ],
 )
-def test_a_number_that_doubles_would_change_goes_as_text_and_the_request_says_so(name, value, said):
+def test_a_number_that_doubles_would_change_is_sent_as_text_with_a_note(name, value, said):
     found = shaper("v4").body({name: value, "price": 1})
     assert found.strings
     assert json.loads(found.text()) == {name: said, "price": "1"}
@@ -182,7 +182,7 @@ def test_a_reference_without_such_columns_is_a_binding():
     assert found.data == {"Buyer": {"__metadata": {"uri": f"{ROOT}CustomerSet('C1')"}}}
 
 
-def test_a_row_of_a_type_with_descendants_says_its_type_in_v2():
+def test_a_row_of_a_type_with_subtypes_contains_its_type_in_v2():
     assert shaper("v2", "CustomerSet").body({"Id": "1"}).data == {
         "__metadata": {"type": "ERP.Customer"},
         "Id": "1",

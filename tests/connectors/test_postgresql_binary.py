@@ -108,7 +108,7 @@ def writes(declared: str, array: pa.Array) -> bool:
         ("some_domain", pa.array(["x"])),
     ],
 )
-def test_what_may_differ_is_left_to_the_text_format(declared, array):
+def test_types_that_may_differ_are_sent_in_text_format(declared, array):
     assert not writes(declared, array)
 
 
@@ -126,7 +126,7 @@ def test_what_may_differ_is_left_to_the_text_format(declared, array):
         ("bigint", pa.nulls(3)),
     ],
 )
-def test_what_is_the_same_in_both_goes_as_binary(declared, array):
+def test_types_equal_in_both_are_sent_in_binary_format(declared, array):
     assert writes(declared, array)
 
 

@@ -73,7 +73,7 @@ def listener():
         ({"schema": "no_such_schema"}, "permission", "no_schema"),
     ],
 )
-def test_verification_ends_at_the_stage_that_fails_and_says_what_to_do(server, more, stage, code):
+def test_verification_stops_at_the_failing_stage_with_a_remedy(server, more, stage, code):
     found = last_stage({**server, **more})
     assert (found.name, found.code, found.ok) == (stage, code, False)
     assert found.message

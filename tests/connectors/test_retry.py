@@ -76,7 +76,7 @@ def test_a_final_response_is_one_attempt(session, target, status):
 @pytest.mark.parametrize(
     "bad", [Answer(503), Answer(201, cut="read"), Answer(raw=b""), Answer(raw=b"SSH\r\n")]
 )
-def test_what_goes_well_the_second_time_is_done(session, target, bad):
+def test_a_successful_second_attempt_is_final(session, target, bad):
     target.on("/", bad, Answer(201))
     sender = Sender(session, target.url())
     ended = sender.ended()
@@ -119,7 +119,7 @@ def test_a_silent_target_is_tried_four_times_and_then_unknown(session, target):
 
 
 @pytest.mark.parametrize("reason", ["not_allowed", "tls_failed", "bad_url", "too_large", "redirected"])
-def test_what_does_not_get_better_is_one_attempt(session, reason):
+def test_permanent_errors_are_one_attempt(session, reason):
     def send() -> Reply:
         raise NetError(reason, "no", reason in ("redirected", "too_large"))
 
@@ -204,7 +204,7 @@ def test_a_cancel_during_a_wait_holds(session, target):
     assert len(target.seen) == 1
 
 
-def test_what_was_never_allowed_is_not_sent(session, target):
+def test_disallowed_requests_are_not_sent(session, target):
     def may_go() -> None:
         raise Cancelled
 

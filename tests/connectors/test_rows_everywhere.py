@@ -71,7 +71,7 @@ def test_arrays_arrive_item_by_item(kind, session):
     assert [row[1] for row in kind.rows("listed", "n", "v")] == values
 
 
-def test_numbers_without_a_fraction_fit_integers_whatever_they_come_as(kind, session):
+def test_numbers_without_a_fraction_fit_integers_in_any_format(kind, session):
     kind.make(Table("whole", {"n": Col(key=True, null=False), "v": Col()}))
     deliver(session, "whole", {"n": range(2), "v": pa.array([3.0, None])})
     deliver(session, "whole", {"n": [2], "v": pa.array([Decimal("4.00")])})
@@ -221,7 +221,7 @@ def test_captured_keys_are_in_the_order_of_their_rows(kind, session):
 
 
 @pytest.mark.needs("identity")
-def test_keys_are_captured_of_rows_that_bring_nothing_else_to_tell_them_apart(kind, session):
+def test_keys_are_captured_for_rows_that_are_otherwise_equal(kind, session):
     kind.make(Table("made", {"id": Col(identity=True, key=True, null=False), "v": Col()}))
     sent = deliver(session, "made", {"v": [5, 5, 5]}, capture=("id",))
     assert sent.keys["id"].to_pylist() == [number for number, _ in kind.rows("made", "id", "v")]

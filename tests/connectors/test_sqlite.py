@@ -201,7 +201,7 @@ def test_a_number_that_is_too_large_fails_without_affecting_others(session):
     assert reasons(sent) in ({}, {1: "out_of_range"})
 
 
-def test_what_another_program_wrote_is_sampled_as_it_is(session, tmp_path):
+def test_documents_of_another_program_are_sampled_unchanged(session, tmp_path):
     other = sqlite3.connect(tmp_path / "space" / "shop.db")
     other.execute("CREATE TABLE seen (a INT, b DATE, c BLOB, d BOOLEAN)")
     other.execute("INSERT INTO seen VALUES (1, '2024-01-31', x'00ff', 1), ('one', 'soon', 'text', NULL)")

@@ -43,7 +43,7 @@ def refusal(field: dict) -> dict[str, tuple[str, str]]:
 
 
 @every_type
-def test_cells_hang_on_nothing_but_their_row(kind: type[FieldType]):
+def test_cells_depend_only_on_their_row(kind: type[FieldType]):
     for case in cases(kind):
         source = made(kind, case.label)
         whole = window(source, 0, ROWS)

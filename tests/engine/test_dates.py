@@ -44,7 +44,7 @@ def test_tokens_mean_their_directives(tokens, moment):
 
 
 @given(MOMENTS)
-def test_what_strftime_does_not_know_is_right_too(moment):
+def test_directives_unknown_to_strftime_are_supported(moment):
     assert spelled("Q", moment) == str((moment.month + 2) // 3)
     assert spelled("SSS", moment) == f"{moment.microsecond // 1000:03d}"
     assert spelled("X", moment) == str((moment - EPOCH) // timedelta(seconds=1))

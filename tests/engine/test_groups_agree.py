@@ -222,7 +222,7 @@ def test_card_number_issuer_and_security_code_agree(locale):
     assert seen == set(CARDS)
 
 
-def test_a_product_has_one_category_and_its_number_says_which():
+def test_a_product_has_one_category_which_its_number_contains():
     categories, codes = defaultdict(set), defaultdict(set)
     for row in everything(None):
         assert row["product_name"].endswith(f" {row['product']}"), row

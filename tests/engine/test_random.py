@@ -42,7 +42,7 @@ def test_keys_are_distinguished_by_the_ends_of_their_parts():
 
 
 @given(st.lists(st.integers(0, 2**53), min_size=1, max_size=50), st.integers(0, 2**64 - 1))
-def test_bits_hang_on_neither_order_nor_neighbours(rows, key):
+def test_bits_depend_on_neither_order_nor_neighbours(rows, key):
     together = engine_random.bits(np.uint64(key), np.array(rows, np.uint64))
     alone = [int(engine_random.bits(np.uint64(key), np.array([row], np.uint64))[0]) for row in rows]
     assert together.tolist() == alone

@@ -192,7 +192,7 @@ def test_an_expression_that_is_too_long_is_rejected():
         "a ?",
     ],
 )
-def test_what_may_come_about_twice_is_not_unique(source):
+def test_values_that_may_occur_twice_are_not_unique(source):
     assert patterns.compile_pattern(source).refusal()
 
 
@@ -235,7 +235,7 @@ def test_any_expression_makes_texts_that_match(source):
 
 @settings(max_examples=150, deadline=None)
 @given(PIECES)
-def test_what_is_called_unambiguous_is(source):
+def test_unambiguous_urls_are_accepted(source):
     tree: Node = parse(source)
     pattern = patterns.compile_pattern(source)
     assume(tree.count <= 3000)

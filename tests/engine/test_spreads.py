@@ -311,7 +311,7 @@ def test_blanks_are_exact_in_every_full_hundred(percent, each):
 
 
 @pytest.mark.parametrize("percent", [30, 12.5, 0.1])
-def test_blanks_hang_neither_on_the_value_nor_on_the_place(percent):
+def test_nulls_depend_neither_on_the_value_nor_on_the_position(percent):
     options = {"min": 0, "max": 9}
     full = bound([{"name": "x", "type": "number", "options": options}])
     some = bound([{"name": "x", "type": "number", "options": options, "percent_blank": percent}])

@@ -295,7 +295,7 @@ def test_the_extractors_of_earlier_vocabularies_are_as_they_were():
         assert build.source_of(lock.extractor) == lock.source
 
 
-def test_what_an_earlier_extractor_gave_is_given_unchanged():
+def test_values_of_an_earlier_extractor_are_unchanged():
     from webapp.engine.data import extract as first
 
     assert extract.LOCALES == first.LOCALES

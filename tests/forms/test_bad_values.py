@@ -34,7 +34,7 @@ def test_an_open_field_shows_its_bad_values_and_sends_them_back():
     assert parse([found]).fields[0].common.invalid == parse([FIELD]).fields[0].common.invalid
 
 
-def test_a_closed_field_keeps_them_and_says_how_many():
+def test_a_closed_field_keeps_them_and_shows_how_many():
     row = field_rows.row(FIELD, str)
     assert row.held["invalid"] == FIELD["invalid"]
     assert "invalid 5 %" in row.notes

@@ -189,7 +189,7 @@ def test_a_wire_name_becomes_a_label(name, label):
     assert label_of(name) == label
 
 
-def test_what_was_left_empty_was_not_filled_in():
+def test_empty_inputs_are_not_sent():
     sent = {"count": "", "seed": "", "format": "csv", "csv": {"delimiter": "", "header": "false"}}
     assert filled(GenerateInput, sent) == {"format": "csv", "csv": {"header": "false"}}
 

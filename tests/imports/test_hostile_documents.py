@@ -242,7 +242,7 @@ def test_a_workbook_that_claims_a_sheet_of_a_million_columns_is_read(edith):
         ("fail", "because of an internal error, which has been logged"),
     ],
 )
-def test_a_worker_that_ends_badly_is_an_error_that_says_how(function, told, caplog):
+def test_a_crashed_worker_is_an_error_with_its_status(function, told, caplog):
     with pytest.raises(document_process.DocumentError, match=told):
         document_process.run(f"tests.fakes.bad_parsers:{function}", b"x")
     assert document_process.run("tests.fakes.bad_parsers:size", b"abc") == 3

@@ -62,7 +62,7 @@ def test_a_check_against_nan_leaves_the_range_as_it_is(edith):
     assert all(isinstance(row["amount"], int | float) for row in rows.json)
 
 
-def test_nothing_is_saved_where_it_is_only_looked_at(edith):
+def test_a_preview_saves_nothing(edith):
     answer = edith.post("/import", json={"content": V1, "save": False})
     assert answer.status_code == 200
     assert [one["id"] for one in answer.json["templates"]] == [None, None]
@@ -105,7 +105,7 @@ def test_only_accepted_columns_are_taken_over_and_the_others_differ_still(edith,
     assert [(one["column"], one["change"]) for one in again["columns"]] == [("city", "changed")]
 
 
-def test_what_was_changed_by_hand_stays_where_the_schema_did_not_change(edith, customers):
+def test_manual_changes_are_kept_if_the_schema_did_not_change_there(edith, customers):
     mine = edith.get(f"/templates/{customers['id']}").json["fields"]
     mine[2] = {**mine[2], "type": "constant", "options": {"value": "Rome"}}
     edith.patch(f"/templates/{customers['id']}", json={"fields": mine})

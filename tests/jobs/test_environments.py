@@ -176,7 +176,7 @@ def test_two_concurrent_requests_create_it_once(maker, lock, monkeypatch):
     assert told.count("Waiting for another run to create this environment.") == 2
 
 
-def test_what_stops_the_run_stops_the_making(maker, lock):
+def test_stopping_the_run_stops_the_creation(maker, lock):
     class Cancelled(Exception):
         pass
 
@@ -358,7 +358,7 @@ def test_a_program_without_requirements_gets_the_common_libraries(maker, lock):
     assert "No module named 'tool'" in python(place, "import tool")
 
 
-def test_what_is_there_needs_no_index(maker, lock, index):
+def test_installed_packages_need_no_index(maker, lock, index):
     place = maker.ensure("", "")
     shutil.rmtree(index.folder)
     shutil.rmtree(os.environ["UV_CACHE_DIR"], ignore_errors=True)
@@ -417,7 +417,7 @@ def test_the_longest_unused_go_first_and_none_that_a_run_may_be_in(tmp_path, cli
     assert not [one for one in maker.folder.iterdir() if one.name.startswith(".gone")]
 
 
-def test_what_was_half_removed_is_removed_by_the_next(tmp_path, client):
+def test_partly_removed_objects_are_removed_by_the_next_run(tmp_path, client):
     maker = Maker(tmp_path / "environments", client)
     left = maker.folder / ".gone-x"
     (left / "inner").mkdir(parents=True)

@@ -34,7 +34,7 @@ def test_keys_are_found_by_row_in_any_order_and_null_if_missing(spool):
     assert spool().take(1, "id", numbers(5)).to_pylist() == [None]
 
 
-def test_what_a_later_sender_brought_wins(spool):
+def test_later_senders_overwrite_earlier_values(spool):
     spool().put(0, numbers(1, 2, 3, 4), keys(11, 12, 13, 14), "psh_A", 2)
     spool().put(0, numbers(1, 2), keys(21, 22), "psh_A", 3)
     spool().put(0, numbers(1, 2, 3, 4), keys(1, 2, 3, 4), "psh_A", 1)

@@ -215,7 +215,7 @@ def test_a_retry_sends_only_the_failed_rows_and_updates_the_first_pushs_counts(p
     assert [one.row for one in read.rows(again)] == [7, 57, 107, 157, 207, 257]
 
 
-def test_an_undo_takes_out_what_was_delivered_and_says_what_it_could_not(pushing, ask, small_chunks):
+def test_an_undo_deletes_delivered_rows_and_reports_the_others(pushing, ask, small_chunks):
     push_id = pushing.push(people(300, age=lambda i: 95 if i == 7 else 30))
     pushing.do(push_id)
     ask("INSERT INTO people (id, name) VALUES (100000, 'a stranger') RETURNING id")
@@ -292,7 +292,7 @@ def test_a_cancelled_push_stops_with_true_counts(pushing, ask, small_chunks, mon
     assert ask("SELECT count(*) FROM people") == [(50,)]
 
 
-def test_a_refusal_says_what_the_connector_said(pushing, monkeypatch):
+def test_an_error_contains_the_connectors_message(pushing, monkeypatch):
     def refuse():
         raise ConnectorError("No way in.", reason="auth_failed", hint="Check the password.")
 

@@ -118,7 +118,7 @@ def test_single_rows_leave_gaps_that_are_not_taken_for_delivered(pushing, ask, s
     assert states(pushing, stopped) == {"undone": 498, "failed": 2}
 
 
-def test_what_a_retry_brought_after_an_undo_is_undone_by_the_next(pushing, ask, stopped):
+def test_rows_of_a_retry_after_an_undo_are_undone_by_the_next(pushing, ask, stopped):
     pushing.do(pushing.undo(stopped))
     again = pushing.retry(stopped, ["failed"])
     pushing.makers[again] = [type(pushing.makers[again][0])(rows(500, age=lambda i: 30), {})]

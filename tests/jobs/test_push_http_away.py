@@ -84,7 +84,7 @@ def test_a_push_continues_when_its_target_is_back_and_sends_each_row_once(away, 
     assert seen_rows(echo) == dict.fromkeys(range(1, ROWS + 1), 1)
 
 
-def test_a_target_that_goes_away_in_the_middle_holds_the_rows_that_are_left(pushing):
+def test_the_remaining_rows_wait_for_a_target_that_becomes_unavailable(pushing):
     with EchoTarget() as target:
         pushing.settings |= {"base_url": target.url("/api"), "parallel": 1, "retry": {"retries": 0}}
 

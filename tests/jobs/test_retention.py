@@ -120,7 +120,7 @@ def one(model, row_id):
         return found
 
 
-def test_logs_go_when_the_plan_keeps_them_no_longer_and_say_so(any_app, clock):
+def test_logs_are_deleted_after_the_plans_retention_and_the_run_says_so(any_app, clock):
     free, pro = Place("free", clock()), Place("pro", clock())
     old, young = free.run(FREE.log_days + 0.1), free.run(FREE.log_days - 0.1)
     paid, push, dear = pro.run(FREE.log_days + 0.1), free.push(FREE.log_days + 1), pro.push(FREE.log_days + 1)
@@ -273,7 +273,7 @@ def test_running_work_is_never_removed(any_app, clock):
     assert there(PushRow, push_id=push) == 1
 
 
-def test_what_was_removed_is_in_the_trail_by_workspace(any_app, clock):
+def test_removed_objects_are_audited_by_workspace(any_app, clock):
     free = Place("free", clock())
     free.run(FREE.log_days + 1)
     free.push(FREE.log_days + 1)

@@ -109,7 +109,7 @@ SECRET = "s3cr/t valü&e"
         base64.urlsafe_b64encode(SECRET.encode()),
     ],
 )
-def test_a_secret_is_cut_in_every_form_wherever_the_pieces_end(form):
+def test_a_secret_is_redacted_in_every_form_across_chunk_boundaries(form):
     cutter = Cutter([SECRET], limits.HUSHED_CHARS)
     data = b"before " + form + b" after\n"
     for at in range(len(data)):

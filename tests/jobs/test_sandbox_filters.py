@@ -122,7 +122,7 @@ CLOSED = """
 
 
 @pytest.mark.parametrize("written", CLOSED)
-def test_address_is_closed_however_it_is_written(written):
+def test_an_address_is_blocked_in_any_notation(written):
     assert not addresses.is_open(addresses.plain(ipaddress.ip_address(written)), ())
 
 
@@ -257,7 +257,7 @@ def test_the_size_counts_disk_usage_and_each_file_once(tmp_path):
     assert count == 2
 
 
-def test_what_cannot_be_looked_at_counts_as_too_much(tmp_path):
+def test_unreadable_folders_count_as_too_large(tmp_path):
     deep = tmp_path / "deep"
     deep.joinpath(*["d"] * outputs.DEPTH).mkdir(parents=True)
     assert outputs.size(deep)[1] == outputs.DEPTH
@@ -277,7 +277,7 @@ def test_what_cannot_be_looked_at_counts_as_too_much(tmp_path):
     outputs.remove(long)
 
 
-def test_folders_are_removed_however_deep_and_closed_and_what_links_name_stays(tmp_path):
+def test_deep_and_protected_folders_are_removed_and_link_targets_stay(tmp_path):
     kept = tmp_path / "kept"
     kept.mkdir(mode=0o755)
     (kept / "file").write_text("x")

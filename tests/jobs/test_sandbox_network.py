@@ -99,7 +99,7 @@ def test_the_api_is_reached_under_its_own_address_and_other_services_of_the_host
     assert (api.visits, canary.visits) == (1, 0)
 
 
-def test_the_api_knows_a_program_by_its_address_whatever_the_program_does(lab, api, canary):
+def test_the_api_identifies_a_program_by_its_address(lab, api, canary):
     source = (
         COMING
         + """
@@ -135,7 +135,7 @@ except OSError as error:
     assert len(api.peers) >= 2
 
 
-def test_nothing_is_reached_where_there_is_no_network(lab, api, canary):
+def test_no_host_is_reachable_without_a_network(lab, api, canary):
     source = COMING + "print(come('127.0.0.1', API) != 'hello', come('127.0.0.1', CANARY) != 'hello')"
     ended = lab.run(source, network="none", api=api.address, env=env(api, canary))
     assert ended.output == "True True\n"
@@ -336,7 +336,7 @@ def test_a_scenario_gets_the_networks_that_the_operator_named_and_no_part_of_the
     assert {name: one.visits for name, one in parts.items()} == dict.fromkeys(parts, 0)
 
 
-def test_what_connections_reach_by_default_is_not_opened_to_programs(tmp_path):
+def test_the_default_networks_of_connections_are_not_opened_to_programs(tmp_path):
     plain = Settings(secret_key="0123456789abcdefghijklmnopqrstuvwxyz", vault_keys=(VAULT_KEY,))
     assert "127.0.0.0/8" in plain.reachable_networks
     run = Run(settings={"network": "full", "timeout_seconds": 60})
@@ -365,7 +365,7 @@ def test_parts_of_the_service_are_read_from_the_settings():
     assert ("127.0.0.1", 5432) in program.service_parts(by_socket)
 
 
-def test_who_does_not_wait_for_a_connection_gets_it_too_with_the_options_it_has_set(asking, api, canary):
+def test_waiting_threads_get_a_connection_with_their_own_options(asking, api, canary):
     source = (
         COMING
         + """

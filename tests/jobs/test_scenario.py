@@ -88,7 +88,7 @@ def test_the_error_of_a_program_has_its_exit_code_and_the_last_line_of_its_trace
     assert running.log(run.id).splitlines()[-1] == f"rowsmith: failed: {run.error['message']}"
 
 
-def test_a_program_that_ends_by_a_signal_says_which(running):
+def test_a_program_terminated_by_a_signal_names_it(running):
     run = running.run("import os\nos.kill(os.getpid(), 11)")
     assert (run.status, run.exit_code, run.error["details"]) == ("failed", 139, {"signal": "SIGSEGV"})
 
@@ -106,7 +106,7 @@ def test_no_secret_is_in_the_error_of_a_run_although_its_log_has_the_output(runn
         assert "tok-123456" not in repr([entry.details for entry in entries])
 
 
-def test_stored_secrets_are_cut_where_the_workspace_says_so_also_one_the_program_has_just_set(running):
+def test_stored_secrets_are_redacted_if_configured_including_new_ones(running):
     put_secret(running, "OLD", "old-secret-value")
     redact(running)
     code = (
@@ -126,7 +126,7 @@ def test_stored_secrets_are_cut_where_the_workspace_says_so_also_one_the_program
     assert running.log(run_id) == "******** ********\na ******** b\n"
 
 
-def test_outputs_are_stored_whatever_the_end(running):
+def test_outputs_are_stored_after_any_end(running):
     code = "import os\nopen(os.environ['SERVICE_WORKSPACE_OUTPUTS'] + '/a.txt', 'w').write('12345')\n"
     for more, status in (("", "completed"), ("raise SystemExit(3)", "failed")):
         run = running.run(code + more)
@@ -135,7 +135,7 @@ def test_outputs_are_stored_whatever_the_end(running):
         assert (stored["name"], stored["size"]) == (f"outputs/{run.id}/a.txt", 5)
 
 
-def test_nothing_of_a_run_is_left_on_the_machine(running):
+def test_a_run_leaves_nothing_on_the_machine(running):
     running.run("import os\nos.mkdir(os.environ['SERVICE_WORKSPACE_OUTPUTS'] + '/d', 0)")
     assert not list((Path(running.app.config["SETTINGS"].data_dir) / "runs").iterdir())
 

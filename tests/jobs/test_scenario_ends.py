@@ -111,7 +111,7 @@ def test_a_stopping_runner_lets_a_program_end_that_is_quick_and_stops_one_that_i
     assert running.log(slow).splitlines()[-1].startswith("rowsmith: failed: The runner was stopped")
 
 
-def test_a_lost_run_is_not_repeated_its_key_ends_and_its_log_says_why(running):
+def test_a_lost_run_is_not_repeated_its_key_is_revoked_and_its_log_has_the_reason(running):
     run_id = running.queue(HELLO)
     now = present.now()
     with running.app.app_context():

@@ -71,7 +71,7 @@ def test_released_work_is_enqueued_immediately(new_export, sweep, clock):
     assert sweep() == {"rung": 1}
 
 
-def test_work_lost_three_times_fails_with_a_line_that_says_why(new_export, sweep, row, settled, clock):
+def test_work_lost_three_times_fails_with_a_reason(new_export, sweep, row, settled, clock):
     export_id = new_export()
     for _ in range(limits.MAX_ATTEMPTS):
         lost = lease.take("export", export_id, clock)

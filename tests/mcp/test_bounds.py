@@ -104,7 +104,7 @@ def test_in_read_only_mode_no_tool_that_writes_is_listed_or_can_be_called(
     assert [one["name"] for one in reader.do("list_prompts")["prompts"]] == ["explain_template"]
 
 
-def test_every_tool_says_what_it_does_to_the_world_and_what_it_answers(agent: Agent):
+def test_every_tool_documents_its_effects_and_results(agent: Agent):
     tools = agent.do("list_tools")["tools"]
     assert {one["name"] for one in tools} >= WRITING
     for one in tools:

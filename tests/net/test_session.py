@@ -50,7 +50,7 @@ def named(monkeypatch: pytest.MonkeyPatch, **names: str | list[str]) -> None:
 
 @pytest.mark.parametrize("scheme", ["http", "https"])
 @pytest.mark.parametrize("host", HERE + CLOSED + METADATA)
-def test_a_closed_address_is_not_reached_however_it_is_written(canary, scheme, host):
+def test_a_blocked_address_is_rejected_in_any_notation(canary, scheme, host):
     with open_session(Gate()) as session:
         for written in {host, f"[{host}]" if ":" in host else host}:
             failed = failing(session, "GET", f"{scheme}://{written}:{canary.port}/", seconds=2)
@@ -169,7 +169,7 @@ def test_a_partly_written_request_may_have_arrived(session, target, cut, warm):
     assert (failed.reason, failed.arrived) == ("reset", True)
 
 
-def test_what_never_left_did_not_arrive(session, canary, monkeypatch):
+def test_unsent_requests_did_not_arrive(session, canary, monkeypatch):
     with socket.create_server(("127.0.0.1", 0)) as gone:
         port = gone.getsockname()[1]
     assert (e := failing(session, "POST", f"http://127.0.0.1:{port}/")).reason == "refused"
@@ -199,7 +199,7 @@ def test_the_status_of_a_write_counts_even_if_its_answer_breaks_off(session, tar
     ],
     ids=["ssh", "status", "nothing", "long header", "many headers", "no gzip", "no chunk", "too short"],
 )  # fmt: skip
-def test_what_is_no_answer_has_a_name(session, target, answer, reason):
+def test_a_missing_response_has_a_name(session, target, answer, reason):
     target.on("/", answer)
     assert failing(session, "GET", target.url(f"/?key={SECRET}")).reason == reason
 

@@ -83,7 +83,7 @@ def test_an_answer_is_read_up_to_its_cap(session, target):
         assert (len(reply.body), reply.truncated) == (1_000, truncated)
 
 
-def test_what_is_packed_is_unpacked_up_to_the_cap(session, target):
+def test_archives_are_unpacked_up_to_the_limit(session, target):
     target.on("/packed", Answer(200, "hello " * 100, gzip=True))
     target.on("/bomb", Answer(200, bomb=2_000))
     assert send(session, "GET", target.url("/packed")).body == b"hello " * 100

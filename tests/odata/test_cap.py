@@ -79,7 +79,7 @@ def test_a_thousand_rows_with_their_children_arrive_once_while_tokens_wear_out(s
 
 @versions
 @pytest.mark.parametrize("rules", [{"head": False}, {"expire_after": 1}, {"csrf": False}], ids=str)
-def test_no_row_is_lost_whatever_the_gateway_does(server, version, rules):
+def test_no_row_is_lost_with_any_behaviour_of_the_gateway(server, version, rules):
     server.become(**rules)
     assert states(push(server.connector(version), orders(40))) == {("delivered", ""): 40}
     assert server.holds()["numbers"] == server.holds()["Orders"] == 40

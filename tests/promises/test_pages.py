@@ -152,7 +152,7 @@ def test_promise_18_a_file_is_named_without_what_would_leave_its_header(poisoned
 @pytest.mark.parametrize(
     "broken", ["\r\nSet-Cookie: a=b", "\n2026 ERROR forged line", "\x1b[2Jgone", "\u2028x"]
 )
-def test_promise_18_a_log_line_is_one_line_whatever_is_sent(poisoned, caplog, broken):
+def test_promise_18_a_log_line_is_one_line_with_any_input(poisoned, caplog, broken):
     caplog.set_level(logging.DEBUG)
     client = poisoned.app.test_client(use_cookies=False)
     from urllib.parse import quote

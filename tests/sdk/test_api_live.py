@@ -60,7 +60,7 @@ def test_a_template_goes_through_its_whole_life(sdk):
     assert api.templates.restore(made["id"])["id"] == made["id"]
 
 
-def test_a_list_gives_every_object_whatever_the_size_of_its_pages(sdk, monkeypatch):
+def test_a_list_returns_every_object_with_any_page_size(sdk, monkeypatch):
     monkeypatch.setattr("rowsmith.pages.PAGE", 10)
     api = sdk()
     names = [f"T{i:02}" for i in range(25)]

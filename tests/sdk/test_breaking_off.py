@@ -155,7 +155,7 @@ def test_an_upload_is_sent_again_with_the_same_bytes(far, target, tmp_path):
     assert first.headers["idempotency-key"] == second.headers["idempotency-key"]
 
 
-def test_nothing_of_a_file_is_kept_in_memory(far, target, tmp_path):
+def test_no_part_of_a_file_is_kept_in_memory(far, target, tmp_path):
     import tracemalloc
 
     path = Path(tmp_path / "big")

@@ -131,7 +131,7 @@ def test_a_bar_is_drawn_where_standard_error_is_a_terminal_and_nowhere_else(shel
     assert b"\x1b" not in out + again
 
 
-def test_a_reader_that_goes_away_is_no_complaint(shell, people):
+def test_a_disconnecting_reader_is_not_logged_as_an_error(shell, people):
     running = shell.begin("generate", "People", "-n", "90000", "-f", "csv")
     assert running.stdout.readline() == b"id,first,email,age\r\n"
     running.stdout.close()

@@ -168,7 +168,7 @@ def test_a_dry_run_checks_and_changes_nothing(shell, sdk, people):
     assert sdk().templates.get(people["id"])["version"] == 1
 
 
-def test_what_others_changed_since_the_pull_is_not_written_over(shell, sdk, people):
+def test_changes_of_others_since_the_pull_are_not_overwritten(shell, sdk, people):
     shell.good("templates", "pull")
     sdk().templates.update(people["id"], description="theirs")
     edited(lambda it: it.update(quantity=9))

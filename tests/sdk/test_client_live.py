@@ -53,7 +53,7 @@ def test_the_client_has_the_methods_of_the_specification_and_no_other():
     assert found == METHODS
 
 
-def test_a_client_without_a_key_says_which_variable_is_missing(monkeypatch):
+def test_a_client_without_a_key_names_the_missing_variable(monkeypatch):
     monkeypatch.delenv("SERVICE_API_KEY", raising=False)
     with pytest.raises(ServiceError, match="SERVICE_API_KEY") as found:
         rowsmith.Client(api_url="http://127.0.0.1:1")
@@ -260,7 +260,7 @@ def test_files_of_an_unknown_run_are_not_found(client):
         client.get_scenario_files()
 
 
-def test_a_relative_path_is_looked_for_in_the_folder_of_outputs(client, tmp_path):
+def test_a_relative_path_is_resolved_in_the_output_folder(client, tmp_path):
     client.outputs = tmp_path
     (tmp_path / "late.csv").write_text("x")
     assert client.save_file("late.csv")["name"] == "outputs/late.csv"

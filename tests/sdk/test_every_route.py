@@ -230,7 +230,7 @@ def test_every_shape_that_a_method_names_exists():
                 assert hasattr(types, shape), f"{label}.{name}: {shape}"
 
 
-def test_if_match_is_taken_wherever_the_service_takes_it(document, tmp_path):
+def test_if_match_is_supported_by_all_methods_for_which_the_service_supports_it(document, tmp_path):
     api = rowsmith.Api(KEY, "http://127.0.0.1:1")
     taking = set()
     for resource in resources(api).values():

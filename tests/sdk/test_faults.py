@@ -132,7 +132,7 @@ def test_html_in_place_of_json_is_a_bad_answer(far, target):
     assert far.templates.get("tpl_1")["name"] == "T"
 
 
-def test_what_is_no_http_is_a_bad_answer(far, target):
+def test_a_response_that_is_not_http_is_a_bad_response(far, target):
     target.on(HERE, Answer(raw=b"SSH-2.0-OpenSSH_9.2\r\n\r\n"))
     with pytest.raises(error.BadAnswer):
         far.templates.get("tpl_1")
@@ -146,7 +146,7 @@ def test_a_redirect_is_not_followed_with_the_key(far, target):
         assert other.calls() == []
 
 
-def test_a_wrong_key_says_why(far, target):
+def test_a_wrong_key_has_a_reason(far, target):
     target.on(HERE, Answer(401, refusal("unauthenticated", reason="unknown")))
     with pytest.raises(error.Unauthenticated) as found:
         far.templates.get("tpl_1")

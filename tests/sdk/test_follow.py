@@ -94,7 +94,7 @@ def test_an_error_is_raised_immediately(follow):
         follower.wait()
 
 
-def test_a_follower_gives_up_after_its_patience_and_says_what_was_wrong():
+def test_a_follower_gives_up_after_its_timeout_and_reports_the_error():
     now = [0.0]
 
     def nobody(last_id: str, silent: float) -> None:
@@ -124,7 +124,7 @@ TEXTS = st.text(st.characters(blacklist_characters="\r\n\0", blacklist_categorie
     st.sampled_from(["\n", "\r\n", "\r"]),
     st.lists(st.integers(1, 7), min_size=1, max_size=40),
 )
-def test_events_are_the_same_however_the_network_cuts_them(texts, ending, cuts):
+def test_events_are_the_same_with_any_network_fragmentation(texts, ending, cuts):
     wanted = [Event(str(number), "log", text) for number, text in enumerate(texts, 1)]
     raw = (
         "".join(f": a comment\nid: {one.id}\nevent: log\ndata: {one.data}\n\n" for one in wanted)

@@ -83,7 +83,7 @@ def test_no_key_is_in_a_result(value: object):
     assert cutting.HIDDEN in told
 
 
-def test_what_is_no_key_stays():
+def test_a_column_that_is_not_a_key_is_kept():
     value = {"id": "tpl_01M8131GG5ZQAKHFVNEF239GPV", "n": 1, "text": "rws_ is how keys begin", "none": None}
     assert cutting.scrubbed(value) == value
 

@@ -121,7 +121,7 @@ def test_session_id_changes_at_login(app, browser, cast):
         assert thief.get("/projects").status_code == (200 if number == 2 else 303)
 
 
-def test_session_id_a_visitor_brings_is_never_taken(browser, cast):
+def test_a_session_id_of_a_visitor_is_never_used(browser, cast):
     edith = browser()
     with edith.client.session_transaction() as cookie:
         cookie["sid"] = "A" * 43

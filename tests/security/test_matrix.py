@@ -252,7 +252,7 @@ def test_a_route_needs_the_scope_it_declares_and_no_other(stage, cast, case):
 
 
 @pytest.mark.parametrize("case", [c for c in ALL if c.person and c.least != "public"], ids=str)
-def test_what_is_for_people_is_not_there_for_programs(stage, cast, case):
+def test_browser_pages_are_not_available_to_api_clients(stage, cast, case):
     program = Program(stage.app, cast.olivia.key)
     answer = program.open(case.method, case.address(stage.world), json={})
     assert answer.status_code in (404, 405)

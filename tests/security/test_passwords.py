@@ -32,7 +32,7 @@ NOBODYS = (
 
 
 @pytest.mark.parametrize("password", TRIED_FIRST)
-def test_what_many_use_is_common_in_any_case(password):
+def test_common_passwords_are_rejected_in_any_case(password):
     assert passwords.common(password)
     assert passwords.common(password.upper())
 
@@ -62,7 +62,7 @@ def test_the_list_holds_far_more_than_the_3000_that_the_standard_asks_for():
         "examplerowsmith",
     ],
 )
-def test_what_its_owner_is_called_makes_no_password(password):
+def test_the_users_name_is_not_allowed_as_a_password(password):
     assert passwords.obvious(password, ("ada.l@example.org", "Ada Lovelace"))
     with pytest.raises(ApiError) as told:
         people.check_password(password, about=("ada.l@example.org", "Ada Lovelace"))

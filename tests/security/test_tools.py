@@ -83,11 +83,11 @@ def test_each_purpose_has_its_own_key():
 
 
 @given(st.text(), st.binary(min_size=32, max_size=32))
-def test_what_we_did_not_sign_is_nothing(text, key):
+def test_unsigned_data_are_rejected(text, key):
     assert sealing.unsign(key, text) is None
 
 
-def test_what_we_signed_is_what_it_was():
+def test_signed_data_are_returned_unchanged():
     key = sealing.derive("s" * 32, "cursor")
     assert sealing.unsign(key, sealing.sign(key, ["a", 1, None])) == ["a", 1, None]
 

@@ -19,7 +19,7 @@ def test_the_newest_key_seals_and_the_older_ones_open():
         Vault([OLD]).open(Vault([NEW, OLD]).seal("text"))
 
 
-def test_what_is_sealed_by_the_newest_key_is_left_as_it_is():
+def test_secrets_encrypted_with_the_newest_key_are_unchanged():
     ring = Vault([NEW, OLD])
     renewed = ring.renewed(Vault([OLD]).seal("text"))
     assert renewed is not None

@@ -89,7 +89,7 @@ def test_another_seed_has_different_texts(edith, server, model):
     assert first.isdisjoint(row["word"] for row in generated(edith, path, seed="t").json)
 
 
-def test_equal_prompts_give_one_text_where_the_field_says_so(edith, server, model):
+def test_equal_prompts_have_one_text_if_the_field_says_so(edith, server, model):
     model()
     path = path_of(edith, CODE, ai(same_for_equal_prompts=True))
     made = generated(edith, path).json
@@ -165,7 +165,7 @@ def test_texts_may_be_read_by_other_fields_and_read_others(edith, server, model)
         (quirk.throttled(), 2),
     ],
 )  # fmt: skip
-def test_every_row_comes_to_its_text_whatever_the_model_does_once(edith, server, model, what, calls):
+def test_every_row_gets_its_text_after_any_single_error_of_the_model(edith, server, model, what, calls):
     model()
     server.quirks = [what]
     made = generated(edith, path_of(edith, CODE, ai()), count=5).json
@@ -219,7 +219,7 @@ def test_a_rejected_response_format_is_detected_once_per_run(edith, server, mode
 # --- What goes wrong ---------------------------------------------------------------------------------------
 
 
-def test_without_a_model_the_error_says_how_to_make_one(edith):
+def test_without_a_model_the_error_explains_how_to_create_one(edith):
     path = path_of(edith, CODE, ai())
     for answer in (
         failing(edith, path),
@@ -306,7 +306,7 @@ def test_a_sensitive_text_is_redacted(edith, server, model):
     assert {row["word"] for row in made} == {"[redacted]"}
 
 
-def test_what_is_kept_holds_no_prompt(edith, server, model, app):
+def test_stored_responses_contain_no_prompt(edith, server, model, app):
     model()
     generated(edith, path_of(edith, CODE, ai("A secret plan for {{code}}")), count=2)
     with app.app_context():
@@ -333,7 +333,7 @@ def test_invalid_options_are_rejected_with_their_path(edith, options, path):
     assert list(faults(answer)) == [f"fields[1].options{'.' if path else ''}{path}"]
 
 
-def test_what_a_request_brought_is_kept_before_the_next_one_is_answered(edith, server, model, app):
+def test_the_body_of_a_request_is_consumed_before_the_next_one_is_answered(edith, server, model, app):
     model(rows_per_request=10, parallel=1)
     seen = []
 

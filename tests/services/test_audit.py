@@ -26,7 +26,7 @@ def entries(action=None):
         )
 
 
-def test_an_entry_says_who_did_what_to_what_from_where(api, app, cast):
+def test_an_entry_contains_actor_action_object_and_address(api, app, cast):
     api(cast.adam, **{"X-Request-Id": "req-7"}).post("/teams", json={"name": "T"})
     with app.app_context():
         (entry,) = [e for e in entries("team.create") if e.request_id == "req-7"]

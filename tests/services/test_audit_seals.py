@@ -271,7 +271,7 @@ def test_many_writers_and_two_sweepers_make_one_chain(trail):
 
 
 @pytest.mark.skipif(ON_POSTGRES, reason="speaks of SQLite")
-def test_entries_are_read_by_their_ids_however_many_a_workspace_has(trail):
+def test_entries_are_read_by_their_ids_in_a_workspace_of_any_size(trail):
     """SQLite would go through all of them, a million for each seal of a thousand."""
     _, workspace = trail
     wanted = sa.select(AuditEntry.id).where(audit_seals.named(workspace, sealed_ids(workspace)))

@@ -35,5 +35,5 @@ def test_a_type_is_found_by_words_of_its_description():
     assert "sequence" in [entry["name"] for entry in catalogue.search("arithmetic step")]
 
 
-def test_what_fits_nothing_finds_nothing():
+def test_a_search_without_matches_finds_nothing():
     assert catalogue.search("zzzz qqqq") == []

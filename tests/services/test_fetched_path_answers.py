@@ -49,7 +49,7 @@ def test_a_missing_value_is_reported_with_the_path_unless_the_field_has_a_defaul
         (Answer(200, b'{"a": '), "not_json"),
     ],
 )
-def test_what_an_answer_says_of_its_path_is_an_error_blank_or_the_default(
+def test_an_error_response_for_a_path_is_an_error_null_or_the_default(
     edith, target, rest, kept, answer, reason
 ):
     target.on("/api/codes/b", answer)
@@ -76,7 +76,7 @@ def test_what_an_answer_says_of_its_path_is_an_error_blank_or_the_default(
         (503, "unavailable", "has a problem"),
     ],
 )
-def test_what_concerns_the_connection_is_always_an_error_and_never_kept(
+def test_connection_errors_are_always_errors_and_never_stored(
     edith, target, rest, kept, status, reason, told
 ):
     target.on("/api/codes/*", Answer(status, {"error": "the target says why"}))

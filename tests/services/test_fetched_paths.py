@@ -114,7 +114,7 @@ def test_one_token_serves_all_calls(app, cast, edith):
     tokens.tokens.clear()
 
 
-def test_a_path_may_hang_on_what_another_one_answers(edith, target, rest):
+def test_a_path_can_depend_on_the_response_of_another(edith, target, rest):
     made = rest()
     target.on("/api/next/*", lambda seen: Answer(200, {"name": f"after {seen.path[-1]}"}))
     rows = generated(edith, CODES, call(made), call(made, "/next/{{value}}", name="next")).json
@@ -224,7 +224,7 @@ def counting(target: EchoTarget) -> None:
 # --- Pins ---------------------------------------------------------------------------------------------------
 
 
-def test_an_export_in_hand_keeps_its_answers_whatever_the_target_says_now(edith, target, rest, app):
+def test_an_open_export_keeps_its_responses_after_changes_of_the_target(edith, target, rest, app):
     counting(target)
     made = rest()
     path = f"/templates/{make(edith, fields=[CODES, call(made)])['id']}"

@@ -125,7 +125,7 @@ def test_a_likely_secret_is_redacted_even_if_unknown(text):
         "the database does not answer: OperationalError",
     ],
 )
-def test_what_is_no_secret_stays(text):
+def test_a_value_that_is_not_a_secret_is_kept(text):
     assert log_redaction.hushed(text) == text
 
 

@@ -40,7 +40,7 @@ def became(
 
 
 @pytest.mark.parametrize(("table", "beside", "column", "length", "wanted"), cases())
-def test_a_column_becomes_what_its_table_says_it_holds(app, table, beside, column, length, wanted):
+def test_the_type_of_a_column_depends_on_its_table(app, table, beside, column, length, wanted):
     with app.app_context():
         assert became(table, beside, column, length).field["type"] == wanted
 

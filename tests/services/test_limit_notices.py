@@ -142,7 +142,7 @@ def test_admins_get_one_mail_a_day_unless_disabled(app, mailing, cast, small):
     assert sent == [(cast.adam.email, "Acme has used 80 % of its rows for this hour")]
 
 
-def test_who_may_not_enter_is_not_mailed(app, mailing, cast, small):
+def test_users_without_access_get_no_mail(app, mailing, cast, small):
     with app.app_context(), writing() as session:
         session.get_one(User, cast.olivia.user_id).disabled_at = clock.now()
         session.execute(sa.delete(Membership).where(Membership.user_id == cast.adam.user_id))

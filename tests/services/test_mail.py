@@ -118,7 +118,7 @@ def test_a_mail_goes_by_tls_from_the_first_byte(app, tmp_path):
     assert len(server.mails) == 1
 
 
-def test_nothing_is_handed_to_a_server_that_offers_no_starttls(app, tmp_path, server):
+def test_no_mail_is_sent_to_a_server_without_starttls(app, tmp_path, server):
     outbox = Outbox(app, tmp_path, f"smtp://127.0.0.1:{server.port}")
     mail_id = outbox.post()
     assert outbox.send() == 0
@@ -233,7 +233,7 @@ def test_no_header_and_no_line_is_slipped_into_a_mail(outbox, server, name):
         "(a)b@c",
     ],
 )
-def test_what_is_no_single_address_is_never_mailed(outbox, server, address):
+def test_ambiguous_addresses_get_no_mail(outbox, server, address):
     mail_id = outbox.post(address)
     assert outbox.send() == 0
     assert (outbox.row(mail_id).status, outbox.row(mail_id).reason) == ("failed", mail.NO_ADDRESS)

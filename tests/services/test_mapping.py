@@ -96,7 +96,7 @@ def test_hidden_fields_are_not_sent():
     assert codes(given, table(text("email"))) == [("mapping", "nothing_mapped")]
 
 
-def test_every_column_without_a_field_says_why():
+def test_every_column_without_a_field_has_a_reason():
     columns = (
         Column("id", "integer", "bigint", nullable=False, key=True, generated="identity"),
         Column("full", "text", "text", generated="computed"),
@@ -160,7 +160,7 @@ def test_a_collection_takes_fields_that_no_document_has_yet():
     assert found(fields("email"), entity, mapping={"email": "contact"}) == {"contact": "email"}
 
 
-def test_words_are_found_however_they_are_written():
+def test_words_are_found_in_any_notation():
     assert words("customerIDNumber2") == ["customer", "id", "number", "2"]
     assert words("Customer-first_name") == ["customer", "first", "name"]
     assert [singular(one) for one in ("addresses", "companies", "status", "orders")] == [

@@ -58,7 +58,7 @@ def test_no_value_is_in_the_answer():
     assert not [value for value in values if value in told]
 
 
-def test_what_is_proposed_can_be_put_into_a_template_as_it_is():
+def test_the_proposal_can_be_used_in_a_template_unchanged():
     made = [one for one in found(CUSTOMERS).values() if one.sensitive]
     fields = [{"name": "id", "type": "row_number"}]
     fields += [{"name": one.name, "type": one.type, "masking": one.masking} for one in made]

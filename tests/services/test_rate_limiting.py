@@ -71,7 +71,7 @@ def test_a_lowered_limit_applies_immediately(limiter):
     assert limiter.hit("w", 6, 60).accepted
 
 
-def test_nothing_is_counted_under_a_stale_epoch(limiter, shared_redis):
+def test_no_request_is_counted_under_a_stale_epoch(limiter, shared_redis):
     client = make_redis(shared_redis)
     client.set("epoch", "new")
     stale = limiter.hit("w", 5, 60, "epoch", "old")

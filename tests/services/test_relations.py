@@ -114,7 +114,7 @@ def test_a_ring_below_a_ring_waits_for_it():
     assert broken == [("c", "d"), ("a", "b")]
 
 
-def test_an_order_is_the_same_whatever_the_hash_seed():
+def test_an_order_is_the_same_with_any_hash_seed():
     many = {f"t{n}": [stored("id"), refers("up", f"t{(n * 7 + 3) % 50}")] for n in range(50)}
     first = ordered(many)
     assert all(ordered(dict(many)) == first for _ in range(3))
@@ -146,7 +146,7 @@ def test_a_key_is_what_never_repeats(field, sure):
     assert relations.never_repeats(field) is sure
 
 
-def test_the_primary_key_is_the_one_that_says_so_else_the_one_referred_to_else_the_first_made_never_to_repeat():
+def test_the_primary_key_is_the_marked_the_referenced_or_the_first_unique_field():
     said = stored("key", "uuid", primaryKey=True)
     assert relations.primary_key([stored("id"), said], ["id"]) == "key"
     assert relations.primary_key(CUSTOMERS, ["email"]) == "email"

@@ -52,7 +52,7 @@ def test_an_emptied_redis_only_costs_one_more_read(app, api, cast, queries):
     assert len(queries) == 2
 
 
-def test_nothing_is_remembered_while_a_change_is_under_way(app, api, cast, queries):
+def test_no_entry_is_cached_during_a_change(app, api, cast, queries):
     with app.app_context():
         actors.changing(db.session(), cast.acme)
         with ThreadPoolExecutor(1) as elsewhere:
@@ -65,7 +65,7 @@ def test_nothing_is_remembered_while_a_change_is_under_way(app, api, cast, queri
     assert len(queries) == 4
 
 
-def test_what_was_read_between_announcement_and_commit_is_not_believed_afterwards(app, api, cast):
+def test_data_read_between_announcement_and_commit_are_not_trusted_afterwards(app, api, cast):
     with app.app_context():
         actors.changing(db.session(), cast.acme)
         with ThreadPoolExecutor(1) as elsewhere:

@@ -247,7 +247,7 @@ def test_a_download_header_holds_no_line_break_and_no_bare_quote():
         assert header.count('"') == 2
 
 
-def test_a_csv_without_a_header_line_says_so():
+def test_a_csv_without_a_header_line_is_reported():
     assert recipe(format="csv").content_type == "text/csv; charset=utf-8; header=present"
     assert recipe(format="csv", csv={"header": False}).content_type == "text/csv; charset=utf-8; header=absent"
 

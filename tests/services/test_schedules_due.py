@@ -97,7 +97,7 @@ def test_a_scenario_is_run_when_its_time_has_come_and_not_before(sweep, scenario
     assert len(queued()) == 2
 
 
-def test_what_was_missed_while_all_was_off_is_run_once(sweep, scenario, queued, shown):
+def test_missed_schedules_run_once(sweep, scenario, queued, shown):
     assert sweep(NOON + timedelta(days=3, minutes=5)) == 1
     assert len(queued()) == 1
     assert shown(scenario)["next_run_at"] == "2026-11-25T13:00:00Z"
@@ -142,7 +142,7 @@ def test_a_time_is_not_lost_with_a_sweeper_that_dies_before_its_run_is_saved(
 
 
 @pytest.mark.parametrize("why", ["deleted", "off", "project"])
-def test_what_is_deleted_or_turned_off_is_not_run(app, sweep, scenario, adam, cast, queued, why):
+def test_deleted_and_disabled_scenarios_are_not_run(app, sweep, scenario, adam, cast, queued, why):
     with app.app_context():
         if why == "project":
             with writing() as session:

@@ -45,7 +45,7 @@ def test_fields_without_ids_are_matched_by_name_in_any_position():
     ]
 
 
-def test_a_renamed_field_that_brings_its_id_keeps_it():
+def test_a_renamed_field_that_is_sent_with_its_id_keeps_it():
     before = stored([A, B])
     after = stored([{**A, "name": "renamed", "id": before[0]["id"]}, B], before)
     assert [field["id"] for field in after] == [field["id"] for field in before]

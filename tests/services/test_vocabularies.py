@@ -67,7 +67,7 @@ def test_saving_a_version_puts_its_vocabulary_into_the_storage(fresh, edith):
     assert kept == vocabularies.local(PRESENT).read_bytes()
 
 
-def test_the_storage_is_looked_into_once_a_process(fresh, edith):
+def test_the_storage_is_checked_once_per_process(fresh, edith):
     make(edith, fields=FIELDS)
     storage.of(fresh).delete(vocabularies.key_of(PRESENT))
     make(edith, fields=FIELDS)
@@ -94,7 +94,7 @@ def test_a_version_makes_rows_of_the_vocabulary_it_pins_fetched_from_the_storage
     assert (home / other.name).read_bytes() == other.read_bytes()
 
 
-def test_what_was_fetched_once_is_opened_from_the_local_disk(fresh, other):
+def test_fetched_files_are_opened_from_the_local_disk(fresh, other):
     vocabularies.put(other, other.stem)
     assert compilation.vocabulary(other.stem).id == other.stem
     storage.of(fresh).delete(vocabularies.key_of(other.stem))
@@ -128,7 +128,7 @@ def test_a_damaged_stored_file_is_rejected_and_not_kept(fresh, home, content):
     assert [path.stem for path in home.iterdir()] == [PRESENT]
 
 
-def test_nothing_is_stored_under_a_name_that_is_not_its_own(fresh, other):
+def test_no_file_is_stored_under_another_vocabularys_name(fresh, other):
     with pytest.raises(vocab_lock.VocabularyError, match=other.stem):
         vocabularies.put(other, "d" * 32)
     assert vocabularies.stored() == {}

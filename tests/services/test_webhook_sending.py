@@ -157,7 +157,7 @@ def test_a_webhook_only_gets_its_events(app, cast, target, events, heard):
     assert sorted(one.json["event"] for one in target.calls("/hook")) == heard
 
 
-def test_a_webhook_of_a_project_hears_of_no_other_and_one_that_is_off_or_deleted_of_nothing(hooked, target):
+def test_a_webhook_of_a_project_gets_only_its_events_and_disabled_or_deleted_ones_get_none(hooked, target):
     hooked.ends(project_id=hooked.cast.side)
     hooked.ends(
         workspace_id=hooked.cast.mallory_inc, project_id=hooked.cast.mallorys, team_id=hooked.cast.red
@@ -176,7 +176,7 @@ def test_a_webhook_of_a_project_hears_of_no_other_and_one_that_is_off_or_deleted
 
 
 @pytest.mark.parametrize("answer", [Answer(500), Answer(503), busy(1), Answer(408), Answer(200, cut="read")])
-def test_what_may_pass_is_tried_again_with_the_same_id_and_body(hooked, target, answer):
+def test_temporary_errors_are_retried_with_the_same_id_and_body(hooked, target, answer):
     target.on("/hook", answer, Answer(200))
     hooked.ends()
     hooked.tell()

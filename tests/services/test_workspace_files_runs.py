@@ -219,7 +219,7 @@ def test_runs_can_sync_concurrently(app, acme, put, tmp_path, data_dir, cast, mo
 # After a run
 
 
-def test_what_a_run_leaves_is_stored_under_its_id(acme, run, folder, cast):
+def test_outputs_of_a_run_are_stored_under_its_id(acme, run, folder, cast):
     (folder / "deep" / "er").mkdir(parents=True)
     (folder / "result.csv").write_bytes(b"a\n1\n")
     (folder / "deep" / "er" / "log.txt").write_bytes(b"")
@@ -264,7 +264,7 @@ def test_a_folder_that_is_a_link_is_not_followed(acme, run, folder, tmp_path):
     assert done.refused[0][1].startswith("The folder of outputs cannot be read")
 
 
-def test_a_file_that_becomes_a_link_while_it_is_looked_at_is_not_followed(
+def test_a_file_that_becomes_a_link_during_the_check_is_not_followed(
     acme, run, folder, tmp_path, monkeypatch
 ):
     (tmp_path / "secret").write_text("canary")

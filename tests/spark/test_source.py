@@ -69,7 +69,7 @@ def test_the_schema_is_the_templates(read, template):
     assert frame.schema.names == list(SPARK)
 
 
-def test_rows_are_those_of_one_call_however_they_are_cut(read, edith, template):
+def test_rows_are_those_of_one_call_in_any_chunks(read, edith, template):
     expected = generated(edith, template, count=COUNT, seed="s", offset=40)
     options = {"template": template, "rows": COUNT, "seed": "s", "offset": 40}
     for cut in (

@@ -80,7 +80,7 @@ def test_a_database_of_another_release_is_reported(new_place):
         place.run("audit", "verify")
 
 
-def test_what_is_not_deleted_is_not_restored(acme):
+def test_objects_that_are_not_deleted_cannot_be_restored(acme):
     place, _ = acme
     with pytest.raises(CliError, match="The workspace Acme is not deleted"):
         place.run("workspace", "restore", "Acme")

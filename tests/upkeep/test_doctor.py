@@ -52,7 +52,7 @@ def test_an_installation_in_order_has_no_failure(examine, place):
     assert place.run("doctor") == (1 if FAIL in found.values() else 0)
 
 
-def test_what_is_wrong_is_named_with_what_mends_it(examine, place, shared_redis):
+def test_problems_are_reported_with_a_remedy(examine, place, shared_redis):
     app = place.app()
     with app.app_context(), writing() as session:
         workspace = Workspace(name="W")

@@ -217,7 +217,7 @@ def suggested(edith, name, **body):
 @pytest.mark.parametrize(
     ("name", "kind"), [("E-Mail", "email"), ("created_at", "datetime"), ("is_active", "boolean")]
 )
-def test_a_name_that_says_something_needs_no_model(edith, server, model, name, kind):
+def test_a_meaningful_name_needs_no_model(edith, server, model, name, kind):
     model()
     assert [(one["type"], one["source"]) for one in suggested(edith, name)] == [(kind, "name")]
     assert server.seen == []
@@ -241,7 +241,7 @@ def test_a_model_is_asked_where_the_name_says_nothing(edith, server, model):
 
 
 @pytest.mark.parametrize("said", ["no", '{"type": "feeling"}', '{"type": "db_response"}'])
-def test_what_a_model_says_is_only_taken_where_it_fits(edith, server, model, said):
+def test_a_models_values_are_only_used_if_valid(edith, server, model, said):
     model()
     server.replies = [said]
     assert [(one["type"], one["source"]) for one in suggested(edith, "zzfarbe")] == [("words", "name")]
@@ -325,7 +325,7 @@ def picker(page, *names, **more):
     return send(page, "/builder/suggest", form, do=f"suggest:{key_of(form, names[-1])}", **more)
 
 
-def test_the_picker_suggests_by_the_name_and_says_how_to_get_a_model(browser, cast):
+def test_the_picker_suggests_by_name_and_explains_how_to_add_a_model(browser, cast):
     page = browser(cast.edith)
     assert 'hx-post="/builder/suggest"' in page.get("/templates/new").text
     text = picker(page, "id", "created_at").text

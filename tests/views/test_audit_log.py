@@ -82,7 +82,7 @@ def test_lines_take_the_same_filters(api, cast, entries, query, difference):
 
 
 @pytest.mark.parametrize("text", ["Müller", "LLER_100%", "abc"])
-def test_a_text_is_found_however_the_details_are_stored(api, app, cast, entries, text):
+def test_a_text_is_found_in_any_storage_format_of_details(api, app, cast, entries, text):
     from webapp.access import actors
     from webapp.audit.services import audit_log
 

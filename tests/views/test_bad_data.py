@@ -136,7 +136,7 @@ def test_a_preview_marks_its_invalid_cells(edith, bad):
     assert "bad" not in edith.post(f"{bad}/preview", json={"fields": [AGE], "seed": "s"}).json
 
 
-def test_a_draft_may_say_it_of_the_whole_template(edith):
+def test_a_draft_can_set_it_for_the_whole_template(edith):
     ask = {"fields": [AGE], "invalid": {"rate": 0.5, "kinds": ["missing"]}, "count": 100, "seed": "s"}
     rows = edith.post("/generate", json=ask).json
     assert sum(row["age"] is None for row in rows) == 50
@@ -146,7 +146,7 @@ def test_templates_without_bad_values_say_nothing_of_them(edith, path):
     assert all("invalid" not in field for field in edith.get(path).json["fields"])
 
 
-def test_the_builder_says_which_cells_are_bad_in_words(edith, browser, cast):
+def test_the_builder_describes_invalid_cells_in_words(edith, browser, cast):
     fields = [{**AGE, "invalid": {"rate": 1, "kinds": ["wrong_type"]}}]
     made = make(edith, fields=fields, invalid=None)
     page = browser(cast.edith).get(f"/templates/{made['id']}").get_data(as_text=True)

@@ -341,7 +341,7 @@ def test_no_credential_is_401(api, path):
         refused(api("").open(method, where), 401, "unauthenticated")
 
 
-def test_a_wrong_method_is_405_and_says_which_are_right(edith, path):
+def test_a_wrong_method_is_405_with_the_allowed_methods(edith, path):
     assert refused(edith.get(f"{path}/generate"), 405, "method_not_allowed") == {"allowed": ["POST"]}
 
 

@@ -121,7 +121,7 @@ def test_wrongly_rejected_rows_are_counted_separately(app, cast, edith, work):
     assert told["good_refused"] == 600 - len(bad) - len(ids(target)) > 0
 
 
-def test_a_push_without_bad_rows_says_so(app, cast, edith, work):
+def test_a_push_without_invalid_rows_says_so(app, cast, edith, work):
     push, _ = pushed(edith, work, sqlite_target(app, cast, TABLE), FIELDS, 10)
     told = {"bad": 0, "refused": 0, "taken": 0, "unknown": 0, "good_refused": 0}
     assert edith.get(f"{push}/bad").json == told
@@ -144,7 +144,7 @@ def test_a_dry_run_shows_the_bad_values(app, cast, edith):
     assert {one["column"] for one in made.json["misfits"] if one["reason"] == "wrong_type"} == {"age"}
 
 
-def test_the_page_of_a_push_says_it_in_words(app, cast, edith, work, browser):
+def test_the_page_of_a_push_describes_it_in_words(app, cast, edith, work, browser):
     target = sqlite_target(app, cast, TABLE)
     push, _ = pushed(edith, work, target, spoilt(age=["out_of_range"]))
     page = browser(cast.edith).get(push).get_data(as_text=True)

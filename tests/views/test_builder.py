@@ -119,7 +119,7 @@ def test_a_template_is_deleted_and_restored_without_script(edith, api, cast, sav
 # Saving
 
 
-def test_saving_makes_the_next_version_and_says_so(edith, api, cast, saved):
+def test_saving_creates_the_next_version_and_confirms_it(edith, api, cast, saved):
     form = form_of(edith.get(f"/templates/{saved['id']}"))
     form["name"] = "Purchases"
     answer = press(edith, f"/templates/{saved['id']}/edit", form, "save", **HTMX)

@@ -57,7 +57,7 @@ def test_a_closed_row_has_its_own_template_and_the_others_come_in_one_list(edith
     assert re.search(rf'id="l-field-{customers}">.*<option value="name">', lists)
 
 
-def test_another_template_brings_its_own_fields_and_drops_a_name_it_lacks(edith, api, cast, customers):
+def test_another_template_shows_its_own_fields_and_drops_unknown_names(edith, api, cast, customers):
     other = (
         api(cast.edith)
         .post("/templates", json={"name": "Shops", "fields": [{"name": "code", "type": "uuid"}]})
@@ -133,7 +133,7 @@ def test_a_connection_its_tables_and_their_columns_are_picked_one_after_the_othe
     assert controls(row)[f"{key}.o.column"] == ""  # customers have no amount
 
 
-def test_what_is_chosen_is_kept_in_a_row_that_has_no_choices(edith, api, cast, shop):
+def test_the_selection_is_kept_in_a_row_without_choices(edith, api, cast, shop):
     options = {"connection_id": shop.connection_id, "table": "orders", "column": "id"}
     api(cast.edith).get(f"/connections/{shop.connection_id}/metadata")
     fields = [{"name": "order_id", "type": "foreign_key", "options": options}]

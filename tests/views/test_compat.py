@@ -292,7 +292,7 @@ def test_an_unknown_call_names_near_ones(dm, method, path, near):
     "path", ["keymaps/m/copy", "plans/1/run", "endpoints/auth-resolve", "integrations/1/tosca/datasets", "shortcuts",
              "feedback", "users/provision", ""],
 )  # fmt: skip
-def test_what_the_hosted_service_has_and_this_one_has_not_says_where_to_go(dm, path):
+def test_calls_only_the_hosted_service_has_name_an_alternative(dm, path):
     details = refused(dm.post(f"/compat/{path}", json={}), 404, "not_found")
     assert details["hint"]
 

@@ -113,7 +113,7 @@ def test_errors_are_shown_next_to_their_inputs(page, target):
     assert "Correct these 4 fields:" in answer.text
 
 
-def test_what_was_answered_to_the_test_is_shown(page, target):
+def test_the_response_to_the_test_is_shown(page, target):
     target.on("/api", Answer(405), method="HEAD")
     target.on("/api", Answer(405), method="OPTIONS")
     target.on("/api", Answer(401, "who are <you>?", {"Content-Type": "text/plain"}), method="GET")

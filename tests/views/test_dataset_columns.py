@@ -57,7 +57,7 @@ def test_unique_draws_each_value_once_and_rejects_more(edith):
     assert found == {"fields[0].unique": "not_enough_values"}
 
 
-def test_what_is_not_found_is_blank_or_the_default(edith):
+def test_missing_values_are_null_or_the_default(edith):
     who = {"name": "city", "type": "enum", "options": {"values": ["Ulm", "Rome"]}}
     default = {**COUNTRY, "options": {**COUNTRY["options"], "on_empty": "default", "default": "??"}}
     assert {row["country"] for row in rows_of(edith, who, COUNTRY)} == {"DE", None}

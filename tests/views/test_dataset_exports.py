@@ -79,7 +79,7 @@ def test_an_archive_holds_what_each_template_generates_with_that_seed(edith, ids
         assert archive.read(archive.namelist()[1]) == own(edith, ids[1], format=kind, count=500)
 
 
-def test_an_export_says_what_it_is_of_and_how_to_have_it_again(edith, shop, done):
+def test_an_export_shows_its_source_and_how_to_reproduce_it(edith, shop, done):
     export, answer = done(format="csv", seed="other", csv={"delimiter": ";"})
     assert (export["dataset_id"], export["dataset_version"]) == (shop["id"], 1)
     assert (export["template_id"], export["template_version"], export["offset"]) == (None, None, 0)
@@ -144,7 +144,7 @@ def test_tables_of_one_name_have_files_of_their_own(edith, work):
     assert zipfile.ZipFile(io.BytesIO(data)).namelist() == ["Same.csv", "same_2.csv"]
 
 
-def test_an_export_makes_the_pinned_versions_whatever_becomes_of_them(edith, ids, shop, work, done):
+def test_an_export_uses_the_pinned_versions_after_changes(edith, ids, shop, work, done):
     before, _ = done(format="csv")
     export = edith.post(f"/datasets/{shop['id']}/exports", json={"format": "csv"}).json
     edith.patch(f"/templates/{ids[0]}", json={"fields": FIELDS, "quantity": 5, "name": "Other"})

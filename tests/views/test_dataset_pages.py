@@ -228,7 +228,7 @@ def test_a_list_has_an_empty_state_and_a_search(person, shop, app):
     assert 'href="/datasets/new"' in text
 
 
-def test_what_is_typed_into_names_stays_text(person, edith, two):
+def test_markup_in_names_stays_text(person, edith, two):
     evil = "<script>alert(1)</script>'\""
     tables = [{"template_id": two[0], "name": evil}]
     made = edith.post(

@@ -88,7 +88,7 @@ def test_a_missing_seed_is_generated_and_a_missing_anchor_is_not(edith, two):
     assert data["anchor"] is None
 
 
-def test_what_a_client_reads_it_can_send_back(edith, shop):
+def test_responses_can_be_sent_back_as_requests(edith, shop):
     answer = edith.put(at(shop), json=shop)
     assert answer.status_code == 200
     assert {**answer.json, "version": 1, "updated_at": shop["updated_at"]} == shop

@@ -52,7 +52,7 @@ def test_a_box_shows_rows_keys_and_references():
         ({}, "1 : n"),
     ],
 )
-def test_a_line_says_how_many_children_a_parent_has(more, label):
+def test_a_line_shows_how_many_children_a_parent_has(more, label):
     found = diagram.of([table("a"), table("b", refers("a_id", "a", **more))])
     assert [line.label for line in found.lines] == [label]
     assert found.texts == [f"B.a_id refers to A.id, {label}"]

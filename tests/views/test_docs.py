@@ -216,7 +216,7 @@ def test_links_between_files_become_addresses_of_the_application():
         assert page.resolve(link) == link
 
 
-def test_a_picture_says_its_size_so_that_nothing_moves_when_it_comes(tmp_path, monkeypatch):
+def test_images_have_a_size_to_avoid_layout_shifts(tmp_path, monkeypatch):
     assert 'width="1280" height="800"' in pages.find("guide/start").drawn.html
     folder = tmp_path / "docs" / "img"
     folder.mkdir(parents=True)

@@ -60,7 +60,7 @@ def made(page, form, **more):
     return answer.headers["Location"]
 
 
-def test_without_endpoints_the_page_says_what_one_is_for(page):
+def test_without_endpoints_the_page_explains_their_purpose(page):
     text = page.get("/endpoints").text
     assert "An endpoint is a saved request" in text
     assert 'href="/endpoints/new"' in text

@@ -150,7 +150,7 @@ def test_the_same_idempotency_key_makes_one_export(edith, path):
     assert rows_used(edith) == 10
 
 
-def test_a_failed_export_says_why_and_gives_its_rows_back_once(edith, app, path, work, row):
+def test_a_failed_export_has_a_reason_and_refunds_its_rows_once(edith, app, path, work, row):
     export = ordered(edith, path)
     pins = {**row(export["id"]).pins, "engine": 0}
     row(export["id"], pins=pins)
@@ -243,7 +243,7 @@ def test_a_range_outside_the_file_is_416_with_its_size(edith, done):
 
 
 @pytest.mark.parametrize("asked", ["bytes=0-1,5-6", "rows=0-1", "bytes=x", "nonsense", "bytes=5-1"])
-def test_what_is_no_single_range_gets_the_whole_file(edith, done, asked):
+def test_requests_for_several_ranges_get_the_whole_file(edith, done, asked):
     where, whole = done
     answer = edith.get(where, headers={"Range": asked})
     assert (answer.status_code, answer.data) == (200, whole)

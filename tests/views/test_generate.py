@@ -292,7 +292,7 @@ def test_rows_are_spent_and_never_beyond_the_hour(api, cast):
     assert mallory.post(f"{path}/preview").status_code == 200
 
 
-def test_what_fails_in_the_first_block_is_422_and_gives_its_rows_back(edith, monkeypatch, path):
+def test_an_error_in_the_first_block_is_422_and_refunds_its_rows(edith, monkeypatch, path):
     from webapp.engine.blocks import Block
     from webapp.engine.errors import SpecError
     from webapp.errors import Fault
@@ -339,7 +339,7 @@ def test_rows_that_would_take_too_long_are_rejected_before_the_first_is_sent(edi
     assert rows_used(edith) == spent
 
 
-def test_what_a_block_takes_once_does_not_count_for_every_row(edith, monkeypatch):
+def test_the_fixed_cost_of_a_block_does_not_count_for_every_row(edith, monkeypatch):
     """The first block takes a second. An estimate from this block only would be minutes for 100,000 rows."""
     spent = processor_time.spent
     times = iter((0.0, 1.0))
@@ -362,7 +362,7 @@ def test_a_stream_ends_where_its_time_is_used_up_midway(edith, monkeypatch):
     assert rows_used(edith) < 50_000
 
 
-def test_memory_is_returned_after_wide_rows_however_small_their_file_is(edith, monkeypatch):
+def test_memory_is_returned_after_wide_rows_with_a_small_file(edith, monkeypatch):
     trimmed = []
     monkeypatch.setattr(memory, "trim", lambda: trimmed.append(True))
     wide = {"name": "a", "type": "constant", "options": {"value": "x" * 20_000}}
@@ -393,7 +393,7 @@ def test_unexpected_errors_are_500_and_refund_the_rows(edith, monkeypatch, path)
     assert rows_used(edith) == 0
 
 
-def test_a_stream_that_is_left_gives_its_unmade_rows_back_and_says_so(edith, api, cast, path):
+def test_an_abandoned_stream_refunds_its_remaining_rows_and_records_it(edith, api, cast, path):
     answer = edith.post(
         f"{path}/generate", json={"count": 100_000, "seed": "s", "format": "csv"}, buffered=False
     )

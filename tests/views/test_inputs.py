@@ -10,7 +10,7 @@ from tests.views.speak import code_of
 from webapp import limits
 
 
-def test_bad_json_is_400_and_says_where(api, cast):
+def test_invalid_json_is_400_with_a_position(api, cast):
     answer = api(cast.adam).post("/teams", data='{"name": ', content_type="application/json")
     assert code_of(answer) == (400, "invalid_request")
     assert answer.json["error"]["details"] == {"line": 1, "column": 10}

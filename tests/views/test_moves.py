@@ -109,7 +109,7 @@ def test_both_projects_must_be_the_actors_to_write(api, cast, shop):
     assert api(cast.tessa).post(f"/projects/{cast.side}/move", json=body).status_code == 200
 
 
-def test_nothing_of_another_workspace_moves_here_or_there(api, cast, shop):
+def test_objects_cannot_be_moved_to_or_from_another_workspace(api, cast, shop):
     mallory = api(cast.mallory)
     theirs = mallory.post("/templates", json={"name": "T", "fields": ID}).json["id"]
     assert code(mallory.post(f"/projects/{cast.main}/move", json={"objects": [theirs]})) == (404, "not_found")

@@ -104,7 +104,7 @@ def test_readiness_without_an_admins_credential_is_a_status_only(api, browser, c
         assert "parts" in admin.get("/health/ready").json
 
 
-def test_what_is_missing_is_shown_to_admins_only(api, cast):
+def test_missing_components_are_only_shown_to_admins(api, cast):
     error = api().get("/health/ready").json["error"]
     assert error["message"] == "The service is not ready."
     assert set(error["details"]) == {"request_id"}
@@ -190,7 +190,7 @@ def test_two_processes_add_up_and_rows_are_counted_by_format(counting, api, cast
     assert scraped(one)["rowsmith_rows_generated_total", (("format", "csv"),)] == 14
 
 
-def test_what_a_job_ended_is_counted_when_the_job_hands_over(counting, cast):
+def test_jobs_are_counted_when_their_process_sends_its_metrics(counting, cast):
     app = counting()
     with app.app_context():
         with writing() as session:
@@ -206,7 +206,7 @@ def test_what_a_job_ended_is_counted_when_the_job_hands_over(counting, cast):
     assert found["rowsmith_part_up", (("part", "database"),)] == 1
 
 
-def test_what_was_counted_waits_while_redis_is_away(counting, monkeypatch):
+def test_counts_are_kept_while_redis_is_unavailable(counting, monkeypatch):
     app = counting()
     with app.app_context():
         metrics.count("rows_generated", 5, format="csv")
@@ -421,7 +421,7 @@ def actor_of(workspace_id):
 # --- The file of an export that retention took ----------------------------------------------------------------
 
 
-def test_an_export_whose_file_went_says_so_and_how_to_have_it_again(app, edith, path, work, row):
+def test_an_export_without_its_file_says_how_to_reproduce_it(app, edith, path, work, row):
     from webapp.exports.services import export_files
 
     export = edith.post(f"{path}/exports", json={"count": 3, "format": "csv", "seed": "s"}).json

@@ -398,7 +398,7 @@ def focused(page: Any) -> list[str]:
 
 
 @pytest.mark.parametrize("name", [name for name, form in FORMS.items() if form.empty])
-def test_an_empty_form_says_what_is_required_at_each_field(sender, name):
+def test_an_empty_form_shows_the_required_fields(sender, name):
     form = FORMS[name]
     sent = {field: "" for field in [*form.empty, *(key for key, _, _ in form.wrong)] if field not in form.boxes}
     kept = {key: value for key, value in form.others.items() if key == "recovery" or value.startswith("{")}

@@ -79,7 +79,7 @@ def unsafe(html: str) -> list[str]:
 
 
 @pytest.mark.parametrize("path", PAGES)
-def test_a_page_is_small_whole_and_safe_whatever_is_stored(drawn, path):
+def test_a_page_is_small_complete_and_safe_with_any_data(drawn, path):
     answer = drawn[path]
     html = answer.text
     assert answer.status_code == (404 if path == "/nowhere" else 200)
@@ -128,7 +128,7 @@ def test_ten_fields_and_the_builder_stay_small(browser, cast):
     assert len(html.encode()) < MOST_BYTES
 
 
-def test_a_forbidden_page_says_who_could_open_it(browser, cast):
+def test_a_forbidden_page_says_which_role_can_open_it(browser, cast):
     answer = browser(cast.victor).get("/templates/new")
     assert answer.status_code == 403
     assert "editor role" in answer.text

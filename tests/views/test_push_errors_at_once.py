@@ -189,7 +189,7 @@ def sends(kind, edith, template, to) -> dict[str, object]:
 
 
 @pytest.mark.parametrize("kind", ["database", "rest", "odata"])
-def test_a_missing_field_is_422_wherever_rows_are_sent(app, cast, edith, template, target, shop, kind):
+def test_a_missing_field_is_422_in_all_kinds_of_pushes(app, cast, edith, template, target, shop, kind):
     to, place = shop.connection_id, "customers"
     if kind == "rest":
         to = connection(app, cast, "rest", {"base_url": target.url()})

@@ -127,7 +127,7 @@ def sent(page, customers, form, work, **more):
 # --- Before it is sent ------------------------------------------------------------------------------------------
 
 
-def test_without_a_connection_the_page_says_how_to_have_one(page, customers):
+def test_without_a_connection_the_page_explains_how_to_create_one(page, customers):
     assert "No connections yet" in page.get(f"/templates/{customers}/push").text
 
 
@@ -320,7 +320,7 @@ def half(page, app, cast, customers, work):
     return sent(page, customers, form, work, count="200", seed="s"), target
 
 
-def test_the_page_says_which_rows_failed_and_why(page, half):
+def test_the_page_shows_which_rows_failed_and_why(page, half):
     text = page.get(half[0]).text
     assert "Repair and send again" in text
     assert "<b>check</b>" in text

@@ -179,7 +179,7 @@ def test_an_invalid_number_is_reported_next_to_its_input(page, template, form):
     assert form_of(answer.text)["how.retry.retries"] == "99"
 
 
-def test_another_connection_brings_its_own_words(page, app, cast, template, form):
+def test_another_connection_uses_its_own_terms(page, app, cast, template, form):
     shop = sqlite_target(app, cast).connection_id
     text = press(page, template, {**form, "connection_id": shop}, "plan").text
     assert "Column of customers" in text
@@ -232,7 +232,7 @@ def test_statuses_attempts_and_reasons_are_reported(page, template, form, target
     assert "Idempotency-Key" not in text
 
 
-def test_rows_that_are_unknown_say_how_to_find_out(page, template, form, target, work):
+def test_unknown_rows_say_how_to_find_their_outcome(page, template, form, target, work):
     target.on("/api/people", Answer(cut="read"))
     where = sent(page, template, form, work)
     text = html.unescape(page.get(where).text)

@@ -147,7 +147,7 @@ def test_a_dry_run_finds_keys_that_are_not_in_the_target(orders, send, shop):
     assert all(one["row"] and one["value"] != 1 for one in found)
 
 
-def test_the_plan_says_where_each_column_gets_its_value_from(edith, customers, shop):
+def test_the_plan_shows_the_source_of_each_column(edith, customers, shop):
     answer = edith.post(f"{customers}/push/plan", json={"connection_id": shop.connection_id})
     assert answer.status_code == 200, answer.json
     columns = {one["column"]: one for one in answer.json["tables"][0]["columns"]}

@@ -92,7 +92,7 @@ def test_a_row_is_tried_four_times_and_then_failed(edith, target, send):
     assert len(target.calls()) == 8
 
 
-def test_a_row_that_came_through_after_a_retry_says_so(edith, target, send):
+def test_a_row_delivered_after_a_retry_is_marked(edith, target, send):
     target.on("/api/customers", busy(0), Answer(201))
     push = send({"parallel": 1}, count=3)
     assert push["counts"]["delivered"] == 3
@@ -200,7 +200,7 @@ def test_settings_of_a_push_that_do_not_fit_are_named(app, cast, edith, target, 
     assert set(faults(edith.post(f"{customers}/push", json=body))) == {"retry.retries", "retry.nonsense", "parallel"}
 
 
-def test_what_the_answers_bring_undoes_the_push(edith, target, send, work):
+def test_captured_values_of_responses_are_used_to_undo_the_push(edith, target, send, work):
     target.on("/api/customers", *[Answer(201, headers={"Location": f"/api/customers/{n}"}) for n in (11, 12, 13)])
     push = send({"parallel": 1}, count=3)
     undo = edith.post(f"/pushes/{push['id']}/undo", json={}).json

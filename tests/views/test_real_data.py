@@ -236,7 +236,7 @@ def test_a_planted_survivor_fails_the_run_and_names_the_column(edith, people, wo
     assert details["column"] == "mail"
 
 
-def test_what_cannot_be_read_says_where(edith, people):
+def test_an_unreadable_file_is_reported_with_a_position(edith, people):
     def reason(name, content, **source):
         path = people(name, content, [{"name": "a", "type": "source_column"}], **source)
         answer = edith.post(f"{path}/generate", json={})
@@ -255,7 +255,7 @@ def test_what_cannot_be_read_says_where(edith, people):
     assert "known file extension" in reason("rows.bin", b"a")
 
 
-def test_what_a_workbook_unpacks_to_is_bounded(edith, people, monkeypatch):
+def test_the_unpacked_size_of_a_workbook_is_limited(edith, people, monkeypatch):
     monkeypatch.setattr(limits, "SOURCE_SHEET_BYTES", 10_000)
     path = people("people.xlsx", fields=[{"name": "id", "type": "source_column"}], sheet="People")
     answer = edith.post(f"{path}/generate", json={})

@@ -138,7 +138,7 @@ def test_a_dropped_file_becomes_a_template_that_masks(edith, api, cast):
     assert not SECRET.search(rows)
 
 
-def test_what_was_proposed_can_be_changed(edith, api, cast):
+def test_the_proposal_can_be_changed(edith, api, cast):
     form = proposal(edith)
     for key in ("c3.taken", "c1.sensitive"):
         del form[key]

@@ -155,7 +155,7 @@ def test_an_export_keeps_the_versions_it_was_asked_with(edith, shop, app):
 # --- Rows that a request states ---------------------------------------------------------------------------------
 
 
-def test_a_request_says_how_many_rows_the_others_have(edith, shop):
+def test_a_request_contains_the_row_counts_of_the_others(edith, shop):
     ask = {"rows": {shop["customers"]: 7}}
     found = rows(edith, shop["orders"], 21, **ask)
     assert {row["customer_id"] for row in found} == set(range(1, 8))

@@ -152,7 +152,7 @@ def test_a_project_in_anothers_team_is_422(api, cast):
     assert code(answer) == (422, "validation_error")
 
 
-def test_who_belongs_to_one_team_sees_only_that_one(api, cast):
+def test_team_members_only_see_their_team(api, cast):
     tessa = api(cast.tessa)
     assert [t["id"] for t in tessa.get("/teams").json["items"]] == [cast.blue]
     assert {p["id"] for p in tessa.get("/projects").json["items"]} == {cast.main, cast.side}

@@ -91,7 +91,7 @@ def test_a_run_reports_its_state_usage_and_outputs(person, ran):
 
 
 @pytest.mark.parametrize("code", run_completion.CODES)
-def test_every_way_to_fail_says_what_to_do(code):
+def test_every_kind_of_failure_has_a_remedy(code):
     assert run_pages.ADVICE[code].endswith(".")
 
 
@@ -155,7 +155,7 @@ def test_colours_and_commands_to_a_terminal_are_taken_out(person, ran):
     assert "\x1b" not in text
 
 
-def test_what_a_program_prints_stays_text(person, ran):
+def test_output_of_a_program_stays_text(person, ran):
     evil = "<script>alert(1)</script><img src=x onerror=alert(2)>\"'</li></ol>"
     error = run_completion.error("program_failed", evil)
     outputs = [{"name": evil, "size": 1, "file_id": "fil_1"}]

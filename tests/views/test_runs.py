@@ -444,7 +444,7 @@ def test_a_runs_key_is_in_no_list_of_keys(as_run, api, cast):
         )
 
 
-def test_a_run_that_a_run_asked_for_says_so(as_run):
+def test_a_run_started_by_a_run_says_so(as_run):
     answer = as_run.post(f"/scenarios/{as_run.scenario_id}/run")
     assert (answer.status_code, answer.json["trigger"]) == (201, "scenario")
 

@@ -137,7 +137,7 @@ def test_running_saves_first_and_takes_the_parameters_along(person, edith, one, 
         ([("1st", "x")], "cannot be the name"),
     ],
 )
-def test_a_wrong_parameter_runs_nothing_and_says_why(person, edith, one, rows, told):
+def test_an_invalid_parameter_starts_no_run_and_has_a_reason(person, edith, one, rows, told):
     path = f"/scenarios/{one['id']}"
     given = held(person.get(path)) | {"do": "run"}
     for place, (name, value) in enumerate(rows):
@@ -292,7 +292,7 @@ def test_names_that_are_completed_are_those_of_the_sdk(person):
     assert {"yield", "print"} <= set(found["words"])
 
 
-def test_what_is_typed_stays_text(person, edith):
+def test_markup_in_input_stays_text(person, edith):
     evil = "<script>alert(1)</script>'\"</textarea>"
     code = f'# {evil}\nprint("""{evil}""")\n'
     made = edith.post(

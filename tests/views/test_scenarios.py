@@ -151,7 +151,7 @@ def test_code_up_to_the_limit_is_kept_byte_for_byte_and_one_byte_more_is_rejecte
     assert code_of(answer) == (400, "invalid_request")
 
 
-def test_half_a_program_is_saved_with_a_warning_that_says_where_it_breaks(edith):
+def test_an_incomplete_program_is_saved_with_a_warning_and_a_position(edith):
     data = made(edith, code="x = 1\nif x\n    print(x)\n")
     (warning,) = data["warnings"]
     assert (warning["path"], warning["code"]) == ("code", "syntax_error")
@@ -200,7 +200,7 @@ def test_a_patch_of_name_description_or_code_makes_a_version(edith, scenario):
     assert (last["version"], last["code"], last["name"]) == (4, "print(9)\n", "Renamed")
 
 
-def test_what_a_client_read_it_may_send_back(edith, scenario):
+def test_clients_may_send_back_what_they_read(edith, scenario):
     again = edith.put(at(scenario), json=scenario)
     assert again.status_code == 200, again.json
     assert again.json["version"] == 2
@@ -374,7 +374,7 @@ def test_a_due_time_that_passes_is_no_change_of_what_was_read(app, edith, scenar
 # --- Looking through a program ------------------------------------------------------------------------------
 
 
-def test_a_program_is_looked_through_without_being_saved(edith):
+def test_a_program_is_checked_without_being_saved(edith):
     code = "# requirements: tenacity>=8, --index-url x\nif x\n"
     found = edith.post("/scenarios/check", json={"code": code})
     assert found.status_code == 200

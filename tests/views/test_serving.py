@@ -121,7 +121,7 @@ def test_the_longest_request_line_is_taken(send):
     assert send(line % (fill + b"a"), end).error["code"] == "uri_too_long"
 
 
-def test_a_refusal_closes_the_connection_and_says_so(send):
+def test_a_rejection_closes_the_connection_and_announces_it(send):
     answer = send(b"nonsense\r\n\r\n", GET, b"\r\n")
     assert answer.headers["Connection"] == "close"
     assert len(answer.body) == int(answer.headers["Content-Length"]), "nothing came after it"
@@ -140,7 +140,7 @@ def test_a_body_in_chunks_is_read(send):
     assert (answer.status, answer.error["code"]) == (422, "validation_error")
 
 
-def test_what_was_sent_stays_out_of_the_log(send, log):
+def test_request_data_stay_out_of_the_log(send, log):
     send(b"GET /?token=hush hush HTTP/1.1\r\n\r\n")
     send(GET, b"Authorization: Bearer\x00hush\r\n\r\n")
     assert "hush" not in log.read_text()
@@ -151,7 +151,7 @@ def test_a_request_that_is_one_is_answered_by_the_application(send):
     assert (answer.status, answer.headers["X-Request-Id"]) == (200, "mine")
 
 
-def test_what_is_not_the_callers_doing_is_500():
+def test_errors_not_caused_by_the_client_are_500():
     for mistake in (RuntimeError("x"), serving.errors.InvalidResponseHeader("x")):
         assert serving.refusal(mistake, 100, 8_190).code == "internal_error"
 

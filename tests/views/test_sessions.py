@@ -124,7 +124,7 @@ def test_an_open_session_cannot_sign_others_out_without_the_password(two, left_o
     assert here.get("/projects").status_code == 200
 
 
-def test_who_signed_in_just_now_is_not_asked(two):
+def test_a_recent_sign_in_needs_no_password(two):
     here, _ = two
     assert "Sign out there" not in here.get("/me").text
 

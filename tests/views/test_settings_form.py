@@ -47,7 +47,7 @@ def sent(form: SettingsForm) -> MultiDict:
 
 
 @pytest.mark.parametrize(("model", "data"), FULL)
-def test_what_is_shown_and_sent_again_is_what_was_there(model, data):
+def test_an_unchanged_form_sends_the_existing_values(model, data):
     again = SettingsForm(model, data, formdata=sent(SettingsForm(model, data))).values()
     assert again == data
     model.model_validate(again)
@@ -106,7 +106,7 @@ def test_a_general_error_belongs_to_no_input():
     assert SettingsForm(REST).placed([{"path": "settings", "code": "invalid", "message": "no"}]) == {}
 
 
-def test_what_holds_otherwise_is_shown_and_not_said():
+def test_defaults_are_shown_and_not_sent():
     normal = {"push_mode": "batch", "parallel": 3, "retry": {"retries": 7}}
     form = SettingsForm(REST, name="how", names=["push_mode", "parallel", "retry"], normal=normal)
     parts = {part.name: part for part in form.controls()}

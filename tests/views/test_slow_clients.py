@@ -364,7 +364,7 @@ def test_pipelined_requests_with_bodies_are_answered_in_order(connect):
     )
 
 
-def test_the_server_does_not_say_which_software_it_is(connect):
+def test_the_server_does_not_reveal_its_software(connect):
     trace = b"TRACE / HTTP/1.1\r\nHost: 127.0.0.1\r\nX-Secret: back\r\n\r\n"
     for sent in (GET + b"Connection: close\r\n\r\n", b"nonsense\r\n\r\n", trace):
         wire = connect(sent)
@@ -376,7 +376,7 @@ def test_the_server_does_not_say_which_software_it_is(connect):
         assert b"back" not in data
 
 
-def test_nothing_of_all_this_was_an_error_of_the_server(port, folder):
+def test_none_of_these_was_a_server_error(port, folder):
     assert live(port) < 5
     log = (folder / "log").read_text()
     assert log.count("Traceback") == log.count("failed outside the application") + log.count("ZeroDivisionError")

@@ -167,7 +167,7 @@ def test_a_table_that_was_not_chosen_is_read_from_or_its_template_of_before_is_u
     assert {linked[name]["options"]["template_id"] for name in "ab"} == {parents}
 
 
-def test_a_template_made_before_is_found_whatever_it_is_called_by_now(edith, shop):
+def test_an_existing_template_is_found_after_a_rename(edith, shop):
     connection = shop(
         "CREATE TABLE parents (id INTEGER PRIMARY KEY, n INTEGER)",
         "CREATE TABLE children (id INTEGER PRIMARY KEY, parent_id INTEGER REFERENCES parents (id))",

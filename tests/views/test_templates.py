@@ -106,7 +106,7 @@ def test_a_renamed_field_keeps_its_rows(edith):
     assert [row["sum"] for row in after] == [row["amount"] for row in before]
 
 
-def test_what_was_answered_may_be_sent_back_whole(edith):
+def test_a_response_can_be_sent_back_completely(edith):
     made = make(edith)
     after = edith.put(f"/templates/{made['id']}", json=made).json
     assert after == {**made, "version": 2, "updated_at": after["updated_at"]}
@@ -243,7 +243,7 @@ def test_a_change_based_on_an_outdated_version_is_reported(edith):
     assert edith.patch(path, json={"quantity": 6}, headers={"If-Match": new}).status_code == 200
 
 
-def test_what_a_client_has_already_is_304(edith):
+def test_an_unchanged_file_is_304(edith):
     path = f"/templates/{make(edith)['id']}"
     tag = edith.get(path).headers["ETag"]
     assert edith.get(path, headers={"If-None-Match": tag}).status_code == 304

@@ -185,7 +185,7 @@ def test_dependents_of_each_kind_are_listed(api, cast, things):
     assert ("api_key", "edith's key", False) not in uses(api(cast.victor), cast.main)[0]
 
 
-def test_rows_from_a_file_whatever_its_name_is_written_with(api, cast, things):
+def test_rows_from_a_file_with_any_characters_in_its_name(api, cast, things):
     adam = api(cast.adam)
     source = {"file": "inputs/kunden-ü.csv"}
     fields = [{"name": "id", "type": "source_column"}]
@@ -225,7 +225,7 @@ def test_secrets_are_only_shown_to_users_with_permission(api, cast, things):
     assert sealed["total"] == 1
 
 
-def test_the_page_before_deleting_says_what_uses_it_and_blocks_what_must_go_first(browser, cast, things):
+def test_the_page_before_deleting_lists_dependents_and_blocking_ones(browser, cast, things):
     adam = browser(cast.adam)
     free = adam.get(f"/used-by/{things['template']}").text
     assert "Shop" in free

@@ -193,7 +193,7 @@ def test_team_members_only_see_the_usage_of_their_projects(api, app, cast):
     assert api(cast.mallory).get("/usage?by=project").json["history"]["rows"] == 0
 
 
-def test_limits_say_what_is_left_and_when_they_reset(api, app, cast):
+def test_limits_report_the_remaining_quota_and_the_reset(api, app, cast):
     edith = api(cast.edith)
     before = edith.get("/usage").json
     assert (before["rows"]["used"], before["rows"]["resets_at"]) == (0, None)

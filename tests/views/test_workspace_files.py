@@ -25,7 +25,7 @@ def edith(api, cast):
     return api(cast.edith)
 
 
-def test_what_is_uploaded_is_listed_and_read(edith):
+def test_uploaded_files_are_listed_and_read(edith):
     made = send(edith, "inputs/customers.csv")
     assert made.status_code == 201, made.text
     told = made.json
@@ -110,7 +110,7 @@ def test_any_range_is_read(edith, asked, status, data):
     assert (outside.status_code, outside.headers["Content-Range"]) == (416, "bytes */10")
 
 
-def test_what_the_caller_has_is_not_sent_again(edith):
+def test_unchanged_resources_are_not_sent_again(edith):
     tag = send(edith, "a").headers["ETag"]
     found = edith.get(address("a"), headers={"If-None-Match": tag})
     assert (found.status_code, found.data) == (304, b"")
@@ -176,7 +176,7 @@ def test_a_change_with_an_outdated_etag_is_rejected(edith, stored):
     assert len(stored()) == 2
 
 
-def test_a_repeated_upload_is_done_once_whatever_its_boundary(edith, stored):
+def test_a_repeated_upload_is_done_once_with_any_boundary(edith, stored):
     key = {"Idempotency-Key": "one"}
     body = '--{0}\r\nContent-Disposition: form-data; name="file"; filename="a"\r\n\r\n{1}\r\n--{0}--\r\n'
 

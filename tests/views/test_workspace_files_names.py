@@ -111,7 +111,7 @@ def test_a_folder_and_a_file_cannot_have_one_name(edith):
     [("text/html", "x.html"), ("image/svg+xml", "x.svg"), ("application/javascript", "x.js"), ("text/css", "x.css"),
      ("application/xhtml+xml", "x.xhtml"), ("text/xml", "x.xml"), ("application/pdf", "x.pdf"), ("", "page.html")],
 )  # fmt: skip
-def test_what_a_browser_would_run_goes_out_as_bytes(edith, content_type, name):
+def test_files_that_a_browser_would_run_are_sent_as_bytes(edith, content_type, name):
     data = {"file": (io.BytesIO(b"<script>alert(1)</script>"), name, content_type), "name": name}
     edith.post(URL, data=data, content_type="multipart/form-data")
     found = edith.get(address(name))

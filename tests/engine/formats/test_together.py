@@ -147,7 +147,7 @@ def test_postgresql_loads_a_ring_whose_last_key_comes_after_the_rows(postgresql)
         postgresql.execute("UPDATE a SET b = 9")
 
 
-def test_a_dialect_that_cannot_alter_says_which_key_it_goes_without():
+def test_a_dialect_without_alter_lists_the_omitted_keys():
     text = script("ansi", RING, RING_KEYS)
     assert "ALTER" not in text
     assert text.endswith('-- "a": FOREIGN KEY ("b") REFERENCES "b" ("id") would close a ring\n')

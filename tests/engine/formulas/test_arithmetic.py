@@ -107,7 +107,7 @@ def test_quotients_are_rounded_once_half_to_even(rows, places):
     b=st.integers(-(2**63) + 1, 2**63 - 1),
     sign=st.sampled_from(["+", "-", "*"]),
 )
-def test_nothing_ever_wraps(a, b, sign):
+def test_no_calculation_overflows(a, b, sign):
     expected = {"+": a + b, "-": a - b, "*": a * b}[sign]
     columns = {"a": pa.array([a, 1], pa.int64()), "b": pa.array([b, 1], pa.int64())}
     if vectors.fits(expected, expected):

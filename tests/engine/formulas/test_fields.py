@@ -215,7 +215,7 @@ AROUND = [ID, PRICE, NAME, UID, CODE, SOME, MAYBE, DEBT]
 
 
 @pytest.mark.parametrize("field", UNIQUE, ids=lambda field: str(field["options"]))
-def test_what_is_one_to_one_with_a_unique_field_never_repeats(field):
+def test_values_one_to_one_with_a_unique_field_never_repeat(field):
     field = {**field, "unique": True}
     if field.pop("_refused", False):
         assert refusals(*AROUND, field) == {"fields[8].unique": "not_unique"}

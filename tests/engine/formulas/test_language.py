@@ -225,7 +225,7 @@ def test_chances_are_even():
     assert 0.48 < sum(made([formula("random()")], "r", 6000)) / 6000 < 0.52
 
 
-def test_fields_of_the_row_are_read_whatever_their_names():
+def test_fields_of_the_row_are_read_with_any_names():
     fields = [
         {"name": "row", "type": "constant", "options": {"value": "mine"}},
         formula("row"),

@@ -264,7 +264,7 @@ def test_nested_fields_are_rejected():
     ) == 50
 
 
-def test_where_every_row_is_bad_none_is_a_duplicate():
+def test_without_valid_rows_no_row_is_a_duplicate():
     assert refusals([with_bad(ID, 1, ["duplicate"])])[0][:2] == ("fields[0].invalid.rate", "out_of_range")
     assert "duplicate" not in {one["kind"] for one in shop.answers(bound([with_bad(ID, 1)]), 100)}
 

@@ -96,7 +96,7 @@ def test_an_address_keeps_its_domain(addresses):
             assert other.rpartition("@")[0].casefold() != front.casefold()
 
 
-def test_what_is_no_address_is_masked_whole():
+def test_an_invalid_url_is_masked_completely():
     (plain, odd, two) = masked("email", "format_preserve", ["anna", "--@host.org", "a@b@host.org"])
     assert re.fullmatch("[a-z]{4}", plain)
     assert re.fullmatch(r"--@[a-z]{4}\.[a-z]{3}", odd)

@@ -61,7 +61,7 @@ def test_the_key_its_version_the_domain_and_the_run_decide(strategy):
     assert once != made(consistent=False, run="another")
 
 
-def test_fields_of_one_domain_agree_whatever_their_types_and_kinds():
+def test_fields_of_one_domain_agree_with_any_types_and_kinds():
     numbers, texts = pa.array([4711, 4712]), pa.array(["4711", "4712"])
     by_number = masker("words", "tokenize", domain="customer").mask(numbers).to_pylist()
     assert (
@@ -88,7 +88,7 @@ def test_a_version_that_is_not_there_is_named():
     assert (fault.path, fault.code) == ("fields[0].masking.key_version", "unknown_key_version")
 
 
-def test_what_is_masked_by_no_key_says_so():
+def test_masking_without_a_key_is_reported():
     assert (masker("email", "redact").key_version, masker("email", "hash").key_version) == (0, 2)
 
 
@@ -107,7 +107,7 @@ def test_names_are_of_the_fields_locale_and_never_the_real_ones():
     assert survivors(real, made) == 0
 
 
-def test_replaced_addresses_lie_in_reserved_domains_and_carry_their_bits():
+def test_replaced_addresses_are_in_reserved_domains_and_unique():
     made = masked("email", "replace", [f"p{at}@mail.org" for at in range(100)])
     assert {one.rpartition("@")[2] for one in made} == {"example.com", "example.org", "example.net"}
     assert len({one.rpartition("@")[0][-13:] for one in made}) == 100
@@ -178,7 +178,7 @@ def test_the_ends_of_the_calendar_hold():
     assert not set(made) & set(ends)
 
 
-def test_what_is_no_date_is_counted_not_shown():
+def test_invalid_dates_are_counted_and_not_shown():
     with pytest.raises(MaskingError) as told:
         shifted(["2020-01-01", "secret", "2020-02-31"], ["a", "b", "c"])
     assert told.value.code == "no_date"
@@ -240,7 +240,7 @@ def test_small_numbers_are_shown():
     assert masker("email", "format_preserve").warnings == ()
 
 
-def test_a_masker_says_what_it_keeps_apart():
+def test_a_masker_documents_which_values_stay_distinct():
     assert masker("email", "replace").disjoint
     assert not masker("email", "format_preserve").disjoint
     assert masker("email", "tokenize").disjoint

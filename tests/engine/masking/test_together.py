@@ -73,7 +73,7 @@ def test_city_state_and_postal_code_of_a_masked_row_agree(words, real):
     assert max(len(of) for of in states.values()) == 1, "the first digits of a postal code belong to one state"
 
 
-def test_nothing_of_the_real_place_stays_in_its_row(words, real):
+def test_no_part_of_the_real_place_stays_in_its_row(words, real):
     found = masked(words, real)
     for name in ("city", "zip", "state"):
         old = real.column(name).to_pylist()

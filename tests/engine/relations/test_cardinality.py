@@ -72,7 +72,7 @@ def test_every_parent_has_a_number_of_children_between_min_and_max(plan, key):
 
 @settings(max_examples=80, deadline=None)
 @given(plans(1), st.booleans(), st.data())
-def test_what_is_asked_together_does_not_change_the_answers(plan, mixed, data):
+def test_batching_requests_does_not_change_the_responses(plan, mixed, data):
     bound = plan.bind(KEY, mixed)
     starts, counts = bound.spans(rows(plan.parents))
     asked = data.draw(st.lists(st.integers(0, plan.parents - 1), min_size=1, max_size=40))
@@ -191,7 +191,7 @@ def test_weights_are_kept_to_the_slot_and_gaps_stay_gaps():
 
 @pytest.mark.parametrize("shape", ["uniform", "poisson", "geometric", "zipf"])
 @pytest.mark.parametrize("mean", [Fraction(9, 4), Fraction(1, 1000), Fraction(79, 10)])
-def test_a_mean_is_kept_whatever_the_ends_cut_off(shape, mean):
+def test_a_mean_is_kept_with_any_truncation(shape, mean):
     plan = Counts(100_000, Spread(0, 8, shape, mean))
     assert plan.total == mean * 100_000
 

@@ -69,7 +69,7 @@ def test_the_most_popular_parent_has_its_zipf_share(n, exponent):
     assert abs(counts.max() / ROWS.size - share) < 5 * np.sqrt(share / ROWS.size)
 
 
-def test_popular_parents_are_not_the_first_ones_and_hang_on_the_key():
+def test_popular_parents_are_not_the_first_ones_and_depend_on_the_key():
     picker = relations_parents.picker("zipf", 100_000)
     tops = []
     for seed in "abcdefgh":
@@ -113,7 +113,7 @@ def test_managers_are_any_earlier_row_with_equal_probability():
     assert abs(chi_square(np.bincount(low.astype(np.int64), minlength=64), far.size / 64)) < 4
 
 
-def test_a_managers_row_does_not_hang_on_who_else_is_asked():
+def test_a_managers_row_does_not_depend_on_other_requested_rows():
     whole, _ = relations_parents.manager(KEY, ROWS)
     few, _ = relations_parents.manager(KEY, ROWS[[90_000, 5, 17]])
     assert few.tolist() == whole[[90_000, 5, 17]].tolist()

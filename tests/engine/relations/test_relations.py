@@ -186,7 +186,7 @@ def test_a_parent_that_is_far_away_costs_what_a_near_one_does_and_no_memory():
     assert spent < 30  # nothing is walked through: a walk of a billion rows would take minutes
 
 
-def test_overrides_are_shown_and_the_rest_of_the_group_says_so():
+def test_overrides_are_shown_and_the_rest_of_the_group_is_marked():
     world = pets(reference("owner", "people", "id"), reference("name", "people", "name"))
     source = world.bound("pets", overrides={"name": "Bob"})
     assert [fault.path for fault in source.warnings] == ["overrides.name"]

@@ -60,7 +60,7 @@ def test_a_question_is_the_rendered_prompt_the_seed_and_the_row():
     assert asked(plan, seed="t").keys().isdisjoint(asked(plan))
 
 
-def test_equal_prompts_are_one_question_where_the_field_says_so():
+def test_equal_prompts_are_one_request_if_the_field_says_so():
     plan = planned(CODES, ai("v", "A word", options={"same_for_equal_prompts": True}))
     assert list(asked(plan).values()) == [("A word", "s")]
     plan = answered(plan, "shiny")
@@ -148,5 +148,5 @@ def test_a_prompt_with_sensitive_values_is_rejected_through_any_number_of_fields
     assert faults(*fields, ai(prompt="nothing of it")) == {}
 
 
-def test_what_a_model_writes_is_not_unique():
+def test_values_of_a_model_are_not_unique():
     assert faults(CODES, ai(unique=True)) == {"fields[1].unique": "not_unique"}

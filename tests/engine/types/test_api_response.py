@@ -75,7 +75,7 @@ def test_each_path_that_occurs_is_asked_once():
     assert asked(planned(CODES, call()), 500) == [["/codes/a", "/codes/b"]]
 
 
-def test_fields_with_the_same_path_ask_one_question_whatever_they_extract():
+def test_fields_with_the_same_path_send_one_request():
     plan = planned(CODES, call("x", options={"extract": "$.x"}), call("y", options={"extract": "$.y"}))
     assert len(plan.asks) == 1
     made = rows(calling(call("x", options={"extract": "$.x"}), call("y", options={"extract": "$.y"}),
@@ -130,7 +130,7 @@ def test_objects_and_arrays_become_nested_json():
 
 
 @pytest.mark.parametrize("what", ["error", "blank", "default"])
-def test_nothing_found_is_an_error_blank_or_the_default(what):
+def test_a_missing_value_is_an_error_null_or_the_default(what):
     options = {"extract": "$.x", "on_empty": what, **({"default": 9} if what == "default" else {})}
     for nothing in ({"y": 1}, [], ...):
         if what == "error":
@@ -240,7 +240,7 @@ def test_a_path_names_fields_that_are_there_and_hold_single_values():
     assert faults(call(path="/{{a")) == {"fields[0].options.path": "bad_placeholder"}
 
 
-def test_what_is_fetched_is_never_taken_for_unique():
+def test_fetched_values_are_never_considered_unique():
     assert faults(call(path="/x", unique=True)) == {"fields[0].unique": "not_unique"}
 
 

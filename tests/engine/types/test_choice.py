@@ -53,7 +53,7 @@ def test_a_value_written_twice_is_twice_as_likely():
 
 @settings(max_examples=12, deadline=None)
 @given(st.lists(st.integers(0, 1000), min_size=1, max_size=12).filter(any), st.sampled_from([1, 0.1, 0.001]))
-def test_weights_are_kept_whatever_their_scale(weights, scale):
+def test_weights_are_kept_at_any_scale(weights, scale):
     options = {"values": list(range(len(weights))), "weights": [weight * scale for weight in weights]}
     counts = np.bincount(np.array(values("enum", N, options=options)), minlength=len(weights))
     share = np.array(weights) / sum(weights)

@@ -21,7 +21,7 @@ def test_slugs_are_words_of_plain_letters():
     assert_laws("slug")
 
 
-def test_slugs_of_a_field_say_what_it_says():
+def test_slugs_of_a_field_match_its_text():
     titles = ["Crème Brûlée & Co.", "  Straße 12b ", "It's -- here", "ÅNGSTRÖM", "…", "ﬁne ℡"]
     fields = [
         {"name": "title", "type": "list_sequential", "options": {"values": titles}},

@@ -38,11 +38,11 @@ def fault(method: str, arguments: dict | None = None, **common):
 
 
 @pytest.mark.parametrize("method", ["catch_phrase", "pybool", "pyint", "date_of_birth", "currency", "ssn"])
-def test_rows_hang_on_nothing_but_their_number(method):
+def test_rows_depend_only_on_their_number(method):
     assert_laws("faker", {"method": method})
 
 
-def test_a_pool_has_what_faker_draws_and_says_how_much_differs():
+def test_a_pool_has_the_values_of_faker_and_reports_the_number_of_distinct_ones():
     asked = faker.Asked("de_DE", "city", "{}")
     drawn = faker.drawn(asked)
     assert drawn.pool.place.size == limits.FAKER_POOL >= 10_000
@@ -55,7 +55,7 @@ def test_a_pool_has_what_faker_draws_and_says_how_much_differs():
     assert column.plan.layer.columns["x"].type.space() == len(drawn.pool.distinct)
 
 
-def test_what_is_drawn_more_often_comes_more_often():
+def test_higher_weights_are_drawn_more_often():
     drawn = faker.drawn(faker.Asked("en_US", "pybool", '{"truth_probability": 90}'))
     share = drawn.pool.values.take(pa.array(drawn.pool.place)).to_pylist().count(True) / limits.FAKER_POOL
     assert 0.88 < share < 0.92
@@ -86,7 +86,7 @@ def test_structures_become_json_in_one_order():
     assert faker_worker.plain(float("nan")) == ("null", None)
 
 
-def test_dates_hang_on_the_requests_now():
+def test_dates_depend_on_the_requests_now():
     field = {"name": "x", "type": "faker", "options": {"method": "past_datetime"}}
     plan = compile_plan(groups.assign(parse([field])), vocabulary.default())
     for now in (NOW, datetime(2031, 5, 6, tzinfo=UTC)):
@@ -142,7 +142,7 @@ def test_arguments_are_checked_by_name_and_size():
     assert fault("word", {"ext_word_list": ["x" * limits.FAKER_ARGUMENT_CHARS]}).code == "too_long"
 
 
-def test_a_method_that_raises_says_why():
+def test_a_method_that_raises_returns_the_reason():
     found = fault("pyint", {"min_value": 9, "max_value": 1})
     assert (found.path, found.code) == ("fields[0].options.arguments", "method_failed")
     assert "Faker says: " in found.message

@@ -23,7 +23,7 @@ FINANCE = (
 
 
 @pytest.mark.parametrize("kind", FINANCE)
-def test_rows_hang_on_nothing_but_their_number(kind):
+def test_rows_depend_only_on_their_number(kind):
     assert_laws(kind)
 
 

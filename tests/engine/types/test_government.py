@@ -85,7 +85,7 @@ def test_korean_and_chinese_numbers_have_their_inner_check_digits():
 
 
 @pytest.mark.parametrize("kind", ["tax_id", "vat_id", "ssn", "ein", "nhs_number", "siren", "siret"])
-def test_rows_hang_on_nothing_but_their_number(kind):
+def test_rows_depend_only_on_their_number(kind):
     assert_laws(kind)
 
 

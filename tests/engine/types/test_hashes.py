@@ -70,7 +70,7 @@ def test_other_schemes_and_their_costs():
     assert faults("password_hash", {"cost": 99}) == {"options.cost": "out_of_range"}
 
 
-def test_tokens_are_of_their_alphabet_and_differ_whatever_their_case():
+def test_tokens_use_their_alphabet_and_differ_ignoring_case():
     assert all(re.fullmatch("[A-Za-z0-9]{32}", one) for one in values("token", 500))
     assert all(
         re.fullmatch("[0-9a-f]{64}", one)
@@ -112,7 +112,7 @@ def test_signed_tokens_are_signed_and_in_time():
 
 
 @pytest.mark.parametrize("issuer", [None, "a", "ab", "abc"])
-def test_claims_are_read_whatever_their_length(issuer):
+def test_claims_are_read_with_any_length(issuer):
     for one in values("jwt", 20, options={} if issuer is None else {"issuer": issuer}):
         said = json.loads(url64(one.split(".")[1]))
         assert said.get("iss") == issuer

@@ -18,7 +18,7 @@ from tests.engine.types.made import assert_laws, bound, faults, table, values
      ("user_agent", {}), ("http_method", {}), ("http_status", {}), ("mime_type", {}), ("file_name", {}),
      ("file_name", {"extension": "csv"}), ("password", {}), ("password", {"length": 4})],
 )  # fmt: skip
-def test_rows_hang_on_nothing_but_their_number(kind, options):
+def test_rows_depend_only_on_their_number(kind, options):
     assert_laws(kind, options)
 
 
@@ -53,7 +53,7 @@ def test_invalid_networks_are_rejected():
     "cidr", ["2001:db8::/32", "2001:db8::/64", "fe80::/10", "::/0", "fd00::/8", "2001:db8:0:7::/120", "::1/128",
              "2001:db8:0:0:100::/72", "1:0:0:2:0:0:0:0/96"],
 )  # fmt: skip
-def test_ipv6_addresses_lie_in_their_network_and_are_spelled_as_rfc_5952_wants(cidr):
+def test_ipv6_addresses_are_in_their_network_and_formatted_as_in_rfc_5952(cidr):
     network = ipaddress.IPv6Network(cidr)
     for text in values("ipv6", 300, options={"cidr": cidr}):
         assert ipaddress.IPv6Address(text) in network

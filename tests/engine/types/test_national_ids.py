@@ -64,7 +64,7 @@ def test_any_other_check_digit_is_rejected(country):
         assert not checker.is_valid(number[:place] + other + number[place + 1 :]) or country == "BE"
 
 
-def test_the_locale_says_the_country_and_an_option_says_it_louder():
+def test_the_locale_sets_the_country_and_an_option_overrides_it():
     assert re.fullmatch(r"\d{11}", values("national_id", 1, locale="pl_PL")[0])
     assert re.fullmatch(
         r"\d{6}-\d{4}", values("national_id", 1, locale="pl_PL", options={"country": "SE"})[0]

@@ -143,7 +143,7 @@ def test_a_series_has_a_fixed_interval():
 @pytest.mark.parametrize(
     ("interval", "jitter"), [("1h", "59min"), ("1s", "999ms"), ("2s", "1s"), ("1mo", "27d")]
 )
-def test_a_series_rises_strictly_whatever_the_jitter(interval, jitter):
+def test_a_series_increases_strictly_with_any_jitter(interval, jitter):
     count = 5000 if interval != "1mo" else 2000
     options = {"start": "2024-01-31", "interval": interval, "jitter": jitter}
     made = values("time_series", count, options=options)

@@ -176,7 +176,7 @@ def test_values_are_distinguished_whatever_they_contain():
     assert len(set(external_values.keys_of(columns).to_pylist())) == 4
 
 
-def test_a_query_may_hang_on_what_another_one_answers():
+def test_a_query_can_depend_on_the_response_of_another():
     plan = planned(CODES, ask("first", "one {{code}}"), ask("second", "two {{first}}"))
     assert [(one.path, one.level) for one in plan.asks] == [("fields[1]", 0), ("fields[2]", 1)]
     half = keyed(plan, a=["x"], b=["y"])
@@ -225,7 +225,7 @@ def test_other_maskings_of_sensitive_values_are_rejected_by_name():
     assert faults(ask(sensitive=True, masking={"strategy": "redact"})) == {}
 
 
-def test_what_is_fetched_is_never_taken_for_unique():
+def test_fetched_values_are_never_considered_unique():
     assert faults(ask(unique=True)) == {"fields[0].unique": "not_unique"}
     assert faults(key(unique=True, sensitive=True)) == {"fields[0].unique": "not_unique"}
 

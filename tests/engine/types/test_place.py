@@ -304,7 +304,7 @@ def test_a_postal_pattern_is_filled_with_digits():
     assert len(set(values("zip_code", 1_000, options={"format": "###"}, unique=True))) == 1_000
 
 
-def test_points_lie_on_the_globe_and_differ_within_a_city():
+def test_points_are_on_the_globe_and_differ_within_a_city():
     made = rows(2_000, "latitude", "longitude", overrides=None)
     assert all(-90 <= row["latitude"] <= 90 and -180 <= row["longitude"] <= 180 for row in made)
     lyon = table(bound(fields("city", "latitude", "longitude"), overrides={"city": "Lyon"}), 0, 100)

@@ -20,7 +20,7 @@ FIELDS = [
 @pytest.mark.parametrize(
     "kind", ["product", "product_name", "product_category", "sku", "ean13", "ean8", "upc", "isbn", "issn"]
 )
-def test_rows_hang_on_nothing_but_their_number(kind):
+def test_rows_depend_only_on_their_number(kind):
     assert_laws(kind)
 
 

@@ -171,7 +171,7 @@ def test_cached_values_are_distinguished_by_seed_and_by_fixed_values():
     assert table(source, 20_000, 1)["total"] == first
 
 
-def test_what_is_kept_is_bounded():
+def test_the_cache_is_limited():
     plan = bound([AMOUNT, TOTAL]).plan
     now = bound([AMOUNT]).env.now
     for seed in range(limits.TOTALS_KEPT + 9):

@@ -36,7 +36,7 @@ def test_a_date_is_within_the_last_ten_years_by_default():
     assert max(found) == TODAY
 
 
-def test_relative_ends_hang_on_now_and_on_nothing_else():
+def test_relative_bounds_depend_only_on_now():
     options = {"min": "-3d", "max": "+2d"}
     assert set(at(NOW, "date", options)) == {TODAY + timedelta(days) for days in range(-3, 3)}
     later = NOW + timedelta(days=1000)
@@ -148,7 +148,7 @@ def test_an_end_date_without_a_time_includes_the_whole_day():
     assert datetime(2024, 2, 29, 23, 58, tzinfo=UTC) < max(found) < datetime(2024, 3, 1, tzinfo=UTC)
 
 
-def test_past_says_which_side_of_now():
+def test_past_sets_the_side_of_now():
     assert max(values("datetime", 2000, options={"past": True})) <= NOW
     assert min(values("datetime", 2000, options={"past": False})) >= NOW
     near = values("datetime", 2000, options={"past": False, "max": "+1h"})

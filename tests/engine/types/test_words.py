@@ -44,12 +44,12 @@ def test_all_of_them_are_in_the_catalogue():
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_rows_hang_on_nothing_but_their_number(kind):
+def test_rows_depend_only_on_their_number(kind):
     assert_laws(kind)
 
 
 @pytest.mark.parametrize("kind", OWN, ids=lambda kind: kind.name)
-def test_the_catalogue_says_how_many_values_differ(kind):
+def test_the_catalogue_shows_the_number_of_distinct_values(kind):
     column = bound([{"name": "x", "type": kind.name}]).plan.layer.columns["x"].type
     assert column.space() == kind.capacity()
     assert kind.example in set(values(kind.name, 100_000)) or issubclass(kind, PhraseType)
@@ -134,7 +134,7 @@ def test_codes_have_their_shape():
     )
 
 
-def test_airports_lie_in_the_rows_country_and_near_its_city():
+def test_airports_are_in_the_rows_country_and_near_its_city():
     kinds = of("airport_code", "airport_name", "city", "country_code", "latitude", "longitude")
     near = blank = 0
     for row in rows(kinds, 10_000):

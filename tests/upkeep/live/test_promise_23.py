@@ -51,7 +51,7 @@ def test_migrations_run_up_from_the_previous_release_with_data(place, file, caps
         assert filling.contents(connection, names) == before
 
 
-def test_the_backup_of_an_upgrade_brings_the_data_of_the_release_before_into_this_one(place, new_place, file):
+def test_a_backup_of_the_previous_release_can_be_upgraded(place, new_place, file):
     place.bring(BEFORE)
     with place.connect() as connection:
         filled = filling.fill(connection)

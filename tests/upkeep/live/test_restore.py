@@ -88,7 +88,7 @@ def restored(busy, new_place, file):
     return there
 
 
-def test_what_was_going_on_is_not_done_twice(restored):
+def test_unfinished_work_is_not_repeated_after_a_restore(restored):
     with restored.app().app_context():
         exports, runs, pushes = (
             db.session.query(model).order_by(model.status).all() for model in (Export, Run, Push)
@@ -331,7 +331,7 @@ def test_every_column_that_the_vault_seals_is_called_so_that_it_is_found():
     assert {one for one in binary if ".sealed" not in one} == others
 
 
-def test_every_column_that_names_stored_bytes_is_looked_after():
+def test_every_column_that_refers_to_stored_bytes_is_covered():
     named = {(table.name, column.name) for table in Base.metadata.tables.values() for column in table.columns
              if column.name.endswith("_key") and isinstance(column.type, sa.String)}  # fmt: skip
     values = {("key_map_entries", "old_key"), ("key_map_entries", "new_key")}  # keys of rows, which name no bytes

@@ -46,7 +46,7 @@ def test_a_user_signs_in_by_their_verified_address_and_then_by_their_identity(
     ]
 
 
-def test_what_goes_to_the_provider_is_the_code_flow_with_pkce_state_and_nonce(browser, provider):
+def test_the_request_to_the_provider_uses_the_code_flow_with_pkce_state_and_nonce(browser, provider):
     asked = parse_qs(urlsplit(begun(browser())).query)
     assert (asked["response_type"], asked["code_challenge_method"]) == (["code"], ["S256"])
     assert asked["scope"] == ["openid email profile"]
@@ -142,6 +142,6 @@ def test_metadata_and_keys_of_a_provider_are_requested_once(app, browser, provid
 
 
 @pytest.mark.parametrize("url", ["http://169.254.169.254/realm", "http://[fd00:ec2::254]/realm"])
-def test_what_clouds_tell_their_machines_is_no_provider(settings, url):
+def test_metadata_services_of_clouds_are_not_accepted_as_providers(settings, url):
     with pytest.raises(oidc_provider.Unreachable):
         oidc_provider.Provider(replace(settings, oidc_issuer=url.replace("http:", "https:"))).metadata()

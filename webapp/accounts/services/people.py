@@ -47,14 +47,14 @@ def password_faults(password: str, path: str = "password", about: Sequence[str] 
     if len(set(password)) < 4:
         return [Fault(path, "invalid", "A password needs more than a few different characters.")]
     if passwords.common(password):
-        message = "This password is too common or has been leaked. Choose a different one, such as several random words."
-        return [Fault(path, "not_allowed", message)]
+        text = "This password is too common or has been leaked. Choose a different one, such as several random words."
+        return [Fault(path, "not_allowed", text)]
     if passwords.obvious(password, about):
-        message = (
+        text = (
             "The password must not consist of your name, your e-mail address, or the name of the service or workspace."
             " Use a few unrelated words."
         )
-        return [Fault(path, "not_allowed", message)]
+        return [Fault(path, "not_allowed", text)]
     return []
 
 
