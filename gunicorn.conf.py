@@ -1,4 +1,4 @@
-"""How gunicorn serves `wsgi:app`. Numbers and addresses come from the settings; the choices below are explained."""
+"""gunicorn configuration for `wsgi:app`. Addresses and process counts come from the settings."""
 
 import gc
 import os
@@ -20,31 +20,32 @@ if _missing := assets.missing(static_folder()):
 bind = [
     f"[{_settings.host}]:{_settings.port}" if ":" in _settings.host else f"{_settings.host}:{_settings.port}"
 ]
-# Threads, because streams and followers wait more than they work; two processes, for the second core.
-# What gunicorn refuses by itself is refused in the service's own shape.
+# Use threads, because streams and log followers mostly wait, and two processes to use a second core.
+# The worker class formats errors that gunicorn raises itself in the same way as API errors.
 worker_class = "webapp.serving.Worker"
 workers = _settings.web_workers
 threads = _settings.web_threads
-# Half of the files that the process may open are left for the rest. Idle connections take no thread.
+# Use at most half of the process's file descriptors for connections. Idle connections take no thread.
 worker_connections = max(
     min(limits.WEB_CONNECTIONS, resource.getrlimit(resource.RLIMIT_NOFILE)[0] // 2), threads + 1
 )
-# The application is built once and forked: a wrong setting stops the start with one message instead of a loop of
-# dying workers, the engine's vocabularies are in memory once, and a worker that is replaced is there at once. It
-# holds because building the application opens nothing; what a fork must not share is let go in `post_fork`.
+# Create the application once, before forking: an invalid setting stops the start with one message instead of a loop
+# of failing workers, all workers share the memory of the engine's vocabularies, and a replacement worker starts
+# immediately. This is safe because creating the application opens no connections; `post_fork` resets everything that
+# processes must not share.
 preload_app = True
 certfile = _settings.tls_cert or None
 keyfile = _settings.tls_key or None
 
-# A stop lets streams finish, and is over within STOP_SECONDS.
+# Let streams finish, but stop within STOP_SECONDS.
 graceful_timeout = int(limits.STOP_SECONDS) - 5
-timeout = 60  # a worker whose main loop says nothing for so long is replaced; threads may take longer
-keepalive = 15  # seconds; programs that call again and again keep their connection
-# The heartbeat is a file whose times are touched every second; on a disk that can stall a worker.
+timeout = 60  # seconds without a heartbeat before a worker is replaced; request threads may take longer
+keepalive = 15  # seconds; lets clients with frequent requests reuse their connection
+# The heartbeat updates the timestamps of a file every second. A slow disk could block the worker.
 worker_tmp_dir = "/dev/shm" if os.path.isdir("/dev/shm") else None
-control_socket_disable = True  # nobody asks it, and its default place is the user's home
+control_socket_disable = True  # it is not used, and gunicorn would create it in the user's home directory
 
-# The application judges X-Forwarded-* by TRUSTED_PROXIES itself; gunicorn shall believe nobody.
+# The application evaluates X-Forwarded-* headers itself (TRUSTED_PROXIES), so gunicorn must not trust any proxy.
 forwarded_allow_ips = ""
 secure_scheme_headers = {}
 limit_request_line = limits.MAX_REQUEST_LINE_BYTES
@@ -55,20 +56,21 @@ loglevel = _settings.log_level.lower()
 
 
 def when_ready(server):
-    """Before the workers are forked: what is built stays, so the collector of cycles need not look at it ever again.
+    """Exclude existing objects from garbage collection before the workers are forked.
 
-    A request leaves hardly a cycle behind; looking for them after every 700 objects took 6 % of a small call.
+    These objects live as long as the process. Requests create few reference cycles, and with Python's default threshold
+    of 700 objects the garbage collector took 6 % of a small request.
     """
     from webapp.connectors import KINDS
 
-    tuple(KINDS.values())  # imported once, not by the first request of each worker
+    tuple(KINDS.values())  # import all connectors now, not during the first request of each worker
     gc.collect()
     gc.freeze()
     gc.set_threshold(10_000, 10, 10)
 
 
 def post_fork(server, worker):
-    """In each new worker: die with the master, so that a killed one leaves no stray worker on the port."""
+    """Prepare a new worker: it exits with the master process, so that no orphan keeps the port open."""
     from jobs.process import die_with
     from webapp.extensions import after_fork
     from webapp.web.stream_slots import STOPPING
@@ -77,12 +79,12 @@ def post_fork(server, worker):
     die_with(server.pid)
     after_fork(app)
     worker.ending = lambda: _hand_over(app)
-    # A worker that is asked to end lets its followers go at once; they come again, to its successor.
+    # A worker that is stopping closes the streams of its followers, which then reconnect to another worker.
     app.extensions[STOPPING] = lambda: not worker.alive
 
 
 def worker_exit(_server, worker):
-    """In a worker that ends: what it has counted for /metrics goes to the others' sums."""
+    """Pass the counts of a stopping worker for /metrics on to the remaining processes."""
     if hasattr(worker, "ending"):
         worker.ending()
 

@@ -150,8 +150,8 @@ def measure(service: Service, url: str, pushes: int, rounds: int) -> None:
             longest.append(max(found))
             time.sleep(2)
         one, median = statistics.median(alone), statistics.median(medians)
-        told = f"{pushes} together {median:6.3f} s median, {max(longest):6.3f} s maximum"
-        print(f"{name:<13} one {one:6.3f} s, {told}, ratio {median / one:5.1f}", flush=True)
+        message = f"{pushes} together {median:6.3f} s median, {max(longest):6.3f} s maximum"
+        print(f"{name:<13} one {one:6.3f} s, {message}, ratio {median / one:5.1f}", flush=True)
 
 
 if __name__ == "__main__":

@@ -117,8 +117,8 @@ def measure(session: Session, kind: str, rows: int) -> None:
             target.rollback()
         seconds = time.perf_counter() - began
         base = base or seconds
-        told = "" if reason == "accepted" else f"  {base / seconds:6.3f}"
-        print(f"{kind:<12}{reason:<13}{rows / seconds:>10,.0f} rows/s, {failed:,} rejected{told}")
+        message = "" if reason == "accepted" else f"  {base / seconds:6.3f}"
+        print(f"{kind:<12}{reason:<13}{rows / seconds:>10,.0f} rows/s, {failed:,} rejected{message}")
 
 
 def main() -> None:

@@ -1,8 +1,8 @@
-"""Pictures of every page into docs/img, light and dark, wide and narrow: `.venv/bin/python docs/screenshots.py`.
+"""Take screenshots of every page for docs/img, light and dark, wide and narrow: `.venv/bin/python docs/screenshots.py`.
 
-Starts the product as a person would (`./rowsmith up`) on a data folder of its own, signs in by the printed link,
-does a little work with the demo's templates, takes the pictures and stops it. TEST_CHROMIUM names another browser
-than the one on the PATH; words on the command line choose pages by name. What is done before each is in pictures/.
+Starts the product like a user (`./rowsmith up`) with a new data folder, signs in with the printed link, uses the demo's
+templates, takes the screenshots and stops it. TEST_CHROMIUM selects another browser than the one on the PATH; arguments
+on the command line select pages by name. The preparation of each page is in pictures/.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from pathlib import Path
 from playwright.sync_api import Browser, Page, sync_playwright
 
 ROOT = Path(__file__).resolve().parent.parent
-sys.path.insert(1, str(ROOT))  # targets of the tests stand in for those of a person
+sys.path.insert(1, str(ROOT))  # fake targets of the tests are used as the user's targets
 IMAGES = ROOT / "docs" / "img"
 SIZES = {"wide": (1280, 800), "narrow": (390, 844)}
 SCHEMES = ("light", "dark")

@@ -53,8 +53,8 @@ def chosen(text: str) -> list[str]:
     wanted = [name.strip() for name in text.split(",") if name.strip()]
     unknown = [name for name in wanted if name not in names()]
     if unknown or not wanted:
-        told = f"Unknown queue {unknown[0]!r}." if unknown else "Name at least one queue."
-        raise ValueError(f"{told} Available queues: {', '.join(names())}.")
+        message = f"Unknown queue {unknown[0]!r}." if unknown else "Name at least one queue."
+        raise ValueError(f"{message} Available queues: {', '.join(names())}.")
     return list(dict.fromkeys(wanted))
 
 
@@ -192,7 +192,7 @@ def preload(app: Flask, listened: Sequence[str]) -> None:
 
 
 def main(argv: Sequence[str] = ()) -> None:
-    """Process jobs until the worker is asked to stop."""
+    """Process jobs until the worker is stopped."""
     listened = _arguments(argv)
     app = application()
     preload(app, listened)

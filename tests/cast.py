@@ -3,10 +3,10 @@
 Workspace **Acme** (plan Enterprise) has the teams Blue (projects Main and Side) and Red (project Red). Of it are
 
 - Olivia, its owner; Adam, an admin; Edith, an editor; Victor, a viewer: each of the whole workspace;
-- Tessa, an editor of team Blue alone, who sees nothing of Red.
+- Tessa, an editor who is only in team Blue, and sees nothing of Red.
 
-Workspace **Mallory Inc** (plan Free) is Mallory's: she is an owner, and may do nothing at Acme. Nora has an
-account and belongs nowhere. Everybody but Nora has an API key, of the project Main or of Mallory's own.
+Workspace **Mallory Inc** (plan Free) belongs to Mallory: she is its owner, and has no permissions at Acme. Nora has an
+account without memberships. All except Nora have an API key, for the project Main or for Mallory's project.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ VERSION = "2026-11-21"
 
 @dataclass(frozen=True)
 class Person:
-    """Somebody: their account, and a key of theirs."""
+    """A user: their account, and one of their API keys."""
 
     name: str
     user_id: str

@@ -1,7 +1,7 @@
-"""What tests share: a Redis for the session, a database for each test with everybody in it, ways to speak.
+"""Shared fixtures: a Redis for the session, a database with the cast of users for each test, and clients.
 
 Redis is TEST_REDIS_URL or an embedded server; PostgreSQL is TEST_DATABASE_URL or the one on 127.0.0.1:5432, and
-tests that need it are skipped with the reason where there is none. TEST_ON=postgresql runs all others on it too.
+tests that need it are skipped without one. TEST_ON=postgresql runs all others on it too.
 """
 
 from __future__ import annotations
@@ -36,10 +36,10 @@ ON_POSTGRES = os.environ.get("TEST_ON") == "postgresql"
 
 @pytest.fixture(scope="session")
 def shared_redis(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    """A Redis of this test process alone."""
+    """A Redis for this test process only."""
     given = os.environ.get("TEST_REDIS_URL")
     if given:
-        # Tests empty it, so each process of a parallel run has a database of its own.
+        # Tests empty it, so each process of a parallel run uses a separate database.
         worker = os.environ.get("PYTEST_XDIST_WORKER", "gw0").removeprefix("gw")
         yield urlsplit(given)._replace(path=f"/{worker}").geturl()
         return
@@ -216,7 +216,7 @@ def api(app: Flask) -> Callable[..., Program]:
 
 @pytest.fixture
 def browser(app: Flask) -> Callable[..., Browser]:
-    """`browser(cast.edith)`: Edith, signed in; `browser()`: nobody yet."""
+    """`browser(cast.edith)`: a browser with Edith signed in; `browser()`: an anonymous browser."""
     return lambda person=None: Browser(app, person)
 
 

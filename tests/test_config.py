@@ -24,7 +24,7 @@ def refused(**env: str) -> str:
     return str(caught.value)
 
 
-def test_defaults_lie_in_the_data_folder(tmp_path):
+def test_defaults_are_in_the_data_folder(tmp_path):
     made = Settings.from_env({"SECRET_KEY": KEY, "ROWSMITH_DATA_DIR": str(tmp_path)})
     assert made.database_url == f"sqlite:///{tmp_path}/rowsmith.db"
     assert made.storage_url == f"file://{tmp_path}/storage"
@@ -82,7 +82,7 @@ def test_settings_cannot_be_changed_after_the_start():
         ({"ROWSMITH_HOSTS": "2"}, "PUBLIC_URL is not set; with ROWSMITH_HOSTS above 1"),
     ],
 )
-def test_a_wrong_setting_is_refused_by_name(env, sentence):
+def test_an_invalid_setting_is_rejected_by_name(env, sentence):
     assert sentence in refused(**env)
 
 
@@ -97,22 +97,22 @@ def test_a_wrong_setting_is_refused_by_name(env, sentence):
         ({"TARGET_NETWORKS": "10.1.0.0/16, fd12::/16"}, ("10.1.0.0/16", "fd12::/16")),
     ],
 )
-def test_private_targets_are_open_where_the_service_is_for_this_machine_alone(env, networks):
+def test_private_targets_are_allowed_if_the_service_is_only_for_this_machine(env, networks):
     assert Settings.from_env({"SECRET_KEY": KEY, **env}).reachable_networks == networks
 
 
-def test_an_unknown_name_is_refused_with_a_near_one():
+def test_an_unknown_name_is_rejected_with_a_suggestion():
     assert (
         refused(ROWSMITH_DATADIR="/x")
         == "ROWSMITH_DATADIR is not a setting. Did you mean `ROWSMITH_DATA_DIR`?"
     )
 
 
-def test_all_faults_are_told_at_once():
+def test_all_errors_are_reported_together():
     assert len(refused(ROWSMITH_PORT="x", ROWSMITH_METRICS="x", ROWSMITH_NONSENSE="x").splitlines()) == 3
 
 
-def test_other_programs_names_are_left_alone():
+def test_names_of_other_programs_are_not_changed():
     assert Settings.from_env({"SECRET_KEY": KEY, "PATH": "/bin", "HOME": "/"}).port == 8000
 
 

@@ -32,12 +32,12 @@ def test_a_new_id_has_its_form():
 @pytest.mark.parametrize(
     "text", ["", "tpl_", "tpl_01ARYZ6S41", "nope_" + "0" * 26, "tpl_" + "I" * 26, "tpl_" + "8" * 26]
 )
-def test_what_is_no_id_is_not_taken_for_one(text):
+def test_an_invalid_id_is_not_accepted_as_one(text):
     assert not ids.is_id(text)
 
 
 def test_a_forked_child_draws_its_own_randomness():
-    ids.new("tpl")  # more than one id's worth is drawn at once
+    ids.new("tpl")  # randomness is drawn for several ids in advance
     with multiprocessing.get_context("fork").Pool(1) as child:
         theirs = child.apply(ids.new, ("tpl",))
     assert theirs[-16:] != ids.new("tpl")[-16:]
@@ -47,7 +47,7 @@ def test_many_ids_are_all_different():
     assert len({ids.new("aud") for _ in range(1000)}) == 1000
 
 
-def test_an_unknown_prefix_is_refused():
+def test_an_unknown_prefix_is_rejected():
     with pytest.raises(ValueError, match="prefix"):
         ids.new("xyz")
 
@@ -59,6 +59,6 @@ def test_times_are_utc_and_end_in_z():
     assert clock.to_text(None) is None
 
 
-def test_a_time_without_zone_is_refused():
+def test_a_time_without_zone_is_rejected():
     with pytest.raises(ValueError, match="zone"):
         clock.to_text(datetime(2026, 1, 1))  # noqa: DTZ001 - that is the point

@@ -1,4 +1,4 @@
-"""Memory of the web server: which allocators it has, shown in processes of their own."""
+"""Memory of the web server: the effect of allocator settings, in separate processes."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ def test_threads_share_a_few_arenas():
     assert int(told(ARENAS, SETTLED="1")) <= limits.MALLOC_ARENAS
 
 
-# Small pieces that are freed but for the last one stay in their arena, whatever the thresholds are.
+# Small blocks keep their arena if the last one is not freed, with any threshold.
 GROWN = """
 from webapp import limits, memory
 
@@ -90,7 +90,7 @@ def test_freed_memory_is_returned_when_a_process_has_grown():
 
 
 @glibc
-def test_whoever_sets_another_number_of_arenas_has_it():
+def test_a_configured_number_of_arenas_is_used():
     assert int(told(ARENAS, SETTLED="1", MALLOC_ARENA_MAX="4")) in (3, 4)
 
 
@@ -98,7 +98,7 @@ def test_whoever_sets_another_number_of_arenas_has_it():
 @pytest.mark.parametrize(
     ("wanted", "found"), [({}, "system"), ({"ARROW_DEFAULT_MEMORY_POOL": "mimalloc"}, "mimalloc")]
 )
-def test_the_web_server_has_arrow_ask_the_c_library_unless_it_is_told_otherwise(tmp_path, wanted, found):
+def test_the_web_server_makes_arrow_use_the_c_library_unless_configured_otherwise(tmp_path, wanted, found):
     settings = {
         "SECRET_KEY": SECRET_KEY,
         "REDIS_URL": "redis://127.0.0.1:1/0",

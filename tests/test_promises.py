@@ -17,13 +17,13 @@ _NAMED = re.compile(r"`(tests/[\w/]+\.py)(?:::(\w+))?`")
 
 @lru_cache
 def source(file: str) -> str:
-    """A test file; "" where there is none."""
+    """Return the source of a test file; "" if it does not exist."""
     path = ROOT / file
     return path.read_text("utf-8") if path.is_file() else ""
 
 
 def sections() -> dict[int, str]:
-    """What the page says of each promise."""
+    """Return the text of the page about each promise."""
     text = (ROOT / PAGES[0]).read_text("utf-8")
     found = re.split(r"^### Promise (\d+)$", text, flags=re.MULTILINE)
     return {int(number): part for number, part in zip(found[1::2], found[2::2], strict=True)}
@@ -41,7 +41,7 @@ def test_every_test_that_a_page_names_is_there(page):
     assert missing == []
 
 
-def test_every_promise_is_told_once_with_its_tests_and_stacks():
+def test_every_promise_is_listed_once_with_its_tests_and_stacks():
     found = sections()
     assert list(found) == list(range(1, PROMISES + 1))
     for number, part in found.items():
@@ -50,7 +50,7 @@ def test_every_promise_is_told_once_with_its_tests_and_stacks():
 
 
 @pytest.mark.parametrize("number", range(1, PROMISES + 1))
-def test_the_tests_of_a_promise_say_so_themselves(number):
+def test_the_tests_of_a_promise_name_it(number):
     """In the test's name, or in the first words of its file."""
     told = False
     for file, name in _NAMED.findall(sections()[number]):
@@ -102,7 +102,7 @@ def standard() -> str:
     return "".join((ROOT / page).read_text("utf-8") for page in PAGES[2:])
 
 
-def test_every_requirement_of_the_standard_is_told_once():
+def test_every_requirement_of_the_standard_is_listed_once():
     """A line may tell of several."""
     wanted = {
         f"{chapter}.{section}.{number}"
@@ -122,7 +122,7 @@ def test_every_requirement_of_the_standard_is_told_once():
         assert "tests/" in told or len(told) > 15, f"{ids} names no test and gives no reason"
 
 
-def test_what_is_not_met_is_said_at_the_top_too():
+def test_unmet_conditions_are_shown_at_the_top_too():
     text = standard()
     head, _, rest = text.partition("## V1 ")
     for words in ("**not met**", "**in part**"):
@@ -136,6 +136,6 @@ def test_what_is_not_met_is_said_at_the_top_too():
         assert set(re.findall(r"\d+\.\d+\.\d+", re.split(r"[;]|\. ", after)[0])) == below, words
 
 
-def test_what_runs_on_both_stacks_is_there():
+def test_tests_for_both_stacks_exist():
     for place in (*testing.ON_BOTH, *testing.LONG):
         assert (ROOT / place).exists(), place

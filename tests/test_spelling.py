@@ -50,19 +50,19 @@ def test_words_are_found_at_every_depth_and_in_every_model_of_a_union():
 
 
 @pytest.mark.parametrize("word", ["name", "-name", "Name", "none", "", "x" * 1_000, None, 5])
-def test_a_word_that_is_none_or_may_be_two_stays_as_it_is(word):
+def test_an_unknown_or_ambiguous_word_is_unchanged(word):
     assert spelling.canonical(Settings, {"sort": word}) == {"sort": word}
 
 
 @given(
     st.dictionaries(st.text(max_size=5).filter("type".__ne__), st.none() | st.text(max_size=5), max_size=3)
 )
-def test_what_no_model_knows_is_never_changed(sent):
+def test_settings_unknown_to_the_models_are_never_changed(sent):
     assert spelling.canonical(Basic, sent) == sent
 
 
 @pytest.mark.parametrize("kind", sorted(KINDS))
-def test_the_settings_of_every_kind_of_connection_can_be_spelled(kind):
+def test_the_settings_of_every_kind_of_connection_have_a_text_form(kind):
     assert spelling.canonical(KINDS[kind].Settings, {}) == {}
 
 

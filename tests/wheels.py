@@ -39,7 +39,7 @@ def wheel(
 
 
 class Index:
-    """A folder of wheels in the place of the index; `common` and `beside` are the common libraries."""
+    """A folder of wheels instead of the package index; `common` and `beside` are the common libraries."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
@@ -49,7 +49,7 @@ class Index:
 
 
 def index(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Index:
-    """An index with two versions of `common` and of `tool`, which needs `beside`; the common libraries are `common`
+    """An index with two versions of `common` and of `tool`, which requires `beside`; the common libraries are `common`
     in its older version."""
     folder = tmp_path / "wheels"
     folder.mkdir()

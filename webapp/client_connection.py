@@ -1,10 +1,9 @@
-"""A client's connection to the web server, read and written without holding a thread.
+"""A client's connection to the web server, read and written without occupying a thread.
 
-A thread is bound to a request only when the request has arrived: its whole head, and its whole body or the first
-`WEB_BODY_AHEAD_BYTES` of it. Until then the connection waits in the worker's poller, and `Connection.advance` takes
-what has arrived whenever there is something. What it takes is passed to gunicorn's parser byte by byte as it came.
-The look at the head here only decides when to start the parser, so it cannot disagree with the parser about where a
-request ends in a way that matters to security.
+A thread is assigned only after the request has arrived: all of its headers, and its whole body or the first
+`WEB_BODY_AHEAD_BYTES`. Until then, the connection waits in the worker's poller, and `Connection.advance` reads
+available data. The data is passed to gunicorn's parser byte by byte, unchanged. The headers are inspected here only to
+decide when to start the parser, so a different interpretation of the end of a request cannot affect security.
 """
 
 from __future__ import annotations
@@ -43,7 +42,7 @@ class Stalled(TimeoutError):
 
 
 class State(Enum):
-    """What a connection needs next."""
+    """What a connection waits for."""
 
     READY = "a request can be answered"
     IDLE = "the next request"
@@ -154,7 +153,7 @@ class Channel:
             self._flush_at_pace()
 
     def flush(self) -> int:
-        """Send kept data as far as the socket takes it. Return the number of bytes."""
+        """Send buffered data as far as the socket accepts it. Return the number of bytes."""
         count = 0
         while self.outgoing:
             with memoryview(self.outgoing) as view, view[:_SEND_BYTES] as part:
@@ -184,7 +183,7 @@ class Channel:
         return True
 
     def send_without_tls(self, data: bytes) -> None:
-        """Send bytes as they are to a client that speaks no TLS, and give the socket up."""
+        """Send plain bytes to a client that does not use TLS, and close the socket."""
         with socket.socket(fileno=self._sock.detach()) as plain:
             plain.setblocking(False)
             self._sock = plain
@@ -211,7 +210,7 @@ class Incoming(Unreader):
         super().__init__()
         self._channel = channel
         self.received = bytearray()
-        self.head_end = 0  # where the head ends in `received`; 0 when that is not known
+        self.head_end = 0  # position of the end of the headers in `received`; 0 if unknown
         self.ended = False  # the client has closed its side
         self.waits = False
         self.starved = False
@@ -251,7 +250,7 @@ class ChunkedEnd:
         self._in_trailers = False
 
     def is_in(self, data: bytearray) -> bool:
-        """Whether the body ends in `data`, or is malformed there, which the parser then reports."""
+        """Return whether the body ends in `data`, or is malformed there, which the parser then reports."""
         while not self._in_trailers:
             end = data.find(b"\r\n", self._position)
             if end < 0:
@@ -313,12 +312,12 @@ class Connection:
 
     @property
     def has_begun(self) -> bool:
-        """Whether a part of the request in progress has arrived."""
+        """Return whether a part of the current request has arrived."""
         return bool(self.incoming.received)
 
     @property
     def held_bytes(self) -> int:
-        """How much memory its data takes."""
+        """Return the memory used by its data."""
         return len(self.incoming.received) + len(self.sock.outgoing)
 
     def flush(self) -> bool:
@@ -342,7 +341,7 @@ class Connection:
         self.incoming.pace = Pace(limits.WEB_BODY_WINDOW_BYTES, limits.WEB_BODY_WINDOW_SECONDS)
 
     def advance(self) -> State:
-        """Take what has arrived. Errors: LimitRequestHeaders, OSError, ssl.SSLError."""
+        """Read available data. Errors: LimitRequestHeaders, OSError, ssl.SSLError."""
         if self.sock.handshaking:
             state = self.sock.handshake()
             if state is not State.READY:
@@ -364,8 +363,8 @@ class Connection:
         return State.READY
 
     def next_request(self) -> bool:
-        """Prepare for the next request. Return False when the last one's body has not been read to its end.
-        Error: ParseException, where that body is malformed."""
+        """Prepare for the next request. Return False if the last body has not been read completely. Error:
+        ParseException if that body is malformed."""
         incoming = self.incoming
         incoming.waits = self.sock.reads_on = False
         if not self.parser.finish_body() or incoming.starved:
@@ -378,7 +377,7 @@ class Connection:
         return True
 
     def _is_ready(self) -> bool:
-        """Whether the parser can start: all of the request is there, or it is certain that the parser rejects it."""
+        """Return whether the parser can start: the request is complete, or it is certain that the parser rejects it."""
         received = self.incoming.received
         if not received:
             return False
@@ -418,7 +417,7 @@ class Connection:
         return True
 
     def _read_framing(self) -> None:
-        """Learn from the head where the body ends. A head that the parser rejects has no body here."""
+        """Determine from the headers where the body ends. Headers that the parser rejects have no body here."""
         incoming = self.incoming
         end = self._end = incoming.head_end
         head = bytes(incoming.received[:end]).lower()

@@ -185,7 +185,7 @@ def faults_of(error: ApiError) -> list[Fault]:
 
 
 def did_you_mean(word: str, known: Iterable[str]) -> str | None:
-    """The question "Did you mean `x`?" where a known word is close, else None. Compares letters without case.
+    """Return the question "Did you mean `x`?" if a known word is similar, else None. Ignores case.
 
     Takes quadratic time in the length of the word, so long words get no hint.
     """

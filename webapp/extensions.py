@@ -1,6 +1,6 @@
-"""What the application shares: the database handle, the Redis handle, and how SQLite is spoken to.
+"""Shared extensions: the database handle, the Redis handle, and the SQLite configuration.
 
-Nothing here connects; connections are made at first use, in the process that uses them.
+Nothing here connects; connections are opened at first use, in the process that uses them.
 """
 
 from __future__ import annotations
@@ -148,11 +148,11 @@ def _sqlite_begin(connection: Connection) -> None:
 
 
 class Turns:
-    """First come, first served, for the threads of a process that wait for SQLite's write lock.
+    """A fair queue for the threads of a process that wait for SQLite's write lock.
 
-    SQLite's own waiting is a sequence of attempts with growing pauses: the newest waiter has the best chance, and
-    under load some wait until their time is over. With this one thread of a process makes the attempts, and all others
-    wait behind it in their order. A turn ends when the lock is held, not when it is released.
+    SQLite itself waits by retrying with growing pauses: the newest waiter has the best chance, and under load some
+    waiters time out. With this class, one thread of a process retries, and all others queue behind it in order. A
+    thread leaves the queue when it has acquired the lock, not when it releases it.
     """
 
     def __init__(self) -> None:
@@ -162,7 +162,7 @@ class Turns:
 
     @property
     def waiting(self) -> int:
-        """How many threads wait for their turn."""
+        """Number of threads in the queue."""
         return len(self._queue)
 
     @contextmanager

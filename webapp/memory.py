@@ -1,8 +1,8 @@
-"""How a process of many threads asks for memory, so that it does not hold much more than it uses.
+"""Configure memory allocation of a process with many threads, so that it does not keep much more than it uses.
 
-Both allocators that are here by themselves keep for a thread what it gave back: Arrow's own, mimalloc, has a heap for
-each, and glibc up to eight arenas for each processor. A web process has threads by the hundred and work for a few, so
-after some minutes of the load of docs/soak.md mimalloc held 265 MB, of which 13 to 32 were in use.
+Both default allocators keep memory that a thread has freed: Arrow's mimalloc has a heap per thread, and glibc up to
+eight arenas per processor. A web process has hundreds of threads, of which few are active, so after some minutes with
+the load of docs/soak.md, mimalloc kept 265 MB, of which 13 to 32 were in use.
 """
 
 from __future__ import annotations
@@ -28,8 +28,8 @@ def settle() -> None:
     keeps arrays below it. To be called before pyarrow is imported and before threads begin; forked processes inherit
     it.
 
-    What the environment says with ARROW_DEFAULT_MEMORY_POOL, MALLOC_ARENA_MAX or MALLOC_MMAP_THRESHOLD_ holds. Where
-    the C library is not glibc nothing is done.
+    Values of the environment variables ARROW_DEFAULT_MEMORY_POOL, MALLOC_ARENA_MAX and MALLOC_MMAP_THRESHOLD_ take
+    precedence. Does nothing if the C library is not glibc.
     """
     library = _glibc()
     if library is None:
@@ -63,7 +63,7 @@ def trim_if_grown() -> None:
 
 
 def _resident() -> int:
-    """Resident bytes of this process; 0 where /proc does not tell."""
+    """Return the resident bytes of this process; 0 if /proc is not available."""
     try:
         with open("/proc/self/statm", "rb") as file:
             return int(file.read().split()[1]) * _PAGE_BYTES

@@ -20,7 +20,8 @@ JSON_DOC = JSON(none_as_null=True)
 
 
 class UtcTime(TypeDecorator[datetime]):
-    """An aware UTC datetime. SQLite keeps it without a zone, PostgreSQL with one; naive values are refused."""
+    """A timezone-aware UTC datetime. SQLite stores it without a time zone, PostgreSQL with one; naive values are
+    rejected."""
 
     impl = DateTime(timezone=True)
     cache_ok = True
@@ -73,13 +74,13 @@ def reference(
 
 
 class Created:
-    """When the row was made."""
+    """When the row was created."""
 
     created_at: Mapped[datetime] = mapped_column(default=clock.now)
 
 
 class Updated(Created):
-    """When the row was made and last changed. Services set `updated_at`, so that a no-op leaves it."""
+    """When the row was created and last changed. Services set `updated_at`, so that a no-op does not change it."""
 
     updated_at: Mapped[datetime] = mapped_column(default=clock.now)
 

@@ -1,7 +1,7 @@
-"""Lists: `{items, next_cursor, total}` by keyset, with signed opaque cursors.
+"""Lists: `{items, next_cursor, total}` with keyset pagination and signed opaque cursors.
 
-A cursor holds where the last page ended and what the list was (its name, workspace, search and order), signed,
-so it can be neither made nor carried over to another list.
+A cursor contains the position where the last page ended and the identity of the list (its name, workspace, search and
+order). It is signed, so clients can neither create cursors nor use them for another list.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ _KEY: Final = "rowsmith.cursor_key"
 
 @dataclass(frozen=True, slots=True)
 class Page(Generic[T]):
-    """One page of a list. `next_cursor` is None on the last; `total` counts all pages; `size` is the bytes of its
+    """One page of a list. `next_cursor` is None on the last page; `total` counts all pages; `size` is the bytes of its
     items' large columns."""
 
     items: list[T]
@@ -65,14 +65,13 @@ def page(
     context: str = "",
     sizes: Sequence[SQLColumnExpression[Any]] = (),
 ) -> Page[T]:
-    """One page of `statement` (a select of one entity, already narrowed to the actor's workspace).
+    """Return one page of `statement` (a select of one entity, restricted to the actor's workspace).
 
-    `identity` is the column that breaks ties; newest first by it unless `order` names another column, which
-    must not be NULL; `of` reads its value where it is a column of another entity. `search` is `(?q=, column)`:
-    a part of the text, without case. `context`: other filters of the statement (the workspace, a state):
-    a cursor holds only where it is the same. `sizes` are columns of it that can be large: the page ends before the item
-    with which they exceed `PAGE_BYTES`, but has at least one item.
-    Errors: invalid_request for a bad limit, search or cursor.
+    `identity` is the column that breaks ties; the newest items come first unless `order` names another column, which
+    must not be NULL; `of` reads its value if it belongs to another entity. `search` is `(?q=, column)`: a part of the
+    text, ignoring case. `context`: other filters of the statement (the workspace, a state): a cursor is only valid for
+    the same context. `sizes` are columns that can be large: the page ends before the item with which they exceed
+    `PAGE_BYTES`, but has at least one item. Errors: invalid_request for an invalid limit, search or cursor.
     """
     if not 1 <= limit <= limits.PAGE_LIMIT_MAX:
         raise ApiError(
@@ -108,7 +107,7 @@ def page(
 def _fitting(
     statement: Select[Any], sizes: Sequence[SQLColumnExpression[Any]], limit: int
 ) -> tuple[int, int]:
-    """How many of the first `limit` rows take at most `PAGE_BYTES` together, at least one; and what these take."""
+    """Return how many of the first `limit` rows fit into `PAGE_BYTES`, at least one, and their size."""
     of_row = sum((func.coalesce(func.length(cast(column, Text)), 0) for column in sizes), start=literal(0))
     total = 0
     statement = statement.with_only_columns(of_row, maintain_column_froms=True).limit(limit)
@@ -138,17 +137,19 @@ def of_list(
 
 
 def cursor_of(name: str, context: str, at: list[Any]) -> str:
-    """A cursor of a list that finds its own pages: where the last one ended. See `read_cursor`."""
+    """Return a cursor for a list that implements its own paging: the position where the last page ended. See
+    `read_cursor`."""
     return sealing.sign(_sign_key(), [[name, context], at])
 
 
 def read_cursor(name: str, context: str, cursor: str) -> list[Any]:
-    """Where the last page ended, of a cursor by `cursor_of` of the same list: two values. Error: invalid_request."""
+    """Return the position in a cursor that `cursor_of` created for the same list: two values. Error:
+    invalid_request."""
     return _read(cursor, [name, context])
 
 
 def contains(column: SQLColumnExpression[str | None], text: str) -> ColumnElement[bool]:
-    """Whether a column holds a text, without case, the wildcards of LIKE taken as they are."""
+    """Return a condition: a column contains a text, ignoring case, with the wildcards of LIKE escaped."""
     escaped = text.replace("\\", "\\\\").replace("%", "\\%").replace("_", "\\_")
     return func.lower(column).like(f"%{escaped.lower()}%", escape="\\")
 

@@ -186,7 +186,7 @@ class RateLimiter:
 
     def resets(self, log: str, name: str, window: float) -> tuple[float | None, float | None, float | None]:
         """Return when all requests of `log` have left their window, when the first rows of `name` leave the hour, and
-        when all of them have left it. In seconds since 1970; None where nothing is counted."""
+        when all of them have left it. In seconds since 1970; None if nothing is counted."""
         seconds = _rows_keys(name)[1]
         with self._client.pipeline(transaction=False) as pipeline:
             pipeline.lindex(log, 0)

@@ -1,8 +1,9 @@
-"""The gunicorn worker: which connections get a thread, and errors for requests that the application never sees.
+"""The gunicorn worker: it assigns threads to connections, and formats errors for requests that the application never
+sees.
 
-A request line that is too long, an invalid header, an unknown transfer coding: gunicorn rejects these itself, in HTML.
-`Worker` rejects them like the application. A body that is malformed or ends too early is
-noticed only while the application reads it, and `Body` tells it so. `gunicorn.conf.py` names the worker.
+Gunicorn itself rejects a request line that is too long, an invalid header, or an unknown transfer coding, with an HTML
+page. `Worker` rejects them like the application. A body that is malformed or ends too early is detected only while the
+application reads it; `Body` reports this to the application. `gunicorn.conf.py` selects the worker.
 """
 
 from __future__ import annotations
@@ -69,7 +70,7 @@ class Worker(ThreadWorker):
     """
 
     wsgi: Any
-    """What is called for each request."""
+    """The WSGI callable for each request."""
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
@@ -130,7 +131,7 @@ class Worker(ThreadWorker):
             return
         except (
             OSError
-        ) as exc:  # most likely no file descriptor is left; gunicorn's own method ends the process
+        ) as exc:  # most likely no file descriptor is left; gunicorn's own method would end the process
             if time.monotonic() - self.accept_failed > 1:
                 self.accept_failed = time.monotonic()
                 self.log.error("A connection could not be accepted: %s", exc)
@@ -188,7 +189,7 @@ class Worker(ThreadWorker):
         conn.state = State.WRITE if conn.sock.outgoing else State.CLOSED
 
     def has_spare_threads(self) -> bool:
-        """Whether there are at least as many threads as connections that need one."""
+        """Return whether there are at least as many threads as connections that need one."""
         waiting = len(self.parked) + len(self.keepalived_conns)
         return bool(self.alive and self.nr_conns - waiting < self.cfg.threads)
 
@@ -211,7 +212,8 @@ class Worker(ThreadWorker):
             self.slots.leave(conn.address)
 
     def is_limited(self, conn: Connection) -> bool:
-        """Whether the limits of one address apply: not to trusted proxies and socket files, which serve many."""
+        """Return whether the limits per IP address apply: not to trusted proxies and socket files, which serve many
+        clients."""
         return bool(conn.address) and not self.proxies.trusts(conn.client[0])
 
     def finish_request(self, conn: Connection, fs: Any) -> None:
@@ -230,7 +232,7 @@ class Worker(ThreadWorker):
         else:
             self.park(conn)
             if time.monotonic() > conn.deadline:
-                # `murder_pending` does not see it where its events are what wakes the main thread.
+                # `murder_pending` does not detect this while its events wake the main thread.
                 self.refuse(conn, _too_late(conn))
         if self.queued:
             self.fill_slots()
@@ -280,9 +282,9 @@ class Worker(ThreadWorker):
             self.drop(conn)
 
     def linger(self, conn: Connection) -> None:
-        """Close a connection once its client has, or after WEB_LINGER_SECONDS (RFC 9112, section 9.6).
+        """Close a connection after its client has, or after WEB_LINGER_SECONDS (RFC 9112, section 9.6).
 
-        Closing it with unread data would make the kernel discard the end of the answer.
+        Closing it with unread data would make the kernel discard the end of the response.
         """
         if conn.incoming.ended or conn.sock.handshaking or not conn.sock.end():
             self.drop(conn)
@@ -299,9 +301,9 @@ class Worker(ThreadWorker):
         conn.close()
 
     def refuse(self, conn: Connection, error: ApiError) -> None:
-        """Answer the unfinished request of a parked connection with an error, and close it.
+        """Respond to the unfinished request of a waiting connection with an error, and close it.
 
-        Where nothing of a request has arrived, or an answer is being sent, it is closed without one.
+        If no part of a request has arrived, or a response is being sent, it is closed without a response.
         """
         if conn.lingers or conn.sock.handshaking or conn.sock.outgoing or not conn.has_begun:
             self.drop(conn)
@@ -412,7 +414,7 @@ def _is_at_next_request(conn: Connection) -> bool:
     try:
         return conn.next_request()
     except errors.ParseException:
-        return False  # no second answer where a body that was not read turns out to be malformed
+        return False  # no second response if an unread body turns out to be malformed
 
 
 def _excess(conns: list[Connection], now: float) -> list[Connection]:
@@ -481,10 +483,10 @@ class Response(gunicorn_wsgi.Response):
 
 
 class Body(io.RawIOBase):
-    """A request's body, of which the application learns when it is malformed or shorter than announced.
+    """The body of a request, which informs the application if it is malformed or shorter than announced.
 
-    `source` is gunicorn's; `announced` the Content-Length, None where the body says itself where it ends;
-    `told` is what `refusal` wants to know.
+    `source` is gunicorn's body; `announced` the Content-Length, None for chunked bodies; `told` are the arguments of
+    `refusal`.
     """
 
     def __init__(self, source: Any, announced: str | None, told: tuple[int, int]) -> None:
@@ -517,7 +519,7 @@ class Body(io.RawIOBase):
 
 
 def refusal(exc: BaseException, max_headers: int, max_header_bytes: int) -> ApiError:
-    """What gunicorn found, as one of our errors. What is not the caller's doing is `internal_error`."""
+    """Convert an error of gunicorn to one of our errors. Errors that the client has not caused are `internal_error`."""
     ours = (errors.InvalidResponseHeader, errors.InvalidResponseHeaderName, errors.ConfigurationProblem)
     if isinstance(exc, errors.LimitRequestLine):
         return ApiError("uri_too_long", details={"max_bytes": limits.MAX_REQUEST_LINE_BYTES})
@@ -560,6 +562,6 @@ def _headers(error: ApiError, length: int, request_id: str, secure: bool) -> Ite
 
 
 def _request_id(req: Any) -> str:
-    """The caller's own where its headers were read and it is well formed, else a new one."""
+    """Return the client's request id if its headers were read and it is well formed, else a new one."""
     sent = [value for name, value in getattr(req, "headers", ()) if name == "X-REQUEST-ID"]
     return hooks.request_id(sent[-1] if sent else "")

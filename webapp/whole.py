@@ -1,9 +1,9 @@
 """Integers in JSON: `5` and `5.0` are the same integer, `5.5`, `"5"` and `true` are not integers.
 
-JSON knows one kind of number, and JSON Schema calls every number without a fraction an integer (draft 2020-12,
-validation, 6.1.1); programs of languages that know only doubles write 5.0. pydantic makes a difference, so what
-callers send as JSON is checked by models made from `Model`, wherever they say `int`. Arrays in them have an end as
-well: where a model says none, `limits.MAX_JSON_ELEMENTS`.
+JSON has only one kind of number, and JSON Schema treats every number without a fraction as an integer (draft 2020-12,
+validation, 6.1.1); programs in languages that only have doubles write 5.0. pydantic distinguishes them, so JSON input
+is validated by models derived from `Model`. Arrays in these models also have a maximum length:
+`limits.MAX_JSON_ELEMENTS`, unless a model sets its own.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from webapp import limits
 
 
 def joined(value: Any) -> Any:
-    """A number without a fraction as int; all else as it is, for the model to judge."""
+    """Return a number without a fraction as int, and all other values unchanged, to be validated by the model."""
     return int(value) if isinstance(value, float) and value.is_integer() else value
 
 
@@ -57,7 +57,7 @@ def _walk(node: Any, read: Any) -> None:
 
 
 class Model(BaseModel):
-    """A model that takes 5.0 where it says `int`."""
+    """A model that accepts 5.0 for `int`."""
 
     @classmethod
     def __get_pydantic_core_schema__(cls, source: Any, handler: GetCoreSchemaHandler) -> CoreSchema:
@@ -65,7 +65,7 @@ class Model(BaseModel):
 
 
 class ExactModel(BaseModel):
-    """A model that takes 5.0 where it says `int`, and neither texts nor true, though it is not strict elsewhere."""
+    """A model that accepts 5.0 for `int`, but neither texts nor true, although it is not strict otherwise."""
 
     @classmethod
     def __get_pydantic_core_schema__(cls, source: Any, handler: GetCoreSchemaHandler) -> CoreSchema:

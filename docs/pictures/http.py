@@ -19,7 +19,7 @@ _ENDPOINT = {
 
 @cache
 def target() -> EchoTarget:
-    """It refuses some rows, each for a cause of its own."""
+    """A target that rejects some rows, each for a different reason."""
     made, bad = (
         EchoTarget(),
         {3: Answer(422, {"error": "no such country"}), 9: Answer(403, {"error": "no role"})},

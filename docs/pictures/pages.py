@@ -91,7 +91,7 @@ def into_view(page: Page, what: str) -> None:
 
 
 def importing(page: Page) -> None:
-    """What an import says of two tables."""
+    """The result of an import of two tables."""
     page.goto("/import")
     page.locator("textarea").first.fill(SCHEMA)
     page.get_by_role("button", name="Look first").click()

@@ -19,11 +19,11 @@ def choose(page: Page) -> None:
     """The demo's database, whatever other connections there are by now."""
     shop = page.locator("#connection option", has_text="Shop database")
     page.locator("#connection").select_option(value=shop.first.get_attribute("value"))
-    page.wait_for_load_state("networkidle")  # the form is drawn anew, and what is typed before is gone
+    page.wait_for_load_state("networkidle")  # the form is rendered again, and earlier input is lost
 
 
 def sent(page: Page, key: str) -> None:
-    """Send what the form says, and keep the address of the push."""
+    """Submit the form, and store the URL of the push."""
     page.get_by_role("button", name="Push", exact=True).click()
     page.wait_for_url("**/pushes/psh_*")
     MADE[key] = page.url

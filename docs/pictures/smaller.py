@@ -9,8 +9,8 @@ from typing import Final
 
 from playwright.sync_api import Page
 
-# The browser that took the picture also reads it. Half of the palette are the most frequent colours, the others lie
-# farthest from those that are in it already, so that a small red sign stays red.
+# The browser that took the screenshot also reduces it. Half of the palette are the most frequent colours. The others
+# are those with the largest distance from the palette so far, so that a small red icon stays red.
 _READ: Final = """
 async (picture) => {
   const blob = await (await fetch(`data:image/png;base64,${picture}`)).blob(), image = await createImageBitmap(blob);

@@ -44,8 +44,8 @@ class Away(ConnectorError):
 
 
 class LeaseHand:
-    """Checks the lease for the sender. A worker that is asked to stop starts no further rows. Rows in
-    progress, with their retries, may finish within PUSH_DRAIN_SECONDS."""
+    """Checks the lease for the sender. A worker that is stopping starts no further rows. Rows in progress, with their
+    retries, may finish within PUSH_DRAIN_SECONDS."""
 
     def __init__(self, work: Lease) -> None:
         self._work = work
@@ -123,7 +123,9 @@ class Caller:
                 following = self._ahead(pool, (int(part.numbers.min()), int(part.numbers.max())))
                 for start, end in self._cuts(len(part.numbers)):
                     left = part.split(start, end)
-                    while len(left.numbers):  # what stopped a chunk has ended the push or is over
+                    while len(
+                        left.numbers
+                    ):  # the error that stopped a chunk has ended the push or is resolved
                         left = self._send(left)
 
     # --- Generating ---
@@ -385,8 +387,8 @@ def _without_token(numbers: Iterable[int], message: str) -> list[Bad]:
 
 
 def _answered(ended: list[RowOutcome]) -> tuple[list[RowOutcome], RowOutcome | None]:
-    """Return the rows without the last ones, if their requests did not reach a target that is away, and the last row
-    that it did not answer. A row whose request may have arrived keeps its end."""
+    """Return the rows without the last ones, if their requests did not reach an unavailable target, and the last row
+    that it did not answer. A row whose request may have arrived keeps its outcome."""
     away = ended[-1] if ended and ended[-1].away else None
     while ended and ended[-1].away and ended[-1].state == "failed":
         ended = ended[:-1]

@@ -62,7 +62,7 @@ class Runner:
         self._resent: Chunk | None = None
 
     def carry_out(self) -> None:
-        """Run until the push ends or must stop. Then the ledger contains everything that is known."""
+        """Run until the push ends or must stop. The ledger is complete then."""
         self.book.load()
         self.order = planning.order(self.work.id)
         before = self.book.push.waiting
@@ -257,8 +257,10 @@ class Runner:
                 ):
                     raise
                 if self._needs_no_keys(place, error):
-                    told = "the target returns no keys for inserted rows, so this push cannot be undone there"
-                    self.book.say(f"{table.name}: {told}")
+                    message = (
+                        "the target returns no keys for inserted rows, so this push cannot be undone there"
+                    )
+                    self.book.say(f"{table.name}: {message}")
                     table.capture = ()
                     continue
                 if alone or self.order.ask.get("on_error", "continue") != "continue":
@@ -354,10 +356,10 @@ class Runner:
             self.book.landed()
             self.book.close()
         elif verdict is False:
-            told = "it was not committed; its rows are sent again"
+            message = "it was not committed; its rows are sent again"
             if isinstance(session, Channel):
-                told = "its rows may have been sent; repeating them is safe, so they are sent again"
-            self.book.say(f"{which}: {told}")
+                message = "its rows may have been sent; repeating them is safe, so they are sent again"
+            self.book.say(f"{which}: {message}")
             self.book.retract()
         else:
             self.book.say(
@@ -382,14 +384,14 @@ class Runner:
                 mine, push = own.get_one(Push, retry.id), own.get_one(Push, push_id)
                 if arrived is not None:
                     count = write.settle(own, push, chunk, arrived, mine)
-                    told = f"{count:,} rows in doubt {'were' if arrived else 'were not'} delivered"
+                    message = f"{count:,} rows in doubt {'were' if arrived else 'were not'} delivered"
                 else:
                     if "unknown" not in again.get("states", ("failed", "unknown")):
                         write.leave_unknown(own, push, chunk, mine)
                     push.unsettled = None
-                    told = "the target could not resolve rows in doubt"
+                    message = "the target could not resolve rows in doubt"
             self.book.say(
-                f"{self.order.tables[chunk.table].name}, rows {chunk.first:,} to {chunk.last:,}: {told}"
+                f"{self.order.tables[chunk.table].name}, rows {chunk.first:,} to {chunk.last:,}: {message}"
             )
         if found:
             self.book.close()

@@ -82,7 +82,7 @@ class Steps:
             return
         self.book.close()  # everything that was delivered is in the ledger
         for column in counted:
-            told = f"{table.name}, {column.name}"
+            message = f"{table.name}, {column.name}"
             try:
                 highest = partial(self._highest, table, column.name)
                 moved = self.session.advance(writing.entity, column.name, highest)
@@ -90,10 +90,10 @@ class Steps:
                 raise
             except ConnectorError as error:
                 self.work.check()
-                self.book.say(f"{told}: its sequence could not be moved past these rows: {error.message}")
+                self.book.say(f"{message}: its sequence could not be moved past these rows: {error.message}")
                 continue
             if moved is not None:
-                self.book.say(f"{told}: its sequence continues after {moved}")
+                self.book.say(f"{message}: its sequence continues after {moved}")
         self.book.mark(name, "done")
 
     def _highest(self, table: TableRows, column: str) -> int | None:

@@ -82,11 +82,11 @@ def is_open(address: Address, opened: tuple[Net, ...]) -> bool:
 
 
 class Reach:
-    """What a program of network `full` may connect to.
+    """The addresses that a program of network `full` may connect to.
 
-    `networks` are opened in addition to the public internet. `hidden` are the service's own parts, each a host, an
-    address or a network, with its port: they are closed in opened networks. The port of a part that runs on this
-    machine is closed at all of the machine's addresses, since the part may listen at each of them.
+    `networks` are allowed in addition to the public internet. `hidden` are the service's own components, each a host,
+    an address or a network, with its port: they are blocked even in allowed networks. The port of a component on this
+    machine is blocked at all addresses of the machine, because it may listen on each of them.
     """
 
     def __init__(self, networks: Iterable[str] = (), hidden: Iterable[tuple[str, int]] = ()) -> None:

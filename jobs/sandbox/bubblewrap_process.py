@@ -126,7 +126,7 @@ def _own(spec: SandboxSpec) -> list[str]:
 _START_SECONDS: Final = 20.0  # until the program begins; 0.03 on an idle machine
 _SLACK: Final = 16  # extra processes that the kernel allows, so that the supervisor reports the reason
 _FEWEST_FILES: Final = 10_000  # each takes about a kilobyte of the kernel's memory in addition to its content
-# Sockets are those of an empty network, so nothing but connections that we make reaches anything.
+# Sockets belong to an empty network, so only connections that we open reach anything.
 _FAMILIES: Final = (seccomp.AF_UNIX, seccomp.AF_INET, seccomp.AF_INET6, seccomp.AF_NETLINK)
 _ASKED: Final = ("connect", "bind", "listen")
 _RIGHTS: Final = 16  # descriptors of one message

@@ -34,7 +34,7 @@ _EPOLL_ITEM: Final = 256
 _PROC_FILE: Final = 32_768  # the buffer of a file of /proc; that of /proc/stat grows with the processors
 _PROC_LINE: Final = 256  # an item of epoll or a lock in fdinfo: 100 characters, in a buffer that doubles
 _FLIGHT_SECONDS: Final = 0.5  # a descriptor is in flight for microseconds, unless it is never received
-_MOST_LOCKS: Final = 10_000  # SQLite holds a few; counting millions would take longer than making them
+_MOST_LOCKS: Final = 10_000  # SQLite holds a few; counting millions would take longer than creating them
 _MAPPING: Final = 256
 _PIPE: Final = 65_536
 _SMALL_PIPE: Final = 8_192  # of a user who is above pipe-user-pages-soft (pipe(7))
@@ -154,7 +154,7 @@ class KernelMemory:
                 continue
             finally:
                 os.close(folder)
-        # What is open in /proc keeps a buffer for its largest record, which has a line for each item or lock.
+        # A descriptor open in /proc keeps a buffer for its largest record, which has a line for each item or lock.
         self._lines = max(self._lines, open_.items + self._locks)
         held += open_.items * _EPOLL_ITEM + open_.proc_files * (_PROC_FILE + self._lines * _PROC_LINE)
         if not self._shared:  # there nothing is sent that could carry a descriptor
@@ -293,7 +293,7 @@ class KernelMemory:
             found = dict(_attributes(message, _UNIX_MESSAGE.size))
             waiting = struct.unpack_from("=I", found.get(_UNIX_RQLEN, bytes(4)))[0]
             held += _memory(found.get(_UNIX_MEMINFO, b""))
-            # What a socket sends is counted with it. Of one that is closed the receiver shows that there is something.
+            # Data sent by a socket is counted with it. For a closed one, its receiver shows that there is data.
             if state == _LISTEN:
                 held += waiting * 2 * self._buffer
             elif waiting and not any(found.get(_UNIX_PEER, b"")):
@@ -379,7 +379,7 @@ def diagnostics() -> socket.socket | None:
 
 
 def _query(diagnostics: socket.socket | None, request: bytes, flags: int) -> Iterator[bytes]:
-    """The messages that answer a request (sock_diag(7)); none where the kernel does not answer."""
+    """The messages that answer a request (sock_diag(7)); none if the kernel does not answer."""
     if diagnostics is None:
         return
     try:
@@ -425,7 +425,7 @@ def _counted(text: bytes, word: bytes) -> int:
 
 
 def _setting(name: str) -> int:
-    """A number of /proc/sys; 0 where it is not there."""
+    """A number of /proc/sys; 0 if it is not there."""
     try:
         return int(Path("/proc/sys", name).read_text())
     except (OSError, ValueError):

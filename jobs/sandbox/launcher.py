@@ -1,13 +1,13 @@
-"""The last step before a program runs, taken inside its box: give up all power, then become the program.
+"""The last step before a program runs, inside its sandbox: drop all privileges, then execute the program.
 
-Runs, compiled by the host's side, as `python -I -S -c ... <control>`: nothing but the standard library's C modules is
-imported, for the sake of speed, and nothing of the program's environment. `control` is the descriptor of a unix socket
-to the host's side:
+Runs, compiled by the host's side, as `python -I -S -c ... <control>`: for speed, it imports only C modules of the
+standard library, and it ignores the program's environment. `control` is the descriptor of a Unix socket to the host's
+side:
 
     <- the plan               8 bytes of length, then marshalled settings
-    -> b"s" with descriptors  the folders /proc and home, and sockets of the box's network that are served from outside
+    -> b"s" with descriptors  the folders /proc and home, and sockets of the sandbox's network for our proxies
     <- b"g"                   go
-    -> b"l" with a listener   through which the kernel asks before the program connects; without one if there is none
+    -> b"l" with a listener   for the kernel's notifications before the program connects; without it if not needed
 """
 
 import _signal  # type: ignore[import-not-found]  # typeshed has no stub; `signal` takes longer to import

@@ -1,6 +1,7 @@
 """The network policy of a sandbox: which connections a program may make, and how they are made.
 
-The program has its own network, which leads nowhere. The kernel notifies us (seccomp) before it connects,
+The program has its own network, without connections to the outside. The kernel notifies us (seccomp) before it
+connects,
 binds or listens. Connections within the sandbox's network use the program's socket. Allowed connections to
 the outside are made here, on a socket of the host's network, which then replaces the program's socket. We use
 our copy of the address and our duplicate of the socket, so changing either in the meantime has no effect.

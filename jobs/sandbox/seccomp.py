@@ -29,7 +29,7 @@ ARGUMENTS: Final = 16
 
 _X32: Final = 0x40000000
 
-# What is to happen (linux/seccomp.h).
+# Actions of a filter (linux/seccomp.h).
 ALLOW: Final = 0x7FFF0000
 NOTIFY: Final = 0x7FC00000
 KILL: Final = 0x80000000

@@ -1,4 +1,4 @@
-"""What a run's program gets: its folders, sandbox, environment variables and limits."""
+"""The environment of a run's program: its folders, sandbox, environment variables and limits."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class Place:
         readable already, and other runs may share them."""
         for folder in (self.code, self.uploads):
             for path, _, _ in os.walk(folder):
-                os.chmod(path, 0o755)  # noqa: S103 - nobody else comes into the folder above
+                os.chmod(path, 0o755)  # noqa: S103 - other users cannot access the parent folder
         (self.code / "main.py").chmod(0o644)
 
 
@@ -75,7 +75,7 @@ def clear(app: Flask) -> None:
 
 
 def _remove(root: Path) -> None:
-    """Remove a folder, whatever a program left in it."""
+    """Remove a folder and everything that a program left in it."""
     try:
         outputs.remove(root)
     except OSError as error:

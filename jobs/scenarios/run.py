@@ -1,9 +1,8 @@
 """Run a scenario: issue its API key, sync its files, prepare its environment, start its program and watch it
 to its end.
 
-A run is never repeated, because its program may have made changes. A runner that is asked to stop therefore
-releases a run only before the program has started. After that, the program has RUN_DRAIN_SECONDS to finish
-before it is stopped.
+A run is never repeated, because its program may have made changes. A runner that is stopping therefore releases a run
+only before the program has started. After that, the program has RUN_DRAIN_SECONDS to finish before it is stopped.
 """
 
 from __future__ import annotations
@@ -274,9 +273,9 @@ class Runner:
                 "program_failed", f"The program was terminated by {name}.", signal=name
             )
         last = redaction.without(self.last.strip(), self.hushed)[: limits.RUN_MESSAGE_CHARS]
-        told = f"The program ended with exit code {end.code}"
+        message = f"The program ended with exit code {end.code}"
         return run_completion.error(
-            "program_failed", f"{told}: {last}" if last else f"{told}.", last_line=last
+            "program_failed", f"{message}: {last}" if last else f"{message}.", last_line=last
         )
 
 
@@ -319,7 +318,7 @@ class Watch:
         return "worker_stopped" if self._drain(now) else None
 
     def _drain(self, now: float) -> bool:
-        """Whether a runner that is asked to stop has waited long enough."""
+        """Whether a runner that is stopping has waited long enough."""
         if not stopping.is_set():
             return False
         if self._drained is None:

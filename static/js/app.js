@@ -1,5 +1,5 @@
-/* Rowsmith's own script. Everything is delegated from the document, so pieces that are swapped in need no binding;
-   what it does beyond keys and dialogs, the server does too when no script runs. */
+/* The main script. All events are delegated from the document, so swapped-in content needs no event listeners. Except
+   for keyboard shortcuts and dialogs, everything also works without JavaScript. */
 (() => {
   "use strict";
   const $ = (query, root = document) => root.querySelector(query);
@@ -7,7 +7,7 @@
   const form = () => $("#builder");
   let dirty = false;
 
-  const time = (toast) => { // ten seconds, longer while somebody points at it or has the focus in it
+  const time = (toast) => { // ten seconds; paused while the pointer or the focus is in the toast
     let left = toast.dataset.timed = 10;
     const tick = setInterval(() => { if (!toast.matches(":hover, :focus-within") && --left <= 0) { clearInterval(tick); toast.remove(); } }, 1000);
   };
@@ -26,12 +26,12 @@
   const open = (id) => {
     const dialog = $(`dialog[id="${id}"]:not([open])`);
     if (!dialog) return;
-    if (id === "asked") dialog.replaceChildren(); // what it said of another object
+    if (id === "asked") dialog.replaceChildren(); // remove the content for another object
     dialog.showModal();
     [dialog, ...$$("[hx-trigger^=show]", dialog)].forEach((part) => htmx.trigger(part, "show"));
   };
 
-  // Rows of the builder: a row and the rows inside it move as one.
+  // Rows of the builder: a row moves together with its nested rows.
   const depth = (row) => Number(row.dataset.depth ?? 0), isRow = (node) => node?.matches?.(".row");
   const rowOf = (node) => node.closest?.(".row"), owner = (row) => $("[name=row]", row).value.split(" ")[3];
   const group = (row) => {
@@ -46,7 +46,7 @@
     return level(n, row);
   };
   const after = (row) => level(group(row).at(-1).nextElementSibling, row);
-  const equip = () => $$("tbody.row:not(:has(.grip))").forEach(({ rows: [{ cells }] }) => { // tools that a script alone can use
+  const equip = () => $$("tbody.row:not(:has(.grip))").forEach(({ rows: [{ cells }] }) => { // controls that need JavaScript
     const [moving, more] = $("#tools").content.cloneNode(true).children;
     cells[0].append(...moving.childNodes);
     cells[cells.length - 1].prepend(...more.childNodes);
@@ -64,7 +64,7 @@
     focus?.focus();
     changed();
   };
-  window.rowsmith = { rowOf, owner, depth, group, changed }; // for the script that drags them
+  window.rowsmith = { rowOf, owner, depth, group, changed }; // for drag.js
   const remove = (row) => {
     const gone = group(row), next = gone.at(-1).nextElementSibling, name = $("[data-name]", row).value || "without a name";
     const neighbour = after(row) || before(row);
@@ -73,9 +73,9 @@
     changed();
     toast(`Field ${name} deleted`, () => { if (next?.isConnected) next.before(...gone); else $(".rows").append(...gone); changed(); });
   };
-  let line = Promise.resolve(); // one at a time: each finds the rows as the one before left them
-  const ask = (...how) => { line = line.then(() => redraw(...how)).catch(() => {}); };
-  const redraw = async (row, what, values = {}) => { // the server draws the row anew, or the rows that come after it
+  let queue = Promise.resolve(); // requests run one after the other, because each depends on the rows of the previous one
+  const ask = (...how) => { queue = queue.then(() => redraw(...how)).catch(() => {}); };
+  const redraw = async (row, what, values = {}) => { // the server renders the row again, or new rows after it
     if (row && !row.isConnected) row = document.getElementById(row.id);
     const replaces = /^(open|close|type|guess|again)/.test(what), last = row ? group(row).at(-1) : $$(".row").at(-1);
     const verb = row ? what.replace(/^\w+/, (word) => `${word}:${row.id}`) : what;
@@ -86,7 +86,7 @@
     if (!now) return;
     if (replaces && !$("[value^=inside]", now)) group(now).slice(1).forEach((one) => one.remove());
     if (!replaces) $("[data-name]", now).focus();
-    else if (!document.activeElement || document.activeElement === document.body) { // what had the focus was drawn anew
+    else if (!document.activeElement || document.activeElement === document.body) { // the focused element was replaced
       const same = held?.name && held.name !== "do" ? `[name="${held.name}"]` : held?.ariaExpanded ? "[aria-expanded]" : ".pick";
       ($(same, now) || $(".pick", now)).focus();
     }
@@ -100,7 +100,7 @@
     else ask(verb === "add" ? null : row, verb);
   };
 
-  // Selects that came with their own choice alone, formulas, functions
+  // Load the shared choices of a select element; insert functions into formulas; search functions
   const fill = (select) => [...document.getElementById(select.dataset.list)?.options || []].forEach((one) => {
     if (![...select.options].some((own) => own.value === one.value)) select.add(new Option(one.text, one.value));
   });
@@ -146,7 +146,7 @@
     $("#picker").close();
     if (option && row) ask(row, `type:${typeOf(option)}`);
   };
-  // A type that is typed and entered faster than the list comes is picked when it is there.
+  // If the user presses Enter before the list of types has loaded, the match is selected after loading.
   const choose = (option) => { if ($("#picker-list")) pick(option); else $("#picker").dataset.eager = ""; };
 
   // Tabs
@@ -162,13 +162,13 @@
     if ($("#results")) $("#results").hidden = tab.id !== "tab-fields";
   };
 
-  // Where the faults of a field stand. Most fields have none, and no place for them.
+  // Return the row for the errors of a field. It is created on demand, because most fields have no errors.
   const under = (row) => {
     if (!$(".errs", row) && $(".c-blank", row)) row.insertAdjacentHTML("beforeend", '<tr class="errs"><td colspan="7" class="fault"></td></tr>');
     return $(".errs", row);
   };
 
-  // Faults: the preview lists them with the input each belongs to; here they are put there.
+  // Move errors from the preview, which lists them with the names of their inputs, to these inputs.
   const place = () => {
     $$("[aria-invalid]", form()).forEach((one) => one.removeAttribute("aria-invalid"));
     $$(".fault", form()).forEach((one) => { one.replaceChildren(); one.closest(".errs")?.setAttribute("hidden", ""); });
@@ -176,14 +176,14 @@
       const name = item.dataset.for, row = document.getElementById(name.split(".")[0]);
       const input = name.endsWith(".type") ? row && $(".pick", row) : name && form().elements.namedItem(name);
       input?.setAttribute?.("aria-invalid", "true");
-      const spot = input?.closest?.(".formula") || (row && under(row)); // a formula's fault stands under it
+      const spot = input?.closest?.(".formula") || (row && under(row)); // errors of a formula are shown below it
       if (spot) spot.hidden = false;
       if (spot) $(".fault", spot).append($(".why", item).cloneNode(true));
     });
   };
 
-  // Errors at their fields, where a form is not drawn anew: a part of the page lists them with the input each belongs
-  // to, and names the form.
+  // Show errors next to their inputs without rendering the form again: a list on the page contains the errors, the ids
+  // of their inputs and a selector of the form.
   const mark = (part) => {
     const target = $(part.dataset.marks);
     const described = (input) => (input.getAttribute("aria-describedby") || "").split(" ").filter((id) => id && !id.endsWith("-err"));
@@ -249,8 +249,8 @@
     } else if (sent.matches("[data-paste]")) {
       ask(null, "paste", { names: sent.elements.names.value });
       sent.reset();
-    } else if (sent.matches("#export-form")) { // a download leaves the page as it is; one that would be refused would not
-      if ($("#estimate .err")) { // asked anew, since a limit may be free again by now
+    } else if (sent.matches("#export-form")) { // a download does not leave the page, but an error response would
+      if ($("#estimate .err")) { // check again, because a quota may be available by now
         event.preventDefault();
         $("[aria-invalid]", sent)?.focus();
         return sent.dispatchEvent(new Event("input"));
@@ -258,11 +258,11 @@
       const was = dirty;
       dirty = false;
       setTimeout(() => { dirty = was; }, 1000);
-      if (event.submitter?.matches("[data-download]")) { sent.closest("dialog")?.close(); toast("The download has begun"); }
+      if (event.submitter?.matches("[data-download]")) { sent.closest("dialog")?.close(); toast("Download started"); }
     } else if (sent === form()) dirty = false;
   });
 
-  // Keys
+  // Keyboard shortcuts
   let went = 0;
   const places = { t: "/templates", a: "/datasets", s: "/scenarios", c: "/connections", p: "/pushes", e: "/exports", k: "/api-keys", d: "/docs" };
   document.addEventListener("keydown", (event) => {
@@ -285,11 +285,12 @@
     else if (places[key] && Date.now() - went < 1500) location.assign(places[key]);
   });
 
-  // What htmx tells. It keeps the focus of what has an id; links and buttons of a list that draws itself anew keep it too.
+  // htmx events. htmx restores the focus of elements with an id; this also restores it for links and buttons in lists
+  // that refresh themselves.
   let held = "";
   document.addEventListener("htmx:beforeSwap", ({ detail }) => {
     const at = document.activeElement, link = at.getAttribute("href"), action = at.form?.getAttribute("action");
-    held = at.id || rowOf(at) || !detail.target.contains(at) ? "" // rows of the builder: redraw places the focus
+    held = at.id || rowOf(at) || !detail.target.contains(at) ? "" // rows of the builder: redraw sets the focus
        : link ? `a[href=${CSS.escape(link)}]` : action ? `form[action=${CSS.escape(action)}] ${at.localName}` : "";
   });
   document.addEventListener("htmx:afterSwap", (event) => {
@@ -304,7 +305,7 @@
   document.addEventListener("htmx:responseError", (event) => {
     const { responseText, status } = event.detail.xhr, page = new DOMParser().parseFromString(responseText, "text/html");
     const told = page.body.textContent.trim().replace(/\s+/g, " ").slice(0, 200) || `The server answered ${status}.`;
-    const spot = $("dialog[open] .estimate"); // a toast lies behind an open dialog
+    const spot = $("dialog[open] .estimate"); // an open dialog would cover a toast
     if (spot) spot.replaceChildren(make("span", { className: "err", textContent: told })); else toast(told);
   });
   document.addEventListener("htmx:sendError", () => toast("The server cannot be reached."));
@@ -314,7 +315,7 @@
   document.addEventListener("DOMContentLoaded", () => {
     timeAll();
     if (location.hash === "#export") open("export");
-    const here = $(".side [aria-current]"), side = here?.parentElement; // on a narrow screen the list lies on its side
+    const here = $(".side [aria-current]"), side = here?.parentElement; // on narrow screens the list is horizontal
     if (here) side.scrollLeft = here.offsetLeft - side.offsetLeft - (side.clientWidth - here.offsetWidth) / 2;
   });
 })();

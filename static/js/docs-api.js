@@ -1,4 +1,4 @@
-/* The language of the sample that was chosen is remembered. app.js moves among the tabs. */
+/* Remember the selected language of code samples. Arrow keys between tabs are handled in app.js. */
 (() => {
   "use strict";
   const all = (query) => [...document.querySelectorAll(query)];

@@ -1,4 +1,4 @@
-/* The documentation: the list of pages shows where one is, arrow keys go through what the search has found. */
+/* The documentation: scroll the list of pages to the current page, and select search results with arrow keys. */
 "use strict";
 (() => {
   const box = () => document.querySelector("[data-docs-search] input");

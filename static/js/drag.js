@@ -1,4 +1,4 @@
-/* Dragging a row of the builder, among the rows beside it. What a row is, app.js says. */
+/* Drag and drop of builder rows within their level. The row functions are defined in app.js. */
 (() => {
   "use strict";
   const { rowOf, owner, depth, group, changed } = window.rowsmith;

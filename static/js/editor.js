@@ -1,5 +1,5 @@
-/* The editor of a scenario's program: highlighting, completion, faults at their lines. The textarea stays what the form
-   sends, and what there is when no script runs. */
+/* The editor of a scenario's program: syntax highlighting, completion, error markers. The form still submits the
+   textarea, which is also used without JavaScript. */
 (() => {
   "use strict";
   const area = document.getElementById("code"), form = document.getElementById("scenario");
@@ -10,7 +10,7 @@
   let dirty = false, names = { client: [], names: [], words: [] }, later = 0;
   known.then((found) => { names = found; });
 
-  // Completion: after a dot what its owner has, in quotes after environ the variables, else all names
+  // Completion: after a dot the members of the object, in quotes after environ the variables, else all names
   const owners = (text) => new Set(["client", ...[...text.matchAll(/(\w+)\s*(?::[^=\n]*)?=\s*(?:rowsmith\.)?Client\(/g)].map((hit) => hit[1])]);
   const drawn = (one) => ({
     text: one.name,
@@ -35,7 +35,7 @@
   };
   const complete = (cm) => cm.showHint({ hint, completeSingle: false });
 
-  // Tab indents, but not after Escape: so the keyboard gets out of the editor
+  // Tab indents, except after Escape, so that keyboard users can leave the editor
   const keys = {
     "Ctrl-Space": complete,
     "Ctrl-/": "toggleComment", "Cmd-/": "toggleComment",
@@ -59,7 +59,7 @@
   const touch = () => { dirty = true; $$("[data-dirty]").forEach((one) => { one.hidden = false; }); };
   form.addEventListener("input", ({ target }) => { if (target.name === "name") touch(); });
 
-  // Faults stand at their lines
+  // Error markers in the gutter
   let marked = [];
   const mark = () => {
     marked.forEach((line) => editor.removeLineClass(line, "wrap", "faulty"));
@@ -80,8 +80,8 @@
     editor.focus();
   });
 
-  // Saving and running: the form is sent as ever, with what was typed in the moment before
-  area.required = false; // nobody could be shown why; the server says it
+  // Saving and running: submit the form, including the latest keystrokes
+  area.required = false; // the browser cannot show a message at a hidden textarea; the server validates it
   const input = editor.display.input;
   document.addEventListener("submit", (event) => {
     if (input.readDOMTimeout) { clearTimeout(input.readDOMTimeout); input.readDOMTimeout = null; input.updateFromDOM(); }

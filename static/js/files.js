@@ -1,4 +1,4 @@
-/* Uploads with progress. Without this script the form sends its files by itself. */
+/* Uploads with progress. Without JavaScript, the form uploads its files itself. */
 (() => {
   "use strict";
   const form = document.getElementById("upload"), list = document.getElementById("uploads");
@@ -26,7 +26,7 @@
   };
   const refresh = () => htmx.ajax("GET", location.pathname + location.search, { target: "#list", swap: "innerHTML" });
 
-  // One file; `over`: also in place of one that has its name.
+  // Upload one file; `over`: replace an existing file with the same name.
   const send = (file, folder, over) => new Promise((done) => {
     const parts = row(file), data = new FormData(), xhr = new XMLHttpRequest();
     if (file.size > most) {
@@ -59,7 +59,7 @@
     xhr.send(data);
   });
 
-  let line = Promise.resolve(); // one after the other
+  let line = Promise.resolve(); // one upload at a time
   const upload = (files, over, folder = form.elements.folder.value) => {
     [...files].forEach((file) => { line = line.then(() => send(file, folder, over)); });
     line = line.then(refresh);

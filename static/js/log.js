@@ -1,10 +1,10 @@
-/* The log of a run as it grows: lines come in batches, only some thousand stay in the page, and the view follows the end
-   until somebody scrolls up. Numbers of lines are links that survive a reload. */
+/* The log of a run in real time: lines are rendered in batches, a few thousand are kept on the page, and the view follows
+   the end until the user scrolls up. Line numbers are permanent links. */
 (() => {
   "use strict";
   const box = document.getElementById("log");
   if (!box) return;
-  const MOST = 5000, BATCH = 1000, LONG = 4000; // lines in the page; drawn at once; characters of a line
+  const MOST = 5000, BATCH = 1000, LONG = 4000; // lines on the page; lines per frame; characters per line
   const make = (tag, more) => Object.assign(document.createElement(tag), more);
   const list = box.querySelector(".lines"), newer = box.querySelector("[data-newer]");
   const [button, state, counter] = ["follow", "log-state", "log-count"].map((id) => document.getElementById(id));
@@ -12,7 +12,7 @@
   const escapes = /\x1b\[[0-?]*[ -/]*[@-~]|\x1b\][^\x07\x1b]*(?:\x07|\x1b\\)?|\x1b[@-_]|[\x00-\x08\x0b-\x1f\x7f-\x9f]/g;
   const wanted = () => (/^#L\d+$/.test(location.hash) ? Number(location.hash.slice(2)) : 0);
   let open = "open" in box.dataset, following = open && !wanted() && !box.dataset.at;
-  let waiting = [], asked = false, total = Number(counter.textContent.replace(/\D/g, "")), source = null, put = 0; // put: where the page itself has scrolled to
+  let waiting = [], asked = false, total = Number(counter.textContent.replace(/\D/g, "")), source = null, put = 0; // put: scroll position set by this script
 
   const piece = async (query) => {
     const answer = await fetch(`${box.dataset.pieces}?${query}`, { headers: { "HX-Request": "true" } });
@@ -21,17 +21,17 @@
   };
   const say = (text) => { state.textContent = text; }, soon = () => { if (!asked) { asked = true; requestAnimationFrame(draw); } };
   const place = (top) => { box.scrollTop = top; put = box.scrollTop; };
-  const tell = () => { // how many lines there are, and the ways to those that are not in the page
+  const tell = () => { // update the line count and the links to older and newer lines
     counter.textContent = `${total.toLocaleString("en")} lines`;
     newer.hidden = (open && following) || last() >= total;
     button.hidden = !open || following;
     const older = box.querySelector("[data-older]");
     if (first() <= 1) older?.parentElement.remove();
     else if (!older) list.insertAdjacentHTML("beforebegin", '<p class="more"><a class="btn s" data-older href="#log">Older lines</a></p>');
-    if (open) say(following ? "following …" : "not following, since you are further up");
+    if (open) say(following ? "Following new lines" : "Paused because you scrolled up");
   };
 
-  // Lines that came: those that continue what is in the page are drawn, a batch a frame; the others are counted
+  // New lines: those that directly follow the lines on the page are rendered, one batch per frame; others are only counted
   const drawn = (at, text) => {
     const plain = text.replace(escapes, ""), item = make("li", { id: `L${at}` }), over = plain.length - LONG;
     const textContent = over > 0 ? `${plain.slice(0, LONG)} … and ${over.toLocaleString("en")} characters more` : plain;
@@ -41,7 +41,7 @@
   const draw = () => {
     asked = false;
     const part = document.createDocumentFragment(), behind = following && waiting.length - MOST;
-    if (behind > 0) { waiting.splice(0, behind); list.replaceChildren(); } // they would be gone before they were seen
+    if (behind > 0) { waiting.splice(0, behind); list.replaceChildren(); } // these lines would be removed again immediately
     let next = behind > 0 ? waiting[0][0] : last() + 1, room = following ? BATCH : MOST - list.children.length;
     for (const [at, text] of waiting.splice(0, BATCH)) {
       if (at !== next || room-- <= 0) continue;
@@ -65,7 +65,7 @@
     if (up) place(box.scrollHeight - was);
     tell();
   };
-  const show = async (at) => { // the lines around one, wherever it is
+  const show = async (at) => { // show a line with the lines around it, loading them if necessary
     following = false;
     if (!document.getElementById(`L${at}`)) list.replaceChildren(...await piece(`first=${Math.max(1, at - 50)}&most=200`));
     const item = document.getElementById(`L${at}`);
@@ -89,11 +89,11 @@
     source.addEventListener("end", () => {
       open = false;
       source.close();
-      say("This is all of it.");
+      say("End of log.");
       soon();
       htmx.trigger(document.body, "ended");
     });
-    Object.assign(source, { onopen: tell, onerror: () => open && say("the connection is lost, trying again …") });
+    Object.assign(source, { onopen: tell, onerror: () => open && say("Connection lost. Reconnecting …") });
   };
 
   box.addEventListener("scroll", () => {

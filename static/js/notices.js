@@ -1,15 +1,15 @@
-/* Word of work that has ended, for who asked for it in this browser: a notification of the system, and a number in the
-   title of a tab that is not looked at. One tab asks for all of them. */
+/* Notifications about finished jobs, if enabled in this browser: a system notification, and a count in the title of
+   hidden tabs. One tab polls for all tabs. */
 (() => {
   "use strict";
   const EVERY = 30000, on = () => localStorage.getItem("notices") === "on";
   let marks = 0;
   const mark = () => { document.title = (marks ? `(${marks}) ` : "") + document.title.replace(/^\(\d+\) /, ""); };
   const tell = ({ id, text, href }) => {
-    if (!document.hidden && location.pathname === href) return; // it is being looked at
+    if (!document.hidden && location.pathname === href) return; // the user is looking at this page
     if (document.hidden) { marks += 1; mark(); }
     if (globalThis.Notification?.permission !== "granted") return;
-    const shown = new Notification("Rowsmith", { body: text, tag: id }); // of several tabs with one tag one is shown
+    const shown = new Notification("Rowsmith", { body: text, tag: id }); // the tag prevents duplicates from several tabs
     shown.onclick = () => { globalThis.focus(); location.assign(href); };
   };
   const look = async () => {
@@ -22,7 +22,7 @@
   };
   const loop = async () => {
     while (on()) {
-      await look().catch(() => {}); // away for a moment: the next look asks from the same time on
+      await look().catch(() => {}); // offline: the next request uses the same start time
       await new Promise((done) => { setTimeout(done, EVERY); });
     }
   };

@@ -14,7 +14,7 @@ class Builder:
         self.preview = page.locator("#preview")
 
     def row(self, name: str) -> Locator:
-        """The row of the field that bears this name now; waits for one."""
+        """Return the row of the field with this name; waits for it."""
         found = self.page.wait_for_function(_FIND, arg=name).json_value()
         return self.page.locator(f"[id='{found}']")
 

@@ -73,7 +73,7 @@ def origin(app: Flask) -> Iterator[str]:
 
 
 class Desk:
-    """One browser window's worth of pages, signed in as somebody, that notes everything untoward."""
+    """A browser window of one user, which records errors and other unexpected events."""
 
     def __init__(self, context: BrowserContext, origin: str) -> None:
         self.context, self.origin = context, origin
@@ -102,7 +102,7 @@ class Desk:
 
 @pytest.fixture
 def desk(app: Flask, origin: str, chromium: Browser, tmp_path: Path) -> Iterator[Callable[..., Desk]]:
-    """`desk(cast.edith)`: Edith's browser, signed in by a one-time link; `desk()`: nobody's."""
+    """`desk(cast.edith)`: a browser with Edith signed in by a one-time link; `desk()`: an anonymous browser."""
     open_ones: list[Desk] = []
 
     def make(person: Person | None = None, size: tuple[int, int] = WIDE, **how: object) -> Desk:

@@ -1,4 +1,4 @@
-"""Every page there is: what a GET of the application's URL map draws, and what stands on a page after an act."""
+"""All pages: those that a GET of a route in the URL map renders, and those after an action."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from webapp.documentation import pages as documents
 from webapp.extensions import db
 from webapp.web.routing import declaration_of
 
-# Rule -> why a GET of it that a browser may send draws no page of its own.
+# Routes that browsers may GET but that render no separate page, with the reason.
 NO_PAGE: Final = {
     "/": "leads to the templates",
     "/builder/<template_id>/diff/<int:number>": "a part of the builder: test_axe_finds_nothing_in_what_opens",
@@ -39,18 +39,18 @@ NO_PAGE: Final = {
     "/me/sessions": "leads to one's account, which lists them",
     "/scenarios/<scenario_id>/runs/<run_id>/log": "lines of the page of a run",
     "/scenarios/<scenario_id>/runs/<run_id>/state": "a part of the page of a run",
-    "/sign-in": "whoever is signed in is led on: see `sign_in_page`",
+    "/sign-in": "redirects signed-in users: see `sign_in_page`",
     "/sign-in/code": "only between password and code: test_a_second_factor_is_set_up_used_and_turned_off",
     "/sign-in/oidc": "leads to the provider",
     "/sign-in/oidc/callback": "leads to where one wanted to be",
-    "/health/ready": "the error page where nobody works yet, else JSON",
+    "/health/ready": "the error page without a worker, else JSON",
 }
 LISTS: Final = (
     "/templates", "/datasets", "/connections", "/endpoints", "/pushes", "/scenarios", "/runs", "/exports",
     "/workspace/files", "/secrets", "/masking/keys", "/webhooks", "/api-keys", "/members", "/invitations",
     "/projects", "/teams", "/usage", "/audit", "/trash", "/workspace", "/status",
 )  # fmt: skip
-"""Lists that are seen without anything in them too, and by somebody who may change nothing."""
+"""Lists that are also opened without content, and by a viewer."""
 
 
 def walk(world: World) -> tuple[dict[str, str], dict[str, str]]:
@@ -77,7 +77,7 @@ def walk(world: World) -> tuple[dict[str, str], dict[str, str]]:
 
 
 def more_addresses(world: World) -> list[str]:
-    """Pages of rules whose every object is a page of its own kind, and errors."""
+    """Pages of rules for which every object has a different page, and error pages."""
     found = [page.href for page in documents.all_pages().values()]
     found += ["/nowhere", "/templates/tpl_gone", "/docs/search?q=nothing-like-it", "/docs/search"]
     found += ["/connections/new?type=sqlite", "/connections/new?type=rest", "/connections/new?type=odata"]
@@ -240,7 +240,7 @@ class Acts:
         page.locator(".qr").wait_for()
 
     def session_end_asks(self, page: Page) -> None:
-        """Of a browser that signed in an hour ago, with another one beside it."""
+        """A browser that signed in an hour ago, and a second session."""
         browser = self.world.person()
         with self.world.app.app_context():
             db.session.execute(sa.update(BrowserSession).values(created_at=clock.now() - timedelta(hours=1)))

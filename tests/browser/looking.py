@@ -25,7 +25,7 @@ HEIGHT: Final = 800
 SHIFT: Final = 0.01
 """Of the Layout Instability score: a tenth of what is still called good."""
 
-# Installed before a page's own scripts; what somebody's hand moved is no shift.
+# Installed before a page's own scripts; shifts after user input do not count.
 COUNTS_SHIFTS: Final = """
 window.shifts = [];
 new PerformanceObserver((list) => {
@@ -49,7 +49,7 @@ window.wanted = () => {
 window.seen = new Set();
 window.unmarked = [];
 window.told = (e) => e.outerHTML.slice(0, 160);
-// What it is and the how-manieth like it: a list that draws itself anew puts others in the place of its links.
+// The element, and its index among elements of the same kind: a list that refreshes itself replaces its links.
 window.key = (e) => window.told(e) + [...document.getElementsByTagName(e.nodeName)]
   .filter((o) => window.told(o) === window.told(e)).indexOf(e);
 document.addEventListener('focusin', ({target: e}) => {
@@ -87,7 +87,7 @@ def faults_found_by_axe(page: Page, axe: Path, rules: list[str] | None = None) -
     """Every rule that the page breaks, or every one of `rules`."""
     if not page.evaluate("typeof axe === 'object'"):
         page.evaluate(axe.read_text())
-    page.evaluate("window.scrollTo(0, 0)")  # what the head of the page lies over just now is no fault
+    page.evaluate("window.scrollTo(0, 0)")  # content that is currently covered by the header is not an error
     only = {"type": "rule", "values": rules} if rules else {"type": "tag", "values": TAGS}
     found = page.evaluate("only => axe.run(document, {runOnly: only})", only)
     first = [(fault["id"], fault["impact"], fault["nodes"][0]) for fault in found["violations"]]
@@ -107,7 +107,7 @@ def settled(page: Page) -> None:
 
 
 def colours(page: Page, axe: Path) -> list[str]:
-    """All that axe finds in light, and what of it has to do with colours in dark."""
+    """Return all violations found by axe in the light theme, and colour contrast violations in the dark theme."""
     found = faults_found_by_axe(page, axe)
     page.emulate_media(color_scheme="dark")
     page.evaluate(_STILL)

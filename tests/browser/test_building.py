@@ -1,4 +1,4 @@
-"""A person builds a template in the browser, with rows beside it."""
+"""A user builds a template in the browser with a preview of its rows."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def saved(ten):
     return ten
 
 
-def test_a_template_of_ten_fields_is_built_by_keyboard_alone(edith):
+def test_a_template_of_ten_fields_is_built_with_the_keyboard_only(edith):
     builder = Builder(edith.page("/templates"))
     keys = builder.page.keyboard
     builder.page.get_by_role("link", name="New template").focus()
@@ -79,9 +79,9 @@ def test_an_older_answer_never_replaces_a_newer_one(ten):
     ten.page.locator("#seed").fill("first")
     ten.page.wait_for_timeout(600)
     ten.page.locator("#seed").fill("second")
-    expect(ten.preview).to_contain_text("Seed second gives them again")
+    expect(ten.preview).to_contain_text("The seed second always produces")
     ten.page.wait_for_timeout(1_500)
-    expect(ten.preview).to_contain_text("Seed second gives them again")
+    expect(ten.preview).to_contain_text("The seed second always produces")
 
 
 def test_the_saved_template_makes_the_rows_of_the_draft(ten):
@@ -91,7 +91,7 @@ def test_the_saved_template_makes_the_rows_of_the_draft(ten):
     assert ten.values() == before
 
 
-def test_a_fault_stands_at_its_input_and_goes_when_it_is_mended(ten):
+def test_an_error_is_shown_at_its_input_and_disappears_when_fixed(ten):
     price = ten.row("price")
     low, high = price.locator("input[name$='.o.min']"), price.locator("input[name$='.o.max']")
     low.fill("90")
@@ -121,7 +121,7 @@ def test_a_type_is_picked_by_searching_for_it(ten):
     )
 
 
-def test_a_search_that_fits_nothing_says_what_to_do(ten):
+def test_a_search_without_results_suggests_what_to_do(ten):
     ten.row("phone").locator(".pick").click()
     ten.page.get_by_label("Search types").fill("zzzz")
     expect(ten.page.locator("[data-none]")).to_be_visible()
@@ -181,7 +181,7 @@ def test_fields_are_put_inside_a_field(ten):
     ten.page.keyboard.type("sku")
     ten.page.keyboard.press("Tab")
     ten.previews(*TEN[:9], "status.sku")
-    ten.row("status").locator("[data-name]").press("Alt+ArrowUp")  # what lies inside goes with it
+    ten.row("status").locator("[data-name]").press("Alt+ArrowUp")  # nested fields move with it
     ten.previews(*TEN[:8], "status.sku", "created_at")
 
 
@@ -237,7 +237,7 @@ def test_versions_are_compared_and_restored(saved):
     assert saved.names() == TEN
 
 
-def test_two_people_who_save_at_once_see_both_versions(saved, desk, cast):
+def test_two_users_who_save_concurrently_see_both_versions(saved, desk, cast):
     other = Builder(desk(cast.adam).page(saved.page.url.removeprefix(saved.page.url.split("/templates")[0])))
     other.row("phone").get_by_role("button", name="Delete").first.click()
     other.save(2)
@@ -305,7 +305,7 @@ def test_an_export_in_the_background_is_followed_to_its_download(saved, app, tmp
     assert (tmp_path / "rows.csv").read_text().count("\n") == 30_001
 
 
-def test_an_export_that_is_refused_leaves_the_dialog_and_the_page_as_they_are(saved):
+def test_a_rejected_export_does_not_change_the_dialog_and_the_page(saved):
     saved.row("email").locator("[data-name]").fill("emails")  # not saved
     saved.page.get_by_role("button", name="Export").click()
     dialog = saved.page.locator("#export")

@@ -1,4 +1,4 @@
-"""A person puts tables together in the browser, sees how they hang together, and has them in one file."""
+"""A user combines tables into a dataset in the browser, views their relations, and downloads one file."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def shop(app, cast, two):
     return made.json
 
 
-def test_a_dataset_is_put_together_with_its_relations_and_rows_beside_it(edith, two):
+def test_a_dataset_is_created_with_its_relations_and_a_preview(edith, two):
     page = edith.page("/datasets")
     page.get_by_role("main").get_by_role("link", name="New dataset").first.click()
     page.locator("input.title").fill("Shop")
@@ -51,7 +51,7 @@ def test_a_dataset_is_put_together_with_its_relations_and_rows_beside_it(edith, 
     page.get_by_label("Rows of Buyers", exact=True).fill("2")
     page.get_by_label("Rows of Buyers", exact=True).press("Tab")
     expect(page.locator(".diagram a", has_text="Buyers").locator(".few")).to_have_text("2 rows")
-    expect(page.get_by_label("Name in the file").nth(1)).to_be_focused()  # drawn anew, it keeps the focus
+    expect(page.get_by_label("Name in the file").nth(1)).to_be_focused()  # rendered again, it keeps the focus
     page.get_by_role("button", name="Move up: Buyers").click()
     expect(page.locator(".look h3").first).to_contain_text("Buyers")
     page.keyboard.press("Control+s")
@@ -100,7 +100,7 @@ def test_a_dataset_fits_a_phone(desk, cast, shop):
     assert page.evaluate("document.documentElement.scrollWidth") <= NARROWEST[0]
 
 
-def test_a_dataset_is_made_without_a_script(desk, cast, two):
+def test_a_dataset_is_created_without_a_script(desk, cast, two):
     page = desk(cast.edith, java_script_enabled=False).page("/datasets/new")
     page.locator("input.title").fill("Plain")
     page.get_by_label("Template to add").select_option(label="Buyers")

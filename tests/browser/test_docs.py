@@ -47,7 +47,7 @@ def test_enter_without_script_searches_too(desk):
     expect(page.locator(".docs-results a").first).to_have_attribute("href", "/docs/guide/determinism")
 
 
-def test_code_is_copied_as_it_stands(desk):
+def test_code_is_copied_unchanged(desk):
     reader = desk()
     reader.context.grant_permissions(["clipboard-read", "clipboard-write"])
     page = reader.page("/docs/guide/start")
@@ -56,7 +56,7 @@ def test_code_is_copied_as_it_stands(desk):
     assert page.evaluate("navigator.clipboard.readText()") == "./rowsmith up"
 
 
-def test_the_list_of_pages_is_open_where_there_is_room_and_folded_where_there_is_none(desk):
+def test_the_list_of_pages_is_open_on_wide_screens_and_folded_on_narrow_ones(desk):
     wide = desk().page("/docs/guide/start")
     link = wide.get_by_role("navigation", name="Documentation").get_by_role("link", name="Relations")
     expect(link).to_be_visible()

@@ -71,7 +71,7 @@ thrown: list[str] = []
 
 @pytest.fixture(scope="module")
 def window(chromium: Browser, world: World, origin: str) -> Iterator[Callable[[Person | None], Page]]:
-    """`window(cast.olivia)`: a page of Olivia's, signed in; `window(None)`: one of nobody's."""
+    """`window(cast.olivia)`: a page with Olivia signed in; `window(None)`: an anonymous page."""
     contexts: dict[str, BrowserContext] = {}
     thrown.clear()
 
@@ -119,7 +119,7 @@ def faults_of(page: Page, addresses: list[str], axe: Path, *, keys: bool = True)
     return found
 
 
-def test_whatever_answers_a_browser_with_html_is_looked_at_or_says_why_not(walked):
+def test_all_routes_with_html_are_visited_or_have_a_reason(walked):
     whole, other = walked
     assert sorted(other) == sorted(everything.NO_PAGE), "a page that is new, or a reason that is old"
     assert len(whole) > 75
@@ -142,7 +142,7 @@ def test_every_page_of_the_documentation_and_of_the_forms(window, world, origin,
 
 
 @pytest.mark.parametrize("who", ["mallory", "victor"])
-def test_every_list_that_is_empty_and_every_list_of_somebody_who_only_reads(window, world, origin, axe, who):
+def test_every_empty_list_and_every_list_for_a_viewer(window, world, origin, axe, who):
     addresses = [f"{origin}{one}" for one in everything.LISTS]
     found = faults_of(window(world.cast.people[who]), addresses, axe)
     assert not found, everything.said(found)

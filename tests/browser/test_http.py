@@ -53,13 +53,13 @@ def done(app):
     return do
 
 
-def test_a_rest_connection_is_made_with_the_fields_of_its_authentication(edith, target):
+def test_a_rest_connection_form_shows_the_fields_of_its_authentication(edith, target):
     page = edith.page("/connections/new?type=rest")
     page.get_by_label("Base URL").fill(target.url("/api"))
     page.get_by_label("Authentication").focus()
     page.get_by_label("Authentication").select_option(label="user and password (Basic)")
     expect(page.get_by_label("Username")).to_be_visible()
-    expect(page.get_by_label("Authentication")).to_be_focused()  # drawn anew, it keeps the focus
+    expect(page.get_by_label("Authentication")).to_be_focused()  # rendered again, it keeps the focus
     expect(page.get_by_label("Base URL")).to_have_value(target.url("/api"))
     page.get_by_label("Username").fill("ann")
     page.get_by_label("Password").fill("pass")
@@ -69,7 +69,7 @@ def test_a_rest_connection_is_made_with_the_fields_of_its_authentication(edith, 
     expect(page.locator("#verification")).to_contain_text(f"HEAD {target.url('/api')}")
 
 
-def test_the_request_beside_the_form_follows_what_is_typed(edith, target, template):
+def test_the_request_next_to_the_form_follows_the_input(edith, target, template):
     page = edith.page("/endpoints/new")
     page.get_by_label("Name", exact=True).fill("People")
     page.get_by_label("URL").fill(target.url("/people/{{id}}"))

@@ -9,7 +9,7 @@ CREATE TABLE orders (id INT PRIMARY KEY, customer_id INT NOT NULL REFERENCES cus
 CHANGED = "CREATE TABLE customers (id INT PRIMARY KEY, email VARCHAR(120) NOT NULL UNIQUE, phone VARCHAR(30), city INT)"
 
 
-def test_a_file_is_looked_at_made_and_brought_up_to_date(desk, cast, tmp_path: Path):
+def test_a_file_is_previewed_imported_and_updated(desk, cast, tmp_path: Path):
     edith = desk(cast.edith)
     file = tmp_path / "shop.sql"
     file.write_text(SCHEMA)

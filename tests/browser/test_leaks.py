@@ -1,5 +1,5 @@
-"""The leak report in a browser: an export and a push that were stopped name the column, one that went through shows
-what was looked for, and coincidences beside the number that chance explains."""
+"""The leak report in a browser: stopped exports and pushes name the column, completed ones show what was checked, and
+coincidences are shown with the number expected by chance."""
 
 from __future__ import annotations
 
@@ -78,7 +78,7 @@ def test_a_push_with_a_survivor_names_its_column_and_shows_no_real_value(app, ca
     assert "corp.test" not in page.content().lower()
 
 
-def test_coincidences_stand_beside_the_number_that_chance_explains(app, cast, edith, program, over):
+def test_coincidences_are_shown_next_to_the_number_expected_by_chance(app, cast, edith, program, over):
     path = over(PEOPLE)
     export = program.post(f"{path}/exports", json={"seed": "s"}).json["id"]
     done(app, exports, export)

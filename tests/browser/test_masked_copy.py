@@ -80,7 +80,7 @@ def test_the_source_of_a_template_is_changed_in_the_builder(desk, cast, file, tm
     text = page.locator("#json-text")
     expect(text).to_have_value(re.compile(r'"file": "others.csv"'))
     text.fill(text.input_value().replace('"file": "others.csv"', '"file": "others.csv",\n    "limit": 2'))
-    expect(page.locator("#json-state")).to_contain_text("In the fields now")
+    expect(page.locator("#json-state")).to_contain_text("Updated")
     builder.tab("Fields")
     expect(page.locator("[id='source.limit']")).to_have_value("2")
 

@@ -26,7 +26,7 @@ def test_a_strategy_makes_a_field_sensitive_and_is_kept(builder):
     expect(row.locator(".badge").filter(has_text="masking")).to_have_text("masking tokenize")
 
 
-def test_what_cannot_be_honoured_is_told_at_the_field(builder):
+def test_unsupported_options_are_reported_at_the_field(builder):
     builder.name("Customers")
     builder.row("email").get_by_title("More options").click()
     builder.row("email").locator(".panel").get_by_label("Strategy").select_option("shift")

@@ -31,7 +31,7 @@ def target():
         yield made
 
 
-def test_a_webhook_is_made_tested_and_turned_off_by_keyboard_and_mouse(edith, target):
+def test_a_webhook_is_created_tested_and_disabled_by_keyboard_and_mouse(edith, target):
     page = edith.page("/webhooks")
     page.get_by_label("URL").fill(target.url("/hook"))
     page.get_by_label("Pushes: all").check()
@@ -64,7 +64,7 @@ def ended(app, cast, name):
         )  # fmt: skip
 
 
-def test_who_asked_for_it_is_told_of_work_that_ended_and_who_did_not_is_left_alone(app, cast, edith):
+def test_only_the_user_who_started_it_is_notified_about_finished_work(app, cast, edith):
     edith.context.grant_permissions(["notifications"], origin=edith.origin)
     edith.context.add_init_script(RECORDER)
     page = edith.page("/me")
@@ -76,7 +76,7 @@ def test_who_asked_for_it_is_told_of_work_that_ended_and_who_did_not_is_left_alo
     page.clock.install()
     page.reload()
     page.clock.run_for(60_000)
-    assert asked == [], "nobody asked for it"
+    assert asked == [], "no page requested it"
     with page.expect_response("**/notices"):
         page.get_by_role("button", name="Notify me in this browser").click()
     expect(page.get_by_role("button", name="Notify me in this browser")).to_have_attribute(
@@ -93,7 +93,7 @@ def test_who_asked_for_it_is_told_of_work_that_ended_and_who_did_not_is_left_alo
     assert len(asked) == count
 
 
-def test_where_notifications_are_denied_the_title_of_a_hidden_tab_has_a_number(app, cast, edith):
+def test_without_permission_for_notifications_the_title_of_a_hidden_tab_has_a_number(app, cast, edith):
     page = edith.page("/me")
     page.clock.install()
     page.reload()

@@ -29,7 +29,7 @@ def test_a_one_time_link_signs_in_once(desk, cast):
     page.wait_for_url("**/sign-in?next=%2Ftemplates")
 
 
-def test_a_wrong_password_is_said_and_the_right_one_leads_where_one_wanted(desk, cast):
+def test_a_wrong_password_is_reported_and_the_right_one_opens_the_requested_page(desk, cast):
     page = desk().page("/usage")
     page.get_by_label("E-mail address").fill(cast.edith.email)
     page.get_by_label("Password").fill("wrong")
@@ -64,7 +64,7 @@ def test_letters_go_places_search_and_help_unless_turned_off(edith, template):
     expect(page.get_by_role("dialog", name="Keyboard shortcuts")).to_be_hidden()
 
 
-def test_the_theme_changes_at_once_and_stays(edith):
+def test_the_theme_changes_immediately_and_stays(edith):
     page = edith.page("/templates")
     ground = "getComputedStyle(document.documentElement).backgroundColor"
     light = page.evaluate(ground)
@@ -105,7 +105,7 @@ def test_without_script_one_reads_signs_in_creates_and_deletes(desk, cast):
     expect(page.get_by_text("revoked").first).to_be_visible()
 
 
-def test_a_deleted_template_can_be_had_back_from_the_toast_and_the_trash(edith, template):
+def test_a_deleted_template_can_be_restored_from_the_toast_and_the_trash(edith, template):
     page = edith.page("/templates")
     page.get_by_role("link", name="Delete Orders").click()
     page.get_by_role("button", name="Delete Orders").click()

@@ -17,7 +17,7 @@ from webapp.extensions import db
 ID = [{"name": "id", "type": "row_number"}]
 
 
-def test_an_admin_gives_a_role_in_a_team_and_takes_somebody_out_with_their_keys(desk, cast):
+def test_an_admin_gives_a_role_in_a_team_and_removes_members_with_their_keys(desk, cast):
     page = desk(cast.olivia).page("/members")
     page.get_by_role("button", name=f"Give {cast.edith.email} another role").click()
     edith = page.get_by_role("row").filter(has_text=cast.edith.email)
@@ -30,7 +30,7 @@ def test_an_admin_gives_a_role_in_a_team_and_takes_somebody_out_with_their_keys(
     expect(page.get_by_role("row").filter(has_text=cast.edith.email)).to_have_count(0)
 
 
-def test_ticked_templates_move_with_what_hangs_together(desk, api, cast):
+def test_selected_templates_move_with_their_related_objects(desk, api, cast):
     olivia = desk(cast.olivia)
     program = api(cast.olivia)
     parent = program.post("/templates", json={"name": "Parents", "fields": ID}).json["id"]
@@ -47,7 +47,7 @@ def test_ticked_templates_move_with_what_hangs_together(desk, api, cast):
     assert program.get(f"/templates/{parent}").json["project_id"] == cast.side
 
 
-def test_by_keyboard_alone_delete_says_what_uses_it_and_esc_keeps_it(desk, api, cast):
+def test_with_the_keyboard_only_delete_lists_dependents_and_esc_cancels(desk, api, cast):
     olivia = desk(cast.olivia)
     program = api(cast.olivia)
     made = program.post("/templates", json={"name": "Used", "fields": ID}).json["id"]
@@ -72,7 +72,7 @@ def test_by_keyboard_alone_delete_says_what_uses_it_and_esc_keeps_it(desk, api, 
     page.wait_for_url(re.compile(made))
 
 
-def test_without_script_deleting_asks_on_a_page_of_its_own(desk, api, cast):
+def test_without_a_script_deleting_asks_on_a_separate_page(desk, api, cast):
     plain = desk(cast.olivia, java_script_enabled=False)
     api(cast.olivia).post("/templates", json={"name": "Plain", "fields": ID})
     page = plain.page("/templates")

@@ -15,7 +15,7 @@ CUSTOMERS = [{"name": "id", "type": "row_number"}, {"name": "name", "type": "nam
 
 @pytest.fixture
 def orders(api, cast):
-    """Orders, each with its customer; beside them Shops."""
+    """Orders with their customers, and the unrelated template Shops."""
     program = api(cast.edith)
     parent = program.post(
         "/templates", json={"name": "Customers", "quantity": 1000, "fields": CUSTOMERS}
@@ -90,7 +90,7 @@ def test_a_connection_a_table_and_a_column_are_picked_by_keyboard(edith, existin
     expect(page.locator("#grid td").first).to_have_text("4711")
 
 
-def test_numbers_for_each_row_are_told_while_one_types(builder):
+def test_numbers_for_each_row_are_shown_while_typing(builder):
     row = builder.row("customer_id")
     row.get_by_label("At least").fill("1")
     row.get_by_label("At most").fill("9")
@@ -172,7 +172,7 @@ def test_axe_finds_nothing_where_things_are_picked(desk, cast, orders, existing,
     assert found == []
 
 
-def test_what_is_picked_fits_a_narrow_screen(desk, cast, orders, existing):
+def test_the_selection_fits_a_narrow_screen(desk, cast, orders, existing):
     narrow = desk(cast.olivia, NARROWEST)
     page = narrow.page(f"/templates/{orders['id']}?open={orders['fields'][0]['id']}")
     for path in (

@@ -72,13 +72,13 @@ def test_a_push_is_mapped_tried_sent_and_its_failed_rows_repaired(edith, templat
     expect(page.locator("#dry")).to_contain_text("nothing was sent")
     assert target.count("customers") == 0
     page.get_by_label("Field for age").select_option("")
-    expect(page.locator("#dry")).to_be_hidden()  # it told of another mapping
+    expect(page.locator("#dry")).to_be_hidden()  # its result was for another mapping
     page.get_by_label("Field for age").select_option("age")
     page.get_by_role("button", name="Push", exact=True).click()
     page.wait_for_url("**/pushes/psh_*")
     expect(page.locator("#work")).to_contain_text("waiting for a worker")
     done(page)
-    expect(page.locator("#work")).to_contain_text("completed")  # told by events
+    expect(page.locator("#work")).to_contain_text("completed")  # updated by events
     expect(page.locator("#log")).to_contain_text("completed")
     there = target.count("customers")
     assert 900 < there < 1000
@@ -109,7 +109,7 @@ def test_another_table_shows_its_own_columns(edith, template, target):
     page.get_by_label("Table", exact=True).focus()
     page.get_by_label("Table", exact=True).select_option("orders")
     expect(page.locator("th", has_text="Column of orders")).to_be_visible()
-    expect(page.get_by_label("Table", exact=True)).to_be_focused()  # drawn anew, it keeps the focus
+    expect(page.get_by_label("Table", exact=True)).to_be_focused()  # rendered again, it keeps the focus
     expect(page.get_by_label("Field for amount")).to_have_attribute("aria-invalid", "true")
 
 
@@ -184,7 +184,7 @@ def test_axe_finds_nothing_on_the_pages_of_a_push(desk, cast, template, pushed, 
     assert found == []
 
 
-def test_the_focus_stays_while_the_list_draws_itself_anew(edith, app, cast, template, target):
+def test_the_focus_is_kept_while_the_list_refreshes(edith, app, cast, template, target):
     program = Program(app, cast.edith.key)
     ask = {"connection_id": target.connection_id, "count": 5}
     ids = [program.post(f"/templates/{template}/push", json=ask).json["id"] for _ in range(2)]

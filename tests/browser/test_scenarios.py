@@ -89,7 +89,7 @@ def held(page):
     return page.evaluate("document.querySelector('.CodeMirror').CodeMirror.getValue()")
 
 
-def test_a_program_is_written_run_and_watched_by_keyboard_alone(edith, runner):
+def test_a_program_is_written_run_and_followed_with_the_keyboard_only(edith, runner):
     page = edith.page("/templates")
     page.locator("body").press("g")
     page.keyboard.press("s")
@@ -112,7 +112,7 @@ def test_a_program_is_written_run_and_watched_by_keyboard_alone(edith, runner):
     page.wait_for_url("**/runs/run_*")
     expect(page.locator("#work .badge")).to_have_text("completed")
     expect(page.locator(".lines span")).to_have_text(["row 0", "row 1", "row 2"])
-    expect(page.locator("#log-state")).to_have_text("This is all of it.")
+    expect(page.locator("#log-state")).to_have_text("End of log.")
 
 
 def test_tab_indents_and_after_escape_leaves_the_editor(edith, saved):
@@ -149,10 +149,10 @@ def test_names_of_the_sdk_are_completed_after_a_dot(edith, saved):
     assert 'os.environ["SERVICE_API_URL' in held(page)
 
 
-def test_what_python_cannot_read_is_marked_at_its_line_while_one_writes(edith, saved):
+def test_syntax_errors_are_marked_at_their_line_while_typing(edith, saved):
     page = edith.page(saved())
     write(page, "a = 1\nb = (\n")
-    expect(page.locator("#said")).to_contain_text("Python cannot read this program")
+    expect(page.locator("#said")).to_contain_text("Syntax error")
     expect(page.locator(".CodeMirror .faulty")).to_have_count(1)
     page.locator("[data-goto]").first.click()
     assert page.evaluate("document.querySelector('.CodeMirror').CodeMirror.getCursor().line") == 1

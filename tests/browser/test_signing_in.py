@@ -1,4 +1,4 @@
-"""Signing in, the second factor and one's sessions, in a real browser and by its keyboard alone."""
+"""Signing in, the second factor and the list of sessions, in a real browser, with the keyboard only."""
 
 from __future__ import annotations
 
@@ -55,12 +55,12 @@ def test_the_provider_is_reached_and_left_by_keyboard_and_one_is_where_one_wante
     page.wait_for_url(f"{origin}/projects")
 
 
-def test_who_stops_at_the_provider_reads_why_on_the_sign_in_page(desk, origin):
+def test_cancelling_at_the_provider_shows_the_reason_on_the_sign_in_page(desk, origin):
     page = desk().page("/sign-in")
     page.get_by_role("link", name="Sign in with Acme SSO").click()
     page.get_by_role("button", name="Cancel").click()
     page.wait_for_url(f"{origin}/sign-in?problem=stopped")
-    expect(page.get_by_role("alert")).to_contain_text("Acme SSO did not let you in, or you stopped there.")
+    expect(page.get_by_role("alert")).to_contain_text("Acme SSO rejected the sign-in, or you cancelled it.")
     assert fits(page)
 
 

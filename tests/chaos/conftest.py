@@ -60,7 +60,7 @@ class Nursery:
         return line
 
     def start(self, push_id: str) -> int:
-        """Have a push carried out; the pid of who does it. `over()` waits for its end."""
+        """Start a push in a new process and return its pid. `over()` waits for its end."""
         self.process.stdin.write(f"{push_id}\n")
         self.process.stdin.flush()
         return int(self.answer())
@@ -70,7 +70,7 @@ class Nursery:
         assert self.answer() == "over"
 
     def do(self, push_id: str) -> None:
-        """Have a push carried out."""
+        """Run a push to its end."""
         self.start(push_id)
         self.over()
 
@@ -158,7 +158,7 @@ def ids(url: str, table: str = "people") -> list[int]:
 
 
 def slow_down(url: str, table: str, seconds: float) -> None:
-    """Let every row of a table take so long."""
+    """Make inserting each row of a table take this many seconds."""
     with psycopg.connect(url, autocommit=True) as connection:
         connection.execute(
             "CREATE FUNCTION slowly() RETURNS trigger LANGUAGE plpgsql AS"

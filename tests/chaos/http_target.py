@@ -26,17 +26,17 @@ def target(echo: EchoTarget) -> str:
 
 
 def effects(echo: EchoTarget) -> Counter[int]:
-    """How often the target carried out each row."""
+    """Return how often the target processed each row."""
     return Counter(int(one.headers["x-rowsmith-row"]) for one in echo.effects)
 
 
 def unknown(push_id: str) -> set[int]:
-    """The rows that nobody knows of."""
+    """Return the rows with an unknown outcome."""
     return {one.row for one in read.rows(push_id, state="unknown", limit=COUNT)}
 
 
 def agrees(push: Push, echo: EchoTarget, kills: int) -> None:
-    """Every row was carried out once, or is reported as unknown; of those there are few."""
+    """Check that every row was processed once, or is reported as unknown, and that few are unknown."""
     found, doubt = effects(echo), unknown(push.id)
     assert (push.status, push.failed) == ("completed", 0), push.error
     assert push.delivered + push.unknown == COUNT

@@ -1,8 +1,8 @@
-"""A program that carries out pushes, each in a forked process of its own, as a worker does: for tests that kill.
+"""A program that runs pushes, each in a forked process, as a worker does: for tests that kill processes.
 
 It reads the id of a push from each line of its input and answers with the pid of the process that does it. TARGET is
-the address of the target, HTTP the settings of one that speaks HTTP, as JSON; LEASE_SECONDS, CHUNK_ROWS and FIRST_ROWS
-stand in for the limits of those names. With the argument `worker` it is a real worker, which waits for rings.
+the address of the target, HTTP the settings of an HTTP target, as JSON; LEASE_SECONDS, CHUNK_ROWS and FIRST_ROWS
+replace the limits with these names. With the argument `worker` it is a real worker, which waits for jobs.
 """
 
 from __future__ import annotations

@@ -1,6 +1,7 @@
 """A real runner for tests that strike it: its programs run in the real sandbox with BOX=real, else in none.
 
-Its environment is the Python of the tests, so nothing is fetched. LEASE_SECONDS stands in for the limit of that name.
+It uses the Python of the tests as its environment, so nothing is downloaded. LEASE_SECONDS replaces the limit of that
+name.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ def main() -> None:
         def offline(*_: object) -> None:
             raise environments.NotMade("tests reach no package index")
 
-        environments.Maker._common = offline  # leaves our client alone
+        environments.Maker._common = offline  # skips installing our client
         environments.prepare_base = lambda: None
     else:
         running.bare(setattr)

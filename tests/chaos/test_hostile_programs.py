@@ -119,7 +119,7 @@ class Ran:
         assert self.secret == "canary-of-the-host"
         assert self.left_on_host == []
         assert self.neighbour_works
-        assert self.alive() == []  # at once; five seconds are promised
+        assert self.alive() == []  # immediately, although five seconds are allowed
 
 
 @pytest.mark.parametrize("program", STOPPED)
@@ -140,11 +140,11 @@ def test_program_is_harmless(way, program):
         assert "MemoryError" in ran.output
     if program == "foreign_calls":
         assert ran.code == -31
-    if program == "socket_buffers_tcp":  # only the box has a network of its own
+    if program == "socket_buffers_tcp":  # only the bubblewrap sandbox has a separate network
         assert ran.stopped_by == ("memory" if ran.mode == "bubblewrap" else None)
     if program.startswith("nameless_in"):  # without namespaces descriptors cannot be sent
         assert ran.stopped_by == ("outputs" if ran.mode == "bubblewrap" else None)
-    if program == "deep_home":  # in the box it is a file system of its own, which is full
+    if program == "deep_home":  # in the bubblewrap sandbox it is a separate file system, which is full
         assert (ran.stopped_by, ran.code) == ((None, 1) if ran.mode == "bubblewrap" else ("tmp", -9))
     if program == "proc_buffers":  # without namespaces only the files of the first process can be opened
         assert ran.stopped_by == "memory" or ran.mode == "landlock"

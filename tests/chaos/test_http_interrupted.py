@@ -63,7 +63,7 @@ def test_a_cancel_holds_within_six_seconds_and_leaves_nothing_sending(
     assert len(echo.calls()) == calls
 
 
-def test_a_stopping_worker_hands_its_push_back_and_the_next_goes_on(worker, new_push, pushing, client, echo):
+def test_a_stopping_worker_releases_its_push_and_the_next_continues(worker, new_push, pushing, client, echo):
     push_id = new_push()
     echo.on("*", lambda seen: Answer(201, delay=0.005))
     process = worker()

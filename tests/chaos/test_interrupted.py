@@ -28,7 +28,7 @@ from webapp.work import jobs_queue
 
 
 def under_way(pushing, push_id: str, rows: int = 1) -> Push:
-    """The row, once so many rows have their end."""
+    """Wait until this many rows are delivered; return the push."""
     return eventually(lambda: (row := pushing.read(push_id)).delivered >= rows and row)
 
 
@@ -69,7 +69,7 @@ def _status(pid: str) -> str:
 # --- Cancel ---------------------------------------------------------------------------------------------------
 
 
-def test_a_cancel_holds_within_six_seconds_while_a_statement_hangs(nursery, new_push, pushing, target):
+def test_a_cancel_takes_effect_within_six_seconds_while_a_statement_hangs(nursery, new_push, pushing, target):
     keeper = nursery()
     slow_down(target, "people", 0.001)
     push_id = new_push()
@@ -175,7 +175,7 @@ def test_a_cancel_holds_while_the_target_has_fallen_silent(nursery, new_push, pu
 # --- Workers --------------------------------------------------------------------------------------------------
 
 
-def test_a_stopping_worker_hands_its_push_back_and_the_next_goes_on(worker, new_push, pushing, client, target):
+def test_a_stopping_worker_releases_its_push_and_the_next_continues(worker, new_push, pushing, client, target):
     slow_down(target, "heap", 0.0005)
     first = worker()
     push_id = new_push("heap")

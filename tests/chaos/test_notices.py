@@ -99,7 +99,7 @@ def test_a_delivery_arrives_at_least_once_and_with_one_id_when_its_sender_is_kil
         assert two.headers["webhook-signature"] == wanted
 
 
-def test_ends_that_nobody_was_told_of_are_told_by_the_next_sender(app, new_export, courier):
+def test_unnotified_ends_are_reported_by_the_next_sender(app, new_export, courier):
     with EchoTarget() as target:
         hooked(target.url("/hook"))
         target.on("/hook", Answer(200))
@@ -135,7 +135,7 @@ def test_a_slow_receiver_keeps_no_other_waiting(app, new_export, courier):
         assert slow.most_at_once == 2
 
 
-def test_a_mail_of_a_killed_sender_goes_out_with_the_same_message_id(app, new_export, courier):
+def test_a_mail_of_a_killed_sender_is_sent_with_the_same_message_id(app, new_export, courier):
     with MailServer() as server:
         mail = {"SMTP_URL": f"smtp://127.0.0.1:{server.port}?tls=off", "MAIL_FROM": "rows@example.org"}
         with writing() as session:

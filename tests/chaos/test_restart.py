@@ -24,7 +24,7 @@ from webapp.pushes.services.ledger import read
 
 
 def programs() -> Path:
-    """Where PostgreSQL's server programs are; skips where there are none."""
+    """Return the folder of PostgreSQL's server programs; skip the test if they are not installed."""
     found = shutil.which("pg_ctl") or next(iter(sorted(glob("/usr/lib/postgresql/*/bin/pg_ctl"), reverse=True)), "")
     if not found:
         pytest.skip("no pg_ctl: install PostgreSQL's server")
@@ -100,7 +100,7 @@ def test_a_restart_of_the_target_in_mid_push_loses_and_doubles_nothing(
     assert ids(target, "heap") == list(range(1, COUNT + 1))
 
 
-def test_a_target_that_stays_away_ends_the_push_with_a_line_that_says_why(
+def test_a_target_that_stays_unavailable_ends_the_push_with_a_reason(
     nursery: Callable, new_push: Callable, pushing, server: Server, target: str
 ):
     keeper = nursery()

@@ -34,7 +34,7 @@ from webapp.scenarios.services import runs
 from webapp.work import jobs_queue
 
 ROUNDS = int(os.environ.get("CHAOS_ROUNDS", "12"))
-# Writes a line each hundredth of a second; with CHILD there is another process, in a session of its own.
+# Writes a line every hundredth of a second; with CHILD there is another process, in a new session.
 COUNTS = """
 import os, subprocess, sys, time
 if "CHILD" in os.environ:
@@ -200,7 +200,7 @@ def test_a_cancel_at_any_moment_holds_within_six_seconds_and_leaves_no_process(r
         assert running.log(run_id).endswith("rowsmith: cancelled\n")
 
 
-def test_two_runners_run_two_programs_at_once(running, start):
+def test_two_runners_run_two_programs_in_parallel(running, start):
     start()
     start()
     ids = [running.queue(COUNTS) for _ in range(2)]

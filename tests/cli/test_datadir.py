@@ -60,7 +60,7 @@ def test_a_file_in_the_place_of_the_folder_is_one_sentence(tmp_path):
         DataDir(tmp_path / "data").prepare()
 
 
-def test_everything_in_it_is_its_owners_alone(data):
+def test_everything_in_it_is_only_accessible_to_its_owner(data):
     data.keys(make=True)
     data.hold()
     data.announce(Running(1, "http://127.0.0.1:1", "unix:///x"))
@@ -69,7 +69,7 @@ def test_everything_in_it_is_its_owners_alone(data):
     data.release()
 
 
-def test_keys_are_made_once_and_the_service_takes_them(data):
+def test_keys_are_generated_once_and_used_by_the_service(data):
     made = data.keys(make=True)
     assert data.keys(make=True) == made
     settings = Settings.from_env(data.environment({}))
@@ -78,12 +78,12 @@ def test_keys_are_made_once_and_the_service_takes_them(data):
     assert settings.data_dir == data.path
 
 
-def test_no_keys_are_made_by_the_way(data):
+def test_no_keys_are_created_as_a_side_effect(data):
     assert data.keys(make=False) == {}
     assert "SECRET_KEY" not in data.environment({})
 
 
-def test_what_the_caller_sets_wins(data):
+def test_values_of_the_caller_take_precedence(data):
     own = {"SECRET_KEY": "mine", "REDIS_URL": "redis://elsewhere"}
     env = data.environment({**own, "ROWSMITH_VENV": "/x", "ROWSMITH_DATA_DIR": "/y"}, make=True)
     assert env.items() >= own.items()
@@ -107,7 +107,7 @@ def test_the_folder_is_held_by_one_at_a_time(data):
     second.release()
 
 
-def test_what_a_killed_one_left_behind_is_not_believed(data):
+def test_leftovers_of_a_killed_process_are_ignored(data):
     data.announce(Running(4711, "http://127.0.0.1:8000", "unix:///data/valkey.sock"))
     (data.path / "up.lock").touch()
     assert data.running() is None

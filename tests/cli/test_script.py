@@ -1,4 +1,4 @@
-"""The script `rowsmith` and the installation, on small clones of their own: no network, no packages."""
+"""The script `rowsmith` and the installation, in small clones: no network, no packages."""
 
 from __future__ import annotations
 
@@ -127,7 +127,7 @@ def test_an_older_python_on_the_path_is_skipped(clone, tools):
     assert run(clone, "help", path=str(tools)).returncode == 0
 
 
-def test_no_python_is_one_sentence_that_says_what_was_found(clone, tools):
+def test_a_missing_python_is_one_sentence_with_the_found_versions(clone, tools):
     script(tools / "python3", 'case "$*" in *--version*) echo Python 3.9.2;; *) exit 1;; esac')
     refused = run(clone, "up", path=str(tools))
     assert refused.returncode == 1
@@ -189,7 +189,7 @@ def test_no_network_is_one_sentence(used_clone):
     assert "Traceback" not in failed.stderr
 
 
-def test_two_at_once_install_once(clone):
+def test_two_concurrent_installations_install_once(clone):
     env = {"PATH": f"{BASE_PYTHON.parent}:/usr/bin:/bin", "PIP_NO_INDEX": "1", "PIP_CONFIG_FILE": os.devnull}
     both = [
         subprocess.Popen(
@@ -207,7 +207,7 @@ def test_two_at_once_install_once(clone):
     assert all(out.endswith("plan\n") for out, _ in said)
 
 
-def test_a_broken_environment_is_made_anew(used_clone):
+def test_a_broken_environment_is_created_again(used_clone):
     (used_clone / "requirements.lock").write_text("")
     python = used_clone / ".venv" / "bin" / "python"
     python.unlink()
@@ -225,7 +225,7 @@ def test_a_missing_venv_module_is_one_sentence(monkeypatch, tmp_path):
         bootstrap.with_pip(tmp_path, "requirements.lock", tmp_path / "log")
 
 
-def test_a_full_disk_is_said(tmp_path):
+def test_a_full_disk_is_reported(tmp_path):
     full = OSError(28, "No space left on device")
     assert bootstrap.unwritable(tmp_path, full).startswith("The disk is full")
 
@@ -270,7 +270,7 @@ def ordinary_user() -> tuple[dict[str, object], str]:
     pytest.skip("there is no Python >= 3.11 here that an ordinary user can run")
 
 
-def test_a_clone_that_cannot_be_written_says_where_to_put_things(common_folder, ordinary_user):
+def test_a_read_only_clone_says_which_folder_to_use(common_folder, ordinary_user):
     user, python = ordinary_user
     clone = make_clone(common_folder / "clone")
     clone.chmod(0o555)

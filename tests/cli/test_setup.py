@@ -43,7 +43,7 @@ def test_it_makes_a_workspace_with_its_owner_and_a_link_that_lets_them_in(here):
     assert sign_in.link_is_open(token)
 
 
-def test_somebody_with_an_account_owns_one_more_workspace(here, cast):
+def test_a_user_with_an_account_can_own_another_workspace(here, cast):
     setup.make(here, cast.olivia.email, "Another", "free", "Main")
     mine = select(Membership.workspace_id).where(Membership.user_id == cast.olivia.user_id)
     assert len(set(db.session.scalars(mine))) == 2
@@ -65,13 +65,13 @@ def test_given_twice_it_makes_nothing_more(here, cast):
         ("a@b.example", "two\nlines", CliError),
     ],
 )
-def test_what_cannot_be_is_refused_and_nothing_is_made(here, email, name, fault):
+def test_impossible_options_are_rejected_and_nothing_is_created(here, email, name, fault):
     before = len(db.session.scalars(select(Workspace)).all())
     with pytest.raises(fault):
         setup.make(here, email, name, "free", "Main")
     assert len(db.session.scalars(select(Workspace)).all()) == before
 
 
-def test_without_an_address_of_the_service_it_is_refused(here):
+def test_without_a_public_url_it_is_rejected(here):
     with pytest.raises(CliError, match="PUBLIC_URL"):
         setup.make(replace(here, public_url=""), "a@b.example", "W", "free", "Main")

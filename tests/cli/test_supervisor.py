@@ -73,7 +73,7 @@ def test_a_command_that_fails_shows_why(supervisor):
         supervisor.once("say", ["/bin/sh", "-c", "echo bad schema >&2; exit 1"], {})
 
 
-def test_ctrl_c_while_a_part_starts_stops_at_once(supervisor):
+def test_ctrl_c_during_a_process_start_stops_immediately(supervisor):
     threading.Timer(0.2, os.kill, (os.getpid(), signal.SIGINT)).start()
     with pytest.raises(Stopped):
         supervisor.start(part("exec sleep 60", ready=lambda: False))
@@ -98,7 +98,7 @@ def test_parts_stop_in_reverse_order(supervisor, told):
     assert [line.split()[0] for line in told if line.endswith("stopped")] == ["second", "first"]
 
 
-def test_a_log_is_turned_over_while_its_part_goes_on_writing(tmp_path, monkeypatch):
+def test_a_log_is_rotated_while_its_process_continues_to_write(tmp_path, monkeypatch):
     monkeypatch.setattr(limits, "LOG_FILE_BYTES", 10)
     log = tmp_path / "part.log"
     with log.open("ab", buffering=0) as writer:

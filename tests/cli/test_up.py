@@ -20,7 +20,7 @@ pytestmark = pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="re
 
 
 def get(url: str, key: str | None = None) -> int:
-    """The status of a GET; 0 when nobody answers."""
+    """Return the status of a GET; 0 if the connection fails."""
     headers = {"Authorization": f"Bearer {key}"} if key else {}
     try:
         with urllib.request.urlopen(urllib.request.Request(url, headers=headers), timeout=5) as answer:
@@ -32,7 +32,7 @@ def get(url: str, key: str | None = None) -> int:
         return 0
 
 
-def test_up_is_ready_when_it_says_so(up: Up):
+def test_up_is_ready_when_it_reports_so(up: Up):
     assert get(f"{up.url}/health/ready") == 200
 
 
@@ -52,8 +52,8 @@ def test_the_printed_curl_line_works_when_pasted(up: Up):
     assert len(answer.splitlines()) == 4, "a header and three rows"
 
 
-def test_the_data_folder_is_its_owners_alone(up: Up):
-    # Packages of programs, which run as other users; nobody else comes into the folder above them.
+def test_the_data_folder_is_only_accessible_to_its_owner(up: Up):
+    # Packages are readable for programs, which run as other users, but only the owner can enter the parent folder.
     open_ones = up.data / "environments"
     for path in (up.data, *up.data.rglob("*")):
         if path.is_relative_to(open_ones):
@@ -63,12 +63,12 @@ def test_the_data_folder_is_its_owners_alone(up: Up):
             assert stat.S_IMODE(mode) & 0o077 == 0, path
 
 
-def test_a_second_up_says_where_the_first_one_is(up: Up):
+def test_a_second_up_shows_the_address_of_the_first(up: Up):
     second = rowsmith("up", "--port", "0", "--data-dir", str(up.data))
     assert second.returncode == 1
     assert f"already running at {up.url}, pid {up.process.pid}" in second.stderr
     assert second.stderr.count("\n") == 1
-    assert get(f"{up.url}/health/live") == 200, "the first one goes on"
+    assert get(f"{up.url}/health/live") == 200, "the first one is still running"
 
 
 def test_a_taken_port_is_one_sentence(tmp_path: Path):

@@ -1,4 +1,4 @@
-"""The embedded Valkey is reached by its owner alone."""
+"""Only its owner can connect to the embedded Valkey."""
 
 from __future__ import annotations
 
@@ -84,4 +84,4 @@ def test_a_snapshot_that_cannot_be_read_is_set_aside(running, tmp_path):
     assert subprocess.run(server.command, stdout=subprocess.DEVNULL, timeout=20, check=False).returncode != 0
     assert valkey.set_aside(tmp_path)
     running(tmp_path)
-    assert not valkey.set_aside(tmp_path), "there is none now"
+    assert not valkey.set_aside(tmp_path), "it was moved already"

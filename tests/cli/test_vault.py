@@ -85,7 +85,7 @@ def test_no_secret_is_lost_while_keys_are_rotated_under_traffic(app, acme, run, 
     assert [value(f"s{number}") for number in range(20)] == [f"value {number}" for number in range(20)]
 
 
-def test_after_the_older_keys_are_dropped_the_newest_alone_opens_everything(app, acme, run, folder):
+def test_after_removing_older_keys_the_newest_one_decrypts_everything(app, acme, run, folder):
     secrets.put(acme, "token", "kept")
     run("rotate")
     run("drop-old")
@@ -102,7 +102,7 @@ def test_older_keys_stay_while_the_service_runs(run, settings, monkeypatch):
         run("drop-old")
 
 
-def test_two_rotations_at_once_do_not_lose_a_key(run, folder):
+def test_two_concurrent_rotations_do_not_lose_a_key(run, folder):
     with vault._alone(DataDir(folder)), pytest.raises(CliError, match="being changed"):
         run("rotate")
     assert app_vault.keys_in(folder / "keys.env") == [VAULT_KEY]

@@ -75,18 +75,18 @@ def test_every_action_works_without_a_running_service(tmp_path):
     assert stored.read_bytes() == REAL.read_bytes()
 
 
-def test_the_list_says_what_is_present_who_pins_it_and_where_it_lies(service, home, capsys):
+def test_the_list_shows_the_present_vocabulary_its_versions_and_its_location(service, home, capsys):
     command("list")
     assert capsys.readouterr().out.split() == [
         *(PRESENT, "present", "pinned", "by", "0", "versions"),
-        *("nowhere:", "./rowsmith", "vocab", "install", PRESENT),
+        *("missing:", "./rowsmith", "vocab", "install", PRESENT),
     ]
     vocabularies.put(REAL, PRESENT)
     command("list")
     assert capsys.readouterr().out.endswith(f"/storage/vocab/{PRESENT}.arrow\n")
 
 
-def test_what_is_stored_whole_is_not_built_again(service, home, capsys, monkeypatch):
+def test_complete_stored_vocabularies_are_not_built_again(service, home, capsys, monkeypatch):
     vocabularies.put(REAL, PRESENT)
     monkeypatch.setattr(vocab, "rebuild", pytest.fail)
     assert command("install", PRESENT) == 0
@@ -117,14 +117,14 @@ def test_an_earlier_one_is_built_with_the_libraries_that_the_lock_names(service,
 
 
 def program(folder: Path, text: str) -> Path:
-    """A Python that does this whatever it is asked."""
+    """A fake Python that always runs the same script."""
     path = folder / "python"
     path.write_text(f"#!/bin/sh\n{text}\n")
     path.chmod(0o755)
     return path
 
 
-def test_a_build_that_fails_stores_nothing_and_says_why(service, home, lock, tmp_path):
+def test_a_failed_build_stores_nothing_and_has_a_reason(service, home, lock, tmp_path):
     lock({"id": "f" * 32}, {"id": "e" * 32})
     broken = program(tmp_path, "echo This build is vocabulary abc >&2; exit 1")
     with pytest.raises(CliError, match="nothing was stored: This build is vocabulary abc"):
@@ -133,7 +133,7 @@ def test_a_build_that_fails_stores_nothing_and_says_why(service, home, lock, tmp
     assert list(home.iterdir()) == []
 
 
-def test_a_build_that_is_another_vocabulary_than_it_says_is_refused(service, home, lock, tmp_path):
+def test_a_build_with_a_different_vocabulary_id_is_rejected(service, home, lock, tmp_path):
     lock({"id": "f" * 32}, {"id": "e" * 32})
     lying = program(tmp_path, f'cp {REAL} "$3/{"e" * 32}.arrow"')
     with pytest.raises(vocab_lock.VocabularyError, match=PRESENT):
@@ -142,7 +142,7 @@ def test_a_build_that_is_another_vocabulary_than_it_says_is_refused(service, hom
     assert list(home.iterdir()) == []
 
 
-def test_a_present_one_that_the_installed_libraries_do_not_make_is_refused(service, home, lock, monkeypatch):
+def test_a_vocabulary_that_the_installed_libraries_do_not_produce_is_rejected(service, home, lock, monkeypatch):
     from webapp.engine.data import extract
 
     monkeypatch.setattr(extract, "WORDS", {"fruit": lambda: {"": ["fig"]}})
@@ -159,25 +159,25 @@ def test_an_unknown_one_is_named_with_what_to_do(service, home):
         command("install", "a" * 32)
 
 
-def test_an_extractor_that_is_not_the_one_of_then_is_refused(service, home, lock):
+def test_a_different_extractor_is_rejected(service, home, lock):
     lock({"id": "f" * 32}, {"id": "e" * 32, "source": "0" * 32})
-    with pytest.raises(CliError, match=f"the extractor {build.EXTRACTOR} is not the one that made it"):
+    with pytest.raises(CliError, match=f"the extractor {build.EXTRACTOR} is not the one that created it"):
         vocab.rebuild("e" * 32)
 
 
 @pytest.mark.parametrize(("action", "wanted"), [("install", None), ("list", "a" * 32), ("prune", "a" * 32)])
-def test_an_id_goes_with_install_alone(action, wanted):
+def test_an_id_can_only_be_used_with_install(action, wanted):
     with pytest.raises(CliError, match="An id goes with install"):
         command(action, wanted)
 
 
 @pytest.mark.parametrize("wanted", ["abc", "../" + "a" * 29, "A" * 32])
-def test_what_is_no_id_is_refused(service, home, wanted):
+def test_an_invalid_id_is_rejected(service, home, wanted):
     with pytest.raises(CliError, match="is no vocabulary"):
         command("install", wanted)
 
 
-def test_without_a_network_the_sentence_says_so(tmp_path, monkeypatch):
+def test_without_a_network_the_message_says_so(tmp_path, monkeypatch):
     monkeypatch.setenv("PIP_CONFIG_FILE", "/dev/null")
     monkeypatch.setenv("PIP_INDEX_URL", "http://127.0.0.1:9/simple")
     for name in ("PIP_EXTRA_INDEX_URL", "PIP_FIND_LINKS"):
@@ -187,7 +187,7 @@ def test_without_a_network_the_sentence_says_so(tmp_path, monkeypatch):
         vocab.make_environment(tmp_path / "venv", ["faker==1.0"])
 
 
-def test_pip_is_told_what_uv_could_not(tmp_path, monkeypatch):
+def test_problems_of_uv_are_explained_for_pip(tmp_path, monkeypatch):
     asked = []
 
     def run(words, log):

@@ -1,7 +1,7 @@
-"""The published packages, installed as a user would install them, and the application on a real socket.
+"""The published packages, installed as a user installs them, and the application on a real socket.
 
-They come from the package registries that this machine uses, by locks with hashes; where there is none, the tests are
-skipped with the reason.
+They are installed from the package registries configured on this machine, with lock files and hashes; without a
+registry, the tests are skipped with the reason.
 """
 
 from __future__ import annotations
@@ -71,7 +71,7 @@ def origin(app: Flask) -> Iterator[str]:
 
 @pytest.fixture
 def worker(app: Flask) -> Iterator[None]:
-    """Carries out pushes as they are rung for. One that has no end fails its test, with where it stands."""
+    """Runs enqueued pushes. If a push does not finish, the test fails with a traceback."""
     over, done = threading.Event(), set()
 
     def run() -> None:
@@ -94,7 +94,7 @@ def worker(app: Flask) -> Iterator[None]:
 
 @pytest.fixture
 def environment(origin: str, cast: Cast) -> Callable[[Person], dict[str, str]]:
-    """What a program is told: the address and the key, and of a scenario its place."""
+    """Return the environment of a program: the URL and the key, and for a scenario its folders."""
 
     def told(person: Person) -> dict[str, str]:
         return {

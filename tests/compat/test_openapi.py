@@ -243,7 +243,7 @@ def test_generated_rows_are_the_array_that_the_clients_read(dm):
     assert [list(row) for row in answer.json] == [["first_name"]] * 3
 
 
-def test_an_endpoint_with_headers_differs_from_the_document_in_them_alone(dm, documented, cast):
+def test_an_endpoint_differs_from_the_document_only_in_its_headers(dm, documented, cast):
     sent = {"name": "E", "method": "POST", "url": "http://127.0.0.1:9/rows", "headers": {"X-A": "b"}}
     answer = dm.program.post("/compat/endpoints", json=sent)
     assert answer.json["headers"] == {"X-A": "b"}

@@ -16,7 +16,8 @@ def said(code: int, state: str, text: str) -> str:
 
 
 class Link:
-    """In the place of `Db2Link`: keeps what it is told, and answers by the first rule whose words are in it."""
+    """Replacement for `Db2Link`: records statements, and answers with the first rule whose words are in the
+    statement."""
 
     server = ("DB2/LINUXX8664", "11.05.0900")
 

@@ -1,4 +1,4 @@
-"""A database of its own in the MariaDB or MySQL of TEST_MYSQL_URL, or in the one on 127.0.0.1:3306."""
+"""A new database in the MariaDB or MySQL of TEST_MYSQL_URL, or in the one on 127.0.0.1:3306."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Oracle's statements, carried out by H2 in its Oracle mode (`tests.fakes.h2`); skipped where it is not there."""
+"""Oracle's statements, run by H2 in its Oracle mode (`tests.fakes.h2`); skipped if H2 is not installed."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A schema of its own in the PostgreSQL of TEST_POSTGRESQL_URL, or in the one on 127.0.0.1:5432."""
+"""A new schema in the PostgreSQL of TEST_POSTGRESQL_URL, or in the one on 127.0.0.1:5432."""
 
 from __future__ import annotations
 

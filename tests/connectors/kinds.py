@@ -4,7 +4,7 @@ To add a kind:
 
 1. Write `tests/connectors/kind_<name>.py` with one subclass of `Kind` (or of `SqlKind`, which writes the DDL and needs
    only types, a way to run a statement and quoting). It makes a database, schema or file with a unique name in
-   `start` and drops it in `stop`; it looks at what was delivered through a connection of its own (`rows`), never
+   `start` and drops it in `stop`; it reads delivered rows through a separate connection (`rows`), never
    through the connector under test.
 2. Say in `lacks` what the target itself cannot do, in the words of `ABILITIES`: those tests are then skipped with the
    reason. Nothing is listed there because our connector cannot do it.
@@ -38,7 +38,7 @@ ABILITIES = {
     "identity": "makes no keys by itself",
     "permission": "has no accounts with fewer rights",
     "cut": "has no connection that a server could cut",
-    "held": "cannot be asked while the old session lives",
+    "held": "cannot be queried while the old session exists",
     "create": "needs no tables",
     "defaults": "has no defaults",
     "arrays": "has no arrays",
@@ -103,7 +103,7 @@ class Kind(ABC):
 
     @abstractmethod
     def stop(self) -> None:
-        """Drop it, whoever is still connected."""
+        """Drop it, even if other sessions are still connected."""
 
     @abstractmethod
     def connector(self, *, read_only: bool = False) -> Connector:

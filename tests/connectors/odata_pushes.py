@@ -20,7 +20,7 @@ SECRET = "s3cret-token"
 
 
 class SendControl:
-    """Whoever holds the push: says stop after so many requests."""
+    """The controller of a push: stops it after a number of requests."""
 
     def __init__(self, stop_after: int | None = None) -> None:
         self.stop_after, self.asked, self.waits = stop_after, 0, []

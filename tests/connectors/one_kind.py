@@ -1,4 +1,4 @@
-"""A `kind` fixture of one kind alone, for what is special to it; `session` comes with the folder."""
+"""A `kind` fixture for a single kind, for its special features; `session` is defined in the folder's conftest."""
 
 from __future__ import annotations
 

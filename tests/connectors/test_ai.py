@@ -1,4 +1,4 @@
-"""A model is verified in stages, asked within what a run may cost, and told apart from what is no model."""
+"""A model is verified in stages, requests stay within the budget of a run, and other services are detected."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def test_a_model_that_answers_is_verified_stage_by_stage(server):
     assert '"large"' in found[-1].response["body"]
 
 
-def test_an_unknown_model_is_told_with_those_there_are(server):
+def test_an_unknown_model_is_reported_with_the_available_ones(server):
     *_, last = connector(server, model="smal").stages()
     assert (last.name, last.code) == ("permission", "no_model")
     assert last.hint == "Did you mean `small`? Available models: small, large."
@@ -92,7 +92,7 @@ def test_a_server_that_lists_no_models_is_asked_all_the_same(server):
     assert found["sample"][0] == ""
 
 
-def test_what_is_no_model_at_all_fails_at_the_sample(server):
+def test_a_missing_model_fails_at_the_sample(server):
     server.on("*", Answer(200, "<html>Sign in</html>", {"Content-Type": "text/html"}))
     *_, last = connector(server).stages()
     assert (last.name, last.code) == ("sample", "bad_answer")
@@ -140,7 +140,7 @@ def test_a_redirect_to_another_host_is_not_followed(server):
 # --- Asking -----------------------------------------------------------------------------------------------
 
 
-def test_what_is_sent_is_a_chat_completion_with_a_strict_schema(server):
+def test_the_request_is_a_chat_completion_with_a_strict_schema(server):
     assert ask(server, Prompt("system", "user", SCHEMA, 0.5), default_headers={"X-Team": "blue"}) == "ready"
     body = server.asked[0].body
     assert body == {
@@ -164,7 +164,7 @@ def test_what_is_sent_is_a_chat_completion_with_a_strict_schema(server):
         ({"json_schema", "json_object"}, ["json_schema", "json_object", "none", "none"]),
     ],
 )
-def test_a_refused_response_format_is_left_out_and_that_is_remembered(server, refuses, asked):
+def test_a_rejected_response_format_is_omitted_from_then_on(server, refuses, asked):
     server.refuses = refuses
     with connector(server).open() as channel:
         assert channel.ask(PROMPT).text == "ready"
@@ -173,7 +173,7 @@ def test_a_refused_response_format_is_left_out_and_that_is_remembered(server, re
     assert [one.format for one in server.asked] == asked
 
 
-def test_a_request_that_is_refused_in_every_form_says_why_and_nothing_is_remembered(server):
+def test_a_request_rejected_in_every_format_says_why_and_is_not_cached(server):
     server.on("/v1/chat/completions", Answer(400, {"error": {"message": "context length exceeded"}}))
     with connector(server).open() as channel:
         with pytest.raises(ConnectorError) as error:
@@ -192,7 +192,7 @@ def test_a_form_that_the_connection_names_is_the_only_one(server, form):
     assert {one.format for one in server.asked} == {form}
 
 
-def test_429_waits_as_long_as_it_asks_for_and_goes_on(server, monkeypatch):
+def test_a_429_is_retried_after_its_retry_after(server, monkeypatch):
     waited = []
     monkeypatch.setattr(AiChat, "_wait", lambda self, seconds: waited.append(seconds))
     server.quirks = [quirk.throttled(7), quirk.throttled(3)]
@@ -200,14 +200,14 @@ def test_429_waits_as_long_as_it_asks_for_and_goes_on(server, monkeypatch):
     assert waited == [7, 3]
 
 
-def test_429_to_the_last_is_told(server):
+def test_a_final_429_is_reported(server):
     server.quirks = [quirk.throttled()] * 3
     error = refused(server)
     assert (error.reason, error.details["status"]) == ("throttled", 429)
     assert len(server.asked) == 3
 
 
-def test_a_wait_beyond_the_time_of_the_run_is_not_begun(server):
+def test_a_wait_beyond_the_time_limit_of_the_run_is_not_started(server):
     server.quirks = [quirk.throttled(100)]
     with net.open_session(LOOPBACK) as session:
         settings = connector(server).settings
@@ -224,7 +224,7 @@ def test_a_slow_answer_ends_with_its_attempt(server):
 
 
 @pytest.mark.parametrize("what", [quirk.html, quirk.stream])
-def test_what_is_no_chat_completion_is_told_with_its_beginning(server, what):
+def test_a_response_that_is_not_a_chat_completion_is_reported_with_its_beginning(server, what):
     server.quirks = [what]
     error = refused(server)
     assert error.reason == "bad_answer"
@@ -250,7 +250,7 @@ def test_parts_of_a_message_are_joined_and_a_refusal_is_an_empty_text(server):
         assert channel.ask(PROMPT).text == ""
 
 
-def test_an_answer_that_was_cut_off_says_so(server):
+def test_a_truncated_response_is_reported(server):
     server.quirks = [lambda chat: server.completion(chat, "half", "length")]
     with connector(server).open() as channel:
         assert channel.ask(PROMPT).whole is False
@@ -259,7 +259,7 @@ def test_an_answer_that_was_cut_off_says_so(server):
 # --- What it may cost -------------------------------------------------------------------------------------
 
 
-def test_no_more_calls_than_the_cap_are_made_retries_included(server):
+def test_the_maximum_number_of_calls_includes_retries(server):
     server.quirks = [quirk.throttled()]
     with connector(server, max_calls=3).open() as channel:
         channel.ask(PROMPT)
@@ -282,7 +282,7 @@ def test_a_run_ends_with_the_call_that_reaches_its_cost(server):
     assert error.value.reason == "cap_reached"
 
 
-def test_tokens_are_reckoned_where_the_server_does_not_count_them(server):
+def test_tokens_are_estimated_if_the_server_does_not_count_them(server):
     server.counts_tokens = False
     with connector(server).open() as channel:
         channel.ask(Prompt("s" * 400, "u" * 400))
@@ -301,7 +301,7 @@ def test_tokens_are_reckoned_where_the_server_does_not_count_them(server):
         {"default_headers": {"Host": "x"}},
     ],
 )  # fmt: skip
-def test_settings_that_cannot_be_are_refused_and_the_key_is_not_told(wrong):
+def test_invalid_settings_are_rejected_without_showing_the_key(wrong):
     with pytest.raises(ValidationError) as error:
         AiSettings.model_validate({"base_url": "http://x/v1", "model": "m", **wrong})
     assert "with space" not in str(error.value)

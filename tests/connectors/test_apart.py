@@ -1,4 +1,4 @@
-"""Targets are asked from a process of its own: it holds nobody up, gives nothing away, and outlives nobody."""
+"""Targets are accessed from a separate process: it blocks no other request, leaks nothing, and always exits."""
 
 from __future__ import annotations
 
@@ -111,7 +111,7 @@ def test_a_child_ends_with_the_process_that_asked(asking):
     eventually(lambda: not any(Path(f"/proc/{pid}/environ").exists() and _alive(pid) for pid in children))
 
 
-def test_a_child_ends_by_itself_where_nobody_ends_it(silent):
+def test_a_child_process_exits_by_itself(silent):
     asked = {
         "question": "stages", "kind": "postgresql", "folder": "", "read_only": False, "networks": ["127.0.0.0/8"],
         "settings": {"host": "127.0.0.1", "port": silent}, "seconds": 1.0, "parent": os.getpid(),
@@ -127,7 +127,7 @@ def test_a_child_ends_by_itself_where_nobody_ends_it(silent):
     assert child.returncode == -signal.SIGALRM
 
 
-def test_what_a_driver_that_dies_had_said_counts(silent, monkeypatch):
+def test_output_of_a_driver_before_its_crash_counts(silent, monkeypatch):
     def killed(asked: bytes, seconds: float) -> tuple[bytes, bool]:
         return b'{"part":{"name":"resolve","ok":true,"ms":1}}\n{"part":{"na', False
 
@@ -137,7 +137,7 @@ def test_what_a_driver_that_dies_had_said_counts(silent, monkeypatch):
     assert found[-1]["code"] == "driver_failed"
 
 
-def test_who_waits_too_long_for_a_turn_is_told_to_come_again(silent, monkeypatch):
+def test_a_request_that_waits_too_long_for_a_slot_gets_a_retry_after(silent, monkeypatch):
     monkeypatch.setattr(driver_process, "_turns", threading.BoundedSemaphore(1))
     monkeypatch.setattr(limits, "APART_TURN_SECONDS", 0.05)
     with driver_process._turns, pytest.raises(ConnectorError) as busy:

@@ -1,4 +1,4 @@
-"""A chunk is there or it is not, and afterwards it can be told which: for every kind of target."""
+"""A chunk is committed completely or not at all, and the outcome can be determined later, for every kind of target."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def commit_outcome(kind, commit_token):
 
 
 @pytest.mark.needs("transactions")
-def test_nothing_is_there_before_the_commit_and_everything_after_it(kind, session, table):
+def test_all_rows_are_visible_after_the_commit_and_none_before(kind, session, table):
     target = target_of(session, table, ["id", "v"])
     target.send(CHUNK)
     assert kind.rows(table, "id") == []
@@ -142,7 +142,7 @@ def test_the_same_chunk_goes_through_after_it_was_settled_as_not_done(kind, sess
 
 
 @pytest.mark.needs("transactions")
-def test_a_chunk_in_which_every_row_was_refused_is_settled_without_doubt_or_not_at_all(kind, session, table):
+def test_a_chunk_with_only_rejected_rows_is_settled_without_doubt_or_not_at_all(kind, session, table):
     deliver(session, table, {"id": [1], "v": ["a"]})
     target = target_of(session, table, ["id", "v"])
     target.send(pa.record_batch({"id": [1, 1], "v": ["b", "c"]}))
@@ -182,7 +182,7 @@ def test_a_statement_that_waits_is_stopped_from_another_thread(kind, session, ta
 
 
 @pytest.mark.needs("permission")
-def test_an_account_without_the_right_is_told_so_and_no_row_is_blamed(kind, table):
+def test_missing_permission_is_reported_without_blaming_a_row(kind, table):
     with kind.stranger().open() as stranger, pytest.raises(ConnectorError) as caught:
         target_of(stranger, table, ["id", "v"]).send(CHUNK)
     assert caught.value.reason == "no_permission"

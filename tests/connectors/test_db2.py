@@ -97,7 +97,7 @@ def test_a_delete_names_its_keys():
     )
 
 
-def test_captured_keys_are_told_by_row_in_whatever_order_the_server_answers():
+def test_captured_keys_are_assigned_to_rows_in_any_response_order():
     link = Link(("FINAL TABLE", [(1, 12), (0, 11)]))
     sent = target_of(link, NAME, capture=("id",)).send(pa.record_batch({"name": ["a", "b"]}))
     assert sent.keys.to_pydict() == {"id": [11, 12]}
@@ -107,7 +107,7 @@ def test_captured_keys_are_told_by_row_in_whatever_order_the_server_answers():
     ]
 
 
-def test_capturing_what_an_upsert_makes_is_refused():
+def test_capturing_keys_of_an_upsert_is_rejected():
     with pytest.raises(ConnectorError) as caught:
         target_of(Link(), ID, NAME, mode="upsert", key_columns=("id",), capture=("id",))
     assert caught.value.reason == "unsupported"
@@ -162,7 +162,7 @@ def test_texts_and_bytes_too_long_for_one_literal_are_put_together():
         (Column("v", "text", "VARCHAR(9)"), "a\0b", "wrong_type"),
     ],
 )
-def test_values_that_no_literal_can_hold_are_told_before_they_are_sent(column, value, reason):
+def test_values_that_no_literal_supports_are_reported_before_sending(column, value, reason):
     link = Link()
     sent = target_of(link, column, entity=Entity("t", ("S", "t"), (column,))).send(
         pa.record_batch({"v": [value]})
@@ -187,7 +187,7 @@ def test_statements_for_people_are_of_one_row_each():
 # --- Refused rows -------------------------------------------------------------------------------------------
 
 
-def test_the_row_that_is_refused_is_found_and_the_others_go_through():
+def test_the_rejected_row_is_found_and_the_others_are_written():
     duplicate = said(
         -803, "23505", 'constrains table "SHOP.T" from having duplicate values for the index key.'
     )
@@ -251,7 +251,7 @@ def test_errors_of_everything_else_end_the_push(code, state, reason, transient):
 
 @pytest.mark.parametrize(("reason_code", "reason"), [("2", "conflict"), ("68", "locked")])
 @pytest.mark.parametrize("code", [-911, -913])
-def test_a_deadlock_and_a_lock_that_takes_too_long_are_told_apart(code, reason_code, reason):
+def test_deadlocks_and_lock_timeouts_are_distinguished(code, reason_code, reason):
     text = f'The current transaction has been rolled back ...  Reason code "{reason_code}".'
     error = convert_error(said(code, "40001", text))
     assert (error.reason, error.transient) == (reason, True)
@@ -276,7 +276,7 @@ def test_a_connection_that_went_away_is_lost(text):
     assert isinstance(convert_error(text), ConnectionLost)
 
 
-def test_a_fault_of_encryption_is_told_as_such():
+def test_an_encryption_error_is_reported_as_such():
     text = said(
         -30081, "08001", 'Communication protocol being used: "SSL". Location "sqlccSSLSocketSetup" "414"'
     )

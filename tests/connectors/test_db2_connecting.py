@@ -73,7 +73,7 @@ def test_a_certificate_asks_for_encryption():
         {"connection_string": "DSN=mine"},
     ],
 )
-def test_settings_that_lead_nowhere_are_told_at_the_first_stage(settings):
+def test_settings_with_an_unknown_host_are_reported_at_the_first_stage(settings):
     assert [one.code for one in connector(**settings).stages()] == ["bad_settings"]
 
 
@@ -87,13 +87,13 @@ def test_no_setting_smuggles_a_keyword_into_the_driver(key, value):
 
 
 @pytest.mark.parametrize("word", ["SSLServerCertificate=/etc/passwd", "TraceFileName=/tmp/x", "DSN=other"])
-def test_a_keyword_of_a_connection_string_that_is_not_ours_is_refused(word):
+def test_an_unknown_keyword_in_a_connection_string_is_rejected(word):
     with pytest.raises(ConnectorError) as caught:
         connector(connection_string=f"DATABASE=D;HOSTNAME=h;UID=u;PWD=p;{word};").connect_options()
     assert word.partition("=")[0] in caught.value.message
 
 
-def test_the_driver_is_told_an_address_and_no_name():
+def test_the_driver_gets_an_address_and_no_name():
     params = connector(connection_string="DATABASE=D;HOSTNAME=h;PROTOCOL=TCPIP;UID=u;PWD=p").connect_options()
     assert dsn(params, "192.0.2.1", 10, None) == (
         "HOSTNAME=192.0.2.1;PORT=50000;PROTOCOL=TCPIP;ConnectTimeout=10;DATABASE=D;UID=u;PWD=p;"
@@ -128,6 +128,6 @@ def test_without_the_driver_the_stages_end_at_signing_in(no_driver):
     ]
 
 
-def test_nobody_listening_is_told_at_its_stage(free_port):
+def test_a_refused_connection_is_reported_at_its_stage(free_port):
     stages = list(to(free_port).stages())
     assert (stages[-1].name, stages[-1].code) == ("connect", "refused")

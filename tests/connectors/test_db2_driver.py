@@ -100,7 +100,7 @@ def test_a_transaction_ends_in_autocommit(ibm_db, link):
     ]  # fmt: skip
 
 
-def test_what_the_driver_raises_comes_out_as_ours(ibm_db, link):
+def test_exceptions_of_the_driver_are_converted(ibm_db, link):
     ibm_db.fails["exec_immediate"] = (
         "[IBM][CLI Driver][DB2/LINUXX8664] SQL0204N  x  SQLSTATE=42704 SQLCODE=-204"
     )
@@ -144,7 +144,7 @@ def test_another_thread_ends_the_wait_for_the_server(ibm_db, link):
         ),
     ],
 )
-def test_what_fails_at_signing_in_is_told_at_its_stage(ibm_db, server, said, reason):
+def test_sign_in_failures_are_reported_at_their_stage(ibm_db, server, said, reason):
     ibm_db.fails["connect"] = f"[IBM][CLI Driver] {said}"
     stages = list(to(server.getsockname()[1]).stages())
     assert (stages[-1].name, stages[-1].code) == ("auth", reason)
@@ -162,7 +162,7 @@ def test_the_real_driver_is_found(real):
     assert Db2Connector.driver() is real
 
 
-def test_the_real_driver_says_in_time_that_nobody_answers(real, server):
+def test_the_real_driver_times_out_without_an_answer(real, server):
     said = dsn(to(server.getsockname()[1]).connect_options(), "127.0.0.1", 1, None)
     with pytest.raises(Exception, match="SQL30081N") as caught:
         real.connect(said, "", "")

@@ -99,7 +99,7 @@ def test_the_catalog_is_read_in_four_queries():
     assert all("NOT LIKE 'SYS%'" in one for one in asked)
 
 
-def test_one_table_is_asked_for_by_parameters():
+def test_one_table_is_queried_with_parameters():
     asked = []
 
     def ask(text, values):
@@ -117,7 +117,7 @@ def test_a_session_waits_for_locks_no_longer_than_the_limit_and_looks_in_its_sch
     assert (session.title, session.home) == ("Db2 11.05.0900", "SHOP")
 
 
-def test_keys_are_listed_over_a_connection_that_is_set_up_alike():
+def test_keys_are_listed_over_a_connection_with_the_same_settings():
     link = shop()
     link.stream = lambda text: iter([(["ID"], [(1,), (2,)])])
     session = session_of(link, schema="S")
@@ -126,7 +126,7 @@ def test_keys_are_listed_over_a_connection_that_is_set_up_alike():
     assert link.told[-4:] == ["SET CURRENT LOCK TIMEOUT 15", "SET CURRENT SCHEMA = 'S'", "BEGIN", "CLOSE"]
 
 
-def test_another_family_of_db2_is_refused():
+def test_another_family_of_db2_is_rejected():
     link = shop()
     link.server = ("DB2", "12.01.0005")
     with pytest.raises(ConnectorError) as caught:
@@ -209,7 +209,7 @@ def test_a_chunk_is_settled_by_keys_that_are_read_behind_a_lock():
     assert session.commit_outcome(target.writing.entity, {}) is None
 
 
-def test_a_table_that_is_still_held_tells_nothing():
+def test_a_locked_table_leaves_the_commit_in_doubt():
     held = said(-911, "40001", 'The current transaction has been rolled back.  Reason code "68".')
     session = session_of(shop(("LOCK TABLE", held)))
     commit_token = {"keys": ["ID"], "rows": [["1"]]}

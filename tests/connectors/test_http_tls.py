@@ -23,7 +23,7 @@ def stages(url, **settings):
     return {one.name: one for one in RestConnector(made, Gate(OPEN)).stages()}
 
 
-def test_a_target_of_an_authority_of_its_own_is_reached_with_its_certificate(authority):
+def test_a_target_with_a_private_ca_is_verified_with_its_certificate(authority):
     with EchoTarget(authority.server("127.0.0.1")) as target:
         found = stages(target.url("/"), ca_certificate=authority.file.read_text())
         assert found["sample"].ok
@@ -49,6 +49,6 @@ def test_any_certificate_is_taken_where_the_check_is_off(authority):
 
 
 @pytest.mark.parametrize("text", ["", "x", "-----BEGIN CERTIFICATE-----\nx\n-----END CERTIFICATE-----"])
-def test_what_is_no_certificate_is_refused(text):
+def test_an_invalid_certificate_is_rejected(text):
     with pytest.raises(ValidationError):
         RestSettings(base_url="https://a.example", ca_certificate=text)

@@ -121,7 +121,7 @@ def test_a_token_that_ends_within_60_s_is_used_once(session, oauth, expires_in):
     assert len(oauth.given) == 3
 
 
-def test_threads_that_need_a_token_at_once_fetch_one(oauth):
+def test_threads_that_need_a_token_concurrently_fetch_one(oauth):
     oauth.on("/token", lambda seen: Answer(**{**vars(oauth.token(seen)), "delay": 0.2}))
     statuses: list[int] = []
 
@@ -162,7 +162,7 @@ def test_threads_refresh_once_when_all_get_a_401(session, oauth):
     assert (statuses, len(oauth.given)) == ([201] * 8, 2)
 
 
-def test_a_target_that_refuses_every_token_is_told_and_the_token_endpoint_is_left_alone(
+def test_a_target_that_rejects_every_token_is_reported_without_further_token_requests(
     session, oauth, clock
 ):
     oauth.uses = 0
@@ -199,7 +199,7 @@ def test_a_wrong_place_of_the_credentials_is_explained(session, oauth):
     assert "some servers require basic" in failing(session, credentials(oauth), oauth.url("/guarded/1")).hint
 
 
-def test_a_refused_scope_is_explained(session, oauth):
+def test_a_rejected_scope_is_explained(session, oauth):
     oauth.scope = "api://x/.default"
     failed = failing(session, credentials(oauth, scope="x"), oauth.url("/guarded/1"))
     assert (failed.reason, "<resource>/.default" in failed.hint) == ("invalid_scope", True)
@@ -261,7 +261,7 @@ def test_a_silent_token_endpoint_is_late(session, oauth, monkeypatch):
     assert (failed.reason, failed.transient) == ("timeout", True)
 
 
-def test_nobody_listens_at_the_token_endpoint(session, oauth, target):
+def test_a_refused_connection_to_the_token_endpoint_is_reported(session, oauth, target):
     target.close()
     failed = failing(session, credentials(target), oauth.url("/guarded/1"))
     assert (failed.code, failed.reason) == ("token_request_failed", "refused")
@@ -301,7 +301,7 @@ def test_a_token_is_fetched_by_tls_of_the_same_authority(tmp_path):
 # --- Stopping -----------------------------------------------------------------------------------------------
 
 
-def test_stopping_a_session_stops_its_token_request_and_whoever_waits_for_it(oauth):
+def test_stopping_a_session_stops_its_token_request_and_all_waiting_threads(oauth):
     came, again = threading.Event(), threading.Event()
     oauth.on("/token", lambda _seen: came.set() or Answer(200, delay=60), oauth.token)
     ended: list[Exception | int] = []

@@ -1,4 +1,4 @@
-"""What a kind says of tables is what they were made with, and reading answers questions in constant memory."""
+"""For every kind, metadata match the created tables, and queries run in constant memory."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def test_every_stage_of_a_verification_goes_well(kind):
     assert all(stage.message and not stage.code for stage in stages)
 
 
-def test_a_database_without_tables_has_none(kind, session):
+def test_an_empty_database_has_no_tables(kind, session):
     own = [entity for entity in session.metadata().entities if "." not in entity.name]
     assert own == []
 
@@ -65,18 +65,18 @@ def test_columns_tell_their_types_lengths_and_whether_they_may_be_empty(kind, se
 
 
 @pytest.mark.needs("foreign_key")
-def test_foreign_keys_say_where_they_lead(session, tables):
+def test_foreign_keys_contain_their_target(session, tables):
     (relation,) = session.entity("orders").relations
     assert (relation.columns, relation.entity, relation.entity_columns) == (("kind",), "kinds", ("id",))
 
 
 @pytest.mark.needs("unique", "keys")
-def test_unique_columns_are_told(session, tables):
+def test_unique_columns_are_reported(session, tables):
     assert session.entity("orders").uniques == (("code",),)
 
 
 @pytest.mark.needs("check")
-def test_checks_are_told(session, tables):
+def test_check_constraints_are_reported(session, tables):
     (check,) = session.entity("orders").checks
     assert "amount" in check
     assert ">=" in check
@@ -104,7 +104,7 @@ def test_one_table_looked_up_is_what_the_whole_list_has(session, tables):
     assert [session.entity(name) for name in every] == list(every.values())
 
 
-def test_a_table_that_is_not_there_is_none(session, tables):
+def test_a_missing_table_is_not_found(session, tables):
     assert session.entity("nowhere") is None
     assert session.entity("") is None
 
@@ -142,7 +142,7 @@ def test_keys_are_those_for_which_the_condition_holds(kind, session):
     assert len(kind.rows("some", "id")) == 3
 
 
-def test_known_tells_which_combinations_are_there(kind, session):
+def test_known_returns_which_combinations_exist(kind, session):
     kind.make(Table("pairs", {"a": Col(key=True, null=False), "b": Col("text")}))
     deliver(session, "pairs", {"a": [1, 2, 3], "b": ["x", "y'", None]})
     entity = session.entity("pairs")
@@ -152,7 +152,7 @@ def test_known_tells_which_combinations_are_there(kind, session):
     assert session.contains(entity, ["a"], texts).to_pylist() == [True, False, False]
 
 
-def test_a_sample_has_every_column_and_no_more_rows_than_asked_for(kind, session):
+def test_a_sample_has_every_column_and_at_most_the_requested_rows(kind, session):
     kind.make(Table("seen", {"id": Col(key=True, null=False), "v": Col("text"), "w": Col("date")}))
     deliver(session, "seen", {"id": list(range(10)), "v": ["é"] * 10, "w": pa.array([0] * 10, pa.date32())})
     batch = session.sample(session.entity("seen"), 4)
@@ -191,7 +191,7 @@ def test_a_table_that_is_there_is_not_made_again(kind, session, tables):
 
 
 @pytest.mark.needs("create")
-def test_a_name_that_is_too_long_is_refused_before_the_target_cuts_it(kind, session):
+def test_a_name_that_is_too_long_is_rejected_before_the_target_truncates_it(kind, session):
     with pytest.raises(ConnectorError) as caught:
         session.create("a" * (kind.connector().can.name_chars + 1), [Column("id", "integer", "")], [])
     assert caught.value.reason == "bad_name"
@@ -243,7 +243,7 @@ def test_closing_the_listing_of_keys_early_leaves_the_session_usable(kind, sessi
     assert session.sample(session.entity("many"), 1).num_rows == 1
 
 
-def test_keys_stand_in_the_order_that_is_asked_for(kind, session):
+def test_keys_are_in_the_requested_order(kind, session):
     kind.make(Table("pairs", {"id": Col(key=True, null=False), "v": Col()}))
     deliver(session, "pairs", {"id": [1, 2, 3], "v": [30, 10, 20]})
     (batch,) = session.keys(session.entity("pairs"), ["id", "v"], order=["v"])

@@ -46,7 +46,7 @@ def test_a_chunk_cut_off_on_its_way_is_there_once_after_it_was_sent_again(kind, 
     assert [one["_id"] for one in kind.documents("kept")] == [ObjectId(one) for one in IDS]
 
 
-def test_a_document_of_somebody_else_under_the_same_key_is_a_duplicate(kind, session):
+def test_an_existing_document_of_another_writer_with_the_same_key_is_a_duplicate(kind, session):
     session.create("kept", [], ())
     target(session, "kept", ["_id", "v"]).send(pa.record_batch({"_id": IDS[:2], "v": ["other", "text 1"]}))
     sent = target(session, "kept", ["_id", "v"]).send(
@@ -94,7 +94,7 @@ def test_a_document_with_documents_within_is_known_again(kind, session):
     assert reasons(target(session, "kept", ["_id", "v"], again=True).send(changed)) == {0: "unique"}
 
 
-def test_keys_that_were_made_here_are_brought_back(kind, session):
+def test_keys_that_were_generated_here_are_returned(kind, session):
     session.create("made", [], ())
     sent = target(session, "made", ["v"], capture=("_id",)).send(pa.record_batch({"v": [1, 2]}))
     assert sent.keys["_id"].to_pylist() == [str(one["_id"]) for one in kind.documents("made")]
@@ -107,7 +107,7 @@ def test_json_text_becomes_documents_within_the_document(kind, session):
     assert [(one["v"], one["w"]) for one in kind.documents("deep")] == [({"a": {"b": [1, 2.5]}}, [1])]
 
 
-def test_nested_columns_become_documents_whatever_the_collection_knew_of_them(kind, session):
+def test_nested_columns_become_documents_in_any_collection(kind, session):
     session.create("deep", [], ())
     batch = pa.record_batch({"at": pa.array([{"city": "Ulm", "no": 5}]), "tags": pa.array([["a", "b"]])})
     target(session, "deep", ["at", "tags"]).send(batch)
@@ -129,7 +129,7 @@ def test_a_name_with_a_dot_leads_into_a_document(kind, session):
         assert caught.value.reason == "bad_name"
 
 
-def test_values_keep_their_types_in_fields_that_nobody_knew(kind, session):
+def test_values_keep_their_types_in_unknown_fields(kind, session):
     session.create("typed", [], ())
     batch = pa.record_batch(
         {
@@ -163,13 +163,13 @@ def test_values_within_documents_keep_their_types(kind, session):
     assert (found["j"], found["plain"]) == ({"a": [1]}, '{"a": 1}')
 
 
-def test_numbers_that_no_type_of_bson_can_hold_are_told_row_by_row(kind, session):
+def test_numbers_beyond_all_bson_types_are_reported_row_by_row(kind, session):
     kind.make(Table("wide", {"n": Col(), "v": Col("decimal"), "w": Col()}))
     rows = {"n": [1, 2, 3], "v": ["1" * 35, "1.5", "x"], "w": ["1", str(2**63), "1"]}
     assert reasons(deliver(session, "wide", rows)) == {0: "out_of_range", 1: "out_of_range", 2: "wrong_type"}
 
 
-def test_a_document_that_is_too_large_is_told_and_the_others_go_through(kind, session):
+def test_a_document_that_is_too_large_is_reported_and_the_others_are_written(kind, session):
     session.create("large", [], ())
     rows = pa.record_batch({"n": [1, 2, 3], "v": ["a", "b" * (16 * 1024 * 1024), "c"]})
     assert reasons(target(session, "large", ["n", "v"]).send(rows)) == {1: "too_long"}
@@ -250,12 +250,12 @@ def stage_of(connector):
     return list(connector.stages())[-1]
 
 
-def test_a_wrong_password_is_told_at_its_stage(kind):
+def test_a_wrong_password_is_reported_at_its_stage(kind):
     stage = stage_of(kind.connector(account=("writer", "wrong")))
     assert (stage.name, stage.code) == ("auth", "auth_failed")
 
 
-def test_an_account_that_may_not_write_is_told_so(kind):
+def test_an_account_without_write_permission_is_reported(kind):
     assert (stage_of(kind.stranger()).name, stage_of(kind.stranger()).code) == ("permission", "no_permission")
 
 
@@ -286,7 +286,7 @@ def test_an_address_that_changes_after_it_was_judged_is_judged_again(kind):
     assert kind.server.peers == []
 
 
-def test_nobody_listening_is_told_at_its_stage(kind):
+def test_a_refused_connection_is_reported_at_its_stage(kind):
     connector = kind.connector()
     kind.server.stop()
     stage = stage_of(connector)
@@ -294,7 +294,7 @@ def test_nobody_listening_is_told_at_its_stage(kind):
     kind.start()
 
 
-def test_a_server_without_tls_is_told_at_its_stage(kind, monkeypatch):
+def test_a_server_without_tls_is_reported_at_its_stage(kind, monkeypatch):
     monkeypatch.setattr("webapp.limits.TARGET_CONNECT_SECONDS", 1.0)
     settings = kind.connector().settings.model_copy(update={"tls": "verify-full"})
     stage = stage_of(MongodbConnector(settings, GATE))
@@ -329,7 +329,7 @@ def test_a_connection_string_is_read(text, tls):
         "mongodb://u:p@ss@h/shop",
     ],
 )
-def test_a_connection_string_that_leads_elsewhere_is_refused(text):
+def test_a_connection_string_with_a_redirection_is_rejected(text):
     with pytest.raises(ConnectorError) as caught:
         MongodbConnector(MongodbConnector.Settings(connection_string=text), GATE).connect_options()
     assert caught.value.reason == "bad_settings"

@@ -85,7 +85,7 @@ def test_a_merge_casts_values_to_types_that_cut_nothing():
     ]
 
 
-def test_an_upsert_by_what_is_no_key_is_refused(kind, session):
+def test_an_upsert_by_something_other_than_a_key_is_rejected(kind, session):
     kind.make(Table("kept", {"id": Col(key=True, null=False), "v": Col("text")}))
     with pytest.raises(ConnectorError) as caught:
         target_of(session, "kept", ["id", "v"], mode="upsert", key_columns=("v",))
@@ -132,7 +132,7 @@ def stage_of(connector):
     return list(connector.stages())[-1]
 
 
-def test_a_wrong_password_is_told_at_its_stage(kind):
+def test_a_wrong_password_is_reported_at_its_stage(kind):
     stage = stage_of(kind.connector(account=("writer", "wrong")))
     assert (stage.name, stage.code) == ("auth", "auth_failed")
 
@@ -148,7 +148,7 @@ def test_a_closed_network_is_never_reached(kind):
     assert kind.server.peers == []
 
 
-def test_nobody_listening_is_told_at_its_stage():
+def test_a_refused_connection_is_reported_at_its_stage():
     with socket.create_server(("127.0.0.1", 0)) as free:
         port = free.getsockname()[1]
     stage = stage_of(MssqlConnector(MssqlConnector.Settings(host="127.0.0.1", port=port), GATE))
@@ -193,7 +193,7 @@ def test_a_string_that_promises_a_verified_certificate_keeps_its_word(more, tls)
         ("Server=h;Integrated Security=SSPI", "Supported options: server"),
     ],
 )
-def test_options_that_are_not_understood_are_refused_with_what_was_meant(text, hint):
+def test_unknown_options_are_rejected_with_a_suggestion(text, hint):
     with pytest.raises(ConnectorError) as caught:
         MssqlConnector(MssqlConnector.Settings(connection_string=text), GATE).connect_options()
     assert caught.value.reason == "bad_settings"
@@ -219,7 +219,7 @@ def test_a_certificate_is_verified_as_the_mode_says(kind, tmp_path, name, truste
     assert kind.server.signed_in == ([] if code else ["writer"])
 
 
-def test_a_server_without_tls_is_told_where_it_is_wanted(kind):
+def test_a_server_without_tls_is_reported_if_tls_is_required(kind):
     for tls in ("require", "verify-full"):
         settings = kind.connector().settings.model_copy(update={"tls": tls})
         assert stage_of(MssqlConnector(settings, GATE)).code in ("tls_failed", "refused")
@@ -227,14 +227,14 @@ def test_a_server_without_tls_is_told_where_it_is_wanted(kind):
 
 
 @pytest.mark.parametrize("text", ["mssql://u:p@ss@h:x/shop", "hello", "Server=host\\named", "Database=only"])
-def test_a_connection_string_that_leads_nowhere_is_refused(text):
+def test_a_connection_string_without_a_host_is_rejected(text):
     with pytest.raises(ConnectorError) as caught:
         MssqlConnector(MssqlConnector.Settings(connection_string=text), GATE).connect_options()
     assert caught.value.reason == "bad_settings"
     assert "p@ss" not in caught.value.message
 
 
-def test_decimals_beyond_their_column_are_told_before_they_are_sent(kind, session):
+def test_decimals_beyond_their_column_are_reported_before_sending(kind, session):
     kind.make(Table("wide", {"n": Col(key=True, null=False), "v": Col("decimal", precision=5, scale=2)}))
     values = pa.array([Decimal("999.99"), Decimal("1000.00")])
     assert reasons(deliver(session, "wide", {"n": [1, 2], "v": values})) == {1: "out_of_range"}

@@ -45,7 +45,7 @@ REFUSED = [
 
 
 @pytest.mark.parametrize(("type", "value", "reason"), REFUSED)
-def test_a_value_that_does_not_fit_is_refused_and_never_cut(kind, session, type, value, reason):
+def test_a_value_that_does_not_fit_is_rejected_and_never_truncated(kind, session, type, value, reason):
     kind.run(f"CREATE TABLE strict_ (n INT PRIMARY KEY, v {type}) DEFAULT CHARACTER SET utf8mb4")
     sent = deliver(session, "strict_", {"n": [1, 2, 3], "v": pa.array([None, value, None])})
     assert reasons(sent) == {1: reason}
@@ -67,7 +67,7 @@ KEPT = [
 
 
 @pytest.mark.parametrize(("type", "values"), KEPT, ids=[one for one, _ in KEPT])
-def test_types_of_its_own_come_back_as_they_were_sent(kind, session, type, values):
+def test_custom_types_are_returned_as_sent(kind, session, type, values):
     kind.run(f"CREATE TABLE own (v {type})")
     assert reasons(deliver(session, "own", {"v": values})) == {}
     assert session.sample(session.entity("own"), 1).column(0).to_pylist() == values.to_pylist()
@@ -85,7 +85,7 @@ def test_times_with_a_zone_arrive_as_utc(kind, session):
 # --- bad rows are found -------------------------------------------------------------------------------------
 
 
-def test_a_row_that_a_trigger_refuses_is_found_though_the_server_does_not_number_it(kind, session):
+def test_a_row_rejected_by_a_trigger_is_found_without_a_row_number(kind, session):
     kind.run("CREATE TABLE guarded (n INT PRIMARY KEY)")
     kind.run(
         "CREATE TRIGGER guard BEFORE INSERT ON guarded FOR EACH ROW "
@@ -96,7 +96,7 @@ def test_a_row_that_a_trigger_refuses_is_found_though_the_server_does_not_number
     assert "not 42" in sent.failures[0].message
 
 
-def test_a_row_number_of_a_statement_inside_a_trigger_blames_nobody(kind, session):
+def test_a_row_number_from_a_statement_in_a_trigger_is_ignored(kind, session):
     kind.run("CREATE TABLE log_ (n INT CHECK (n <> 7))")
     kind.run("CREATE TABLE guarded (n INT PRIMARY KEY)")
     kind.run(
@@ -126,7 +126,7 @@ def test_an_upsert_does_not_change_a_row_found_by_another_unique_index(kind, ses
     assert kind.rows("accounts") == [(1, "a@x", "A2"), (2, "b@x", "B"), (4, "d@x", "D")]
 
 
-def test_an_upsert_by_columns_that_are_no_key_is_refused_at_once(kind, session):
+def test_an_upsert_by_columns_that_are_not_a_key_is_rejected_immediately(kind, session):
     kind.run("CREATE TABLE accounts (id INT PRIMARY KEY, name VARCHAR(50))")
     with pytest.raises(ConnectorError) as error:
         target_of(session, "accounts", ["id", "name"], mode="upsert", key_columns=("name",))
@@ -140,7 +140,7 @@ def test_rows_longer_than_a_statement_may_be_are_sent_in_several(kind, session, 
     assert len(kind.rows("wide", "n")) == 50
 
 
-def test_a_row_longer_than_the_server_takes_is_told_as_too_long(kind, session, monkeypatch):
+def test_a_row_longer_than_the_server_accepts_is_reported_as_too_long(kind, session, monkeypatch):
     kind.run("CREATE TABLE wide (n INT PRIMARY KEY, v LONGTEXT)")
     monkeypatch.setattr(session, "packet", limits.MYSQL_STATEMENT_MARGIN + 10_000)
     sent = deliver(session, "wide", {"n": [1, 2, 3], "v": ["x", "x" * 20_000, "x"]})
@@ -151,7 +151,7 @@ def test_a_row_longer_than_the_server_takes_is_told_as_too_long(kind, session, m
 # --- looking around -----------------------------------------------------------------------------------------
 
 
-def test_what_no_date_can_be_is_not_known(kind, session):
+def test_invalid_dates_are_unknown(kind, session):
     kind.run("CREATE TABLE days (v DATE)")
     kind.run("INSERT INTO days VALUES ('2024-02-29')")
     wanted = pa.record_batch({"v": ["2024-02-30", "2024-02-29", "never", None]})
@@ -159,7 +159,7 @@ def test_what_no_date_can_be_is_not_known(kind, session):
 
 
 @pytest.mark.parametrize("columns", [["id"], ["v"]])
-def test_an_update_that_has_nothing_to_change_or_to_find_is_refused_at_once(kind, session, columns):
+def test_an_update_without_columns_to_set_or_match_is_rejected_immediately(kind, session, columns):
     kind.run("CREATE TABLE t (id INT PRIMARY KEY, v INT)")
     with pytest.raises(ConnectorError) as error:
         target_of(session, "t", columns, mode="update", key_columns=("id",))
@@ -203,7 +203,7 @@ def test_tables_of_other_databases_are_named_with_theirs(kind):
         assert reasons(deliver(session, entity.name, {"n": [1]})) == {}
 
 
-def test_metadata_are_of_the_connections_own_database_and_of_all_where_it_has_none(kind, session):
+def test_metadata_are_of_the_connections_database_or_of_all_databases(kind, session):
     other = f"{kind.place}_b"
     kind.run(f"CREATE DATABASE {other}")
     try:

@@ -60,7 +60,7 @@ def test_parts_win_over_the_connection_string():
 @pytest.mark.parametrize(
     "text", ["nonsense", "postgresql://x/y", "mysql://host:port/x", "mysql:///x", "mysql://h/?sslmode=odd"]
 )
-def test_a_connection_string_that_leads_nowhere_is_told_without_its_secrets(text):
+def test_a_connection_string_without_a_host_is_reported_without_its_secrets(text):
     with pytest.raises(ConnectorError) as error:
         connector(connection_string=text).connect_options()
     assert error.value.reason == "bad_settings"
@@ -74,7 +74,7 @@ def test_a_connection_string_that_leads_nowhere_is_told_without_its_secrets(text
         ("sql_mode=", "Use the setting options for session variables."),
     ],
 )
-def test_options_of_a_connection_string_that_are_not_understood_are_refused(option, meant):
+def test_unsupported_options_of_a_connection_string_are_rejected(option, meant):
     with pytest.raises(ConnectorError) as error:
         connector(connection_string=f"mysql://ann:pw@h/x?{option}").connect_options()
     assert error.value.reason == "bad_settings"
@@ -88,7 +88,7 @@ def test_a_certificate_without_a_mode_is_meant_to_be_used():
 
 
 @pytest.mark.parametrize("name", ["sql_mode", "time_zone", "autocommit", "x = 1, sql_mode", "NAMES"])
-def test_what_writing_relies_on_cannot_be_set(name):
+def test_settings_that_writing_relies_on_cannot_be_changed(name):
     with pytest.raises(ValidationError):
         MysqlConnector.Settings(host="x", options={name: "1"})
 
@@ -107,7 +107,7 @@ def test_every_stage_is_passed_where_all_is_well(kind):
     assert stages(kind.connector()) == GOOD
 
 
-def test_each_fault_is_told_at_its_own_stage(kind):
+def test_each_error_is_reported_at_its_stage(kind):
     good = kind.connector().settings
     kind.stranger()
 
@@ -158,7 +158,7 @@ def received(way) -> bytes:
 
 @pytest.fixture
 def pretender():
-    """Answers one connection as it is told; `heard` is what the client said."""
+    """A server that answers one connection as configured; `heard` is what the client sent."""
     listener = socket.create_server(("127.0.0.1", 0))
     heard: list[bytes] = []
     threads = []
@@ -216,7 +216,7 @@ def test_a_password_in_clear_text_is_not_given_without_tls(pretender):
     assert b"hunter2" not in b"".join(pretender.heard)
 
 
-def test_a_server_that_asks_for_a_file_of_this_machine_gets_none(pretender):
+def test_a_server_that_requests_a_local_file_gets_none(pretender):
     def talk(way, heard):
         way.sendall(greeting())
         received(way)
@@ -233,7 +233,7 @@ def test_a_server_that_asks_for_a_file_of_this_machine_gets_none(pretender):
 
 @pytest.fixture
 def certificate(tmp_path):
-    """A certificate for `localhost` that nobody else signed, in PEM format, with its key."""
+    """A self-signed certificate for `localhost` in PEM format, with its key."""
     x509 = pytest.importorskip("cryptography.x509")
     from datetime import UTC, datetime, timedelta
 

@@ -38,7 +38,7 @@ def test_ddl_does_not_commit_an_open_chunk(kind, session):
     assert kind.rows("t", "n") == []
 
 
-def test_of_two_chunks_that_deadlock_one_is_told_to_try_again(kind, session):
+def test_of_two_chunks_in_a_deadlock_one_is_retried(kind, session):
     kind.run("CREATE TABLE t (n INT PRIMARY KEY, v INT)")
     deliver(session, "t", {"n": [1, 2], "v": [0, 0]})
     how = {"mode": "update", "key_columns": ("n",)}
@@ -72,7 +72,7 @@ def test_a_chunk_whose_keys_the_server_counts_has_a_proof(kind, session):
         assert later.commit_outcome(later.entity("counted"), commit_token) is True
 
 
-def test_a_chunk_that_nothing_tells_apart_has_no_proof(kind, session):
+def test_a_chunk_without_distinguishing_rows_has_no_commit_token(kind, session):
     kind.run("CREATE TABLE heap (v INT)")
     target = target_of(session, "heap", ["v"])
     target.send(pa.record_batch({"v": [5]}))
@@ -145,7 +145,7 @@ def test_keys_are_counted_from_the_first_where_the_server_does_not_return_them(k
     assert sent.keys["id"].to_pylist() == [None if row == 200 else there[v] for row, v in enumerate(values)]
 
 
-def test_values_that_mysql_cannot_bring_back_are_refused_at_once(kind, session, monkeypatch):
+def test_values_that_mysql_cannot_return_are_rejected_immediately(kind, session, monkeypatch):
     kind.run("CREATE TABLE made (id INT AUTO_INCREMENT PRIMARY KEY, v INT, at TIMESTAMP DEFAULT NOW())")
     with pytest.raises(ConnectorError) as error:
         target_as_mysql(session, monkeypatch, "made", ["v"], capture=("id", "at"))

@@ -42,7 +42,7 @@ def test_a_dry_run_shows_the_exact_request_without_secrets_and_sends_nothing(tar
     assert target.seen == []
 
 
-def test_a_dry_run_tells_what_would_not_be_sent(target):
+def test_a_dry_run_reports_what_would_not_be_sent(target):
     made = connector(target)
     assert _shown(made, writing(made, ["Total"]), {"Total": "x"}).startswith("Not sent: Total: 'x'")
 
@@ -58,7 +58,7 @@ def test_an_uploaded_document_is_used_and_nothing_is_fetched(target):
     assert target.seen == []
 
 
-def test_a_closed_metadata_document_is_told_with_both_remedies(target):
+def test_an_inaccessible_metadata_document_is_reported_with_both_remedies(target):
     target.on("/sap*", Csrf("/sap", metadata_401=True))
     with connector(target, None).open() as channel, pytest.raises(ConnectorError) as caught:
         channel.metadata()
@@ -139,7 +139,7 @@ def test_a_closed_address_is_not_reached(target):
         {"service_url": "https://x/", "unknown": 1},
     ],
 )
-def test_settings_that_cannot_be_are_refused(settings):
+def test_invalid_settings_are_rejected(settings):
     with pytest.raises(ValidationError):
         OdataSettings.model_validate(settings)
 

@@ -31,7 +31,7 @@ def column(document: bytes, name: str, of: str):
 
 
 @pytest.mark.parametrize(("document", "version"), [(V2, "OData V2"), (V4, "OData V4")])
-def test_version_is_told_by_the_document(document, version):
+def test_the_version_is_detected_from_the_document(document, version):
     assert OdataConnector.read_document(document).version == version
 
 
@@ -54,7 +54,7 @@ def test_properties_of_v2_become_columns_with_their_facets():
     assert orders.column("Number").comment == "Number"
 
 
-def test_what_a_client_may_not_send_is_told_and_a_key_that_the_server_makes_may_be_left_out():
+def test_read_only_keys_are_reported_and_generated_keys_can_be_omitted():
     assert column(V2, "Number", "OrderSet").generated == "identity"
     assert column(V2, "Changed", "OrderSet").generated == "computed"
     assert column(V4, "ID", "Orders").generated == "identity"
@@ -77,7 +77,7 @@ def test_navigation_of_v2_is_a_column_to_insert_and_a_constraint_is_a_relation()
     assert items.relations == ()  # the association has no way from there
 
 
-def test_v4_has_inheritance_definitions_enums_and_annotations_that_stand_apart():
+def test_v4_has_inheritance_definitions_enums_and_external_annotations():
     orders = entity(V4, "Orders")
     assert orders.keys == ("ID",)
     assert orders.comment == "All orders"
@@ -213,7 +213,7 @@ def test_v2_is_read_as_pyodata_reads_it():
 
 
 def test_v4_is_read_as_python_odata_reads_it(tmp_path):
-    """In a process of its own: the reader speaks to the screen and asks the network."""
+    """In a separate process, because the reader prints to the terminal and uses the network."""
     (tmp_path / "document.xml").write_bytes(V4)
     code = """
 import json, sys, warnings
@@ -268,7 +268,7 @@ print(json.dumps({"sets": {s["name"]: s["schema"]["name"] for s in sets.values()
     ],
     ids=["empty", "text", "cut off", "wrong tag", "bomb", "dtd", "encoding", "deep"],
 )
-def test_a_bad_document_is_one_error_that_says_where(document, line):
+def test_an_invalid_document_is_one_error_with_a_position(document, line):
     with pytest.raises(ConnectorError) as caught:
         OdataConnector.read_document(document)
     assert caught.value.reason == "bad_document"
@@ -280,13 +280,13 @@ def test_a_bad_document_is_one_error_that_says_where(document, line):
 @pytest.mark.parametrize(
     "document", [b"<html><body/></html>", b"<Edmx/>", b"<service/>"], ids=["html", "empty", "service"]
 )
-def test_xml_that_is_no_metadata_is_refused(document):
+def test_xml_that_is_not_metadata_is_rejected(document):
     with pytest.raises(ConnectorError) as caught:
         OdataConnector.read_document(document)
     assert caught.value.reason == "bad_document"
 
 
-def test_a_document_of_50_mb_is_refused_unread():
+def test_a_document_of_50_mb_is_rejected_without_reading_it():
     with pytest.raises(ConnectorError) as caught:
         OdataConnector.read_document(b" " * (50 * limits.MB))
     assert caught.value.reason == "bad_document"
@@ -318,7 +318,7 @@ def test_the_benchmark_of_large_documents_reads_every_set():
     assert "200 entity sets" in done.stdout
 
 
-def test_nothing_is_made_for_rows_nested_in_others_unless_a_person_says_so():
+def test_no_column_is_mapped_for_nested_rows_unless_requested():
     from webapp.engine.data import vocabulary
     from webapp.imports.inference import columns
 

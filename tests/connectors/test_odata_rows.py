@@ -36,7 +36,7 @@ def test_a_row_is_one_post_with_its_key_its_number_and_the_query_of_the_settings
 
 
 @pytest.mark.parametrize("url", ["/sap", "/sap/", "/sap/$metadata", "/sap/?sap-client=100"])
-def test_the_service_is_found_however_its_address_is_written(target, url):
+def test_the_service_is_found_with_any_notation_of_its_address(target, url):
     push(connector(target, path=url, csrf="off"), 1)
     assert target.seen[0].path == "/sap/OrderSet"
 
@@ -113,7 +113,7 @@ def test_a_duplicate_of_a_row_that_may_have_arrived_is_in_doubt(target):
     assert (ended.state, ended.reason, ended.attempts) == ("unknown", "unique", 2)
 
 
-def test_where_nobody_listens_the_push_ends_and_no_row_fails(target):
+def test_a_refused_connection_ends_the_push_and_no_row_fails(target):
     made = connector(target, csrf="off", retry={"retries": 0})
     told = writing(made, ["Customer"])
     target.close()
@@ -155,7 +155,7 @@ def test_cancel_cuts_what_is_under_way(target):
     assert [one.state for one in found] == ["unknown"]
 
 
-def test_no_secret_is_in_what_is_told(target):
+def test_no_secret_is_in_the_messages(target):
     target.on("/sap/OrderSet", Answer(400, f"wrong token {SECRET}"))
     made = connector(target, csrf="off", auth={"type": "bearer", "token": SECRET})
     made.redact = lambda text: text.replace(SECRET, "********")
@@ -192,7 +192,7 @@ def test_an_update_goes_to_the_row_of_the_key(target, document, entity, method):
     assert target.seen[0].json == {"name": "new"}
 
 
-def test_an_update_by_anything_but_the_key_is_refused(target):
+def test_an_update_by_other_columns_than_a_key_is_rejected(target):
     made = connector(target)
     told = writing(made, ["Customer", "Total"], mode="update", key_columns=("Customer",))
     with made.open() as channel, pytest.raises(ConnectorError) as caught:
@@ -273,7 +273,7 @@ def test_a_batch_whose_answer_cannot_be_read_leaves_its_rows_in_doubt(target):
     assert states(push(connector(target, csrf="off", batch=True), 2)) == {("unknown", "rejected"): 2}
 
 
-def test_a_batch_that_is_refused_fails_its_rows(target):
+def test_a_rejected_batch_fails_its_rows(target):
     target.on("/sap/$batch", Answer(404, "no batch here"))
     assert states(push(connector(target, csrf="off", batch=True), 2)) == {("failed", "rejected"): 2}
 

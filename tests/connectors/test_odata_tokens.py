@@ -37,7 +37,7 @@ target = odata_pushes.target
     ids=str,
 )
 @pytest.mark.parametrize("parallel", [1, 4])
-def test_every_row_arrives_once_whatever_the_gateway_does_with_tokens(target, quirk, parallel):
+def test_every_row_arrives_once_with_any_token_behaviour_of_the_gateway(target, quirk, parallel):
     rule = Csrf("/sap", **quirk)
     target.on("/sap*", rule)
     ended = push(connector(target, parallel=parallel), 12)
@@ -48,7 +48,7 @@ def test_every_row_arrives_once_whatever_the_gateway_does_with_tokens(target, qu
     assert max(rule.used.values()) <= (rule.uses or 12)
 
 
-def test_a_token_is_used_until_it_is_refused(target):
+def test_a_token_is_used_until_it_is_rejected(target):
     rule = Csrf("/sap")
     target.on("/sap*", rule)
     push(connector(target), 120)
@@ -67,7 +67,7 @@ def test_no_two_senders_share_a_token(target):
     assert all(len(connections) == 1 for connections in by_token.values())
 
 
-def test_where_the_token_is_fetched_can_be_said(target):
+def test_the_token_url_can_be_configured(target):
     rule = Csrf("/elsewhere")
     target.on("/elsewhere*", rule)
     target.on("/sap/*", rule)
@@ -76,7 +76,7 @@ def test_where_the_token_is_fetched_can_be_said(target):
     assert (target.seen[0].method, target.seen[0].path) == ("GET", "/elsewhere/token")
 
 
-def test_a_service_without_tokens_is_asked_for_one_once(target):
+def test_a_service_without_tokens_gets_one_token_request(target):
     target.on("/sap*", Answer(200), method="GET")
     target.on("/sap*", Answer(200), method="HEAD")
     assert states(push(connector(target, parallel=3), 30)) == {("delivered", ""): 30}
@@ -99,7 +99,7 @@ def test_csrf_off_asks_for_nothing(target):
     ],
     ids=str,
 )
-def test_a_persistent_refusal_says_what_was_seen_and_the_three_causes(target, quirk, seen):
+def test_a_persistent_rejection_lists_the_attempts_and_three_causes(target, quirk, seen):
     target.on("/sap*", Csrf("/sap", **quirk))
     with pytest.raises(ConnectorError) as caught:
         push(connector(target))
@@ -110,7 +110,7 @@ def test_a_persistent_refusal_says_what_was_seen_and_the_three_causes(target, qu
     assert len(target.calls("/sap/OrderSet")) == 2  # once, and once with a fresh token
 
 
-def test_a_cookie_for_https_alone_is_named_as_the_cause(target):
+def test_a_secure_cookie_over_http_is_reported_as_the_cause(target):
     rule = Csrf("/sap")
 
     def secure(seen: Seen) -> Answer:
@@ -139,7 +139,7 @@ def test_a_refusal_for_the_token_after_rows_were_taken_is_the_rows_own(target):
     assert ended.message.startswith("csrf_failed: ")
 
 
-def test_a_403_that_is_not_about_the_token_is_told_and_not_sent_again(target):
+def test_a_403_that_is_not_about_the_token_is_reported_and_not_retried(target):
     rule = Csrf("/sap", forbidden=True)
     target.on("/sap*", rule)
     ended = push(connector(target))
@@ -174,7 +174,7 @@ def test_a_fetched_token_that_is_worth_nothing_any_more_costs_no_row():
         assert len(server.given) == 4
 
 
-def test_a_token_request_that_is_refused_ends_the_push_and_no_row_fails():
+def test_a_rejected_token_request_ends_the_push_and_no_row_fails():
     with OAuthServer() as server:
         auth = {
             "type": "oauth2-client-credentials", "token_url": server.token_url,

@@ -105,13 +105,13 @@ def test_v4_says_values_as_its_json_has_them(name, value, said):
         ("exact", Decimal("1234567890123456789.012345678901"), "1234567890123456789.012345678901"),
     ],
 )
-def test_a_number_that_doubles_would_change_goes_as_text_and_the_request_says_so(name, value, said):
+def test_a_number_that_doubles_would_change_is_sent_as_text_with_a_note(name, value, said):
     found = shaper("v4").body({name: value, "price": 1})
     assert found.strings
     assert json.loads(found.text()) == {name: said, "price": "1"}
 
 
-def test_nothing_is_said_of_null_where_the_service_fills_it_in():
+def test_null_is_not_reported_if_the_service_fills_it_in():
     assert body("v4", ID=None, colour=None, price=None, items=None) == {"price": None}
     assert body("v2", Number=None, Status=None, Total=None) == {"Total": None}
 
@@ -143,7 +143,7 @@ def test_an_update_says_null_and_leaves_the_key_out():
         ("v4", "price", 10**9, "out_of_range"),
     ],
 )
-def test_what_does_not_fit_is_refused_before_it_is_sent_and_named(version, name, value, reason):
+def test_values_that_do_not_fit_are_rejected_before_sending_and_named(version, name, value, reason):
     error = misfit(version, **{name: value})
     assert error.reason == reason
     assert str(error).startswith(name)
@@ -182,7 +182,7 @@ def test_a_reference_without_such_columns_is_a_binding():
     assert found.data == {"Buyer": {"__metadata": {"uri": f"{ROOT}CustomerSet('C1')"}}}
 
 
-def test_a_row_of_a_type_with_descendants_says_its_type_in_v2():
+def test_a_row_of_a_type_with_subtypes_contains_its_type_in_v2():
     assert shaper("v2", "CustomerSet").body({"Id": "1"}).data == {
         "__metadata": {"type": "ERP.Customer"},
         "Id": "1",
@@ -193,7 +193,7 @@ def test_an_open_type_takes_any_name():
     assert shaper("v4", "People").body({"id": "1", "more": [1, "a"]}).data == {"id": "1", "more": [1, "a"]}
 
 
-def test_columns_alone_are_enough_where_the_metadata_cannot_be_read():
+def test_columns_are_enough_if_the_metadata_cannot_be_read():
     from webapp.connectors.odata.connector import OdataConnector
 
     known = next(one for one in OdataConnector.read_document(V2).entities if one.name == "OrderSet")
@@ -306,7 +306,7 @@ def test_a_bomb_in_an_error_is_not_opened():
         ("", ["k"], {}),
     ],
 )
-def test_keys_are_read_from_the_address_of_what_was_made(location, names, found):
+def test_keys_are_read_from_the_location_of_the_created_object(location, names, found):
     assert odata_responses.key_of(location, names) == found
 
 

@@ -64,7 +64,7 @@ V31 = {
 }  # fmt: skip
 
 
-def test_operations_that_take_json_are_told_with_their_parameters():
+def test_operations_with_json_are_listed_with_their_parameters():
     found = OpenapiConnector.read_document(V3.encode())
     assert found.base_url == "https://eu.shop.example/v1"
     (order,) = found.entities
@@ -83,7 +83,7 @@ def test_operations_that_take_json_are_told_with_their_parameters():
     assert columns["note"].max_length == 40
 
 
-def test_what_refers_to_itself_ends_there():
+def test_recursive_schemas_end_at_the_recursion():
     (order,) = openapi_document.read(V3.encode()).operations
     line = order.schema["properties"]["lines"]["items"]
     assert line["properties"]["order"] == {}
@@ -123,7 +123,7 @@ def test_an_array_of_rows_is_one_row_and_null_is_a_type_of_3_1():
         (b"!!python/object/apply:os.system [id]", "not valid YAML"),
     ],
 )
-def test_what_cannot_be_read_is_one_clear_error(document, told):
+def test_an_unreadable_file_is_one_clear_error(document, told):
     with pytest.raises(ConnectorError) as caught:
         OpenapiConnector.read_document(document)
     assert caught.value.reason == "bad_document"

@@ -24,7 +24,7 @@ from webapp.net.gate import Gate
 kind = only(OracleKind)
 
 
-def test_rows_that_are_refused_are_told_and_the_others_go_through(kind, session):
+def test_rejected_rows_are_reported_and_the_others_are_written(kind, session):
     kind.make(Table("parents", {"id": Col(key=True, null=False)}))
     kind.make(
         Table(
@@ -68,7 +68,7 @@ def test_upserts_updates_and_deletes_find_their_rows(kind, session):
     assert kind.rows("Order", "id") == [(1,), (2,)]
 
 
-def test_captured_keys_stand_in_the_order_of_their_rows(kind, session):
+def test_captured_keys_are_in_the_order_of_their_rows(kind, session):
     kind.make(Table("made", {"id": Col(identity=True, key=True, null=False), "v": Col("text", unique=True)}))
     sent = deliver(session, "made", {"v": ["a", "b", "a", "c"]}, capture=("id",))
     assert reasons(sent) == {2: "unique"}
@@ -215,7 +215,7 @@ def test_a_connection_string_is_read(text):
     )  # fmt: skip
 
 
-def test_a_descriptor_that_could_lead_anywhere_is_refused():
+def test_a_descriptor_that_could_be_misused_is_rejected():
     for text in ("(DESCRIPTION=(ADDRESS=(HOST=h)(PORT=1))(CONNECT_DATA=(SID=x)))", "h", "hello world"):
         with pytest.raises(ConnectorError) as caught:
             OracleConnector(OracleConnector.Settings(connection_string=text), GATE).connect_options()
@@ -258,13 +258,13 @@ def refused(found):
     return caught.value
 
 
-def test_what_the_listener_refuses_is_told(listens):
+def test_rejections_by_the_listener_are_reported(listens):
     listener = listens()
     assert refused(connector(listener)).reason == "no_database"
     assert b"SERVICE_NAME=orders" in listener.asked[0]
 
 
-def test_a_listener_sends_nobody_into_a_closed_network(listens):
+def test_a_listener_cannot_redirect_into_a_blocked_network(listens):
     inner = socket.create_server(("127.0.0.2", 0))
     with inner:
         error = refused(connector(listens(inner.getsockname()[:2]), Gate(["127.0.0.1/32"])))
@@ -306,7 +306,7 @@ def test_a_certificate_is_verified_as_the_mode_says(listens, tmp_path, name, tru
     assert len(listener.asked) == (reason == "no_database")
 
 
-def test_options_that_are_not_understood_are_refused_with_what_was_meant():
+def test_unknown_options_are_rejected_with_a_suggestion():
     with pytest.raises(ConnectorError) as caught:
         OracleConnector(OracleConnector.Settings(connection_string="oracle://h/?servicename=x"), GATE).connect_options()
     assert (caught.value.reason, caught.value.hint) == ("bad_settings", "Did you mean service_name?")

@@ -27,7 +27,7 @@ def columns(session, table):
 # --- types ---
 
 
-def test_metadata_tells_what_each_column_holds(kind, session):
+def test_metadata_describe_each_column(kind, session):
     kind.run("CREATE TYPE mood AS ENUM ('sad', 'ok''ish', 'happy')")
     kind.run("CREATE DOMAIN plate AS varchar(8) NOT NULL")
     kind.run("CREATE DOMAIN german AS plate")
@@ -58,7 +58,7 @@ def test_metadata_tells_what_each_column_holds(kind, session):
     assert found["u"].default == "gen_random_uuid()"
 
 
-def test_metadata_tells_composite_keys_indexes_views_and_other_schemas(kind, session):
+def test_metadata_contain_composite_keys_indexes_views_and_other_schemas(kind, session):
     other = f"{kind.place}_b"
     try:
         kind.run(f"CREATE SCHEMA {other}; CREATE TABLE {other}.parent (a int, b int, c int, PRIMARY KEY (b, a))")
@@ -85,7 +85,7 @@ def test_metadata_tells_composite_keys_indexes_views_and_other_schemas(kind, ses
         kind.run(f"DROP SCHEMA {other} CASCADE")
 
 
-def test_values_of_its_own_types_arrive(kind, session):
+def test_values_of_custom_types_arrive(kind, session):
     kind.run("CREATE TYPE mood AS ENUM ('sad', 'happy')")
     kind.run(
         "CREATE TABLE own (n int PRIMARY KEY, m mood, i interval, a int[], g text[], d date[], b bytea[], h numeric)"
@@ -110,7 +110,7 @@ def test_values_of_its_own_types_arrive(kind, session):
     assert second[1:] == (None, None, [], None, None, None, Decimal("Infinity"))
 
 
-def test_texts_it_cannot_hold_fail_alone(kind, session):
+def test_unsupported_texts_fail_without_affecting_others(kind, session):
     kind.run("CREATE TABLE odd (n int, v text, w timestamp)")
     rows = {"n": [1, 2, 3, 4], "v": ["a", "b\0c", None, "d"], "w": pa.array([0, 0, 2**60, None], pa.timestamp("us"))}
     assert reasons(deliver(session, "odd", rows)) == {1: "wrong_type", 2: "out_of_range"}
@@ -196,7 +196,7 @@ def test_composite_and_text_keys_are_found_by_their_values(kind, session):
     assert reasons(deliver(session, "child", rows)) == {1: "foreign_key", 3: "foreign_key"}
 
 
-def test_a_deferred_constraint_refuses_the_commit_and_nothing_is_there(kind, session):
+def test_a_deferred_constraint_rejects_the_commit_and_nothing_is_written(kind, session):
     kind.run("CREATE TABLE parent (id int PRIMARY KEY)")
     kind.run("CREATE TABLE child (id int REFERENCES parent DEFERRABLE INITIALLY DEFERRED)")
     target = target_of(session, "child", ["id"])

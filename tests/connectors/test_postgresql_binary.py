@@ -108,7 +108,7 @@ def writes(declared: str, array: pa.Array) -> bool:
         ("some_domain", pa.array(["x"])),
     ],
 )
-def test_what_may_differ_is_left_to_the_text_format(declared, array):
+def test_types_that_may_differ_are_sent_in_text_format(declared, array):
     assert not writes(declared, array)
 
 
@@ -126,7 +126,7 @@ def test_what_may_differ_is_left_to_the_text_format(declared, array):
         ("bigint", pa.nulls(3)),
     ],
 )
-def test_what_is_the_same_in_both_goes_as_binary(declared, array):
+def test_types_equal_in_both_are_sent_in_binary_format(declared, array):
     assert writes(declared, array)
 
 
@@ -143,7 +143,7 @@ def test_slices_are_written_as_they_are(few):
     ]  # fmt: skip
 
 
-def test_bad_rows_of_a_binary_chunk_are_told_by_their_lines(few):
+def test_rejected_rows_of_a_binary_chunk_are_identified_by_their_lines(few):
     kind, session = few
     kind.run("INSERT INTO few VALUES (500, 0)")
     sent = deliver(session, "few", {"id": [*range(1_000), 7], "n": [1] * 1_001})

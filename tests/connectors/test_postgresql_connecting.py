@@ -73,7 +73,7 @@ def listener():
         ({"schema": "no_such_schema"}, "permission", "no_schema"),
     ],
 )
-def test_verification_ends_at_the_stage_that_fails_and_says_what_to_do(server, more, stage, code):
+def test_verification_stops_at_the_failing_stage_with_a_remedy(server, more, stage, code):
     found = last_stage({**server, **more})
     assert (found.name, found.code, found.ok) == (stage, code, False)
     assert found.message
@@ -88,12 +88,12 @@ def test_an_address_that_is_not_allowed_is_not_even_tried(server):
     assert caught.value.code == "target_not_allowed"
 
 
-def test_what_is_not_postgresql_is_told(listener):
+def test_a_server_that_is_not_postgresql_is_reported(listener):
     found = last_stage(listener(lambda way: way.sendall(b"HTTP/1.1 400 Bad Request\r\n\r\n")))
     assert (found.name, found.code) == ("tls", "not_postgresql")
 
 
-def test_a_server_that_breaks_off_is_told(listener):
+def test_a_server_that_disconnects_is_reported(listener):
     assert last_stage(listener(lambda way: way.close())).ok is False
 
 
@@ -177,7 +177,7 @@ def test_parts_win_over_the_connection_string():
         "not one at all",
     ],
 )
-def test_connection_strings_that_lead_elsewhere_or_nowhere_are_refused(text):
+def test_connection_strings_with_redirections_or_without_hosts_are_rejected(text):
     found = last_stage({"connection_string": text})
     assert (found.name, found.code) == ("resolve", "bad_settings")
     assert found.hint
@@ -199,7 +199,7 @@ def test_a_second_address_in_the_string_is_not_connected_to(server):
         {"host": "a", "nobody": 1},
     ],
 )
-def test_settings_that_cannot_be_are_refused(given):
+def test_invalid_settings_are_rejected(given):
     with pytest.raises(ValidationError):
         Settings(**given)
 

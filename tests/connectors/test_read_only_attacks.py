@@ -19,7 +19,7 @@ from webapp.connectors.sql import base as sql
 from webapp.connectors.sql.statements import StatementSession
 from webapp.engine.formats.sql_dialects import DIALECTS
 
-# Each leaves a read-only transaction where more than one statement is carried out.
+# Each one ends the read-only transaction if more than one statement is executed.
 STACKED = (
     "select 13; delete from victim",
     "select 13; commit; delete from victim; commit",

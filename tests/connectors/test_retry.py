@@ -31,7 +31,7 @@ def session() -> Iterator[Session]:
 
 
 class Sender:
-    """Posts to a URL; waits pass at once and are noted."""
+    """Posts to a URL; waits are recorded instead of slept."""
 
     def __init__(self, session: Session, url: str, policy: Retry | None = None) -> None:
         self.session, self.url, self.policy = session, url, policy or Retry()
@@ -68,7 +68,7 @@ def test_any_other_4xx_is_one_attempt(session, target, status):
 
 
 @pytest.mark.parametrize("status", [200, 201, 204, 304, 500, 501, 505])
-def test_an_answer_that_stands_is_one_attempt(session, target, status):
+def test_a_final_response_is_one_attempt(session, target, status):
     target.on("/", Answer(status))
     assert (Sender(session, target.url()).ended().attempts, len(target.seen)) == (1, 1)
 
@@ -76,7 +76,7 @@ def test_an_answer_that_stands_is_one_attempt(session, target, status):
 @pytest.mark.parametrize(
     "bad", [Answer(503), Answer(201, cut="read"), Answer(raw=b""), Answer(raw=b"SSH\r\n")]
 )
-def test_what_goes_well_the_second_time_is_done(session, target, bad):
+def test_a_successful_second_attempt_is_final(session, target, bad):
     target.on("/", bad, Answer(201))
     sender = Sender(session, target.url())
     ended = sender.ended()
@@ -119,7 +119,7 @@ def test_a_silent_target_is_tried_four_times_and_then_unknown(session, target):
 
 
 @pytest.mark.parametrize("reason", ["not_allowed", "tls_failed", "bad_url", "too_large", "redirected"])
-def test_what_does_not_get_better_is_one_attempt(session, reason):
+def test_permanent_errors_are_one_attempt(session, reason):
     def send() -> Reply:
         raise NetError(reason, "no", reason in ("redirected", "too_large"))
 
@@ -166,7 +166,7 @@ def test_a_retry_after_of_a_date_counts_by_the_targets_clock(
     assert sender.waits == [waited]
 
 
-def test_a_retry_after_of_an_answer_that_stands_counts_for_nothing(session, target):
+def test_a_retry_after_of_a_final_response_is_ignored(session, target):
     target.on("/", Answer(201, headers={"Retry-After": "60"}))
     sender = Sender(session, target.url())
     assert (sender.ended().attempts, sender.waits) == (1, [])
@@ -204,7 +204,7 @@ def test_a_cancel_during_a_wait_holds(session, target):
     assert len(target.seen) == 1
 
 
-def test_what_was_never_allowed_is_not_sent(session, target):
+def test_disallowed_requests_are_not_sent(session, target):
     def may_go() -> None:
         raise Cancelled
 
@@ -227,7 +227,7 @@ def test_a_missing_token_is_tried_again_where_that_may_help(session, target):
 
 
 @pytest.mark.parametrize(("transient", "attempts"), [(True, 4), (False, 1)])
-def test_a_token_that_is_not_to_be_had_is_raised(session, transient, attempts):
+def test_an_unavailable_token_raises_an_error(session, transient, attempts):
     sender = Sender(session, "")
 
     def send() -> Reply:

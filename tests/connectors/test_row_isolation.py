@@ -44,7 +44,7 @@ class Target:
 
 @pytest.mark.parametrize("tells", ["nothing", "at", "bad", "suspect", "the wrong one", "one beyond"])
 @given(bad=BAD)
-def test_just_the_bad_rows_are_refused_and_the_others_go_in_order(tells, bad):
+def test_only_the_bad_rows_are_rejected_and_the_others_are_sent_in_order(tells, bad):
     target = Target(bad, tells)
     failures = isolate_bad_rows(np.arange(60), target)
     assert [one.index for one in failures] == sorted(bad)

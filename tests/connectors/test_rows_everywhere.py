@@ -1,4 +1,4 @@
-"""Rows sent to every kind of target: what was sent is there, what is refused is told, the others go through."""
+"""Rows sent to every kind of target: accepted rows arrive, and rejected rows are reported without affecting others."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ def test_arrays_arrive_item_by_item(kind, session):
     assert [row[1] for row in kind.rows("listed", "n", "v")] == values
 
 
-def test_numbers_without_a_fraction_fit_integers_whatever_they_come_as(kind, session):
+def test_numbers_without_a_fraction_fit_integers_in_any_format(kind, session):
     kind.make(Table("whole", {"n": Col(key=True, null=False), "v": Col()}))
     deliver(session, "whole", {"n": range(2), "v": pa.array([3.0, None])})
     deliver(session, "whole", {"n": [2], "v": pa.array([Decimal("4.00")])})
@@ -121,7 +121,7 @@ def orders(count, spoilt=()):
 
 @pytest.mark.parametrize("fault", [pytest.param(name, marks=pytest.mark.needs(name)) for name in SPOILT])
 @pytest.mark.parametrize("count", [40, 2_500])
-def test_a_refused_row_in_the_middle_is_told_and_the_others_go_through(kind, session, fault, count):
+def test_a_rejected_row_in_the_middle_is_reported_and_the_others_are_written(kind, session, fault, count):
     shop(kind)
     deliver(session, "parents", {"id": [0, 1]})
     bad = [7, count // 2, count - 1]
@@ -132,7 +132,7 @@ def test_a_refused_row_in_the_middle_is_told_and_the_others_go_through(kind, ses
     assert all(failure.message and failure.native for failure in sent.failures)
 
 
-def test_rows_refused_for_different_reasons_in_one_chunk_are_told_apart(kind, session):
+def test_rows_rejected_for_different_reasons_in_one_chunk_are_distinguished(kind, session):
     shop(kind)
     deliver(session, "parents", {"id": [0, 1]})
     faults = [name for name in SPOILT if name not in kind.lacks]
@@ -151,7 +151,7 @@ def test_of_two_rows_of_one_key_the_first_goes_through(kind, session):
     assert [row[0] for row in kind.rows("orders", "id")] == [0, 1, 3]
 
 
-def test_rows_that_are_all_refused_leave_the_table_as_it_was(kind, session):
+def test_a_chunk_with_only_rejected_rows_does_not_change_the_table(kind, session):
     kind.make(Table("keys", {"id": Col(key=True, null=False)}))
     deliver(session, "keys", {"id": [1]})
     assert reasons(deliver(session, "keys", {"id": [1, 1, 1]})) == dict.fromkeys(range(3), "unique")
@@ -206,7 +206,7 @@ def test_an_empty_table_can_be_looked_at(kind, session):
 
 
 @pytest.mark.needs("identity")
-def test_captured_keys_stand_in_the_order_of_their_rows(kind, session):
+def test_captured_keys_are_in_the_order_of_their_rows(kind, session):
     code = Col("text", length=20, unique=True)
     kind.make(Table("made", {"id": Col(identity=True, key=True, null=False), "code": code}))
     order = np.random.default_rng(7).permutation(5_000)
@@ -221,7 +221,7 @@ def test_captured_keys_stand_in_the_order_of_their_rows(kind, session):
 
 
 @pytest.mark.needs("identity")
-def test_keys_are_captured_of_rows_that_bring_nothing_else_to_tell_them_apart(kind, session):
+def test_keys_are_captured_for_rows_that_are_otherwise_equal(kind, session):
     kind.make(Table("made", {"id": Col(identity=True, key=True, null=False), "v": Col()}))
     sent = deliver(session, "made", {"v": [5, 5, 5]}, capture=("id",))
     assert sent.keys["id"].to_pylist() == [number for number, _ in kind.rows("made", "id", "v")]
@@ -242,7 +242,7 @@ def test_of_two_upserts_of_one_key_the_last_holds(kind, session):
     assert kind.rows("kept", "id", "v") == [(1, "d"), (2, "b")]
 
 
-def test_an_update_changes_rows_and_tells_of_those_that_are_not_there(kind, session):
+def test_an_update_changes_rows_and_reports_missing_ones(kind, session):
     kind.make(Table("kept", {"id": Col(key=True, null=False), "v": Col("text"), "w": Col("text")}))
     deliver(session, "kept", {"id": [1, 2, 3], "v": ["a", "b", "c"], "w": ["x", "y", "z"]})
     rows = {"id": [2, 9, 3, 2], "v": ["first", "nobody", "C", "second"]}
@@ -259,7 +259,7 @@ def test_an_update_that_changes_nothing_finds_its_row_all_the_same(kind, session
 
 @pytest.mark.parametrize("fault", [pytest.param(name, marks=pytest.mark.needs(name)) for name in ("check", "not_null")])
 @pytest.mark.parametrize("mode", ["upsert", "update"])
-def test_refused_changes_are_told_row_by_row(kind, session, mode, fault):
+def test_rejected_changes_are_reported_row_by_row(kind, session, mode, fault):
     shop(kind)
     deliver(session, "parents", {"id": [0, 1]})
     deliver(session, "orders", orders(30))
@@ -268,7 +268,7 @@ def test_refused_changes_are_told_row_by_row(kind, session, mode, fault):
     assert reasons(deliver(session, "orders", spoilt, mode=mode, key_columns=("id",))) == {20: fault}
 
 
-def test_deleting_takes_rows_by_their_keys_and_tells_of_those_that_are_gone(kind, session):
+def test_deleting_removes_rows_by_their_keys_and_reports_missing_ones(kind, session):
     kind.make(Table("kept", {"id": Col(key=True, null=False), "v": Col("text")}))
     deliver(session, "kept", {"id": [1, 2, 3], "v": ["a", "b", "c"]})
     target = target_of(session, "kept", ["id"], key_columns=("id",))

@@ -126,12 +126,12 @@ def test_values_are_fitted_to_their_columns():
 
 
 @given(st.lists(st.none() | st.binary()))
-def test_bytes_are_spelled_as_hexadecimal_digits(values):
+def test_bytes_are_written_as_hexadecimal_digits(values):
     array = pa.array([b"before", *values], pa.binary()).slice(1)
     assert hexed(array).to_pylist() == [value if value is None else value.hex() for value in values]
 
 
-def test_what_does_not_fit_its_type_is_read_as_text():
+def test_values_that_do_not_match_their_type_are_read_as_text():
     assert read(["2024-01-31", None], "date").to_pylist() == [dt.date(2024, 1, 31), None]
     assert read(["infinity", "2024-01-31"], "date").to_pylist() == ["infinity", "2024-01-31"]
     assert read(["9" * 50], "decimal").to_pylist() == ["9" * 50]

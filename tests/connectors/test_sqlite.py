@@ -28,7 +28,7 @@ def session(connector):
         yield found
 
 
-def test_the_file_is_made_when_it_is_missing(connector, tmp_path):
+def test_a_missing_file_is_created(connector, tmp_path):
     assert all(stage.ok for stage in connector.stages())
     assert [path.name for path in (tmp_path / "space").iterdir()] == ["shop.db"]
 
@@ -37,7 +37,7 @@ def test_the_file_is_made_when_it_is_missing(connector, tmp_path):
     "name",
     ["", "../x.db", "a/b.db", "/etc/passwd", "..", ".hidden", "a\\b", "a\0b", "x:y", "a.db-wal", " a", "a\n", "-a"],
 )
-def test_names_that_lead_elsewhere_are_refused(name):
+def test_names_that_leave_the_workspace_are_rejected(name):
     for given in ({"file": name}, {"connection_string": f"sqlite:///{name}"}):
         with pytest.raises(ValidationError):
             Settings(**given)
@@ -57,7 +57,7 @@ def test_a_link_out_of_the_folder_is_not_followed(connector, tmp_path):
         connector.open()
 
 
-def test_a_file_that_is_no_database_is_told(connector, tmp_path):
+def test_a_file_that_is_not_a_database_is_reported(connector, tmp_path):
     (tmp_path / "space").mkdir()
     (tmp_path / "space" / "shop.db").write_text("plain words, and many of them" * 100)
     assert list(connector.stages())[-1].code == "not_sqlite"
@@ -92,7 +92,7 @@ def test_a_file_grows_only_so_far(connector, monkeypatch):
     assert caught.value.reason == "full"
 
 
-def test_a_statement_in_a_query_that_would_write_is_refused(session):
+def test_a_writing_statement_in_a_query_is_rejected(session):
     session.create("t", [Column("a", "integer", "")], [])
     for text in ("INSERT INTO t VALUES (1)", "DROP TABLE t", "PRAGMA user_version = 5", "SELECT 1; DROP TABLE t"):
         with pytest.raises(ConnectorError):
@@ -109,7 +109,7 @@ def test_queries_run_under_a_time_limit(session, monkeypatch):
     assert session.query("SELECT 1 AS one", {}, 1).to_pylist() == [{"one": 1}]
 
 
-def test_triggers_refuse_and_leave_out_row_by_row(session):
+def test_triggers_reject_and_skip_row_by_row(session):
     session.create("t", [Column("n", "integer", "")], [])
     session.execute(
         "CREATE TRIGGER judge BEFORE INSERT ON t BEGIN SELECT RAISE(ABORT, 'not so') WHERE NEW.n = 3;"
@@ -129,7 +129,7 @@ def test_a_trigger_that_rolls_everything_back_blames_no_row(session):
     assert session.sample(session.entity("t"), 10).num_rows == 0
 
 
-def test_a_deferred_foreign_key_refuses_the_commit(session):
+def test_a_deferred_foreign_key_rejects_the_commit(session):
     session.execute("CREATE TABLE p (id INTEGER PRIMARY KEY)")
     session.execute("CREATE TABLE c (id INT REFERENCES p DEFERRABLE INITIALLY DEFERRED)")
     target = target_of(session, "c", ["id"])
@@ -165,7 +165,7 @@ def test_a_row_of_the_same_number_written_by_another_is_no_proof(session, connec
     assert session.commit_outcome(session.entity("t"), commit_token) is False
 
 
-def test_a_file_that_somebody_else_writes_to_settles_nothing_yet(connector, session, monkeypatch):
+def test_a_file_locked_by_another_writer_is_still_in_doubt(connector, session, monkeypatch):
     session.create("t", [Column("v", "text", "")], [])
     target = target_of(session, "t", ["v"])
     target.send(pa.record_batch({"v": ["a"]}))
@@ -195,13 +195,13 @@ def test_the_catalog_reads_what_people_declare(session):
     assert entity.uniques == (("a", "d"),)
 
 
-def test_a_number_too_large_fails_alone(session):
+def test_a_number_that_is_too_large_fails_without_affecting_others(session):
     session.create("t", [Column("n", "integer", "")], [])
     sent = deliver(session, "t", {"n": pa.array([1, 2**64 - 1], pa.uint64())})
     assert reasons(sent) in ({}, {1: "out_of_range"})
 
 
-def test_what_another_program_wrote_is_sampled_as_it_is(session, tmp_path):
+def test_documents_of_another_program_are_sampled_unchanged(session, tmp_path):
     other = sqlite3.connect(tmp_path / "space" / "shop.db")
     other.execute("CREATE TABLE seen (a INT, b DATE, c BLOB, d BOOLEAN)")
     other.execute("INSERT INTO seen VALUES (1, '2024-01-31', x'00ff', 1), ('one', 'soon', 'text', NULL)")

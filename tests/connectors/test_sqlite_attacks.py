@@ -79,7 +79,7 @@ def refused(session, text) -> ConnectorError:
         "select 1; delete from t",
     ],
 )
-def test_statements_that_reach_beyond_the_file_are_refused(session, text):
+def test_statements_that_access_other_files_are_rejected(session, text):
     refused(session, text)
     assert session.query("select count(*) n from t", {}, 1).column(0).to_pylist() == [2]
     sqlite3.connect(":memory:").execute("create table fine (x)")  # the process's own SQLite works as before

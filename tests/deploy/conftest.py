@@ -1,5 +1,5 @@
-"""Two hosts, as far as one machine can show them: processes started by the Procfile's own commands, each host with a
-data folder of its own, nothing between them but PostgreSQL, Redis and S3.
+"""Two hosts, simulated on one machine: processes started by the commands of the Procfile, each host with a separate
+data folder, sharing only PostgreSQL, Redis and S3.
 """
 
 from __future__ import annotations
@@ -66,7 +66,7 @@ class Host:
         """A part, by the command of the Procfile, in the shell that would read it."""
         command = procfile()[part].replace(
             "0.0.0.0", "127.0.0.1"
-        )  # the one change: tests listen on loopback alone
+        )  # the only change: tests listen only on loopback
         with (self.folder / f"{part}.log").open("ab") as log:
             self.parts[part] = subprocess.Popen(
                 ["sh", "-c", f"exec {command}"],

@@ -1,4 +1,4 @@
-"""What is started on several hosts is what the Procfile says, everywhere; names and values in it are real ones."""
+"""All deployment files start the processes of the Procfile, and only use existing names and values."""
 
 from __future__ import annotations
 
@@ -116,7 +116,7 @@ def test_the_example_holds_no_secret_and_what_it_says_fits_together(monkeypatch)
 
 
 def test_the_settings_of_compose_fit_together():
-    """With ROWSMITH_HOSTS above 1, so that nothing in it may be of one machine alone."""
+    """With ROWSMITH_HOSTS above 1, so that no setting may refer to a single machine."""
     own = {name: re.sub(r"\$\{[^}]*\}", "secret", value) for name, value in shared()["environment"].items()}
     given = {name: value for name, value in example().items() if name in SETTINGS}
     settings = Settings.from_env({**given, "SECRET_KEY": "0123456789abcdefghijklmnopqrstuvwxyz", **own})

@@ -49,7 +49,7 @@ def downloaded(api, export_id):
 
 
 def told(host, key):
-    """What a host says of the service, without how many milliseconds each part took to answer."""
+    """Return a host's health report without the latencies of the components."""
     found = host.ready(key)
     for part in found["parts"].values():
         assert part.pop("ms") >= 0
@@ -71,14 +71,14 @@ def test_rows_are_the_same_bytes_on_both(hosts, template):
     assert whole(hosts.api, template, 5_000) == whole(hosts.other, template, 5_000)
 
 
-def test_a_change_on_one_is_seen_by_the_other_at_once(hosts):
+def test_a_change_on_one_host_is_immediately_visible_on_the_other(hosts):
     made = hosts.api.templates.create({"name": "Changes", "fields": FIELDS})
     assert len(hosts.other.templates.generate(made["id"], count=1)[0]) == len(FIELDS)
     hosts.api.templates.update(made["id"], fields=FIELDS[:2])
     assert list(hosts.other.templates.generate(made["id"], count=1)[0]) == ["id", "name"]
 
 
-def test_a_key_that_is_revoked_on_one_is_refused_by_the_other_at_once(hosts):
+def test_a_key_revoked_on_one_host_is_immediately_rejected_by_the_other(hosts):
     made = hosts.api.api_keys.create(name="short lived")
     there = rowsmith.Api(made["key"], hosts.second.url)
     assert there.workspace.me()
@@ -131,7 +131,7 @@ def test_an_export_asked_for_on_one_is_downloaded_from_the_other(hosts, template
     assert hashlib.sha256(content).hexdigest() == done["sha256"]
 
 
-def test_an_export_in_parts_is_one_file_whoever_made_which_part(hosts, template):
+def test_an_export_in_parts_is_one_file_whichever_worker_created_them(hosts, template):
     made = hosts.api.templates.export(template, count=200_000, part_rows=10_000, format="csv", **PINS)
     done = hosts.other.exports.wait(made["id"], timeout=300)
     assert (done["status"], done["parts"], done["parts_done"]) == ("completed", 20, 20), done
@@ -168,7 +168,7 @@ def test_a_worker_that_is_lost_takes_no_export_along(hosts, template):
         assert downloaded(hosts.other, one) == wanted
 
 
-def test_without_the_first_host_the_second_goes_on(hosts, template):
+def test_without_the_first_host_the_second_continues(hosts, template):
     hosts.first.stop()
     assert hosts.second.ready()
     assert len(whole(hosts.other, template, 100).splitlines()) == 101

@@ -28,14 +28,14 @@ def edith(api, cast):
     return api(cast.edith)
 
 
-def test_a_sqlite_connection_cannot_be_made(edith, several):
+def test_a_sqlite_connection_cannot_be_created(edith, several):
     several()
     answer = edith.post("/connections", json=SHOP)
     assert answer.status_code == 422, answer.text
     assert "this service runs on several" in answer.text
 
 
-def test_one_from_before_is_refused_in_words_and_not_opened_on_some_disk(app, edith, several):
+def test_an_old_descriptor_is_rejected_with_a_message_and_not_opened(app, edith, several):
     made = edith.post("/connections", json=SHOP)
     assert made.status_code == 201, made.text
     several()

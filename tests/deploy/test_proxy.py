@@ -1,4 +1,4 @@
-"""What compose.yaml sets lets its proxy in, its health checks, and nobody who comes in plain."""
+"""With the settings of compose.yaml, the proxy and health checks are accepted, and plain HTTP clients are not."""
 
 from __future__ import annotations
 

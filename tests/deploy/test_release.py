@@ -1,4 +1,4 @@
-"""A fresh clone, served by the lines of the Procfile alone: `release` fetches the browser code and migrates, `web`
+"""A fresh clone, served only by the commands of the Procfile: `release` fetches the browser code and migrates, `web`
 serves it, and does not start without it."""
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ class Clone:
         }
 
     def start(self, part: str) -> subprocess.Popen[str]:
-        """A part by its line, in the shell that would read it; the tests listen on loopback alone."""
+        """Start a process by its Procfile command in a shell; the tests listen only on loopback."""
         command = procfile()[part].replace("0.0.0.0", "127.0.0.1")
         return subprocess.Popen(
             ["sh", "-c", f"exec {command}"], cwd=self.folder, env=self.env, stdin=subprocess.DEVNULL,

@@ -1,4 +1,4 @@
-"""The laws of blocks: a cell hangs on seed, field and row, never on how it was asked for.
+"""Rules for blocks: a cell depends on seed, field and row, never on how it was requested.
 
 Promise 12 of docs/promises.md.
 """
@@ -109,7 +109,7 @@ def test_override_is_seen_by_derived_fields_and_takes_the_blanks_away():
         assert (row["note"], row["code"], row["text"]) == ("fixed", 5, "5/fixed")
 
 
-def test_override_of_no_field_is_refused_by_name():
+def test_an_override_of_an_unknown_field_is_rejected_by_name():
     with pytest.raises(SpecError) as caught:
         bound(ORDER, overrides={"nots": 1, "cod": 2})
     assert [(f.path, f.code, f.hint) for f in caught.value.faults] == [
@@ -121,7 +121,7 @@ def test_override_of_no_field_is_refused_by_name():
 @pytest.mark.parametrize(
     "field", [{"type": "row_number", "unique": True}, {"type": "uuid", "options": {"primaryKey": True}}]
 )
-def test_override_of_a_unique_field_is_refused_over_several_rows(field):
+def test_an_override_of_a_unique_field_is_rejected_for_several_rows(field):
     source = bound([{"name": "id", **field}], overrides={"id": 5})
     source.check(0, 1)
     with pytest.raises(SpecError, match="fixed value"):

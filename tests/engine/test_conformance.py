@@ -1,4 +1,4 @@
-"""What every field type of the catalogue promises, whatever it is.
+"""Conformance tests for every field type of the catalogue.
 
 Promise 12 of docs/promises.md.
 """
@@ -43,7 +43,7 @@ def refusal(field: dict) -> dict[str, tuple[str, str]]:
 
 
 @every_type
-def test_cells_hang_on_nothing_but_their_row(kind: type[FieldType]):
+def test_cells_depend_only_on_their_row(kind: type[FieldType]):
     for case in cases(kind):
         source = made(kind, case.label)
         whole = window(source, 0, ROWS)
@@ -60,7 +60,7 @@ def test_cells_hang_on_nothing_but_their_row(kind: type[FieldType]):
 
 
 @every_type
-def test_rows_that_a_type_has_no_values_for_are_refused_by_number(kind: type[FieldType]):
+def test_rows_without_values_of_a_type_are_rejected_by_number(kind: type[FieldType]):
     for case in cases(kind):
         source = made(kind, case.label)
         last = last_row(source)
@@ -135,7 +135,7 @@ def test_unique_values_never_repeat_up_to_the_count_that_exists(kind: type[Field
 
 
 @every_type
-def test_blanks_are_exact_in_every_hundred_and_leave_the_rest_alone(kind: type[FieldType]):
+def test_nulls_are_exact_in_every_hundred_and_do_not_change_other_values(kind: type[FieldType]):
     if kind.name in ALWAYS_BLANK:
         return
     full = window(made(kind, "plain"), 0, 300)
@@ -166,14 +166,14 @@ def test_the_catalogue_describes_the_type(kind: type[FieldType]):
 
 
 @every_type
-def test_an_option_that_does_not_exist_is_refused_by_name(kind: type[FieldType]):
+def test_an_unknown_option_is_rejected_by_name(kind: type[FieldType]):
     field = next(cases(kind)).field()
     refused = refusal({**field, "options": {**field["options"], "zzz_no_such": 1}})
     assert refused["fields[0].options.zzz_no_such"][0] == "unknown_key"
 
 
 @every_type
-def test_what_may_be_done_to_text_is_done_or_refused(kind: type[FieldType]):
+def test_text_transformations_are_applied_or_rejected(kind: type[FieldType]):
     field = next(cases(kind)).field(prefix="<", suffix=">", text_case="upper")
     plainly = made(kind, "plain")
     declared = plainly.schema.field("it").type
@@ -197,7 +197,7 @@ def test_a_hidden_field_is_left_out_and_still_read(kind: type[FieldType]):
 
 
 @every_type
-def test_a_locale_is_honoured_or_refused(kind: type[FieldType]):
+def test_a_locale_is_supported_or_rejected(kind: type[FieldType]):
     refused = refusal(next(cases(kind)).field(locale="de_DE"))
     assert refused.get("fields[0].locale", ("", ""))[0] == ("" if kind.localised else "not_for_this_type")
 

@@ -44,7 +44,7 @@ def test_tokens_mean_their_directives(tokens, moment):
 
 
 @given(MOMENTS)
-def test_what_strftime_does_not_know_is_right_too(moment):
+def test_directives_unknown_to_strftime_are_supported(moment):
     assert spelled("Q", moment) == str((moment.month + 2) // 3)
     assert spelled("SSS", moment) == f"{moment.microsecond // 1000:03d}"
     assert spelled("X", moment) == str((moment - EPOCH) // timedelta(seconds=1))
@@ -72,7 +72,7 @@ def test_every_kind_of_column_is_read():
 
 
 @pytest.mark.parametrize("source", ["", "xx", "%Q", "%Y-%", "[YYYY]"])
-def test_a_format_that_names_no_date_is_refused(source):
+def test_a_format_without_a_date_is_rejected(source):
     with pytest.raises(dates.DateFormatError):
         dates.formatter(source)
 
@@ -87,7 +87,7 @@ def test_a_format_that_names_no_date_is_refused(source):
     st.dates(date(1800, 1, 1), date(2200, 1, 1)),
     st.dates(date(1800, 1, 1), date(2200, 1, 1)),
 )
-def test_a_format_that_tells_days_apart_does(tokens, one, other):
+def test_a_format_that_distinguishes_days_is_unique(tokens, one, other):
     source = "".join(tokens)
     try:
         apart = dates.tells_apart(source, day=True, clock=False)
@@ -129,12 +129,12 @@ def test_points_in_time_are_read_as_people_write_them(source, expected):
 @pytest.mark.parametrize(
     "source", ["", "30d", "-5x", "-2000y", "next week", "2024-02-30", "12:30", "-", "now now", "+d"]
 )
-def test_what_is_no_point_in_time_is_refused(source):
+def test_an_invalid_moment_is_rejected(source):
     with pytest.raises(moments.MomentError):
         moments.parse(source)
 
 
-def test_a_point_beyond_the_calendar_is_refused():
+def test_a_moment_beyond_the_calendar_is_rejected():
     with pytest.raises(moments.MomentError):
         moments.parse("-30y").resolve(datetime(20, 1, 1, tzinfo=UTC))
 

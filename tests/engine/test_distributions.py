@@ -1,4 +1,4 @@
-"""Distributions hold their moments, their shape and their tails, in integers alone."""
+"""Distributions have the specified moments, shape and tails, calculated with integers only."""
 
 from __future__ import annotations
 
@@ -77,7 +77,7 @@ def _harmonic(n):
 
 
 @continuous
-def test_mean_and_deviation_are_those_asked_for(name):
+def test_mean_and_deviation_are_as_requested(name):
     source, mean, deviation, _ = CONTINUOUS[name]
     drawn = source.draw(RANDOM) / SCALE
     assert abs(drawn.mean() - mean) < 4 * deviation / math.sqrt(N)
@@ -171,7 +171,7 @@ def test_a_cut_distribution_stays_inside_and_keeps_its_shape(name, low, high):
     assert abs((drawn <= middle).mean() - share) < 5 * math.sqrt(0.25 / 20_000)
 
 
-def test_a_cut_that_leaves_nothing_is_refused():
+def test_a_truncation_that_leaves_nothing_is_rejected():
     with pytest.raises(distributions.TooNarrow):
         distributions.normal(F(0), F(1)).within(50, 60)
     with pytest.raises(distributions.TooNarrow):

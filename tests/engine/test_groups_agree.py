@@ -60,7 +60,7 @@ UNLISTED = {"NO-31", "NO-32", "NO-33", "NO-39", "NO-40", "NO-55", "NO-56", "RS-R
 NATIONALITIES = {
     "LS": "Basotho", "MK": "Macedonian", "MM": "Burmese", "PH": "Filipino", "SV": "Salvadoran", "US": "American",
 }  # fmt: skip
-"""Those that neither begin as the country does nor stand in the other library's list."""
+"""Adjectives that neither begin like the country's name nor are in the other library's list."""
 
 every_locale = pytest.mark.parametrize("locale", LOCALES, ids=str)
 
@@ -185,7 +185,7 @@ def test_age_is_the_whole_years_since_the_date_of_birth(locale):
     assert (min(ages), max(ages), len(ages)) == (18, 80, 63)
 
 
-def test_nobody_is_married_before_coming_of_age():
+def test_minors_are_not_married():
     fields = of_types("age", "marital_status")
     fields[0]["options"] = {"min": 12, "max": 25}
     found = rows(made(*fields), 2_000)
@@ -222,7 +222,7 @@ def test_card_number_issuer_and_security_code_agree(locale):
     assert seen == set(CARDS)
 
 
-def test_a_product_has_one_category_and_its_number_says_which():
+def test_a_product_has_one_category_which_its_number_contains():
     categories, codes = defaultdict(set), defaultdict(set)
     for row in everything(None):
         assert row["product_name"].endswith(f" {row['product']}"), row

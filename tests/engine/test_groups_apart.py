@@ -1,4 +1,4 @@
-"""Who shares a thing with whom: groups by name, what joins later, and what one group is asked for."""
+"""Groups: sharing by group name, fields that are added later, and conflicting options within a group."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ def test_elements_of_an_array_are_people_of_their_own_who_agree_with_themselves(
     assert sum(row["host"] in {guest["name"] for guest in row["guests"]} for row in found) < 10
 
 
-# -- currencies beside places
+# -- currencies next to places
 
 
 def groups_of(*fields: dict) -> dict[str, str | None]:
@@ -90,7 +90,7 @@ def test_a_currency_goes_to_the_place_unless_a_group_of_currencies_is_named_or_i
     assert groups_of(country, code, second)["to"] == "currency"
 
 
-def test_a_currency_of_its_own_group_does_not_follow_the_place():
+def test_a_currency_in_a_separate_group_does_not_depend_on_the_place():
     fields = [
         *of_types("country_code"),
         {"name": "currency_code", "type": "currency_code", "group": "currency"},
@@ -99,7 +99,7 @@ def test_a_currency_of_its_own_group_does_not_follow_the_place():
     assert any(row["currency_code"] not in tender(row["country_code"]) for row in found)
 
 
-def test_a_unique_currency_of_a_places_country_is_refused_with_advice():
+def test_a_unique_currency_of_a_places_country_is_rejected_with_advice():
     with pytest.raises(SpecError) as error:
         made(*of_types("country"), {"name": "c", "type": "currency_code", "group": "place", "unique": True})
     (fault,) = error.value.faults
@@ -127,7 +127,7 @@ def test_a_company_name_and_its_address_keep_their_values_when_others_join():
     assert [row["company_email"] for row in rows(made(address, *later), 200)] == before
 
 
-def test_a_site_that_stood_alone_is_not_put_beside_a_company_that_comes_later():
+def test_an_independent_site_is_not_grouped_with_a_company_added_later():
     site, name = with_id(of_types("url")[0], 1), with_id(of_types("company_name")[0], 2)
     assert groups_of(site)["url"] is None
     assert groups_of(site, name)["url"] == "company"
@@ -159,13 +159,13 @@ def test_two_companies_that_name_no_group_are_two():
         ([("date_of_birth", {"format": "HH:mm"})], "fields[0].options.format", "bad_format"),
     ],
 )
-def test_fields_of_one_thing_that_ask_for_two_are_refused(fields, path, code):
+def test_fields_of_one_group_with_contradicting_options_are_rejected(fields, path, code):
     with pytest.raises(SpecError) as error:
         made(*({"name": kind, "type": kind, "options": options} for kind, options in fields))
     assert [(fault.path, fault.code) for fault in error.value.faults] == [(path, code)]
 
 
-def test_sites_of_one_company_end_alike():
+def test_sites_of_one_company_have_the_same_domain():
     fields = of_types("company_name", "url", "company_email")
     fields[1]["options"] = {"tld": "com"}
     for row in rows(made(*fields), 300):
@@ -183,7 +183,7 @@ def test_unique_company_addresses_differ_and_still_name_person_and_company():
         assert plain(host(row["company_email"])).removesuffix("example") == plain(row["company_name"])
 
 
-def test_a_date_of_birth_is_written_as_asked_and_still_agrees():
+def test_a_date_of_birth_has_the_requested_format_and_matches_the_age():
     fields = of_types("age", "date_of_birth")
     fields[1]["options"] = {"format": "DD.MM.YYYY"}
     source = made(*fields)

@@ -38,7 +38,7 @@ def test_a_city_that_is_given_says_country_zone_currency_and_language():
         ({"mobile": "+48 512 345 678"}, {"country_code": "PL"}),
     ],
 )
-def test_what_a_country_says_narrows_the_places(given, expected):
+def test_a_fixed_country_narrows_the_places(given, expected):
     types = (
         "country_code",
         "continent",
@@ -74,7 +74,7 @@ def test_an_age_that_is_given_says_the_year_of_birth_and_the_other_way_round():
         {"company_email": "ann.lee@lee-inc.example"},
     ],
 )
-def test_a_company_that_is_given_says_its_name_and_site(given):
+def test_a_fixed_company_determines_its_name_and_site(given):
     for row in follows(given, "company_name", "domain_name", "url", "company_email")[:20]:
         assert given.get("company_name", row["company_name"]) == "Lee Inc"
         assert urlsplit(row["url"]).hostname == "lee-inc.example"

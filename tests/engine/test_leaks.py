@@ -1,4 +1,4 @@
-"""The leak check: what survives is found whatever the masking did, and what chance does is not taken for a leak."""
+"""The leak check finds original values that any masking strategy leaves, and tolerates matches by chance."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def sent(bound: BoundPlan, count: int | None = None) -> dict[str, list[Any]]:
 
 
 def instead(monkeypatch, bound: BoundPlan, name: str, made: list[Any]) -> None:
-    """A masking that makes whatever it is told to."""
+    """Replace the masking with one that returns the given values."""
 
     class Broken:
         def __init__(self, masker: Any) -> None:
@@ -117,7 +117,7 @@ def test_a_real_value_in_a_column_that_is_not_masked_is_a_survivor(bound):
     assert sent(bound(columns, masked))["note"] == ["[redacted]", "[redacted]"]
 
 
-def test_digits_inside_a_longer_number_are_chance_and_alone_are_not(bound):
+def test_digits_inside_a_longer_number_are_chance_and_separate_ones_are_not(bound):
     fields = [
         {"name": "id", "type": "source_column", "masking": {"strategy": "format_preserve"}},
         {"name": "note", "type": "source_column"},
@@ -153,11 +153,11 @@ def test_a_real_value_in_another_row_stops_a_column_whose_values_cannot_be_real(
         sent(made)
 
 
-def test_coincidences_are_counted_beside_the_number_that_chance_explains(bound):
+def test_coincidences_are_counted_next_to_the_number_expected_by_chance(bound):
     values = [f"{number:03}" for number in range(1_000)]
     fields = [{"name": "pin", "type": "source_column", "masking": {"strategy": "format_preserve"}}]
     made = bound({"pin": values}, fields)
-    assert sorted(sent(made)["pin"]) == values  # a permutation: each is somebody else's
+    assert sorted(sent(made)["pin"]) == values  # a permutation: each value belongs to another row
     assert made.watch is not None
     [told] = made.watch.report()
     assert told["survivors"] == 0
@@ -180,7 +180,7 @@ def test_a_column_that_the_source_lacks_is_named(bound):
     ]
 
 
-def test_fields_without_a_column_are_made_beside(bound):
+def test_fields_without_a_column_are_generated(bound):
     fields = [{"name": "id", "type": "row_number"}, {"name": "who", "type": "name", "column": "name"}]
     found = sent(bound({"name": ["Ann", "Bob"]}, fields))
     assert found == {"id": [1, 2], "who": ["Ann", "Bob"]}

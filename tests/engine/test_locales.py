@@ -45,13 +45,13 @@ def test_every_type_honours_more_than_twenty_locales(kind):
 
 
 @pytest.mark.parametrize("kind", sorted(set(KINDS) - set(LOCALISED)))
-def test_a_type_that_is_the_same_everywhere_refuses_every_locale_by_name(kind):
+def test_a_type_without_locales_rejects_every_locale_by_name(kind):
     assert faults(kind, locale="de_DE") == {"locale": "not_for_this_type"}
 
 
 @pytest.mark.parametrize("kind", LOCALISED)
 @pytest.mark.parametrize("locale", ["xx_XX", "de_ZZ", "vi_VN"])
-def test_a_locale_without_words_is_refused_by_name(kind, locale):
+def test_a_locale_without_words_is_rejected_by_name(kind, locale):
     assert faults(kind, locale=locale) == {"locale": "unknown_locale"}
 
 
@@ -87,7 +87,7 @@ def test_a_locale_is_honoured_by_all_of_them(locale):
 
 
 @pytest.mark.parametrize("locale", ["nl_BE", "fr_CA", "fr_CH"])
-def test_streets_speak_the_language_that_is_asked_for_where_a_country_has_several(locale):
+def test_streets_use_the_requested_language_if_a_country_has_several(locale):
     fields = [
         {"name": "line", "type": "street_address", "locale": locale, "unique": True, "group": "one"},
         {"name": "street", "type": "street_name", "locale": locale},

@@ -50,7 +50,7 @@ BESIDE: dict[str, dict[str, Any]] = {
     "roots": {"template_id": "self", "field": "source"},
     "decimals": {"function": "avg"},
 }
-"""What an option is for, where it is not for every choice of the others."""
+"""Options that only apply to certain values of other options."""
 
 CHOSEN: dict[tuple[str, str], Any] = {
     ("number", "weights"): [1],
@@ -130,7 +130,7 @@ def beside(kind: type[FieldType], option: str, value: Any) -> dict[str, Any]:
 
 @cache
 def telling(kind: type[FieldType]) -> dict[str, tuple[Any, dict[str, Any]]]:
-    """For each option a value that changes the rows, and what is beside it."""
+    """For each option, return a value that changes the rows, and the other options that it needs."""
     plain, found = REQUIRED.get(kind.name, {}), {}
     for option in kind.Options.model_json_schema(by_alias=True).get("properties", {}):
         for value in tried(kind, option):
@@ -150,7 +150,7 @@ def test_every_option_changes_something(kind: type[FieldType]):
 
 
 @every_type
-def test_two_options_are_both_honoured_or_refused(kind: type[FieldType]):
+def test_two_options_are_both_supported_or_rejected(kind: type[FieldType]):
     plain, ignored = REQUIRED.get(kind.name, {}), []
     for (one, (first, near)), (other, (second, far)) in combinations(telling(kind).items(), 2):
         both = {**plain, **near, **far, one: first, other: second}

@@ -24,7 +24,7 @@ def filled(source: str) -> list[str]:
     return pa.array(placeholders.parse(source).fill(COLUMNS.__getitem__, 3)).to_pylist()
 
 
-def test_values_stand_where_they_are_named_and_blanks_leave_nothing():
+def test_values_are_inserted_at_their_names_and_nulls_are_empty():
     assert filled("<{{name}}|{{ kind }}>") == ["<Ann|y>", '<O"Neil|x>', "<|>"]
     assert filled("{{paid}} {{day}}") == ["1.50 2026-01-02", " 1999-12-31", "-0.05 "]
 

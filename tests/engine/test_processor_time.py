@@ -12,7 +12,7 @@ from webapp.engine.processor_time import Budget, TooSlow
 
 
 class Clock:
-    """A processor's clock that stands still unless a test moves it."""
+    """A processor clock that only tests advance."""
 
     now = 0.0
 

@@ -14,7 +14,7 @@ KEY = engine_random.key("seed", "fld_1")
 
 
 def chi_square(counts: np.ndarray, expected: np.ndarray | float) -> float:
-    """How many standard deviations the statistic lies from its mean."""
+    """Return the distance of the statistic from its mean, in standard deviations."""
     freedom = counts.size - 1
     return float((((counts - expected) ** 2 / expected).sum() - freedom) / np.sqrt(2 * freedom))
 
@@ -37,12 +37,12 @@ def test_keys_are_what_they_have_always_been():
     assert int(engine_random.derive(np.uint64(7), -3)) == 0xBCDB8E44E28D3E7E
 
 
-def test_keys_are_told_apart_by_where_their_parts_end():
+def test_keys_are_distinguished_by_the_ends_of_their_parts():
     assert engine_random.key("ab", "c") != engine_random.key("a", "bc")
 
 
 @given(st.lists(st.integers(0, 2**53), min_size=1, max_size=50), st.integers(0, 2**64 - 1))
-def test_bits_hang_on_neither_order_nor_neighbours(rows, key):
+def test_bits_depend_on_neither_order_nor_neighbours(rows, key):
     together = engine_random.bits(np.uint64(key), np.array(rows, np.uint64))
     alone = [int(engine_random.bits(np.uint64(key), np.array([row], np.uint64))[0]) for row in rows]
     assert together.tolist() == alone

@@ -72,7 +72,7 @@ def test_every_text_matches_its_expression(source):
 
 
 @each
-def test_a_text_hangs_on_its_row_alone(source):
+def test_a_text_depends_only_on_its_row(source):
     whole = draw(source)
     rows = ROWS[::-7]
     assert draw(source, rows) == whole[::-7]
@@ -92,14 +92,14 @@ def test_unique_texts_match_and_never_repeat(source):
     assert unique(source, 1, count - 1) == found[-1:]
 
 
-def test_wide_texts_are_made_in_pieces_that_do_not_show():
+def test_wide_texts_are_generated_in_pieces_without_visible_boundaries():
     source = r"\w{300,400}"
     rows = np.arange(8192, dtype=np.uint64)
     found = patterns.compile_pattern(source).draw(KEY, rows)
     assert found.take([0, 4000, 8191]).to_pylist() == draw(source, rows[[0, 4000, 8191]])
 
 
-def test_all_of_a_small_space_is_made():
+def test_all_values_of_a_small_domain_are_generated():
     assert sorted(unique(r"[ab]?\d", 30)) == sorted(a + d for a in ("", "a", "b") for d in string.digits)
     assert len(set(unique(r"(red|green|rose){1,2}", 12))) == 12
 
@@ -167,13 +167,13 @@ def test_choices_are_even(source):
         ("(" * 60, 50),
     ],
 )
-def test_what_cannot_be_made_is_refused_with_its_position(source, position):
+def test_impossible_texts_are_rejected_with_their_position(source, position):
     with pytest.raises(patterns.RegexError) as error:
         patterns.compile_pattern(source)
     assert error.value.position == position
 
 
-def test_an_expression_that_is_too_long_is_refused():
+def test_an_expression_that_is_too_long_is_rejected():
     with pytest.raises(patterns.RegexError):
         patterns.compile_pattern("a" * (limits.MAX_PATTERN_CHARS + 1))
 
@@ -192,7 +192,7 @@ def test_an_expression_that_is_too_long_is_refused():
         "a ?",
     ],
 )
-def test_what_may_come_about_twice_is_not_unique(source):
+def test_values_that_may_occur_twice_are_not_unique(source):
     assert patterns.compile_pattern(source).refusal()
 
 
@@ -235,7 +235,7 @@ def test_any_expression_makes_texts_that_match(source):
 
 @settings(max_examples=150, deadline=None)
 @given(PIECES)
-def test_what_is_called_unambiguous_is(source):
+def test_unambiguous_urls_are_accepted(source):
     tree: Node = parse(source)
     pattern = patterns.compile_pattern(source)
     assume(tree.count <= 3000)
@@ -254,7 +254,7 @@ def test_what_is_called_unambiguous_is(source):
 
 @settings(max_examples=300, deadline=None)
 @given(st.text(st.sampled_from("ab01()[]{}|*+?^$.\\-,:<>=!iPdwsx "), max_size=12))
-def test_anything_typed_is_read_as_re_reads_it_or_refused(source):
+def test_any_input_is_parsed_like_re_or_rejected(source):
     try:
         pattern = patterns.compile_pattern(source)
     except patterns.RegexError as refused:

@@ -1,4 +1,4 @@
-"""Parsing reports every fault at once, each with its path, and says what was probably meant."""
+"""The parser reports all errors together, each with its path and, if possible, a suggestion."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def faults(fields: object) -> dict[str, str]:
     return {fault.path: fault.code for fault in caught.value.faults}
 
 
-def test_all_faults_are_listed_at_once_by_path():
+def test_all_errors_are_listed_together_by_path():
     found = faults(
         [
             {"name": "a", "type": "row numbr"},
@@ -106,11 +106,11 @@ def test_a_template_answered_can_be_sent_back():
         ),
     ],
 )
-def test_bad_template_is_refused(fields, path, code):
+def test_an_invalid_template_is_rejected(fields, path, code):
     assert faults(fields)[path] == code
 
 
-def test_nesting_nine_deep_is_refused():
+def test_nesting_nine_deep_is_rejected():
     field = {"name": "x", "type": "null"}
     for depth in range(8):
         field = {"name": f"n{depth}", "type": "nested", "options": {"fields": [field]}}
@@ -129,7 +129,7 @@ def test_a_circle_of_fields_is_named():
     assert "a -> b -> c -> a" in caught.value.faults[0].message
 
 
-def test_more_elements_than_a_row_may_bear_are_refused():
+def test_more_elements_than_a_row_can_have_are_rejected():
     inner = {
         "name": "i",
         "type": "nested",

@@ -1,5 +1,4 @@
-"""Distributions as a person asks for them, by type and options: their moments, their shape, their tails; and blanks,
-which hang on no value."""
+"""Distributions by type and options: their moments, shape and tails. Null values are independent of other values."""
 
 from __future__ import annotations
 
@@ -37,7 +36,7 @@ class Law:
 
 
 def truncated(law: NormalDist, low: float, high: float) -> Callable[[float], float]:
-    """The share below x of what lies between ``low`` and ``high``."""
+    """Return the share below x of the distribution between ``low`` and ``high``."""
     first, last = law.cdf(low), law.cdf(high)
     return lambda x: (min(max(law.cdf(x), first), last) - first) / (last - first)
 
@@ -261,7 +260,7 @@ def test_times_lie_as_their_law_says(name):
     unit = DAY if law.kind == "date" else 1
     last = (NOW if "max" not in law.options else LAST).timestamp() // unit
     if law.kind == "datetime":
-        last += DAY - 1  # a date alone means all of its day
+        last += DAY - 1  # a date without a time includes the whole day
     back = last - drawn
     assert back.min() >= 0
     assert distance(back, law.below) < 0.007
@@ -312,7 +311,7 @@ def test_blanks_are_exact_in_every_full_hundred(percent, each):
 
 
 @pytest.mark.parametrize("percent", [30, 12.5, 0.1])
-def test_blanks_hang_neither_on_the_value_nor_on_the_place(percent):
+def test_nulls_depend_neither_on_the_value_nor_on_the_position(percent):
     options = {"min": 0, "max": 9}
     full = bound([{"name": "x", "type": "number", "options": options}])
     some = bound([{"name": "x", "type": "number", "options": options, "percent_blank": percent}])

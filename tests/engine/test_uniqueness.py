@@ -16,7 +16,7 @@ from webapp.engine.types.values import folded
 
 PLAIN_ROWS, OTHER_ROWS = 200_000, 20_000
 WHOLE = 1_000_000
-"""Up to so many values all of them are made."""
+"""Up to this number, all values are generated."""
 
 every_type = pytest.mark.parametrize("kind", REGISTRY, ids=lambda kind: kind.name)
 
@@ -74,7 +74,7 @@ SPELLINGS = [
     ("words", {"count": 2}, {"locale": "es_ES"}),
     ("password", {}, {"text_case": "lower"}),
 ]
-"""Type, options and common keys by which values might come to be written alike."""
+"""Type, options and common keys for which different values could have the same text."""
 
 
 def compared(column: pa.Array) -> pa.Array:
@@ -132,7 +132,7 @@ def test_unique_values_differ_as_databases_compare_to_the_last_one(kind: type[Fi
 
 
 @pytest.mark.parametrize(("kind", "options", "common"), SPELLINGS, ids=lambda one: str(one)[:40])
-def test_unique_counts_what_is_printed_however_it_is_spelled(kind, options, common):
+def test_unique_counts_the_printed_values_in_any_format(kind, options, common):
     source = unique(Case(BY_NAME[kind], str(options), options), **common)
     if source is not None:
         assert_unique(source, OTHER_ROWS, str(options))
@@ -157,7 +157,7 @@ def test_unique_counts_what_is_printed_however_it_is_spelled(kind, options, comm
         ("geometric", {}),
     ],
 )
-def test_weights_and_distributions_beside_unique_are_refused(kind, options):
+def test_weights_and_distributions_with_unique_are_rejected(kind, options):
     assert unique(Case(BY_NAME[kind], str(options), options)) is None
 
 

@@ -26,7 +26,7 @@ def words():
 
 @pytest.fixture
 def small(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
-    """A vocabulary of two lists and a table, with a lock of its own; answers an empty folder for it."""
+    """Create a vocabulary of two lists and a table, with a separate lock file; return an empty folder for it."""
     monkeypatch.setattr(extract, "WORDS", {"fruit": lambda: {"": ["fig", "plum"], "de_DE": ["Feige"]}})
     monkeypatch.setattr(extract, "TABLES", {"trees": lambda: pa.table({"name": ["oak"], "height": [30]})})
     lock = tmp_path / "vocab.lock"
@@ -48,7 +48,7 @@ def test_the_file_holds_what_the_lock_names(words):
     assert words.versions == lock.versions == build.versions()
 
 
-def test_a_build_that_is_not_the_locked_one_is_refused_by_name(small, monkeypatch):
+def test_a_build_that_differs_from_the_lock_is_rejected_by_name(small, monkeypatch):
     wanted = vocab_lock.locked().id
     monkeypatch.setitem(extract.WORDS, "fruit", lambda: {"": ["fig", "pear"]})
     with pytest.raises(VocabularyError) as error:
@@ -91,7 +91,7 @@ def test_another_vocabulary_is_never_put_in_the_place_of_a_missing_one(small):
     assert not small.exists()
 
 
-def test_a_file_under_a_wrong_name_is_refused(small):
+def test_a_file_with_the_wrong_name_is_rejected(small):
     path = build.build(small)
     path.rename(small / f"{'a' * 32}.arrow")
     with pytest.raises(VocabularyError, match=f"holds vocabulary {path.stem}"):
@@ -99,7 +99,7 @@ def test_a_file_under_a_wrong_name_is_refused(small):
 
 
 @pytest.mark.parametrize("content", [b"", b"no arrow at all"])
-def test_a_file_that_is_no_vocabulary_is_refused(tmp_path, content):
+def test_a_file_that_is_not_a_vocabulary_is_rejected(tmp_path, content):
     path = tmp_path / "x.arrow"
     path.write_bytes(content)
     with pytest.raises(VocabularyError, match="not a vocabulary"):
@@ -145,19 +145,19 @@ def test_every_difference_of_content_changes_the_id(other):
     assert archive.digest({"words:a:": pa.array(["x", "y"])}) != archive.digest(other)
 
 
-def test_a_list_out_of_a_set_is_refused():
+def test_a_list_from_a_set_is_rejected():
     with pytest.raises(ValueError, match="fruit comes from a set"):
         word_list({"fig", "plum"}, "fruit")
 
 
-def test_words_that_read_alike_are_kept_once():
+def test_words_with_the_same_text_are_kept_once():
     assert word_list(["  René ", "RENE", "Rene\u0301", "Zoë\tMay", ""], "names").to_pylist() == [
         "René",
         "Zoë May",
     ]
 
 
-def test_no_list_has_two_words_that_read_alike(words):
+def test_no_list_has_two_words_with_the_same_text(words):
     for name, locales in words.names().items():
         for locale in locales:
             listed = [folded(word) for word in words._words[name, locale].to_pylist()]
@@ -233,7 +233,7 @@ def test_every_name_has_a_spelling_in_plain_letters(words):
         ("İpek", "tr_TR", "ipek"),
     ],
 )
-def test_names_are_spelled_by_the_rules_of_their_language(word, locale, plain):
+def test_names_are_formatted_by_the_rules_of_their_language(word, locale, plain):
     assert romanize.letters(word, locale) == plain
 
 
@@ -295,7 +295,7 @@ def test_the_extractors_of_earlier_vocabularies_are_as_they_were():
         assert build.source_of(lock.extractor) == lock.source
 
 
-def test_what_an_earlier_extractor_gave_is_given_unchanged():
+def test_values_of_an_earlier_extractor_are_unchanged():
     from webapp.engine.data import extract as first
 
     assert extract.LOCALES == first.LOCALES

@@ -6,7 +6,7 @@
         ...
         assert len(server.asked) == 3
 
-It writes "text 1", "text 2" and so on, other types likewise, so that no two values are alike.
+It writes "text 1", "text 2" and so on, and similar values for other types, so that all values are different.
 """
 
 from __future__ import annotations

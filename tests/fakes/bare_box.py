@@ -1,4 +1,4 @@
-"""A stand-in for `jobs.sandbox` that keeps nothing apart: programs start in milliseconds and on any machine."""
+"""A replacement for `jobs.sandbox` without isolation: programs start in milliseconds and on any machine."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def mode(_setting: str = "auto") -> Mode:
 
 
 class BareBoxed:
-    """A program in a session of its own."""
+    """A program in a new session."""
 
     stopped_by: str | None = None
 

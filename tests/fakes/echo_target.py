@@ -1,4 +1,4 @@
-"""An HTTP(S) target that records every request, answers as it is told, and has every quirk we heard of.
+"""An HTTP(S) target that records every request, sends configured responses, and can simulate many quirks.
 
     with EchoTarget() as target:
         target.on("/rows", Answer(503), Answer(201))      # in this order; the last one repeats
@@ -70,7 +70,7 @@ class Answer:
     drip: float = 0
     """Seconds between two bytes of the answer's body."""
     drip_head: float = 0
-    """Likewise of its headers."""
+    """The same for the headers."""
     length: int | None = None
     """A Content-Length of which the body knows nothing."""
     chunked: bool = False
@@ -97,7 +97,7 @@ def busy(after: str | int, status: int = 429) -> Answer:
 
 
 class EchoTarget:
-    """See the module. Threads of its own; ends with `close`."""
+    """See the module. Uses background threads; stop it with `close`."""
 
     def __init__(self, tls: ssl.SSLContext | None = None, host: str = "127.0.0.1") -> None:
         self.host, self.tls = host, tls
@@ -121,7 +121,7 @@ class EchoTarget:
         """Forget what came."""
         self.seen: list[Seen] = []
         self.effects: list[Seen] = []
-        """Requests that write and that it carried out, were they answered or not."""
+        """Write requests that it processed, with or without a response."""
         self.keys: Counter[str] = Counter()
         """How often an Idempotency-Key came."""
         self.opened = 0

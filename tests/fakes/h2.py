@@ -1,7 +1,7 @@
 """H2 in its Oracle mode, spoken to over its PostgreSQL wire, in the place of an Oracle connection.
 
-What is tested so are the statements: a server that is not Oracle, but reads its SQL, carries them out. Values are put
-into their places as literals; the dictionary views are asked of INFORMATION_SCHEMA; numbers of errors are Oracle's.
+This tests the statements: another server that supports Oracle's SQL runs them. Parameters are replaced by literals, the
+dictionary views are queried from INFORMATION_SCHEMA, and the error numbers are Oracle's.
 """
 
 from __future__ import annotations

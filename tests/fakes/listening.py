@@ -63,7 +63,7 @@ class Listening(ABC):
 
 
 def exactly(peer: Any, size: int) -> bytes:
-    """So many octets. EOFError where the other side ends before."""
+    """Read exactly `size` octets. Raises EOFError if the connection ends before."""
     found = bytearray()
     while len(found) < size:
         piece = peer.recv(size - len(found))

@@ -27,8 +27,8 @@ READS = ["find", "listCollections", "listIndexes"]
 
 
 class MongoWire(Listening):
-    """`accounts`: name to (password, may write); none: nobody signs in.
-    `after_writes`: cut the connection, unanswered, once that many write commands were carried out."""
+    """`accounts`: name to (password, may write); without accounts, sign-in is disabled.
+    `after_writes`: close the connection without a response after this many write commands."""
 
     def __init__(
         self, accounts: dict[str, tuple[str, bool]] | None = None, tls: ssl.SSLContext | None = None

@@ -1,4 +1,4 @@
-"""A token endpoint (OAuth 2.0 client credentials) and a resource that wants its tokens. It can lie and fail."""
+"""A token endpoint (OAuth 2.0 client credentials) and a protected resource. It can send invalid responses and fail."""
 
 from __future__ import annotations
 
@@ -27,9 +27,9 @@ class OAuthServer(EchoTarget):
         self.scope: str | None = None
         """Refuse other scopes."""
         self.expires_in: object = 3600
-        """As it is told; None leaves it out."""
+        """The lifetime in the response; None omits it."""
         self.uses: int | None = None
-        """A token is revoked after so many uses, whatever was told."""
+        """A token is revoked after this many uses, independent of its lifetime."""
         self.content_type = "application/json"
         self.given: list[str] = []
         self.used: Counter[str] = Counter()

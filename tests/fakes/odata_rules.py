@@ -28,13 +28,13 @@ class Csrf:
     tokens: bool = True
     """Without: nothing gives a token."""
     uses: int | None = None
-    """A token is good for so many requests that write."""
+    """A token is valid for this many write requests."""
     header: bool = True
     """A refusal carries `X-CSRF-Token: Required`; else only its text tells."""
     forbidden: bool = False
     """Every request that writes is refused with a 403 that has nothing to do with tokens."""
     metadata_401: bool = False
-    """`$metadata` alone is closed."""
+    """Only `$metadata` requires authentication."""
     given: list[str] = field(default_factory=list)
     used: dict[str, int] = field(default_factory=dict)
     refused: int = 0

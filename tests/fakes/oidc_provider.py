@@ -1,5 +1,5 @@
-"""A provider of OpenID Connect on loopback: Authlib's authorization server with discovery, a sign-in page, tokens, keys
-and userinfo. It demands PKCE (S256) and the client's secret, and takes a code once. It can be told to lie."""
+"""An OpenID Connect provider on loopback: Authlib's authorization server with discovery, a sign-in page, tokens, keys
+and userinfo. It requires PKCE (S256) and the client's secret, and accepts a code once. It can send invalid data."""
 
 from __future__ import annotations
 
@@ -108,13 +108,13 @@ class Lies:
     alg: str = "RS256"
     """Another, or `none`, or `HS256` keyed by the public key."""
     forged: bool = False
-    """Signed by a key that nobody published, under the name of one that is."""
+    """Signed by an unpublished key, with the key id of a published one."""
     down: str = ""
     """A path that answers 500."""
 
 
 class OidcProvider:
-    """`url(...)` of it; `visit` is what a person does there; `asked` are the paths that were asked for."""
+    """`url(...)` returns its URLs; `visit` acts as a user in its pages; `asked` are the requested paths."""
 
     def __init__(self, people: dict[str, dict[str, Any]] | None = None) -> None:
         self.client, self.lies = Client(), Lies()
@@ -146,12 +146,12 @@ class OidcProvider:
         self.client.auth_methods = ("client_secret_basic",)
 
     def change_key(self) -> None:
-        """Sign by a new key from now on, and publish that alone."""
+        """Sign with a new key from now on, and publish only that key."""
         self.key = RSAKey.generate_key(2048, {"kid": secrets.token_hex(4), "use": "sig"})
 
     @property
     def settings(self) -> dict[str, str]:
-        """What the service is to be told of it."""
+        """Return the settings of the service for this provider."""
         told = {"oidc_issuer": self.issuer, "oidc_client_id": self.client.client_id, "oidc_name": "Acme SSO"}
         return {**told, "oidc_client_secret": self.client.client_secret}
 

@@ -1,5 +1,5 @@
-"""T-SQL carried out by SQLite, as far as the connector speaks it: names in brackets, transactions with savepoints,
-MERGE with OUTPUT, the catalog views, and SQL Server's numbers for what is refused."""
+"""Run T-SQL in SQLite, as far as the connector uses it: names in brackets, transactions with savepoints, MERGE with
+OUTPUT, the catalog views, and SQL Server's error numbers."""
 
 from __future__ import annotations
 
@@ -352,7 +352,7 @@ def _sqlite(tokens: list[tuple[str, str]]) -> str:
 
 
 def _lines(text: str) -> list[str]:
-    """What stands between the commas of a CREATE TABLE."""
+    """Split the column list of a CREATE TABLE at its commas."""
     inner, depth, lines, at = text[text.index("(") + 1 : text.rindex(")")], 0, [], 0
     for match in re.finditer(r"'(?:[^']|'')*'|\"(?:[^\"]|\"\")*\"|[(),]", inner):
         depth += {"(": 1, ")": -1}.get(match[0], 0)

@@ -24,7 +24,7 @@ def client() -> Iterator[requests.Session]:
         yield made
 
 
-def test_what_came_is_recorded_and_echoed(target, client):
+def test_received_bytes_are_recorded_and_echoed(target, client):
     said = client.post(target.url("/rows?a=1&a=2"), json={"x": 1}).json()
     [seen] = target.seen
     assert (seen.method, seen.path, seen.query, seen.json) == ("POST", "/rows", {"a": ["1", "2"]}, {"x": 1})

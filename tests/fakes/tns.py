@@ -1,4 +1,4 @@
-"""An Oracle listener of one process, for the real driver: it takes a CONNECT packet and answers as it was told.
+"""An Oracle listener for the real driver: it reads a CONNECT packet and sends a configured response.
 
 Wire: TNS packets of a header of eight octets (length, type, flags), as python-oracledb's thin mode reads them.
 """
@@ -15,8 +15,8 @@ NO_SERVICE = b"(DESCRIPTION=(ERR=12514)(ERROR_STACK=(ERROR=(CODE=12514)(EMFI=4))
 
 
 class Tns(Listening):
-    """Sends everybody on to `onwards` (host, port); refuses their service where that is None. `asked` are the CONNECT
-    packets that came."""
+    """Redirects all clients to `onwards` (host, port), or rejects their service if it is None. `asked` are the received
+    CONNECT packets."""
 
     def __init__(self, onwards: tuple[str, int] | None = None, tls: ssl.SSLContext | None = None) -> None:
         self.onwards, self.asked = onwards, []
@@ -26,7 +26,7 @@ class Tns(Listening):
         (size,) = struct.unpack(">H", exactly(peer, 2))
         packet = exactly(peer, size - 2)
         length, start = struct.unpack_from(">HH", packet, 22)
-        if start + length > size:  # what is long comes in a packet of its own
+        if start + length > size:  # a long text is sent in a separate packet
             (size,) = struct.unpack(">H", exactly(peer, 2))
             packet += exactly(peer, size - 2)
         self.asked.append(packet)

@@ -1,4 +1,4 @@
-"""What the builder's form says of bad values: of a field, and of the whole template."""
+"""Invalid data in the form of the builder: settings of a field, and of the whole template."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def sent(row):
     values = MultiDict([("row", row.mark), (f"{row.key}.name", row.name), (f"{row.key}.type", row.type)])
     values.add(f"{row.key}.open", "1")
     values.add(f"{row.key}.held", row.held_json)
-    values.add(f"{row.key}.masking.consistent", "y")  # ticked unless somebody takes it away
+    values.add(f"{row.key}.masking.consistent", "y")  # selected by default
     values.add(f"{row.key}.invalid.rate", row.more["invalid"].form["rate"].data)
     for kind in row.more["invalid"].form["kinds"].data:
         values.add(f"{row.key}.invalid.kinds", kind)
@@ -34,13 +34,13 @@ def test_an_open_field_shows_its_bad_values_and_sends_them_back():
     assert parse([found]).fields[0].common.invalid == parse([FIELD]).fields[0].common.invalid
 
 
-def test_a_closed_field_keeps_them_and_says_how_many():
+def test_a_closed_field_keeps_them_and_shows_how_many():
     row = field_rows.row(FIELD, str)
     assert row.held["invalid"] == FIELD["invalid"]
-    assert "bad 5 %" in row.notes
+    assert "invalid 5 %" in row.notes
 
 
-def test_the_template_says_its_own_beside_the_fields():
+def test_the_template_sets_its_own_share_in_addition_to_the_fields():
     form = MultiDict([("name", "T"), ("invalid.rate", "0.01"), ("invalid.kinds", "missing")])
     form.add("invalid.kinds", "injection")
     assert draft.read(form)["invalid"] == {"rate": "0.01", "kinds": ["missing", "injection"]}

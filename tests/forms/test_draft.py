@@ -93,7 +93,7 @@ def test_a_button_edits_the_fields(do, names):
     assert [one["name"] for one in fields] == names
 
 
-def test_a_copy_has_ids_of_its_own_all_the_way_down():
+def test_a_copy_has_new_ids_at_all_levels():
     fields, _ = draft.edit(draft.read(NESTED)["fields"], "duplicate:fld_A", ids_of_a_test())
     copy = fields[1]
     assert copy["name"] == "order_2"
@@ -105,7 +105,7 @@ def test_a_field_is_added_inside_another():
     assert len(fields[0]["options"]["fields"]) == 2
 
 
-def test_a_fault_finds_the_input_it_is_about():
+def test_an_error_is_shown_at_the_input_that_caused_it():
     rows = field_rows.rows(draft.read(NESTED)["fields"], ids_of_a_test())
     keys = [one.key for one in rows]
     placed = field_rows.place_faults(
@@ -189,7 +189,7 @@ def test_a_wire_name_becomes_a_label(name, label):
     assert label_of(name) == label
 
 
-def test_what_was_left_empty_was_not_filled_in():
+def test_empty_inputs_are_not_sent():
     sent = {"count": "", "seed": "", "format": "csv", "csv": {"delimiter": "", "header": "false"}}
     assert filled(GenerateInput, sent) == {"format": "csv", "csv": {"header": "false"}}
 

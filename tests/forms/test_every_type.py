@@ -1,4 +1,4 @@
-"""Every field type in the builder's form: what is drawn is read back, open or closed, whatever it holds."""
+"""Every field type in the builder's form: rendered values are parsed back, in open and closed rows."""
 
 from __future__ import annotations
 

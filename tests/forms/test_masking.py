@@ -35,6 +35,6 @@ def test_an_open_field_sends_what_was_filled_in(said, masking):
     assert sent(**said).get("masking") == masking
 
 
-def test_a_closed_field_says_its_strategy():
+def test_a_closed_field_shows_its_strategy():
     row = field_rows.row({**FIELD, "masking": {"strategy": "hash", "domain": "d"}}, str)
     assert "masking hash" in row.notes

@@ -1,7 +1,7 @@
-"""Loaded by schemathesis (schemathesis.toml): waits where the service says so.
+"""Hooks for schemathesis (schemathesis.toml): wait and retry when the service asks for it.
 
-The requests that the tool sends without a credential share their address's rate, and a burst of them would be answered
-429 where a check looks for 401. Whoever is told to come again later does.
+Requests without credentials share the rate limit of their IP address, and a burst of them would get a 429 where a check
+expects a 401. The hook repeats requests that were rate-limited.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Promise 21: the running service keeps what `/openapi.json` says, against requests nobody thought of.
+"""Promise 21: the running service conforms to `/openapi.json`, checked with generated requests.
 
 Ten minutes of it, as promised; FUZZ_SECONDS makes it shorter or longer.
 """
@@ -20,7 +20,7 @@ LEFT_OUT = r"^/(workspace|api-keys|.*/events)"
 def test_promise_21_schemathesis_finds_nothing_in_ten_minutes(up: Up):
     key = up.printed(r"(rws_\S+)")
     data = str(up.data)
-    # Few rows at once: the tool reads every answer whole, and ten million rows of JSON keep it busy for minutes.
+    # Few rows per request: the tool parses every response, and ten million rows of JSON would take minutes.
     own = ["--requests-per-minute", "60000", "--rows-per-generation", "1000"]
     assert rowsmith("plan", "Demo", "enterprise", *own, "--data-dir", data).returncode == 0
     command = [str(Path(sys.executable).parent / "schemathesis"), "run", f"{up.url}/openapi.json"]

@@ -56,7 +56,7 @@ def test_a_condition_that_is_not_evaluated_does_not_matter_where_the_other_side_
     assert search(["a IS NULL OR cardinality(permissions) > 0"], ROWS, {"a": REFERENCE}) == {"a": ("null", None)}
 
 
-def test_satisfied_checks_and_those_nobody_can_satisfy_change_nothing():
+def test_satisfied_and_unsatisfiable_checks_change_nothing():
     options = {"a": REFERENCE, "status": TEXT}
     assert search(["b > a", "status IN ('draft', 'approved', 'void')"], ROWS, options) == {}
     assert search(["a = 1 AND a = 2 AND status = 'x' AND status = 'y'"], ROWS, {"status": TEXT}) == {}

@@ -51,7 +51,7 @@ def openapi_connection(edith) -> str:
 
 @pytest.mark.parametrize("levels", [101, 40_000, 400_000])
 @pytest.mark.parametrize("sign", ["[", "{a: "])
-def test_yaml_nested_40000_levels_deep_is_refused_and_the_process_survives(refused, levels, sign):
+def test_yaml_nested_40000_levels_deep_is_rejected_and_the_process_survives(refused, levels, sign):
     process = os.getpid()
     assert refused(f"{OPENAPI}x: {sign * levels}", "openapi") == "The document is nested more than 100 levels deep."
     assert os.getpid() == process
@@ -63,32 +63,32 @@ def test_yaml_of_100_levels_is_read(imported):
     assert imported(f"{OPENAPI}{schema}\nx: {inner}", "openapi")[0]["templates"][0]["name"] == "A"
 
 
-def test_block_yaml_nested_by_indentation_is_refused(refused):
+def test_deeply_indented_block_yaml_is_rejected(refused):
     text = "".join(f"{' ' * level}a:\n" for level in range(1_000))
     assert "100 levels" in refused(OPENAPI + text, "openapi")
 
 
 @pytest.mark.parametrize("form", ["json", "openapi", "json_schema", "avro", "mockaroo"])
 @pytest.mark.parametrize("levels", [200, 100_000])
-def test_json_nested_deeply_is_refused_in_words(edith, form, levels):
+def test_deeply_nested_json_is_rejected_with_a_message(edith, form, levels):
     content = '{"openapi": "3.0.0", "a": ' + "[" * levels + "]" * levels + "}"
     answer = edith.post("/import", json={"content": content, "format": form, "save": False})
     assert answer.status_code == 422
     assert "internal" not in answer.text
 
 
-def test_yaml_aliases_that_double_20_times_are_refused(refused):
+def test_yaml_aliases_that_double_20_times_are_rejected(refused):
     lines = ["a0: &a0 [x, x]"] + [f"a{n}: &a{n} [*a{n - 1}, *a{n - 1}]" for n in range(1, 40)]
     assert "its aliases expanded" in refused(OPENAPI + "\n".join(lines), "openapi")
 
 
-def test_yaml_merge_keys_of_many_large_mappings_are_refused(refused):
+def test_yaml_merge_keys_of_many_large_mappings_are_rejected(refused):
     base = "base: &b {" + ", ".join(f"k{n}: 1" for n in range(2_000)) + "}\n"
     lines = "".join(f"m{n}: {{<<: [*b, *b, *b, *b]}}\n" for n in range(3_000))
     assert "its aliases expanded" in refused(OPENAPI + base + lines, "openapi")
 
 
-def test_yaml_that_refers_to_itself_is_refused(refused):
+def test_self_referencing_yaml_is_rejected(refused):
     assert "alias" in refused(OPENAPI + "x: &x {y: *x}", "openapi")
 
 
@@ -108,7 +108,7 @@ def test_server_variables_that_refer_to_each_other_are_not_expanded_again(edith)
     assert answer.status_code == 200, answer.text
 
 
-def test_a_metadata_document_nested_40000_levels_deep_is_refused(edith):
+def test_a_metadata_document_nested_40000_levels_deep_is_rejected(edith):
     at = f"/connections/{openapi_connection(edith)}/metadata-document"
     answer = edith.put(at, data=(OPENAPI + "x: " + "[" * 40_000).encode(), content_type="application/yaml")
     assert answer.status_code == 422
@@ -127,7 +127,7 @@ def test_a_metadata_document_nested_40000_levels_deep_is_refused(edith):
         ("dependencies = " + "{a=" * 5_000, "nested too deeply"),
     ],
 )
-def test_a_pep_723_block_that_exhausts_memory_or_stack_is_a_fault_of_the_program(edith, block, told):
+def test_a_pep_723_block_that_exhausts_memory_or_stack_is_an_error_of_the_program(edith, block, told):
     code = f"# /// script\n# {block}\n# ///\nprint(1)\n"
     answer = edith.post("/scenarios/check", json={"code": code})
     assert answer.status_code == 200, answer.text[:500]
@@ -180,7 +180,7 @@ def test_a_check_of_50000_conditions_is_reported_as_not_understood(edith):
 @pytest.mark.parametrize(
     "text", ["CREATE TABLE t (a INT CHECK (" + "(" * 20_000, "SELECT '" + "x" * 100_000, "/*" * 50_000]
 )
-def test_sql_that_does_not_end_is_refused(edith, text):
+def test_unterminated_sql_is_rejected(edith, text):
     answer = edith.post("/import", json={"content": text, "format": "sql", "save": False})
     assert answer.status_code in (200, 422)
 
@@ -209,7 +209,7 @@ def workbook(parts: dict[str, bytes]) -> bytes:
     return made.getvalue()
 
 
-def test_a_workbook_with_3_million_shared_texts_is_refused(edith):
+def test_a_workbook_with_3_million_shared_texts_is_rejected(edith):
     main = b"http://schemas.openxmlformats.org/spreadsheetml/2006/main"
     strings = b'<sst xmlns="' + main + b'">' + b"<si><t>x</t></si>" * 3_000_000 + b"</sst>"
     sent = {"file": (io.BytesIO(workbook({"xl/sharedStrings.xml": strings})), "x.xlsx"), "save": "false"}
@@ -242,7 +242,7 @@ def test_a_workbook_that_claims_a_sheet_of_a_million_columns_is_read(edith):
         ("fail", "because of an internal error, which has been logged"),
     ],
 )
-def test_a_worker_that_ends_badly_is_an_error_that_says_how(function, told, caplog):
+def test_a_crashed_worker_is_an_error_with_its_status(function, told, caplog):
     with pytest.raises(document_process.DocumentError, match=told):
         document_process.run(f"tests.fakes.bad_parsers:{function}", b"x")
     assert document_process.run("tests.fakes.bad_parsers:size", b"abc") == 3
@@ -254,7 +254,7 @@ def test_a_worker_that_does_not_end_is_killed_by_its_processor_time():
         document_process.run("tests.fakes.bad_parsers:spin", b"x", seconds=1)
 
 
-def test_too_many_documents_at_once_are_asked_to_come_again(edith, monkeypatch):
+def test_too_many_concurrent_documents_get_a_retry_after(edith, monkeypatch):
     import threading
 
     taken = threading.BoundedSemaphore(1)

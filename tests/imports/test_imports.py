@@ -29,7 +29,7 @@ def customers(edith):
     return next(one for one in made["templates"] if one["name"] == "customers")
 
 
-def test_a_text_is_imported_and_its_rows_can_be_made(edith):
+def test_a_text_is_imported_and_its_rows_can_be_generated(edith):
     answer = edith.post("/import", json={"content": CSV, "name": "people.csv"})
     assert answer.status_code == 201
     made = answer.json["templates"][0]
@@ -62,7 +62,7 @@ def test_a_check_against_nan_leaves_the_range_as_it_is(edith):
     assert all(isinstance(row["amount"], int | float) for row in rows.json)
 
 
-def test_nothing_is_saved_where_it_is_only_looked_at(edith):
+def test_a_preview_saves_nothing(edith):
     answer = edith.post("/import", json={"content": V1, "save": False})
     assert answer.status_code == 200
     assert [one["id"] for one in answer.json["templates"]] == [None, None]
@@ -71,7 +71,7 @@ def test_nothing_is_saved_where_it_is_only_looked_at(edith):
     assert edith.get("/templates").json["total"] == 0
 
 
-def test_what_cannot_be_read_is_a_fault_with_what_to_do(edith):
+def test_an_unreadable_file_is_an_error_with_a_remedy(edith):
     answer = edith.post("/import", json={"content": "hello", "format": "json"})
     assert answer.status_code == 422
     (fault,) = answer.json["error"]["details"]["fields"]
@@ -105,7 +105,7 @@ def test_only_accepted_columns_are_taken_over_and_the_others_differ_still(edith,
     assert [(one["column"], one["change"]) for one in again["columns"]] == [("city", "changed")]
 
 
-def test_what_was_changed_by_hand_stays_where_the_schema_did_not_change(edith, customers):
+def test_manual_changes_are_kept_if_the_schema_did_not_change_there(edith, customers):
     mine = edith.get(f"/templates/{customers['id']}").json["fields"]
     mine[2] = {**mine[2], "type": "constant", "options": {"value": "Rome"}}
     edith.patch(f"/templates/{customers['id']}", json={"fields": mine})
@@ -164,7 +164,7 @@ def test_the_page_looks_first_and_keeps_what_was_pasted(app, cast, edith):
     assert edith.get("/templates").json["total"] == 0
 
 
-def test_what_cannot_be_read_is_told_on_the_page(app, cast):
+def test_an_unreadable_file_is_reported_on_the_page(app, cast):
     page = Browser(app, cast.edith).submit("/import", data={"content": "{", "format": "json", "save": "true"})
     assert page.status_code == 422
     assert "This is no JSON" in page.text

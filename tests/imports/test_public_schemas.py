@@ -13,7 +13,7 @@ TABLES = {"sakila": 16, "chinook": 11, "northwind": 13}
 REFERENCES = {"sakila": 22, "chinook": 11, "northwind": 13}
 """Foreign keys as they are published."""
 UNMADE = {"sakila": {("address", "location")}, "chinook": set(), "northwind": set()}
-"""Columns for which text stands: a geometry."""
+"""Columns that are imported as text: a geometry."""
 
 
 @pytest.fixture

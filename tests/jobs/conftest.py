@@ -1,4 +1,4 @@
-"""An application on a database file of its own, a clock that tests move, and exports to be done."""
+"""An application with a new database file, a clock that tests control, and exports to run."""
 
 from __future__ import annotations
 

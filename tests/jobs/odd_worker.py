@@ -22,7 +22,7 @@ def slow(export_id: str) -> None:
 
 
 def quick(export_id: str) -> None:
-    """Does its work at once."""
+    """Complete the work immediately."""
     from jobs.lease import leased
 
     with leased("export", export_id) as work:

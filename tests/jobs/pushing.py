@@ -1,4 +1,4 @@
-"""Pushes to be carried out: rows that were given, into a table of a target of the test's own."""
+"""Pushes of given rows into a table of a test database."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def rows(count: int, **columns: Callable[[int], Any]) -> pa.Table:
 
 
 def table_spec(name: str, given: pa.Table, **more: Any) -> dict[str, Any]:
-    """A table as it stands in `Push.tables`: every column of the rows under its own name."""
+    """Return a table as stored in `Push.tables`: every column of the rows with the same name."""
     return {
         "name": name,
         "template_id": None,

@@ -1,4 +1,4 @@
-"""Scenarios and runs of them for tests, done in this process or by a runner of its own.
+"""Scenarios and runs for tests, executed in this process or by a separate runner.
 
 `bare` replaces the sandbox and the environment by the Python of the tests, so that a run takes a tenth of a second;
 `tests/jobs/test_scenario_real.py` goes through the real ones.

@@ -19,7 +19,7 @@ def rings(client: redis.Redis) -> set[str]:
     return jobs_queue.waiting(client, "export")
 
 
-def test_a_ring_is_made_when_the_row_is_committed(client):
+def test_a_job_is_enqueued_when_the_row_is_committed(client):
     jobs_queue.after_commit(db.session, client, "export", "exp_A")
     db.session.add(Workspace(name="with it"))
     assert rings(client) == set()
@@ -30,7 +30,7 @@ def test_a_ring_is_made_when_the_row_is_committed(client):
     assert client.llen("rq:queue:exports") == 1, "a ring is made once"
 
 
-def test_no_ring_for_a_row_that_was_rolled_back(client):
+def test_no_job_is_enqueued_for_a_row_that_was_rolled_back(client):
     jobs_queue.after_commit(db.session, client, "export", "exp_A")
     db.session.add(Workspace(name="never"))
     db.session.rollback()
@@ -58,7 +58,7 @@ def test_redis_down_is_not_the_callers_trouble(app, tmp_path):
     assert jobs_queue.ring(nowhere, "export", "exp_A") is False
 
 
-def test_what_lies_in_redis_is_json_and_names_the_work(client):
+def test_redis_contains_json_that_names_the_work(client):
     jobs_queue.ring(client, "export", "exp_A")
     (name,) = client.lrange("rq:queue:exports", 0, -1)
     job = Job.fetch(name.decode(), connection=client, serializer=JSONSerializer)

@@ -34,7 +34,7 @@ def index(tmp_path, monkeypatch):
 
 @pytest.fixture
 def client(tmp_path):
-    """A client of our own in the place of the real one."""
+    """A test client package instead of the real one."""
     folder = tmp_path / "rowsmith"
     (folder / "wire").mkdir(parents=True)
     (folder / "_version.py").write_text('__version__ = "7.8.9"\n')
@@ -109,7 +109,7 @@ def test_it_is_the_services_own_python_without_its_packages(maker, lock):
     assert "No module named 'flask'" in python(place, "import flask")
 
 
-def test_everybody_may_read_it_and_nobody_else_may_write(maker, lock):
+def test_all_users_can_read_it_and_only_its_owner_can_write(maker, lock):
     before = os.umask(0o077)
     try:
         place = maker.ensure(lock)
@@ -140,7 +140,7 @@ def test_another_client_or_another_lock_is_another_environment(maker, client, lo
     assert maker.place(lock) != one
 
 
-def test_a_lock_that_was_tampered_with_is_refused(maker, lock):
+def test_a_modified_lock_is_rejected(maker, lock):
     with pytest.raises(NotMade, match="could not be created"):
         maker.ensure(lock + "\nevil==1.0\n", requirements.digest(lock))
 
@@ -156,7 +156,7 @@ def test_a_package_whose_content_changed_is_not_installed(maker, index, lock):
     assert not [name for name in left_over(maker) if name.startswith(".making")]
 
 
-def test_two_at_once_make_it_once(maker, lock, monkeypatch):
+def test_two_concurrent_requests_create_it_once(maker, lock, monkeypatch):
     made, real = [], Maker._filled
 
     def counted(self, *arguments):
@@ -176,7 +176,7 @@ def test_two_at_once_make_it_once(maker, lock, monkeypatch):
     assert told.count("Waiting for another run to create this environment.") == 2
 
 
-def test_what_stops_the_run_stops_the_making(maker, lock):
+def test_stopping_the_run_stops_the_creation(maker, lock):
     class Cancelled(Exception):
         pass
 
@@ -307,7 +307,7 @@ def test_the_attacks_run_where_the_environment_s_interpreter_is_started(maker, i
     assert marker.exists()
 
 
-def test_a_package_with_bytecode_of_its_own_changes_nothing_in_the_cache_of_uv(maker, index):
+def test_a_package_with_its_own_bytecode_does_not_change_the_cache_of_uv(maker, index):
     index.add("hostile", "1.0", files={"__pycache__/hostile.cpython-311.pyc": "shipped"})
     place = maker.ensure(locked("hostile", index.folder))
     cached = list(Path(os.environ["UV_CACHE_DIR"]).rglob("hostile.cpython-311.pyc"))
@@ -358,14 +358,14 @@ def test_a_program_without_requirements_gets_the_common_libraries(maker, lock):
     assert "No module named 'tool'" in python(place, "import tool")
 
 
-def test_what_is_there_needs_no_index(maker, lock, index):
+def test_installed_packages_need_no_index(maker, lock, index):
     place = maker.ensure("", "")
     shutil.rmtree(index.folder)
     shutil.rmtree(os.environ["UV_CACHE_DIR"], ignore_errors=True)
     assert maker.ensure("", "") == place
 
 
-def test_without_an_index_a_program_runs_with_our_client_alone_and_is_told_what_is_missing(
+def test_without_an_index_a_program_runs_only_with_our_client_and_a_warning(
     maker, lock, index
 ):
     shutil.rmtree(index.folder)
@@ -394,7 +394,7 @@ def test_with_requirements_a_run_ends_with_the_reason(maker, lock, index):
 
 
 def _stub(maker, number, *, age):
-    """An environment of 100 kB that was used so many seconds ago."""
+    """Create an environment of 100 kB that was last used `age` seconds ago."""
     place = maker.folder / f"{number:040x}"
     place.mkdir(parents=True)
     (place / "file").write_bytes(os.urandom(100_000))
@@ -417,7 +417,7 @@ def test_the_longest_unused_go_first_and_none_that_a_run_may_be_in(tmp_path, cli
     assert not [one for one in maker.folder.iterdir() if one.name.startswith(".gone")]
 
 
-def test_what_was_half_removed_is_removed_by_the_next(tmp_path, client):
+def test_partly_removed_objects_are_removed_by_the_next_run(tmp_path, client):
     maker = Maker(tmp_path / "environments", client)
     left = maker.folder / ".gone-x"
     (left / "inner").mkdir(parents=True)
@@ -425,7 +425,7 @@ def test_what_was_half_removed_is_removed_by_the_next(tmp_path, client):
     assert not left.exists()
 
 
-def test_a_runner_has_the_common_libraries_made_beside_its_work(tmp_path, monkeypatch, index, lock):
+def test_a_runner_creates_the_common_libraries_in_the_background(tmp_path, monkeypatch, index, lock):
     started = []
     monkeypatch.setattr(subprocess, "Popen", lambda command, **how: started.append((command, how)))
     environments.prepare_base()

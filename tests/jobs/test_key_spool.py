@@ -26,7 +26,7 @@ def numbers(*rows):
     return np.array(rows, np.uint64)
 
 
-def test_keys_are_found_by_row_in_any_order_and_null_where_there_are_none(spool):
+def test_keys_are_found_by_row_in_any_order_and_null_if_missing(spool):
     spool().put(0, numbers(5, 6, 7), keys(50, None, 70), "psh_A", 1)
     spool().put(0, numbers(8, 9), keys(80, 90), "psh_A", 1)
     found = spool().take(0, "id", numbers(9, 5, 6, 100, 8, 5))
@@ -34,7 +34,7 @@ def test_keys_are_found_by_row_in_any_order_and_null_where_there_are_none(spool)
     assert spool().take(1, "id", numbers(5)).to_pylist() == [None]
 
 
-def test_what_a_later_sender_brought_wins(spool):
+def test_later_senders_overwrite_earlier_values(spool):
     spool().put(0, numbers(1, 2, 3, 4), keys(11, 12, 13, 14), "psh_A", 2)
     spool().put(0, numbers(1, 2), keys(21, 22), "psh_A", 3)
     spool().put(0, numbers(1, 2, 3, 4), keys(1, 2, 3, 4), "psh_A", 1)

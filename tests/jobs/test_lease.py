@@ -92,7 +92,7 @@ def test_a_worker_that_lost_its_lease_writes_nothing(new_export, take, row, cloc
     )
 
 
-def test_a_fenced_transaction_leaves_other_tables_alone(new_export, take, clock):
+def test_a_fenced_transaction_does_not_change_other_tables(new_export, take, clock):
     first = take(export_id := new_export())
     clock.forward(limits.LEASE_SECONDS + 1)
     take(export_id)
@@ -102,7 +102,7 @@ def test_a_fenced_transaction_leaves_other_tables_alone(new_export, take, clock)
         assert session.scalars(select(Workspace.name)).all() == ["Acme"]
 
 
-def test_a_frozen_worker_learns_of_its_loss_before_it_goes_on(new_export, take, clock):
+def test_a_frozen_worker_detects_its_lost_lease_before_it_continues(new_export, take, clock):
     frozen = take(export_id := new_export())
     frozen.check()
     clock.forward(limits.LEASE_SECONDS + 10)
@@ -111,7 +111,7 @@ def test_a_frozen_worker_learns_of_its_loss_before_it_goes_on(new_export, take, 
         frozen.check()
 
 
-def test_a_frozen_worker_whose_work_nobody_took_goes_on(new_export, take, row, clock):
+def test_a_frozen_worker_continues_if_no_other_took_its_work(new_export, take, row, clock):
     frozen = take(export_id := new_export())
     clock.forward(limits.LEASE_SECONDS + 10)
     frozen.check()

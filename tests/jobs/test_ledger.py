@@ -64,7 +64,7 @@ def test_a_chunk_of_which_nothing_took_place_leaves_no_trace(book):
     assert read.rows(book.push_id) == []
 
 
-def test_what_was_known_of_a_chunk_that_is_retracted_is_forgotten(book):
+def test_information_about_a_retracted_chunk_is_discarded(book):
     chunk = Chunk(0, 1, 50, 50)
     book.intend(chunk, [])
     book.landed(replace(chunk, failed=1, unknown=1), ENDS)

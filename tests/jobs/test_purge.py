@@ -86,7 +86,7 @@ def test_the_keys_of_a_removed_push_go_with_it(app, place, count, clock):
         storage.of(app).head(kept["psh_GONE"])
 
 
-def test_a_removed_endpoint_takes_a_connection_of_its_own_along(app, place, count, clock):
+def test_deleting_an_endpoint_deletes_its_private_connection(app, place, count, clock):
     for name, of_endpoint, deleted_at in (
         ("SHARED", False, clock() - LONG_AGO), ("OWN", True, clock() - LONG_AGO), ("KEPT", True, None),
     ):  # fmt: skip

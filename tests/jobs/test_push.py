@@ -38,7 +38,7 @@ def test_a_clean_push_is_one_range_and_no_rows(pushing, ask, small_chunks):
         assert session.query(PushRow).count() == 0
 
 
-def test_refused_rows_have_their_reason_and_key_and_the_others_go_through(pushing, ask, small_chunks):
+def test_rejected_rows_have_their_reason_and_key_and_the_others_are_written(pushing, ask, small_chunks):
     push_id = pushing.push(people(300, age=lambda i: 95 if i % 100 == 7 else 30))
     done = pushing.do(push_id)
     assert (done.status, counts(done)) == ("completed", (297, 3, 0))
@@ -81,7 +81,7 @@ def test_stop_when_all_fail_ends_a_push_whose_first_rows_fail_for_one_reason(pus
     assert "first 1,000 rows of people all failed" in done.error["message"]
 
 
-def test_stop_keeps_the_rows_before_the_first_refused_one_and_sends_no_other(pushing, ask, small_chunks):
+def test_stop_keeps_the_rows_before_the_first_rejected_one_and_sends_no_other(pushing, ask, small_chunks):
     push_id = pushing.push(people(500, age=lambda i: 95 if i in (130, 140) else 30), ask={"on_error": "stop"})
     done = pushing.do(push_id)
     assert (done.status, counts(done)) == ("failed", (129, 1, 0))
@@ -89,7 +89,7 @@ def test_stop_keeps_the_rows_before_the_first_refused_one_and_sends_no_other(pus
     assert ask("SELECT count(*), max(id) FROM people") == [(129, 129)]
 
 
-def test_a_refused_canary_ends_the_push_before_the_others_are_sent(pushing, ask):
+def test_a_rejected_canary_ends_the_push_before_the_others_are_sent(pushing, ask):
     push_id = pushing.push(people(500, age=lambda i: 95 if i == 3 else 30), ask={"canary": 5})
     done = pushing.do(push_id)
     assert (done.status, counts(done)) == ("failed", (4, 1, 0))
@@ -108,7 +108,7 @@ def test_a_table_that_is_not_there_ends_the_push_with_a_hint(pushing):
     assert "nobody" in done.error["message"]
 
 
-def test_a_missing_table_is_made_where_that_was_asked_for(pushing, ask):
+def test_a_missing_table_is_created_on_request(pushing, ask):
     given = rows(20)
     columns = [
         {"name": "id", "type": "integer", "declared": "", "bits": 64, "nullable": False, "key": True},
@@ -201,7 +201,7 @@ def test_children_whose_parent_has_no_key_are_not_sent(pushing, ask):
 # --- Retry and undo -------------------------------------------------------------------------------------------
 
 
-def test_a_retry_sends_the_failed_rows_alone_and_moves_the_first_pushs_counts(pushing, ask, small_chunks):
+def test_a_retry_sends_only_the_failed_rows_and_updates_the_first_pushs_counts(pushing, ask, small_chunks):
     push_id = pushing.push(people(300, age=lambda i: 95 if i % 50 == 7 else 30))
     pushing.do(push_id)
     again = pushing.retry(push_id)
@@ -215,7 +215,7 @@ def test_a_retry_sends_the_failed_rows_alone_and_moves_the_first_pushs_counts(pu
     assert [one.row for one in read.rows(again)] == [7, 57, 107, 157, 207, 257]
 
 
-def test_an_undo_takes_out_what_was_delivered_and_says_what_it_could_not(pushing, ask, small_chunks):
+def test_an_undo_deletes_delivered_rows_and_reports_the_others(pushing, ask, small_chunks):
     push_id = pushing.push(people(300, age=lambda i: 95 if i == 7 else 30))
     pushing.do(push_id)
     ask("INSERT INTO people (id, name) VALUES (100000, 'a stranger') RETURNING id")
@@ -232,7 +232,7 @@ def test_an_undo_takes_out_what_was_delivered_and_says_what_it_could_not(pushing
 # --- The end --------------------------------------------------------------------------------------------------
 
 
-def test_the_end_is_told_once_in_the_log_and_in_the_trail(pushing):
+def test_the_end_is_recorded_once_in_the_log_and_in_the_audit_log(pushing):
     push_id = pushing.push(people(20))
     pushing.do(push_id)
     push.completion.settle(push_id)
@@ -258,7 +258,9 @@ def test_rows_that_were_never_sent_are_given_back(pushing, monkeypatch):
     assert given == [(500, 490)]
 
 
-def test_a_stopping_worker_hands_back_with_true_counts_and_the_next_goes_on(pushing, ask, small_chunks, monkeypatch):
+def test_a_stopping_worker_releases_its_work_with_correct_counts_and_the_next_continues(
+    pushing, ask, small_chunks, monkeypatch
+):
     push_id = pushing.push(people(500))
     real = push.Sender._send
 
@@ -290,7 +292,7 @@ def test_a_cancelled_push_stops_with_true_counts(pushing, ask, small_chunks, mon
     assert ask("SELECT count(*) FROM people") == [(50,)]
 
 
-def test_a_refusal_says_what_the_connector_said(pushing, monkeypatch):
+def test_an_error_contains_the_connectors_message(pushing, monkeypatch):
     def refuse():
         raise ConnectorError("No way in.", reason="auth_failed", hint="Check the password.")
 

@@ -25,7 +25,7 @@ pytestmark = pytest.mark.usefixtures("small_chunks")
 
 
 class Died(BaseException):
-    """What a kill is to the code around it."""
+    """The effect of a kill: an exception that no code handles."""
 
 
 @pytest.fixture
@@ -96,7 +96,7 @@ def test_a_connection_lost_at_a_commit_is_settled_over_a_new_one(pushing, ask, d
     assert (done.status, counts(done), done.attempt) == ("completed", (500, 0, 0), 1)
 
 
-def test_rows_nobody_can_ask_about_are_unknown_one_chunk_at_most_with_their_keys(
+def test_rows_without_a_way_to_query_the_outcome_are_unknown_at_most_one_chunk_with_their_keys(
     pushing, ask, dies, monkeypatch, target
 ):
     push_id = pushing.push(people(500))
@@ -118,7 +118,7 @@ def silent(monkeypatch, pushing) -> None:
         monkeypatch.setattr(type(session), "commit_outcome", lambda *_: None)
 
 
-def test_an_upsert_nobody_can_ask_about_is_sent_again(pushing, ask, dies, monkeypatch):
+def test_an_upsert_without_a_way_to_query_the_outcome_is_sent_again(pushing, ask, dies, monkeypatch):
     given = rows(500, age=lambda i: 30)
     push_id = pushing.push([(table_spec("people", given, mode="upsert"), given)])
     dies(3, after=True)
@@ -200,7 +200,7 @@ def test_the_ledger_is_the_truth_when_our_own_database_fails_for_a_moment(pushin
 
 
 @pytest.mark.parametrize("wish", [{"on_error": "stop"}, {"canary": 50}])
-def test_a_push_told_to_stop_does_not_go_on_because_its_worker_died(pushing, ask, monkeypatch, wish):
+def test_a_stopped_push_does_not_continue_after_its_worker_died(pushing, ask, monkeypatch, wish):
     push_id = pushing.push(people(500, age=lambda i: 95 if i == 20 else 30), ask=wish)
 
     def died(*_):

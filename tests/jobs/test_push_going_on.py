@@ -1,4 +1,4 @@
-"""Rows that were never sent, because their push ended before: gone on with by a retry, and undone."""
+"""Rows that were never sent, because their push ended early: resumed by a retry, and undone."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def states(pushing, push_id) -> dict[str, int]:
 
 @pytest.fixture
 def stopped(pushing):
-    """A push of 500 rows that was told to stop at row 130."""
+    """A push of 500 rows that was stopped at row 130."""
     push_id = pushing.push(people(500, age=lambda i: 95 if i in (130, 240) else 30), ask={"on_error": "stop"})
     assert pushing.do(push_id).status == "failed"
     assert counts(pushing, push_id) == {"total": 500, "delivered": 129, "failed": 1, "pending": 370}
@@ -70,7 +70,7 @@ def test_failed_rows_and_rows_that_were_never_sent_go_together(pushing, ask, sto
 
 
 @pytest.mark.parametrize("after", [True, False])
-def test_no_row_is_sent_twice_or_lost_where_the_one_who_goes_on_dies(
+def test_no_row_is_sent_twice_or_lost_if_the_resuming_worker_dies(
     pushing, ask, stopped, dies, after
 ):  # fmt: skip
     again = pushing.retry(stopped, ["pending"])
@@ -85,7 +85,7 @@ def test_no_row_is_sent_twice_or_lost_where_the_one_who_goes_on_dies(
     assert ask("SELECT count(*), count(DISTINCT id) FROM people") == [(498, 498)]
 
 
-def test_going_on_may_be_stopped_and_gone_on_with(pushing, ask, stopped, monkeypatch):
+def test_a_resumed_push_can_be_stopped_and_resumed_again(pushing, ask, stopped, monkeypatch):
     again = pushing.retry(stopped, ["pending"], request={"ask": {"on_error": "stop"}})
     assert pushing.do(again).status == "failed"
     assert counts(pushing, again) == {"total": 370, "delivered": 109, "failed": 1, "pending": 260}
@@ -118,7 +118,7 @@ def test_single_rows_leave_gaps_that_are_not_taken_for_delivered(pushing, ask, s
     assert states(pushing, stopped) == {"undone": 498, "failed": 2}
 
 
-def test_what_a_retry_brought_after_an_undo_is_undone_by_the_next(pushing, ask, stopped):
+def test_rows_of_a_retry_after_an_undo_are_undone_by_the_next(pushing, ask, stopped):
     pushing.do(pushing.undo(stopped))
     again = pushing.retry(stopped, ["failed"])
     pushing.makers[again] = [type(pushing.makers[again][0])(rows(500, age=lambda i: 30), {})]
@@ -128,7 +128,7 @@ def test_what_a_retry_brought_after_an_undo_is_undone_by_the_next(pushing, ask, 
     assert ask("SELECT count(*) FROM people") == [(0,)]
 
 
-def test_a_push_that_never_began_is_gone_on_with_from_its_first_row(pushing, ask):
+def test_a_push_that_never_started_resumes_from_its_first_row(pushing, ask):
     push_id = pushing.push(people(230), status="cancelled")
     again = pushing.retry(push_id, ["pending"])
     assert pushing.do(again).status == "completed"

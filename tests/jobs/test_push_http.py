@@ -1,4 +1,4 @@
-"""A push over HTTP: what the ledger says of each row is what its target saw, however the push is stopped."""
+"""A push over HTTP: the ledger matches the requests that the target received, even if the push is stopped."""
 
 from __future__ import annotations
 
@@ -93,7 +93,7 @@ def at_row(app, number: int, do):
 # --- Stopped on the way ---------------------------------------------------------------------------------------
 
 
-def test_rows_not_begun_stay_pending_when_a_push_is_cancelled(app, pushing, echo):
+def test_rows_that_were_not_started_stay_pending_when_a_push_is_cancelled(app, pushing, echo):
     push_id = pushing.push(people(2_000))
     echo.on("*", at_row(app, 60, lambda: change(push_id, cancel_requested_at=present.now())))
     done = pushing.do(push_id)
@@ -143,7 +143,7 @@ def stopping(monkeypatch):
     return made
 
 
-def test_a_worker_asked_to_stop_lets_begun_rows_end_and_begins_no_other(app, pushing, echo, stopping):
+def test_a_stopping_worker_finishes_started_rows_and_starts_no_other(app, pushing, echo, stopping):
     pushing.settings["retry"] = {"backoff_seconds": [1.0]}
     push_id = pushing.push(people(500))
     first = Counter()
@@ -244,7 +244,7 @@ def test_a_retry_of_rows_never_sent_sends_them_once(app, pushing, echo):
     assert seen_rows(echo) == dict.fromkeys(range(1, 301), 1)
 
 
-def test_the_intent_stands_before_the_first_request_and_the_outcome_comes_after_the_last(
+def test_the_intent_is_written_before_the_first_request_and_the_outcome_after_the_last(
     app, pushing, echo, monkeypatch
 ):
     push_id = pushing.push(people(100))
@@ -287,7 +287,7 @@ def test_a_deletion_that_was_sent_before_a_crash_counts_as_done(pushing, echo, m
 # --- Told to stop ---------------------------------------------------------------------------------------------
 
 
-def test_the_first_refused_row_is_the_last_one_begun(pushing, echo):
+def test_the_first_rejected_row_is_the_last_one_started(pushing, echo):
     echo.on("*", lambda seen: Answer(422 if seen.headers["x-rowsmith-row"] == "20" else 201, delay=0.01))
     push_id = pushing.push(people(300), ask={"on_error": "stop"})
     done = pushing.do(push_id)
@@ -309,7 +309,7 @@ def test_a_canary_that_fails_ends_the_push(pushing, echo):
 
 
 def fails_at(pushing, number: int, error: Exception, times: int = 1) -> list[int]:
-    """No token is to be had for that row, so many times."""
+    """Make fetching a token for this row fail, `times` times."""
     connect, left = pushing.connect, [number] * times
 
     def opened():
@@ -340,7 +340,7 @@ def refused(transient: bool = False) -> http.ConnectorError:
     return http.ConnectorError("No token.", code="token_request_failed", reason="x", transient=transient)
 
 
-def test_a_chunk_that_is_cut_goes_on_where_it_was_cut(pushing, echo):
+def test_an_interrupted_chunk_continues_where_it_stopped(pushing, echo):
     left = fails_at(pushing, 60, refused())
     push_id = pushing.push(people(200))
     done = pushing.do(push_id)
@@ -350,7 +350,7 @@ def test_a_chunk_that_is_cut_goes_on_where_it_was_cut(pushing, echo):
     assert set(seen_rows(echo).values()) == {1}
 
 
-def test_a_token_that_is_refused_for_good_ends_the_push_and_leaves_the_rest_pending(pushing, echo):
+def test_a_permanently_rejected_token_ends_the_push_and_leaves_the_rest_pending(pushing, echo):
     pushing.settings["parallel"] = 1
     fails_at(pushing, 60, refused(), times=50)
     push_id = pushing.push(people(200))
@@ -360,7 +360,7 @@ def test_a_token_that_is_refused_for_good_ends_the_push_and_leaves_the_rest_pend
     assert len(echo.calls()) == 59
 
 
-def test_a_fault_of_our_own_leaves_nothing_sending(pushing, echo):
+def test_an_internal_error_stops_all_senders(pushing, echo):
     echo.on("*", Answer(201, delay=0.1))
     fails_at(pushing, 60, ZeroDivisionError("ours"))
     push_id = pushing.push(people(200))

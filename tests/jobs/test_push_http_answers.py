@@ -16,7 +16,7 @@ from webapp.pushes.services.ledger import read
 
 
 @pytest.mark.parametrize("parallel", [1, 8])
-def test_a_target_that_wants_to_be_left_alone_is_left_alone_by_all_threads(pushing, echo, parallel):
+def test_all_threads_wait_for_a_target_that_asked_for_it(pushing, echo, parallel):
     pushing.settings = {"parallel": parallel, "retry": {"backoff_seconds": [0]}}
     asked: list[float] = []
 
@@ -121,7 +121,7 @@ def test_answers_of_any_shape_deliver(pushing, echo, body):
 # --- Batches --------------------------------------------------------------------------------------------------
 
 
-def test_a_refused_batch_is_told_once_and_hides_the_values_of_all_its_rows(pushing, echo, monkeypatch):
+def test_a_rejected_batch_is_reported_once_and_redacts_the_values_of_all_its_rows(pushing, echo, monkeypatch):
     monkeypatch.setattr("webapp.pushes.services.rows.TableRows.sensitive", frozenset({"name"}))
     pushing.settings |= {"push_mode": "batch", "batch_size": 50}
     echo.on("*", Answer(422, "row 7: hidden-name-7 is taken, hidden-name-44 too"))

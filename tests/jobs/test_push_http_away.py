@@ -1,7 +1,7 @@
 """A target that answers no request: a push over HTTP waits for it as pushes to databases do.
 
-Rows whose requests cannot have arrived keep waiting with it; a row that may have arrived is unknown. An error that the
-target answers is the end of its row alone.
+Rows whose requests cannot have arrived wait with it; a row that may have arrived is unknown. An error response of the
+target fails only its row.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ def short_waits(monkeypatch):
 
 @pytest.fixture
 def away(pushing):
-    """Nobody listens where the pushes go."""
+    """The address of the target refuses connections."""
     with EchoTarget() as gone:
         address = gone.url("/api")
     pushing.settings |= {"base_url": address, "retry": {"retries": 1, "backoff_seconds": [0]}}
@@ -74,7 +74,7 @@ def test_a_push_that_waited_its_time_fails_with_all_rows_pending_and_can_be_resu
     assert seen_rows(echo) == dict.fromkeys(range(1, ROWS + 1), 1)
 
 
-def test_a_push_goes_on_when_its_target_is_back_and_sends_each_row_once(away, echo):
+def test_a_push_continues_when_its_target_is_back_and_sends_each_row_once(away, echo):
     push_id = away.push(people(ROWS))
     assert away.do(push_id).status == "running"
     del away.settings["base_url"]
@@ -84,7 +84,7 @@ def test_a_push_goes_on_when_its_target_is_back_and_sends_each_row_once(away, ec
     assert seen_rows(echo) == dict.fromkeys(range(1, ROWS + 1), 1)
 
 
-def test_a_target_that_goes_away_in_the_middle_holds_the_rows_that_are_left(pushing):
+def test_the_remaining_rows_wait_for_a_target_that_becomes_unavailable(pushing):
     with EchoTarget() as target:
         pushing.settings |= {"base_url": target.url("/api"), "parallel": 1, "retry": {"retries": 0}}
 
@@ -124,7 +124,7 @@ def test_a_batch_that_cannot_arrive_stays_whole(away, echo):
 
 
 @pytest.mark.parametrize("status", [400, 404, 500, 501, 503, 429])
-def test_an_error_that_is_answered_is_the_end_of_its_row_alone(pushing, echo, status):
+def test_an_error_response_only_fails_its_row(pushing, echo, status):
     echo.on("*", Answer(status))
     done = pushing.do(pushing.push(people(ROWS), ask={"on_error": "continue"}))
     assert (done.status, counts(done)) == ("completed", (0, ROWS, 0, 0))
@@ -168,7 +168,7 @@ def authorized(pushing, oauth):
 
 
 def unreachable(pushing) -> dict[str, str]:
-    """Let nobody listen at the token's address. Returns the settings as they were."""
+    """Make the token URL refuse connections. Returns the previous settings."""
     with EchoTarget() as gone:
         address = gone.url("/token")
     before = pushing.settings["auth"]

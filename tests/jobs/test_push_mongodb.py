@@ -114,7 +114,7 @@ def test_a_connection_lost_in_mid_chunk_fails_no_row(pushing, kind, dies, monkey
     assert len(kind.documents("people")) == 300
 
 
-def test_another_document_under_the_same_key_is_refused_in_a_chunk_that_is_sent_again_too(
+def test_another_document_with_the_same_key_is_rejected_in_a_repeated_chunk_too(
     pushing, kind, dies
 ):
     push_id = pushing.push(own_keys(300))
@@ -134,7 +134,7 @@ def test_only_what_was_in_hand_is_taken_for_sent_before(pushing, kind, dies):
     dies(2, "send", 30)
     with pytest.raises(Died):
         pushing.do(push_id)
-    with kind.connector().open() as session:  # what somebody else wrote, alike to the last value
+    with kind.connector().open() as session:  # written by another client, equal up to the last value
         session.database["people"].insert_one({"_id": 200, "name": "name 200"})
     lose(push_id)
     done = pushing.do(push_id)
@@ -142,7 +142,7 @@ def test_only_what_was_in_hand_is_taken_for_sent_before(pushing, kind, dies):
     assert bad(pushing, push_id) == [(200, "unique")]
 
 
-def test_what_cannot_be_taken_back_is_told_as_delivered_when_the_first_refused_row_is_the_end(pushing, kind):
+def test_irreversible_rows_are_reported_as_delivered_if_the_first_rejected_row_ends_the_push(pushing, kind):
     with kind.connector().open() as session:
         session.database["people"].insert_one({"_id": 20, "name": "somebody"})
     done = pushing.do(pushing.push(own_keys(300), ask={"on_error": "stop"}))

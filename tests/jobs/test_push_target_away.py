@@ -127,7 +127,7 @@ class Outage:
         if self.when == "before":
             self._kill()
             return real()
-        killer = threading.Thread(target=self._kill)  # in the middle of it: whichever is quicker
+        killer = threading.Thread(target=self._kill)  # during the statement: either can win
         killer.start()
         try:
             return real()
@@ -173,7 +173,7 @@ def test_ledger_equals_the_table_after_the_server_was_killed_around_a_commit(pus
     assert read.waiting(done.status, done.retry_at, done.waiting) is None
 
 
-def test_a_push_whose_target_was_away_from_the_start_begins_when_it_is_back(pushing, server):
+def test_a_push_to_an_unavailable_target_starts_when_it_is_back(pushing, server):
     server.kill()
     back = threading.Timer(OUTAGE, server.start)
     push_id = pushing.push(people(500))

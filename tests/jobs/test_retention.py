@@ -120,7 +120,7 @@ def one(model, row_id):
         return found
 
 
-def test_logs_go_when_the_plan_keeps_them_no_longer_and_say_so(any_app, clock):
+def test_logs_are_deleted_after_the_plans_retention_and_the_run_says_so(any_app, clock):
     free, pro = Place("free", clock()), Place("pro", clock())
     old, young = free.run(FREE.log_days + 0.1), free.run(FREE.log_days - 0.1)
     paid, push, dear = pro.run(FREE.log_days + 0.1), free.push(FREE.log_days + 1), pro.push(FREE.log_days + 1)
@@ -152,7 +152,7 @@ def test_the_oldest_run_logs_make_room_for_a_new_one(any_app, clock, monkeypatch
     assert retention.make_room_for_log(place.at["workspace_id"], clock()) == 0
 
 
-def test_the_log_of_a_run_that_goes_on_is_not_removed_for_another(any_app, clock, monkeypatch):
+def test_the_log_of_a_running_run_is_not_removed_for_another(any_app, clock, monkeypatch):
     place = Place("free", clock())
     run = place.run(1)
     with writing() as session:
@@ -205,7 +205,7 @@ def test_a_file_that_a_part_of_another_export_still_needs_stays(any_app, clock):
         store.head("exports/shared.csv")
 
 
-def test_finished_work_goes_with_all_that_hangs_on_it(any_app, clock):
+def test_finished_work_is_removed_with_all_its_dependents(any_app, clock):
     free = Place("free", clock())
     days = FREE.work_days + 1
     run, push, (export, _) = free.run(days), free.push(days, rows=20), free.export(days, any_app)
@@ -260,7 +260,7 @@ def test_a_push_stays_as_long_as_a_retry_of_it_is_young(any_app, clock):
     assert (one(Push, home), one(Push, young)) == (None, None)
 
 
-def test_work_that_goes_on_is_never_removed(any_app, clock):
+def test_running_work_is_never_removed(any_app, clock):
     free = Place("free", clock())
     run = free.run(1_000)
     with writing() as session:
@@ -273,7 +273,7 @@ def test_work_that_goes_on_is_never_removed(any_app, clock):
     assert there(PushRow, push_id=push) == 1
 
 
-def test_what_was_removed_is_in_the_trail_by_workspace(any_app, clock):
+def test_removed_objects_are_audited_by_workspace(any_app, clock):
     free = Place("free", clock())
     free.run(FREE.log_days + 1)
     free.push(FREE.log_days + 1)
@@ -302,7 +302,7 @@ def test_no_transaction_removes_more_than_a_batch(any_app, clock, monkeypatch):
     assert taken == [100, 100, 100, 100, 50]
 
 
-def test_a_turn_that_is_over_is_gone_on_with_at_the_next_sweep(any_app, clock):
+def test_an_interrupted_cleanup_continues_in_the_next_sweep(any_app, clock):
     free = Place("free", clock())
     push = free.push(FREE.work_days + 1, rows=50)
     ticks = iter([0.0, 0.0, 0.0, 0.0, 99.0, *[99.0] * 100])
@@ -314,7 +314,7 @@ def test_a_turn_that_is_over_is_gone_on_with_at_the_next_sweep(any_app, clock):
     assert one(Push, push) is None
 
 
-def test_the_sweeper_goes_on_removing_at_its_next_turn(any_app, clock, monkeypatch):
+def test_the_sweeper_continues_removing_at_its_next_run(any_app, clock, monkeypatch):
     monkeypatch.setattr(limits, "DRAIN_SECONDS", 0.0)
     free = Place("free", clock())
     run = free.run(FREE.log_days + 1)

@@ -62,7 +62,7 @@ def test_every_kind_of_line_end_and_any_byte_makes_lines(data, lines):
 def test_line_of_a_program_does_not_look_like_one_of_the_service(line):
     assert lines_of(f"before\n{line}\n".encode()) == ["before", f"| {line}"]
     long = "x" * limits.RUN_LINE_BYTES
-    assert lines_of(f"{long}{line}\n".encode()) == [long, f"| {line}"], "where a long line goes on"
+    assert lines_of(f"{long}{line}\n".encode()) == [long, f"| {line}"], "the continuation of a long line"
 
 
 @pytest.mark.parametrize(
@@ -81,7 +81,7 @@ def test_pieces_of_any_size_make_the_same_lines():
         assert lines_of(text, *sizes) == whole
 
 
-def test_a_long_line_goes_on_as_the_next_and_no_character_is_lost():
+def test_a_long_line_is_split_without_losing_a_character():
     text = "ä😀x" * 20_000
     found = lines_of(text.encode() + b"\nend\n", 70_000, 1, 1)
     assert "".join(found[:-1]) == text
@@ -109,7 +109,7 @@ SECRET = "s3cr/t valü&e"
         base64.urlsafe_b64encode(SECRET.encode()),
     ],
 )
-def test_a_secret_is_cut_in_every_form_wherever_the_pieces_end(form):
+def test_a_secret_is_redacted_in_every_form_across_chunk_boundaries(form):
     cutter = Cutter([SECRET], limits.HUSHED_CHARS)
     data = b"before " + form + b" after\n"
     for at in range(len(data)):
@@ -140,5 +140,5 @@ def test_the_lines_of_a_secret_that_has_several_are_cut():
     assert "AQEFAA" not in "".join(found)
 
 
-def test_a_secret_that_is_too_short_is_left_alone():
+def test_a_secret_that_is_too_short_is_not_redacted():
     assert lines_of(b"a cat\n", cutter=Cutter(["cat"], limits.HUSHED_CHARS)) == ["a cat"]

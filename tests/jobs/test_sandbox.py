@@ -36,7 +36,7 @@ def walled(lab):
     return lab
 
 
-def test_what_it_prints_comes_in_order_and_its_exit_code_comes_back(lab):
+def test_its_output_is_in_order_and_its_exit_code_is_returned(lab):
     ended = lab.run(
         """
         import os, sys
@@ -47,11 +47,11 @@ def test_what_it_prints_comes_in_order_and_its_exit_code_comes_back(lab):
 
 
 @pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGSEGV, signal.SIGABRT])
-def test_a_signal_that_ends_it_is_told(lab, number):
+def test_a_terminating_signal_is_reported(lab, number):
     assert lab.run(f"import os; os.kill(os.getpid(), {int(number)})").code == -number
 
 
-def test_it_works_in_a_home_of_its_own_with_its_code_uploads_and_outputs(lab):
+def test_it_runs_in_its_own_home_with_its_code_uploads_and_outputs(lab):
     (lab.top / "code" / "helper.py").write_text("WORD = 'helped'")
     ended = lab.run(
         """
@@ -69,7 +69,7 @@ def test_it_works_in_a_home_of_its_own_with_its_code_uploads_and_outputs(lab):
     assert sorted(one.name for one in (lab.top / "code").iterdir()) == ["helper.py", "main.py"]
 
 
-def test_what_it_is_given_may_be_closed_to_other_users(lab):
+def test_its_folders_can_be_inaccessible_to_other_users(lab):
     (lab.top / "uploads" / "deep").mkdir(mode=0o700)
     (lab.top / "uploads" / "deep" / "a.txt").write_text("a")
     (lab.top / "uploads" / "deep" / "a.txt").chmod(0o600)
@@ -77,7 +77,7 @@ def test_what_it_is_given_may_be_closed_to_other_users(lab):
     assert ended.output == "a\n"
 
 
-def test_it_sees_the_variables_it_was_given_and_none_of_the_worker(lab, monkeypatch):
+def test_it_only_sees_its_own_variables_and_none_of_the_worker(lab, monkeypatch):
     monkeypatch.setenv("WORKER_SECRET", "canary")
     ended = lab.run("import json, os; print(json.dumps(dict(os.environ)))", env={"GIVEN": "ä"})
     seen = json.loads(ended.output)
@@ -162,7 +162,7 @@ def test_kill_returns_when_nothing_of_it_lives(lab):
     assert started.end().code == -signal.SIGKILL
 
 
-def test_what_it_leaves_running_ends_with_it(lab):
+def test_its_remaining_processes_are_stopped_with_it(lab):
     token = uuid.uuid4().hex
     source = "import os, time\nif os.fork() == 0:\n    time.sleep(60)\nprint('done')"
     assert lab.run(source, env={"TOKEN": token}).output == "done\n"
@@ -187,7 +187,7 @@ def test_it_dies_with_the_process_that_started_it_also_when_that_is_killed(lab):
     eventually(lambda: marked(token) == 0, within=5)
 
 
-def test_what_it_takes_is_told_while_it_runs(lab):
+def test_resource_usage_is_reported_during_the_run(lab):
     started = lab.start(
         """
         import time
@@ -297,7 +297,7 @@ def test_memory_that_processes_share_counts_once(lab):
     assert (ended.stopped_by, ended.output) == (None, "done\n")
 
 
-def test_nothing_stays_open_behind_it(lab):
+def test_it_leaves_no_open_file(lab):
     lab.run("print(1)")
     before = len(os.listdir("/proc/self/fd"))
     for _ in range(3):
@@ -305,12 +305,12 @@ def test_nothing_stays_open_behind_it(lab):
     assert len(os.listdir("/proc/self/fd")) == before
 
 
-def test_a_program_that_is_not_there_says_so(lab):
+def test_a_missing_program_is_reported(lab):
     ended = lab.run("", command=("nothing-of-that-name",))
     assert (ended.code, ended.output) == (127, "nothing-of-that-name: No such file or directory\n")
 
 
-def test_nothing_runs_unprotected_unless_the_setting_says_so(monkeypatch):
+def test_no_program_runs_unprotected_unless_configured(monkeypatch):
     monkeypatch.setattr(supervisor, "_bubblewraps", list)
     monkeypatch.setattr(landlock_process, "version", lambda: 0)
     mode.cache_clear()

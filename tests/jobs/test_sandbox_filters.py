@@ -1,4 +1,4 @@
-"""The filter of system calls, carried out by a small machine of ours; and addresses, and outputs."""
+"""The seccomp filter, run by a small interpreter; addresses, and outputs."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ X86 = 0xC000003E
 
 
 def verdict(program: bytes, number: int, *arguments: int, architecture: int = X86) -> int:
-    """What a filter says of a call: the operations that the assembler uses, as the kernel carries them out."""
+    """Return the result of a filter for a system call, with the assembler's operations interpreted as in the kernel."""
     given = [*arguments, *[0] * (6 - len(arguments))]
     data = struct.pack("=iIQ6Q", number, architecture, 0, *(one % (1 << 64) for one in given))
     code = list(struct.iter_unpack("=HBBI", program))
@@ -52,7 +52,7 @@ def test_conditions_hold_together_and_their_opposite_is_sayable():
     assert verdict(program, 5, 2, 0, 0x1F) == verdict(program, 5, 4, 0, 0x2F) == ALLOW
 
 
-def test_upper_half_of_an_argument_is_seen_where_that_is_asked_for():
+def test_the_upper_half_of_an_argument_is_checked_on_request():
     program = assemble(X86, 400, [Rule(5, KILL, (Condition(4, (0,), unless=True, upper=True),))], ALLOW)
     assert verdict(program, 5, 0, 0, 0, 0, 1 << 32) == KILL
     assert verdict(program, 5, 0, 0, 0, 0, 0xFFFFFFFF) == ALLOW
@@ -122,7 +122,7 @@ CLOSED = """
 
 
 @pytest.mark.parametrize("written", CLOSED)
-def test_address_is_closed_however_it_is_written(written):
+def test_an_address_is_blocked_in_any_notation(written):
     assert not addresses.is_open(addresses.plain(ipaddress.ip_address(written)), ())
 
 
@@ -197,7 +197,7 @@ def reaches(written, networks, hidden=(), port=80):
     return addresses.Reach(networks, hidden).allows(addresses.plain(ipaddress.ip_address(written)), port)
 
 
-def test_address_of_the_kernel_is_read_and_odd_ones_are_none():
+def test_kernel_addresses_are_parsed_and_invalid_ones_are_none():
     four = struct.pack("=H", 2) + struct.pack("!H", 80) + bytes([10, 0, 0, 1]) + bytes(8)
     assert (str(addresses.target(four).address), addresses.target(four).port) == ("10.0.0.1", 80)
     six = (
@@ -212,7 +212,7 @@ def test_address_of_the_kernel_is_read_and_odd_ones_are_none():
     ] == [None] * 5
 
 
-def test_outputs_are_regular_files_that_are_nobody_elses(tmp_path):
+def test_outputs_are_private_regular_files(tmp_path):
     folder = tmp_path / "outputs"
     (folder / "deep").mkdir(parents=True)
     (folder / "deep" / "b.txt").write_text("b")
@@ -249,7 +249,7 @@ def test_output_that_becomes_something_else_is_not_opened(tmp_path):
         outputs.open_file(folder, folder / "deep" / "passwd")
 
 
-def test_size_counts_what_lies_on_the_disk_and_a_file_once(tmp_path):
+def test_the_size_counts_disk_usage_and_each_file_once(tmp_path):
     (tmp_path / "one").write_bytes(b"x" * 100_000)
     os.link(tmp_path / "one", tmp_path / "two")
     size, count = outputs.size(tmp_path)
@@ -257,7 +257,7 @@ def test_size_counts_what_lies_on_the_disk_and_a_file_once(tmp_path):
     assert count == 2
 
 
-def test_what_cannot_be_looked_at_counts_as_too_much(tmp_path):
+def test_unreadable_folders_count_as_too_large(tmp_path):
     deep = tmp_path / "deep"
     deep.joinpath(*["d"] * outputs.DEPTH).mkdir(parents=True)
     assert outputs.size(deep)[1] == outputs.DEPTH
@@ -277,7 +277,7 @@ def test_what_cannot_be_looked_at_counts_as_too_much(tmp_path):
     outputs.remove(long)
 
 
-def test_folders_are_removed_however_deep_and_closed_and_what_links_name_stays(tmp_path):
+def test_deep_and_protected_folders_are_removed_and_link_targets_stay(tmp_path):
     kept = tmp_path / "kept"
     kept.mkdir(mode=0o755)
     (kept / "file").write_text("x")

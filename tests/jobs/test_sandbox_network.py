@@ -99,7 +99,7 @@ def test_the_api_is_reached_under_its_own_address_and_other_services_of_the_host
     assert (api.visits, canary.visits) == (1, 0)
 
 
-def test_the_api_knows_a_program_by_its_address_whatever_the_program_does(lab, api, canary):
+def test_the_api_identifies_a_program_by_its_address(lab, api, canary):
     source = (
         COMING
         + """
@@ -135,14 +135,14 @@ except OSError as error:
     assert len(api.peers) >= 2
 
 
-def test_nothing_is_reached_where_there_is_no_network(lab, api, canary):
+def test_no_host_is_reachable_without_a_network(lab, api, canary):
     source = COMING + "print(come('127.0.0.1', API) != 'hello', come('127.0.0.1', CANARY) != 'hello')"
     ended = lab.run(source, network="none", api=api.address, env=env(api, canary))
     assert ended.output == "True True\n"
     assert api.visits == canary.visits == 0
 
 
-def test_what_the_operator_opens_is_reached_in_full_alone(asking, api, canary, outside):
+def test_networks_opened_by_the_operator_are_the_only_reachable_ones(asking, api, canary, outside):
     source = COMING + "print(come(os.environ['HOST'], int(os.environ['PORT'])))"
     given = {"api": api.address, "env": env(api, canary, HOST=outside.address[0], PORT=outside.port)}
     opened = (f"{outside.address[0]}/32",)
@@ -216,7 +216,7 @@ def test_an_erp_in_an_opened_network_answers_and_the_parts_of_the_service_do_not
         assert first == "orders"
         assert len(others) == len(places) - 1
         assert [one for one in others if not one.startswith("closed")] == []
-        assert set(erp.peers) == {addresses.RUNS}, "on loopback programs are told from this machine by their address"
+        assert set(erp.peers) == {addresses.RUNS}, "on loopback, programs have a different source address"
     assert canary.visits == twin.visits == 0
     if lab.way.notify:
         lab.run(FETCHING, networks=("127.0.0.0/8",), **given)
@@ -336,7 +336,7 @@ def test_a_scenario_gets_the_networks_that_the_operator_named_and_no_part_of_the
     assert {name: one.visits for name, one in parts.items()} == dict.fromkeys(parts, 0)
 
 
-def test_what_connections_reach_by_default_is_not_opened_to_programs(tmp_path):
+def test_the_default_networks_of_connections_are_not_opened_to_programs(tmp_path):
     plain = Settings(secret_key="0123456789abcdefghijklmnopqrstuvwxyz", vault_keys=(VAULT_KEY,))
     assert "127.0.0.0/8" in plain.reachable_networks
     run = Run(settings={"network": "full", "timeout_seconds": 60})
@@ -365,7 +365,7 @@ def test_parts_of_the_service_are_read_from_the_settings():
     assert ("127.0.0.1", 5432) in program.service_parts(by_socket)
 
 
-def test_who_does_not_wait_for_a_connection_gets_it_too_with_the_options_it_has_set(asking, api, canary):
+def test_waiting_threads_get_a_connection_with_their_own_options(asking, api, canary):
     source = (
         COMING
         + """
@@ -397,7 +397,7 @@ asyncio.run(main())
     ], ended.output  # fmt: skip
 
 
-def test_a_refused_connection_is_refused_and_a_slow_one_ends_in_the_callers_time(
+def test_a_refused_connection_is_reported_and_a_slow_one_times_out(
     asking, api, canary, outside
 ):
     with socket.socket() as free:
@@ -453,7 +453,7 @@ def test_a_program_may_talk_to_itself(lab):
     assert ended.output == "b'tcp'\n4 b'unix'\nb'udp'\n1 [1, 2]\n"
 
 
-def test_names_are_asked_for_at_the_name_servers_of_the_box(lab, api):
+def test_names_are_resolved_by_the_name_servers_of_the_sandbox(lab, api):
     if lab.way.name == "landlock":
         pytest.skip("there the C library asks those of the host")
     server = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
@@ -486,7 +486,7 @@ def test_names_are_asked_for_at_the_name_servers_of_the_box(lab, api):
             "gaierror" in lab.run(source, network="api", resolvers=("127.0.0.153",), api=api.address).output
         )
     finally:
-        with suppress(OSError):  # it is not connected, and the thread that waits for it is woken all the same
+        with suppress(OSError):  # it is not connected, but the waiting thread is woken anyway
             server.shutdown(socket.SHUT_RDWR)
         server.close()
 

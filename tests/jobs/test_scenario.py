@@ -80,7 +80,7 @@ def test_a_program_gets_the_variables_of_the_specification_and_their_twins(runni
     assert told["PYTHONUNBUFFERED"] == "1"
 
 
-def test_a_failing_program_tells_its_exit_code_and_the_last_line_of_its_trace(running):
+def test_the_error_of_a_program_has_its_exit_code_and_the_last_line_of_its_traceback(running):
     run = running.run("raise ValueError('no such table')")
     assert (run.status, run.exit_code) == ("failed", 1)
     assert run.error["code"] == "program_failed"
@@ -88,12 +88,12 @@ def test_a_failing_program_tells_its_exit_code_and_the_last_line_of_its_trace(ru
     assert running.log(run.id).splitlines()[-1] == f"rowsmith: failed: {run.error['message']}"
 
 
-def test_a_program_that_ends_by_a_signal_says_which(running):
+def test_a_program_terminated_by_a_signal_names_it(running):
     run = running.run("import os\nos.kill(os.getpid(), 11)")
     assert (run.status, run.exit_code, run.error["details"]) == ("failed", 139, {"signal": "SIGSEGV"})
 
 
-def test_no_secret_stands_in_the_error_of_a_run_though_its_log_has_what_was_printed(running):
+def test_no_secret_is_in_the_error_of_a_run_although_its_log_has_the_output(running):
     put_secret(running, "ERP_TOKEN", "tok-123456")
     run = running.run("import os\nraise SystemExit('bad ' + os.environ['ERP_TOKEN'])", secrets=["ERP_TOKEN"])
     assert "tok-123456" in running.log(run.id).splitlines()[0], "as printed"
@@ -106,7 +106,7 @@ def test_no_secret_stands_in_the_error_of_a_run_though_its_log_has_what_was_prin
         assert "tok-123456" not in repr([entry.details for entry in entries])
 
 
-def test_stored_secrets_are_cut_where_the_workspace_says_so_also_one_the_program_has_just_set(running):
+def test_stored_secrets_are_redacted_if_configured_including_new_ones(running):
     put_secret(running, "OLD", "old-secret-value")
     redact(running)
     code = (
@@ -126,7 +126,7 @@ def test_stored_secrets_are_cut_where_the_workspace_says_so_also_one_the_program
     assert running.log(run_id) == "******** ********\na ******** b\n"
 
 
-def test_outputs_are_stored_whatever_the_end(running):
+def test_outputs_are_stored_after_any_end(running):
     code = "import os\nopen(os.environ['SERVICE_WORKSPACE_OUTPUTS'] + '/a.txt', 'w').write('12345')\n"
     for more, status in (("", "completed"), ("raise SystemExit(3)", "failed")):
         run = running.run(code + more)
@@ -135,12 +135,12 @@ def test_outputs_are_stored_whatever_the_end(running):
         assert (stored["name"], stored["size"]) == (f"outputs/{run.id}/a.txt", 5)
 
 
-def test_nothing_of_a_run_is_left_on_the_machine(running):
+def test_a_run_leaves_nothing_on_the_machine(running):
     running.run("import os\nos.mkdir(os.environ['SERVICE_WORKSPACE_OUTPUTS'] + '/d', 0)")
     assert not list((Path(running.app.config["SETTINGS"].data_dir) / "runs").iterdir())
 
 
-def test_a_run_tells_of_its_environment_only_while_one_is_made(running, monkeypatch):
+def test_a_run_only_mentions_its_environment_while_one_is_created(running, monkeypatch):
     made = environments.ensure
 
     def ensure(lock, name, tell, alive=None):
@@ -162,7 +162,7 @@ def test_a_missing_secret_is_named_and_nothing_is_run(running):
     assert running.log(run.id) == 'rowsmith: failed: The secret "GONE" does not exist.\n'
 
 
-def test_an_environment_that_cannot_be_made_fails_the_run_with_the_reason(running, monkeypatch):
+def test_an_environment_that_cannot_be_created_fails_the_run_with_the_reason(running, monkeypatch):
     def ensure(*_, **__):
         raise environments.NotMade("no wheel of nosuch for this Python")
 

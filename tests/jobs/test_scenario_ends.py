@@ -1,4 +1,4 @@
-"""How a run is ended from outside: cancelled, out of time, lost, given back; and how many run at once.
+"""Runs that end from outside: cancelled, timed out, lost, released; and the limit of parallel runs.
 
 Promise 8 of docs/promises.md.
 """
@@ -77,7 +77,7 @@ def test_a_program_that_prints_without_end_is_stopped_and_what_fits_is_kept(runn
     assert lines[-1].startswith("rowsmith: failed: The program's output exceeded")
 
 
-def test_a_stopping_runner_gives_a_run_back_whose_program_has_not_begun(running, monkeypatch):
+def test_a_stopping_runner_releases_a_run_whose_program_has_not_started(running, monkeypatch):
     made = environments.ensure
 
     def ensure(*_, alive=None, **__):
@@ -111,7 +111,7 @@ def test_a_stopping_runner_lets_a_program_end_that_is_quick_and_stops_one_that_i
     assert running.log(slow).splitlines()[-1].startswith("rowsmith: failed: The runner was stopped")
 
 
-def test_a_lost_run_is_not_repeated_its_key_ends_and_its_log_says_why(running):
+def test_a_lost_run_is_not_repeated_its_key_is_revoked_and_its_log_has_the_reason(running):
     run_id = running.queue(HELLO)
     now = present.now()
     with running.app.app_context():
@@ -131,7 +131,7 @@ def test_a_lost_run_is_not_repeated_its_key_ends_and_its_log_says_why(running):
     assert running.log(run_id).startswith("rowsmith: failed: The worker of this run was lost")
 
 
-def test_an_end_that_nobody_was_told_of_is_told_by_the_sweeper(running):
+def test_an_unnotified_end_is_reported_by_the_sweeper(running):
     run_id = running.queue(HELLO)
     with running.app.app_context():
         with writing() as session:
@@ -155,7 +155,7 @@ def test_a_run_that_another_runner_took_writes_nothing_more(running, beside):
 # --- Turns ------------------------------------------------------------------------------------------------------
 
 
-def test_a_workspace_has_as_many_runs_at_once_as_its_plan_allows_and_the_next_is_called_at_an_end(
+def test_a_workspace_has_as_many_parallel_runs_as_its_plan_allows_and_starts_the_next_at_an_end(
     running, beside
 ):
     with running.app.app_context(), writing() as session:
@@ -172,7 +172,7 @@ def test_a_workspace_has_as_many_runs_at_once_as_its_plan_allows_and_the_next_is
         jobs_queue.queue_of(redis_client(), "run").empty()
         late = present.now() + timedelta(seconds=60)
         sweeper.sweep(redis_client(), present.now() + timedelta(seconds=limits.RING_AGE_SECONDS + 1))
-        assert jobs_queue.waiting(redis_client(), "run") == set(), "nobody's turn has come"
+        assert jobs_queue.waiting(redis_client(), "run") == set(), "no run can start yet"
         go.touch()
         thread.join(10)
         assert jobs_queue.waiting(redis_client(), "run") == {second}
@@ -183,7 +183,7 @@ def test_a_workspace_has_as_many_runs_at_once_as_its_plan_allows_and_the_next_is
     assert running.do(third).status == "completed"
 
 
-def test_the_bound_holds_though_many_runners_take_at_once(running):
+def test_the_limit_holds_with_many_concurrent_runners(running):
     ids = [running.queue(HELLO) for _ in range(30)]
     with running.app.app_context(), writing() as session:
         session.get_one(Workspace, running.cast.acme).plan = "pro"
@@ -225,7 +225,7 @@ def test_rows_are_those_the_program_had_made_with_its_key(running):
         for who, action, rows in (
             (as_run, "template.generate", 10),
             (as_run, "dataset.export", 5),
-            (as_run, "push.create", 100),  # rows it brought along
+            (as_run, "push.create", 100),  # rows from its request
             (running.actor, "template.generate", 1_000),
         ):
             audit_log.record(who, action, ("template", "tpl_x"), join=True, rows=rows)

@@ -1,4 +1,4 @@
-"""A run through the real sandbox and a real environment, with the API beside it."""
+"""A run with the real sandbox, a real environment, and a running API."""
 
 
 
@@ -97,7 +97,7 @@ def running(app, cast, monkeypatch):
     def offline(*_):
         raise environments.NotMade("tests reach no package index")
 
-    monkeypatch.setattr(environments.Maker, "_common", offline)  # leaves our client alone, made by uv
+    monkeypatch.setattr(environments.Maker, "_common", offline)  # skips our client, which uv would build
     return Running(app, cast)
 
 
@@ -120,7 +120,7 @@ def test_a_scenario_reads_generates_writes_and_reaches_nothing_else(app, api, ca
     assert run.max_rss_bytes > 1_000_000
 
 
-def test_program_of_a_run_reads_no_metrics_and_closes_sign_in_for_nobody(
+def test_the_program_of_a_run_cannot_read_metrics_or_block_sign_ins(
     app, cast, browser, served, running, settings
 ):
     run = running.run(ATTACK, {"EMAIL": cast.edith.email})

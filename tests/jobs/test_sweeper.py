@@ -66,12 +66,12 @@ def test_lost_work_is_rung_for_within_45_seconds(new_export, sweep, rings, clock
     assert rings() == {export_id}
 
 
-def test_work_handed_back_is_rung_for_at_once(new_export, sweep, clock):
+def test_released_work_is_enqueued_immediately(new_export, sweep, clock):
     lease.take("export", new_export(), clock).save(lease_owner=None, lease_until=None)
     assert sweep() == {"rung": 1}
 
 
-def test_work_lost_three_times_fails_with_a_line_that_says_why(new_export, sweep, row, settled, clock):
+def test_work_lost_three_times_fails_with_a_reason(new_export, sweep, row, settled, clock):
     export_id = new_export()
     for _ in range(limits.MAX_ATTEMPTS):
         lost = lease.take("export", export_id, clock)
@@ -80,12 +80,12 @@ def test_work_lost_three_times_fails_with_a_line_that_says_why(new_export, sweep
     ended = row(export_id)
     assert (ended.status, ended.error["code"], ended.finished_at) == ("failed", "worker_lost", clock())
     assert "lost 3 times" in ended.error["message"]
-    assert settled(export_id), "its service was told"
+    assert settled(export_id), "its service was notified"
     with pytest.raises(lease.LeaseLost):
         lost.save(rows_done=1)
 
 
-def test_a_cancel_that_nobody_is_there_to_obey_holds(new_export, sweep, row, settled, clock):
+def test_a_cancel_takes_effect_without_a_running_worker(new_export, sweep, row, settled, clock):
     queued = new_export(cancel_requested_at=clock())
     lease.take("export", running := new_export(), clock)
     lost = new_export(
@@ -127,7 +127,7 @@ def test_one_sweeper_sweeps_at_a_time(client):
     assert not sweeper.mine(client, "a:1")
 
 
-def test_a_sweeper_sweeps_until_told_to_stop_and_makes_room_for_the_next(app, new_export, rings, clock):
+def test_a_sweeper_runs_until_it_is_stopped_and_the_next_one_takes_over(app, new_export, rings, clock):
     new_export()
     clock.forward(60)
     turns = []

@@ -75,7 +75,7 @@ def test_killing_only_the_parent_leaves_no_second_sender(start, client, new_expo
     eventually(lambda: not alive(pid))
 
 
-def test_a_stopping_worker_hands_back_and_the_next_goes_on(start, client, new_export, row, job_pid):
+def test_a_stopping_worker_releases_its_work_and_the_next_continues(start, client, new_export, row, job_pid):
     worker = start("slow")
     export_id = new_export()
     jobs_queue.ring(client, "export", export_id)
@@ -107,7 +107,7 @@ def test_a_foreign_ring_is_dropped(start, client, new_export, row, tmp_path):
     eventually(lambda: not client.keys("rq:job:*"))
 
 
-def test_a_ring_for_work_that_is_gone_does_nothing(start, client, new_export, row):
+def test_a_job_for_deleted_work_does_nothing(start, client, new_export, row):
     jobs_queue.ring(client, "export", "exp_00000000000000000000000000")
     jobs_queue.ring(client, "export", export_id := new_export())
     worker = start("quick")

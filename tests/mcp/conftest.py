@@ -1,9 +1,9 @@
 """The MCP server against the application as `./rowsmith up` starts it, over both transports.
 
-The package `mcp` has an environment of its own, made once by uv from requirements.lock (made from requirements.in by
-`uv pip compile --universal --generate-hashes --no-header --no-annotate --no-emit-index-url`); the inspector and the
-Node it wants are installed once by npm from inspector/package-lock.json. Both lie outside of the tree; where one
-cannot be had, the tests are skipped with the reason.
+The package `mcp` is in a separate environment, created once by uv from requirements.lock (compiled from requirements.in
+by `uv pip compile --universal --generate-hashes --no-header --no-annotate --no-emit-index-url`). The inspector and its
+Node are installed once by npm from inspector/package-lock.json. Both are outside of the repository. If one is not
+available, the tests are skipped with the reason.
 """
 
 from __future__ import annotations
@@ -161,7 +161,7 @@ def free_port() -> int:
 
 @pytest.fixture(scope="session")
 def serve(command: str, live: Live) -> Iterator[Callable[..., str]]:
-    """`serve("--read-only")`: the address of a server over HTTP, which has no key of its own."""
+    """`serve("--read-only")`: the URL of a server over HTTP without an API key."""
     processes: list[subprocess.Popen[bytes]] = []
 
     def start(*more: str) -> str:
@@ -196,7 +196,7 @@ class Agent:
         self.ready = self._say(where)
 
     def do(self, operation: str, *arguments: Any) -> dict[str, Any]:
-        """The protocol's result; {"error": ...} where there is none."""
+        """Return the protocol's result, or {"error": ...}."""
         told = self._say({"do": operation, "with": arguments})
         return told.get("result", told)
 

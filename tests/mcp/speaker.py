@@ -1,8 +1,8 @@
 """A client of the protocol, run by the tests in the environment that has the package `mcp`.
 
-It reads a line of JSON per request on standard input and writes one line for each answer. The first line says where the
-server is: {"command": [...], "env": {...}} or {"url": ..., "headers": {...}}, or in this process with plans that last
-so many seconds: {"service": ..., "key": ..., "plan_seconds": 0}.
+It reads one line of JSON per request on standard input and writes one line per response. The first line selects the
+server: {"command": [...], "env": {...}} or {"url": ..., "headers": {...}}, or one in this process, with a lifetime of
+plans in seconds: {"service": ..., "key": ..., "plan_seconds": 0}.
 """
 
 from __future__ import annotations

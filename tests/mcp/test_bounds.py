@@ -1,4 +1,4 @@
-"""What an agent cannot do: see too much, write where it may not, send what nobody agreed to, come without a key."""
+"""Restrictions of an agent: it cannot read or write too much, send without confirmation, or connect without a key."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ def test_the_rest_is_had_by_a_command_that_holds_no_key(agent: Agent, live: Live
     assert rows[: made["shown"]] == made["rows"], shlex.quote(made["rest"])
 
 
-def test_all_faults_come_back_at_once_with_their_hints(agent: Agent):
+def test_all_errors_are_returned_together_with_their_hints(agent: Agent):
     fields = [{"name": "a", "type": "emial"}, {"name": "b", "type": "number", "options": {"mim": 3}}]
     told = agent.refused("create_template", name="Wrong", fields=fields)
     assert "validation_error" in told
@@ -85,7 +85,7 @@ def test_all_faults_come_back_at_once_with_their_hints(agent: Agent):
     assert "request: req_" in told
 
 
-def test_arguments_that_do_not_fit_are_told_by_name(agent: Agent):
+def test_invalid_arguments_are_reported_by_name(agent: Agent):
     assert "limit" in agent.refused("list_templates", limit=1000)
     assert "template_id" in agent.refused("preview_rows")
     assert "at most 65536" in agent.refused("write_file", name="large.txt", text="x" * 70_000)
@@ -104,7 +104,7 @@ def test_in_read_only_mode_no_tool_that_writes_is_listed_or_can_be_called(
     assert [one["name"] for one in reader.do("list_prompts")["prompts"]] == ["explain_template"]
 
 
-def test_every_tool_says_what_it_does_to_the_world_and_what_it_answers(agent: Agent):
+def test_every_tool_documents_its_effects_and_results(agent: Agent):
     tools = agent.do("list_tools")["tools"]
     assert {one["name"] for one in tools} >= WRITING
     for one in tools:
@@ -147,7 +147,7 @@ def test_a_plan_is_not_carried_out_on_a_template_that_changed(agent: Agent, live
     assert "was changed" in agent.refused("push", plan_id=plan["plan_id"], confirm=True)
 
 
-def test_a_production_connection_wants_its_name_beside_the_agreement(agent: Agent, live: Live):
+def test_a_production_connection_needs_its_name_in_addition_to_the_confirmation(agent: Agent, live: Live):
     shop = live.api.connections.create(
         name="Live shop", type="sqlite", settings={"file": "live.db"}, environment="prod"
     )
@@ -185,7 +185,7 @@ def test_each_request_over_http_acts_by_its_own_key(connect: Callable[..., Agent
 
 
 @pytest.mark.parametrize("transport", ["stdio", "http"])
-def test_a_wrong_key_is_told_as_such_and_is_not_repeated(
+def test_an_invalid_key_is_reported_as_such_and_not_retried(
     connect: Callable[..., Agent], live: Live, shared: str, transport: str
 ):
     wrong = live.key[:-1] + ("0" if live.key[-1] != "0" else "1")

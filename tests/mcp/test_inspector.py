@@ -47,7 +47,7 @@ def called(inspect: Inspect, name: str, *pairs: str) -> Any:
     return inspect("tools/call", "--tool-name", name, *words)
 
 
-def test_the_inspector_finds_no_fault_with_the_schemas_of_the_tools(inspect: Inspect):
+def test_the_inspector_accepts_the_schemas_of_the_tools(inspect: Inspect):
     tools = inspect("tools/list", "--strict")["tools"]
     assert len(tools) > 30
     assert all("outputSchema" in one and "annotations" in one for one in tools)

@@ -68,7 +68,7 @@ PUSHED = (
 )
 
 
-def test_a_table_that_is_made_anew_takes_no_rows_of_others_along(app):
+def test_recreating_a_table_does_not_delete_rows_of_others(app):
     flask_migrate.upgrade(revision="0003")
     with db.engine.begin() as connection:
         for statement in PUSHED:
@@ -82,7 +82,7 @@ def test_a_table_that_is_made_anew_takes_no_rows_of_others_along(app):
     assert kept == {"pushes": 1, "push_ranges": 1, "push_lines": 1}
 
 
-def test_what_undos_had_taken_out_is_counted_as_undone_up_and_down(app):
+def test_rows_removed_by_undos_are_counted_as_undone_after_up_and_downgrades(app):
     flask_migrate.upgrade(revision="0003")
     undo = PUSHED[3].replace("'psh_1', 'push', 't', 9, 9", "'psh_2', 'undo', 't', 7, 7").replace("(id,", "(of_id, id,")
     with db.engine.begin() as connection:

@@ -51,7 +51,7 @@ def said(connection: sa.Connection) -> set[tuple[str, str, str, str]]:
 
 
 def of_tables(connection: sa.Connection) -> list[tuple[str, str, str, str]]:
-    """What SQLite keeps in the text of a table alone, taken apart: columns, keys and checks."""
+    """Parse what SQLite stores only in the CREATE TABLE text: columns, keys and checks."""
     inspector, found = sa.inspect(connection), []
     for table in inspector.get_table_names():
         found += [

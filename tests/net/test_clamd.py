@@ -1,4 +1,4 @@
-"""A virus scanner is asked in its own words: clamd itself where it is installed, and a stand-in for its troubles."""
+"""The protocol of the virus scanner: with clamd itself if it is installed, and with a fake server for failures."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ def verdict(where: Scanner, *pieces: bytes) -> str | None:
         return scan.verdict()
 
 
-def test_what_is_known_is_named_and_all_else_is_clean(scanner):
+def test_known_fields_are_named_and_all_others_are_clean(scanner):
     assert verdict(scanner, EICAR[:30], b"", EICAR[30:]) == f"{NAME}.UNOFFICIAL"
     assert verdict(scanner, b"a,b\n1,2\n" * 10_000) is None
     assert verdict(scanner) is None

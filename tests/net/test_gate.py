@@ -29,7 +29,7 @@ def resolving(monkeypatch: pytest.MonkeyPatch, *addresses: str) -> None:
 
 
 @pytest.mark.parametrize("host", HERE + CLOSED + METADATA)
-def test_a_closed_address_is_not_reached_however_it_is_written(canary, host):
+def test_a_blocked_address_is_rejected_in_any_notation(canary, host):
     with pytest.raises(GateError) as refused:
         Gate().connect(host, canary.port, 1.0)
     assert refused.value.reason in ("not_allowed", "unresolved")
@@ -52,7 +52,7 @@ def test_a_metadata_address_is_open_where_the_operator_names_it():
 
 
 @pytest.mark.parametrize("host", ["127.0.0.1", "0x7f.1", "::1", "::ffff:127.0.0.1"])
-def test_what_the_operator_opened_is_reached(host):
+def test_networks_opened_by_the_operator_are_reachable(host):
     canary = Canary()
     with Gate(LOCAL_NETWORKS).connect(host, canary.port, 5.0):
         pass
@@ -81,7 +81,7 @@ def test_of_a_name_with_public_and_private_addresses_only_the_public_one_is_trie
     assert Gate().addresses("both.example.org", 80) == ["8.8.8.8"]
 
 
-def test_a_name_is_asked_for_once_and_the_judged_address_is_connected_to(monkeypatch):
+def test_a_name_is_resolved_once_and_the_checked_address_is_used(monkeypatch):
     asked, connected = [], []
 
     def once(*_args, **_how):

@@ -101,8 +101,8 @@ def test_the_gate_opens_the_hosts_of_every_secret_and_no_other():
     assert gate.without_secrets().addresses("127.0.0.3", 80) == ["127.0.0.3"]
 
 
-def test_a_host_is_judged_before_it_is_looked_up(monkeypatch):
-    """Else a secret in the name of a host would reach whoever answers for its domain."""
+def test_a_host_is_checked_before_it_is_resolved(monkeypatch):
+    """Otherwise a secret in a host name would reach the name server of its domain."""
     monkeypatch.setattr("socket.getaddrinfo", lambda *_args, **_how: pytest.fail("a name was looked up"))
     with pytest.raises(GateError):
         Gate([], {"a": ["api.example.com"]}).addresses("s3cret.evil.example", 443)

@@ -1,5 +1,5 @@
-"""HTTP to wherever a user's settings lead: closed networks stay closed, TLS goes by the name, and what may have arrived
-is told apart from what did not. Against real servers."""
+"""HTTP sessions to user-configured URLs: networks stay blocked, TLS verifies host names, and requests that may have
+arrived are distinguished from others. Against real servers."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def named(monkeypatch: pytest.MonkeyPatch, **names: str | list[str]) -> None:
 
 @pytest.mark.parametrize("scheme", ["http", "https"])
 @pytest.mark.parametrize("host", HERE + CLOSED + METADATA)
-def test_a_closed_address_is_not_reached_however_it_is_written(canary, scheme, host):
+def test_a_blocked_address_is_rejected_in_any_notation(canary, scheme, host):
     with open_session(Gate()) as session:
         for written in {host, f"[{host}]" if ":" in host else host}:
             failed = failing(session, "GET", f"{scheme}://{written}:{canary.port}/", seconds=2)
@@ -99,7 +99,7 @@ def test_a_redirect_to_a_name_that_leads_inside_is_not_followed(monkeypatch, can
      " http://127.0.0.1/", "http://127.0.0.1\\@evil/", "http://2130706433/", "http://0x7f.1/", "http://[::1/",
      "http://0177.0.0.1/", "http://127.1/", "http://*.example/", "http://x/" + "y" * 9_000],
 )  # fmt: skip
-def test_what_is_no_plain_url_is_refused(session, url):
+def test_an_invalid_url_is_rejected(session, url):
     failed = failing(session, "GET", url)
     assert (failed.reason, failed.arrived) == ("bad_url", False)
 
@@ -141,7 +141,7 @@ def test_tls_goes_by_the_name_and_not_by_the_address(monkeypatch, authority):
     assert "127.0.0.1" in failed.message
 
 
-def test_an_unknown_authority_is_refused_unless_the_owner_wants_no_verification(authority):
+def test_an_unknown_certificate_authority_is_rejected_unless_verification_is_disabled(authority):
     with EchoTarget(authority.server("127.0.0.1")) as target:
         with open_session(Gate(OPEN)) as session:
             failed = failing(session, "POST", target.url(), json={})
@@ -150,7 +150,7 @@ def test_an_unknown_authority_is_refused_unless_the_owner_wants_no_verification(
             assert send(session, "GET", target.url()).status == 200
 
 
-def test_a_server_without_tls_is_told_as_such(session, target):
+def test_a_server_without_tls_is_reported_as_such(session, target):
     failed = failing(session, "GET", target.url().replace("http:", "https:"))
     assert failed.reason == "tls_failed"
     assert "http://" in failed.message
@@ -161,7 +161,7 @@ def test_a_server_without_tls_is_told_as_such(session, target):
 
 @pytest.mark.parametrize("cut", ["unread", "read", "head"])
 @pytest.mark.parametrize("warm", [False, True], ids=["new connection", "kept connection"])
-def test_a_request_that_was_begun_to_be_written_may_have_arrived(session, target, cut, warm):
+def test_a_partly_written_request_may_have_arrived(session, target, cut, warm):
     if warm:
         send(session, "GET", target.url("/warm"))
     target.on("/", Answer(201, b"x" * 100, cut=cut))
@@ -169,7 +169,7 @@ def test_a_request_that_was_begun_to_be_written_may_have_arrived(session, target
     assert (failed.reason, failed.arrived) == ("reset", True)
 
 
-def test_what_never_left_did_not_arrive(session, canary, monkeypatch):
+def test_unsent_requests_did_not_arrive(session, canary, monkeypatch):
     with socket.create_server(("127.0.0.1", 0)) as gone:
         port = gone.getsockname()[1]
     assert (e := failing(session, "POST", f"http://127.0.0.1:{port}/")).reason == "refused"
@@ -199,7 +199,7 @@ def test_the_status_of_a_write_counts_even_if_its_answer_breaks_off(session, tar
     ],
     ids=["ssh", "status", "nothing", "long header", "many headers", "no gzip", "no chunk", "too short"],
 )  # fmt: skip
-def test_what_is_no_answer_has_a_name(session, target, answer, reason):
+def test_a_missing_response_has_a_name(session, target, answer, reason):
     target.on("/", answer)
     assert failing(session, "GET", target.url(f"/?key={SECRET}")).reason == reason
 

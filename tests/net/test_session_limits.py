@@ -66,7 +66,7 @@ def test_a_tls_server_that_never_shakes_hands_is_late_and_got_nothing(session):
     assert (failed.reason, failed.arrived) == ("timeout", False)
 
 
-def test_a_resolver_that_hangs_is_late(monkeypatch, session):
+def test_a_hanging_resolver_times_out(monkeypatch, session):
     hung = threading.Event()
     monkeypatch.setattr(socket, "getaddrinfo", lambda *_a, **_k: hung.wait(20))
     failed = failing(session, "POST", "http://slow.example/", data=b"x", seconds=0.3)
@@ -83,7 +83,7 @@ def test_an_answer_is_read_up_to_its_cap(session, target):
         assert (len(reply.body), reply.truncated) == (1_000, truncated)
 
 
-def test_what_is_packed_is_unpacked_up_to_the_cap(session, target):
+def test_archives_are_unpacked_up_to_the_limit(session, target):
     target.on("/packed", Answer(200, "hello " * 100, gzip=True))
     target.on("/bomb", Answer(200, bomb=2_000))
     assert send(session, "GET", target.url("/packed")).body == b"hello " * 100
@@ -109,7 +109,7 @@ def test_a_connection_that_was_idle_is_not_used_again(session, target, monkeypat
 
 
 def stopped_in(session: Session, method: str, url: str, ready) -> NetError:
-    """What a request says that is stopped once `ready`."""
+    """Return the error of a request that is stopped once `ready`."""
 
     def stop() -> None:
         ready()
@@ -173,7 +173,7 @@ def test_a_wait_for_a_resolver_is_stopped(monkeypatch, session):
     assert (failed.reason, failed.arrived) == ("reset", False)
 
 
-def test_a_session_beside_is_stopped_too(session):
+def test_a_parallel_session_is_stopped_too(session):
     with session.beside() as other:
         session.stop()
         assert failing(other, "GET", "http://127.0.0.1:1/").reason == "reset"

@@ -41,7 +41,7 @@ def installed() -> Path:
     cache.mkdir(parents=True, exist_ok=True)
     folder = cache / f"cap-{wanted}"
     with (cache / "lock").open("w") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)  # several test processes may come at once
+        fcntl.flock(lock, fcntl.LOCK_EX)  # several test processes may start at the same time
         if not (folder / "installed").exists():
             shutil.rmtree(folder, ignore_errors=True)
             folder.mkdir()

@@ -20,7 +20,7 @@ versions = pytest.mark.parametrize("version", ["v4", "v2"])
 
 
 class SendControl:
-    """A push that may go on."""
+    """A push that is never stopped."""
 
     def may_go(self) -> None:
         pass
@@ -79,7 +79,7 @@ def test_a_thousand_rows_with_their_children_arrive_once_while_tokens_wear_out(s
 
 @versions
 @pytest.mark.parametrize("rules", [{"head": False}, {"expire_after": 1}, {"csrf": False}], ids=str)
-def test_no_row_is_lost_whatever_the_gateway_does(server, version, rules):
+def test_no_row_is_lost_with_any_behaviour_of_the_gateway(server, version, rules):
     server.become(**rules)
     assert states(push(server.connector(version), orders(40))) == {("delivered", ""): 40}
     assert server.holds()["numbers"] == server.holds()["Orders"] == 40
@@ -136,7 +136,7 @@ def test_an_update_makes_no_row(server, version):
 
 @versions
 @pytest.mark.parametrize("batch", [False, True], ids=["single", "batch"])
-def test_a_refused_row_says_why_and_the_others_arrive(server, version, batch):
+def test_a_rejected_row_has_a_reason_and_the_others_arrive(server, version, batch):
     made = server.connector(version, batch=batch)
     values = [
         {"number": "1", "status": "open"},
@@ -188,7 +188,7 @@ def test_closed_metadata_is_diagnosed_and_an_uploaded_document_used_instead(serv
 
 
 @versions
-def test_the_metadata_tells_what_the_model_says(server, version):
+def test_the_metadata_describe_the_model(server, version):
     with server.connector(version).open() as channel:
         found = {one.name: one for one in channel.metadata().entities}
     assert set(found) == {"Customers", "Orders", "Items", "Stocks", "Tickets"}

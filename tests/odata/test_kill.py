@@ -1,5 +1,5 @@
-"""A worker killed, frozen or told to stop in the middle of a push into a real OData server: every row is there once, or
-is reported as unknown, and the table holds what the ledger says."""
+"""A worker is killed, frozen or stopped during a push into a real OData server: every row is inserted once, or reported
+as unknown, and the table matches the ledger."""
 
 from __future__ import annotations
 
@@ -88,7 +88,8 @@ def numbers(server: Any) -> list[int]:
 
 
 def agrees(push: Any, server: Any, status: str = "completed") -> None:
-    """The table is what the ledger says: delivered rows are there once, unknown ones once or not, others not."""
+    """Check that the table matches the ledger: delivered rows exist once, unknown ones at most once, others do not
+    exist."""
     held = numbers(server)
     by_state = {
         state: {one.row for one in read.rows(push.id, state=state, limit=COUNT)}
@@ -98,7 +99,7 @@ def agrees(push: Any, server: Any, status: str = "completed") -> None:
     assert (push.status, push.failed, by_state["failed"]) == (status, 0, set()), push.error
     assert len(held) == len(set(held)), "no row twice"
     assert len(doubt) == push.unknown
-    assert len(set(held) - doubt) == push.delivered, "delivered rows, and they alone, are there"
+    assert len(set(held) - doubt) == push.delivered, "exactly the delivered rows exist"
     if status == "completed":
         assert push.delivered + push.unknown == COUNT
         assert set(range(1, COUNT + 1)) - doubt <= set(held)
@@ -132,7 +133,7 @@ def test_every_row_is_there_once_or_unknown_after_kills_at_any_moment(
 
 
 @versions
-def test_a_cancel_holds_and_what_was_on_its_way_is_told(keeper, new_push, pushing, server, version):
+def test_a_cancel_takes_effect_and_rows_in_progress_are_reported(keeper, new_push, pushing, server, version):
     made = keeper(version)
     push_id = new_push()
     pid = made.start(push_id)

@@ -1,4 +1,4 @@
-"""The worker's own way to a real OData server: every row has its end in the ledger, and is there once."""
+"""The worker with a real OData server: every row has an outcome in the ledger, and exists once."""
 
 from __future__ import annotations
 

@@ -22,7 +22,7 @@ class Reader(HTMLParser):
         if tag.startswith("x-canary") or tag in ("style", "iframe", "object", "embed", "base"):
             self.found.append(f"<{tag}>")
         if tag == "script" and "src" not in got:
-            self.found.append("<script> of its own")
+            self.found.append("inline <script>")
         for name, value in got.items():
             if name == "style" or name.startswith(("on", "hx-on", "x-canary")):
                 self.found.append(f"<{tag} {name}>")

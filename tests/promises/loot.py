@@ -1,4 +1,4 @@
-"""What somebody who stole the database, the Redis or the file tree of a product holds, as bytes."""
+"""Return the raw contents of the database, Redis and the file tree of a product, as an attacker could copy them."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ import sqlalchemy as sa
 
 from tests.promises.product import Product
 
-# The keys that seal the rest; where they lie is the operator's to guard (docs/threat-model.md).
+# The keys that encrypt everything else. The operator must protect this file (docs/threat-model.md).
 KEYS_FILE = "keys.env"
 
 
@@ -29,7 +29,7 @@ def forms(secret: str) -> list[bytes]:
     found |= {raw.hex().encode(), raw[::-1]}
     for before in (b"", b"u", b"us"):  # the three ways the letters of a text can fall in base64
         text = base64.b64encode(before + raw)
-        # The first and the last letters hang on what stands around.
+        # The first and the last letters depend on the surrounding bytes.
         start = -(-8 * len(before) // 6)
         cut = text[start : len(text) - 4] if len(text) > 12 else text
         found |= {cut, cut.replace(b"+", b"-").replace(b"/", b"_")}
@@ -74,7 +74,7 @@ def _text(value: object) -> bytes:
 
 
 def in_redis(product: Product) -> Iterator[tuple[str, bytes]]:
-    """Every key with what lies under it."""
+    """Yield every key with its value."""
     with product.redis() as client:
         for key in client.scan_iter():
             yield f"redis {key!r}", key + b"\0" + b"\0".join(_held(client, key))

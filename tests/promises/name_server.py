@@ -1,6 +1,7 @@
-"""A name server on a loopback address of its own, and a command that makes it the only one a product asks.
+"""A DNS server on a separate loopback address, and a command that makes it the only one a product uses.
 
-Names under `canary.test` lead inside, at once or only when asked again. Giving a product another /etc/resolv.conf takes
+Names under `canary.test` resolve to internal addresses, on the first or on a later query. A custom /etc/resolv.conf
+needs
 a mount namespace and port 53, so the tests that need it are skipped for users who may have neither.
 """
 
@@ -51,7 +52,7 @@ class NameServer:
         self._thread.start()
 
     def close(self) -> None:
-        # Linux complains of a socket that is connected to nobody, and wakes its reader.
+        # On Linux, shutdown fails for an unconnected socket, but still wakes its reader.
         with suppress(OSError):
             self._socket.shutdown(socket.SHUT_RDWR)
         self._socket.close()
@@ -68,7 +69,7 @@ class NameServer:
             self._socket.sendto(self.answer(question), caller)
 
     def answer(self, question: bytes) -> bytes:
-        """RFC 1035, 4.1; one question, answers that nobody may keep."""
+        """Answer one question with records that must not be cached (RFC 1035, 4.1)."""
         labels, place = [], 12
         while length := question[place]:
             labels.append(question[place + 1 : place + 1 + length].decode())
@@ -94,12 +95,12 @@ def _record(value: str) -> bytes:
 
 
 def command(folder: Path) -> tuple[str, ...]:
-    """What a product is started with to ask this name server and no other."""
+    """Return the prefix of a command that makes a product use only this DNS server."""
     resolver = folder / "resolv.conf"
     resolver.write_text(f"nameserver {ADDRESS}\noptions timeout:2 attempts:1\n")
     program = shutil.which("unshare")
     script = f'mount --bind {resolver} /etc/resolv.conf && exec "$@"'
     found = (program or "", "--mount", "sh", "-c", script, "sh")
     if program is None or subprocess.run([*found, "true"], capture_output=True, check=False).returncode:
-        pytest.skip("no mount namespaces here: the product cannot be given a name server of its own")
+        pytest.skip("no mount namespaces here: the product cannot use a separate DNS server")
     return found

@@ -42,7 +42,7 @@ PARTS: Final = {
 
 
 def bound() -> list[str]:
-    """What goes before a command that shall not outlive these tests, should somebody kill them."""
+    """Return the prefix of a command whose process must exit when the tests are killed."""
     return [sys.executable, "-I", str(CHILD), str(os.getpid())]
 
 
@@ -138,7 +138,7 @@ class Product:
         return self.process.wait(120)
 
     def close(self) -> None:
-        """End it, whatever it does."""
+        """Stop the product, even if it does not respond."""
         for one in self._open:
             one.session.close()
         if self.process is not None and self.process.poll() is None:
@@ -197,7 +197,7 @@ class Product:
         self.command("plan", "Demo", "enterprise", *words)
 
     def api(self, key: str | None = None) -> Api:
-        """A program with a key, of its own connection."""
+        """Return an API client with a key and a separate connection."""
         made = Api(self.url, self.key if key is None else key)
         self._open.append(made)
         return made
@@ -237,7 +237,7 @@ class Api:
             self.session.headers["Authorization"] = f"Bearer {key}"
 
     def call(self, method: str, path: str, **how: Any) -> requests.Response:
-        """An answer, whatever its status."""
+        """Return the response with any status."""
         return self.session.request(method, f"{self.url}{path}", timeout=how.pop("timeout", 90), **how)
 
     def get(self, path: str, **how: Any) -> requests.Response:
@@ -253,7 +253,7 @@ class Api:
         return answer.json()
 
     def read(self, path: str, **how: Any) -> dict[str, Any]:
-        """What lies at an address."""
+        """Return the JSON at a URL."""
         answer = self.get(path, **how)
         assert answer.status_code == 200, f"GET {path}: {answer.status_code} {answer.text[:500]}"
         return answer.json()
@@ -275,7 +275,7 @@ class Api:
 
 @contextmanager
 def running(stack: str, *options: str, within: tuple[str, ...] = (), **settings: str) -> Iterator[Product]:
-    """A product that has just been started, in a folder of its own; nothing of it is left."""
+    """Start a product in a new folder, and remove everything at the end."""
     folder = Path(tempfile.mkdtemp(prefix="rowsmith-promise-"))
     with ExitStack() as held:
         held.callback(shutil.rmtree, folder, ignore_errors=True)

@@ -1,8 +1,8 @@
 """Promise 13: for every route an actor of another workspace gets 404 and changes nothing; every route needs the scope
 it declares; a new route without an entry in the matrix fails the test.
 
-The matrix itself (tests/security/test_matrix.py) goes through every role and puts SQLite's file back after each call.
-Here both stacks are asked what no call may change, so nothing has to be put back.
+The full matrix (tests/security/test_matrix.py) checks every role, and restores the SQLite file after each call. Here,
+both stacks only get calls that must be rejected, so nothing has to be restored.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ def state(world: World) -> str:
 
 @pytest.fixture(autouse=True)
 def unnoted(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The last use of a key is noted by a thread of its own, at a time of its own."""
+    """A background thread records the last use of a key at an unpredictable time. Disable it."""
     monkeypatch.setattr(identity, "_note_use", lambda *_, **__: None)
 
 

@@ -2,8 +2,8 @@
 DNS that changes its mind) reach a loopback canary 0 times from push, verify, api_response, token_url, metadata, AI
 endpoint and webhooks, unless the operator allowed that network.
 
-The operator of this product allowed 127.77.0.0/16 and nothing else: there is the target that redirects, and there names
-lead when they are asked for the first time.
+The operator of this product allowed only 127.77.0.0/16. The redirecting target listens there, and host names resolve to
+it on the first query.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from tests.promises.name_server import ALLOWED, ZONE, NameServer, command
 from tests.promises.product import Api, Product, running
 
 WAYS = [*HERE, *METADATA[:12]]
-# The guard does not hang on where its service keeps things: the second stack shows that it is there too.
+# The guard does not depend on the storage of the service: the second stack only shows that it is active there, too.
 FEWER = 5
 _number = count()
 _made: dict[str, dict[str, str | None]] = {}
@@ -86,7 +86,7 @@ def allowed() -> Iterator[EchoTarget]:
         yield made
 
 
-# --- Where an address can be said. Each tries it, whatever is answered; the canary counts.
+# --- All places that accept an address. Each tries it and ignores the response; the canary counts connections.
 
 
 def _connection(api: Api, kind: str, settings: dict[str, Any]) -> str | None:
@@ -154,7 +154,7 @@ WHERE = {one.__name__: one for one in (verify, push, api_response, token_url, me
 
 
 def urls(way: str, port: int) -> list[str]:
-    """How an address stands in a URL."""
+    """Return the URLs for an address."""
     host = f"[{way}]" if ":" in way and not way.startswith("[") else way
     return [f"http://{host}:{port}/"]
 
@@ -196,7 +196,7 @@ def test_promise_17_redirects_do_not_lead_there(product, canary, allowed, where)
     before, asked = canary.count, len(allowed.seen)
     all_tried(product, WHERE[where], given, allowed)
     assert canary.count == before
-    assert len(allowed.seen) > asked, "the redirects were asked for"
+    assert len(allowed.seen) > asked, "the redirects were requested"
 
 
 @pytest.mark.parametrize("where", WHERE)
@@ -210,7 +210,7 @@ def test_promise_17_names_that_lead_inside_or_change_their_mind_do_not_either(
         names = [f"{kind}-{where.replace('_', '-')}-{n}.canary.test" for kind in kinds for n in range(1)]
         asked = sum(product.names.asked.values())
         all_tried(product, WHERE[where], [f"http://{name}:{allowed.port}/" for name in names], allowed)
-        assert sum(product.names.asked.values()) > asked, "the names were asked for"
+        assert sum(product.names.asked.values()) > asked, "the names were resolved"
         assert inside.count == 0
         # Those that never lead to the allowed network, where the canary of all addresses listens too.
         closed = [name for name in names if not name.startswith(("both", "rebind", "flips"))]

@@ -58,8 +58,8 @@ def declared(world: World, case: Any) -> Any:
 
 
 def test_promise_16_mass_assignment_does_nothing_on_any_route(world):
-    """Every POST, PUT and PATCH of programs is sent with every read-only and every foreign key beside its own: none of
-    them may be found in the database afterwards, refused or not."""
+    """Send every POST, PUT and PATCH of the API with every read-only and every foreign key in addition to its keys:
+    none of the values is in the database afterwards, even if the request succeeds."""
     program, tried = world.program(), 0
     marks = {
         "01J0000000000000000000000X",
@@ -127,7 +127,7 @@ SETTINGS: Final = {
 
 
 def masked(value: Any) -> int:
-    """How often the mask stands somewhere in it."""
+    """Count the occurrences of the mask in a value."""
     if isinstance(value, dict):
         return sum(masked(one) for one in value.values())
     return int(value == MASK)
@@ -170,7 +170,7 @@ def test_promise_16_secrets_never_come_back_and_the_mask_keeps_the_old_one(world
         assert CANARY not in answer.text
 
 
-def test_promise_16_a_secret_of_the_workspace_and_a_key_are_shown_to_nobody(world):
+def test_promise_16_a_secret_of_the_workspace_and_a_key_are_never_shown(world):
     program, person = world.program(), world.person()
     answers = [program.put("/secrets/sixteen", json={"value": CANARY})]
     made = program.post("/api-keys", json={"name": "sixteen"})

@@ -52,8 +52,8 @@ def test_promise_21_openapi_paths_equal_the_routes(world):
 
 
 def test_promise_21_every_error_has_exactly_the_shape(world):
-    """Each route that programs use: without a key, with a wrong one, with a body that is no JSON, that is a list, that
-    has an unknown key, with an unknown query, with an unknown version, as somebody of another workspace."""
+    """Call each route of the API without a key, with an invalid key, with a body that is not JSON, with a list, with an
+    unknown key, with an unknown query parameter, with an unknown version, and as a user of another workspace."""
     owner, nobody = world.program(), Program(world.app, "")
     stranger, wrong = (
         Program(world.app, world.cast.mallory.key),
@@ -92,7 +92,7 @@ def test_promise_21_every_error_has_exactly_the_shape(world):
     assert sum(codes.values()) > 800
 
 
-def test_promise_21_a_method_that_is_not_there_is_told_in_the_shape_too(world):
+def test_promise_21_an_unknown_method_has_the_error_shape_too(world):
     owner = world.program()
     for case in world.reading():
         if case.person or case.rule.startswith("/compat"):

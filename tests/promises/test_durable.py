@@ -91,7 +91,7 @@ def export(number: int) -> dict[str, Any]:
 
 
 def patient(ask: Callable[[], Any]) -> Any:
-    """Ask again while nobody listens or the service says that it is not there: what a client does, and no more."""
+    """Retry while connections are refused or the service is unavailable, as an ordinary client does."""
 
     def tried() -> tuple[Any] | None:
         try:
@@ -150,7 +150,7 @@ def restart(product: Product) -> None:
         with product.redis() as client:
             try:
                 return bool(client.ping())
-            except Exception:  # not yet, whatever it says
+            except Exception:  # not ready yet, with any error
                 return False
 
     eventually(answers, within=60)
@@ -182,7 +182,7 @@ def test_promise_05_emptying_or_restarting_redis_loses_no_queued_work_and_no_log
 
 
 class Streams(threading.Thread):
-    """Asks for rows over and over; whatever was begun has to come to its end."""
+    """Requests rows repeatedly; every response that starts must be complete."""
 
     def __init__(self, product: Product, template: str) -> None:
         super().__init__(daemon=True)
@@ -210,7 +210,7 @@ class Streams(threading.Thread):
                 if begun:
                     self.broken.append(f"{type(error).__name__}: {error}")
                 else:
-                    self.refused += 1  # nobody listened just then
+                    self.refused += 1  # connection refused at this moment
                     self.enough.wait(0.05)
 
 
@@ -266,8 +266,8 @@ def test_promise_06_a_runner_that_is_restarted_loses_no_queued_run(product):
     work.all_done()
 
 
-def test_promise_06_the_whole_product_ends_on_sigterm_and_goes_on_with_what_was_queued(product):
-    """Last of the module: the product is started anew on its data."""
+def test_promise_06_the_whole_product_stops_on_sigterm_and_continues_with_queued_work(product):
+    """Runs last in the module, because it restarts the product with its data."""
     work, api = Work(product), product.api()
     for number in range(5):
         work.ask(api, number)

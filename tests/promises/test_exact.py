@@ -72,8 +72,8 @@ def callers(product: Product, seconds: float, processes: int = 2, threads: int =
 
 
 def test_promise_09_sixteen_threads_in_two_processes_get_exactly_60_in_any_window_of_a_minute(product, sixty):
-    """Asked for over two and a half windows. A request was decided between its asking and its answer, so a window in
-    which 61 were accepted would show 61 that were asked for after its beginning and answered before its end."""
+    """Send requests over two and a half windows. A request is decided between sending and its response. So a window
+    with 61 accepted requests would contain 61 requests that were sent after its start and answered before its end."""
     told = callers(product, 2.5 * WINDOW)
     accepted = sorted(told["accepted"])
     assert {status for _, _, status in told["refused"]} == {429}
@@ -85,7 +85,7 @@ def test_promise_09_sixteen_threads_in_two_processes_get_exactly_60_in_any_windo
     assert 120 <= len(accepted) <= 180
 
 
-def test_promise_09_rows_per_hour_are_never_exceeded_whoever_asks_at_once(product):
+def test_promise_09_rows_per_hour_are_never_exceeded_by_concurrent_requests(product):
     api = product.api()
     template = api.made("/templates", {"name": "Nine", "fields": FIELDS})["id"]
     used = api.read("/usage")["rows"]["used"]
@@ -109,7 +109,7 @@ def test_promise_09_rows_per_hour_are_never_exceeded_whoever_asks_at_once(produc
         refused = api.post(f"/templates/{template}/generate", {"count": 11})
         assert refused.json()["error"]["code"] == "quota_exceeded"
         assert api.read("/usage")["rows"]["used"] == used + 990
-        # Preview costs nothing, and goes on where no row is left.
+        # A preview does not count, and still works when no rows are left.
         for _ in range(20):
             assert len(api.made(f"/templates/{template}/preview", {"seed": "s"})["rows"]) == 3
         assert api.read("/usage")["rows"]["used"] == used + 990
@@ -158,7 +158,7 @@ def test_promise_10_the_same_idempotency_key_from_20_threads_has_one_effect_and_
             mine = product.api()
             begin.wait()
             key = {"Idempotency-Key": f"ten-{path}"[:100]}
-            # While the first call runs, another waits for a while and is told to come again; it does.
+            # While the first call is running, a repeated one waits for a while, gets a 409, and tries again.
             while (found := mine.post(path, body, headers=key)).status_code == 409:
                 assert found.json()["error"]["code"] == "idempotency_in_progress"
             answers.append((found.status_code, found.text, found.headers.get("Idempotent-Replayed")))
@@ -174,7 +174,7 @@ def test_promise_10_the_same_idempotency_key_from_20_threads_has_one_effect_and_
         assert api.read(listed)["total"] == before + 1, path
 
 
-def test_promise_10_another_body_under_the_same_key_is_refused_and_has_no_effect(product):
+def test_promise_10_another_body_with_the_same_key_is_rejected_and_has_no_effect(product):
     api, key = product.api(), {"Idempotency-Key": f"other-{time.time()}"}
     assert api.post("/templates", {"name": "First", "fields": FIELDS}, headers=key).status_code == 201
     other = api.post("/templates", {"name": "Second one", "fields": FIELDS}, headers=key)

@@ -36,8 +36,8 @@ def begun(product: Product, code: str) -> str:
 
 
 def follow(product: Product, path: str, chance: random.Random) -> tuple[list[tuple[int, str]], int, bool]:
-    """All lines of a follower who leaves after some lines and comes again, over and over; how often, and whether it
-    was told of an end."""
+    """Follow a log, disconnecting and reconnecting after some lines each time; return all lines, the number of
+    connections, and whether the end event arrived."""
     api, last, came, found, ended = product.api(), "", 0, [], False
     while not ended and came < 2_000:
         came += 1
@@ -100,7 +100,7 @@ def test_promise_22_a_push_and_an_export_tell_an_end_to_who_comes_again(product)
 
 
 def test_promise_22_two_hundred_followers_are_all_served_and_leave_the_service_to_the_others(product):
-    """Who finds no place is told when to come again, and comes; each of the 200 gets every line and the end."""
+    """Followers without a free slot get a Retry-After and reconnect; each of the 200 gets all lines and the end."""
     where, api = begun(product, PROGRAM), product.api()
     eventually(lambda: "stays" in api.get(f"{where}/logs").text, within=120)
     out, lock, seated = [], threading.Lock(), threading.Semaphore(0)
@@ -127,7 +127,7 @@ def test_promise_22_two_hundred_followers_are_all_served_and_leave_the_service_t
         one.start()
     for _ in threads:
         assert seated.acquire(timeout=120), "each of the 200 follows"
-    # The others go on meanwhile.
+    # Other requests are still answered.
     for _ in range(100):
         assert requests.get(f"{product.url}/health/live", timeout=30).status_code == 200
         assert api.get("/me").status_code == 200

@@ -1,7 +1,7 @@
 """Promise 18 in a real Chromium: no stored script runs in any page.
 
-Every page of the route table is opened, in a workspace whose every free text is a payload; a payload that ran would
-call a function that counts, and one that was parsed as a script would be told as a violation of the policy.
+Every page of the route table is opened, in a workspace where every free text is a payload. A payload that runs calls a
+counting function; one that is parsed as a script is reported as a CSP violation.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Promise 11: streaming 100,000 and 1,000,000 rows of 20 fields grows memory by less than 64 MB in any format.
 
-At the running product, in the web processes that make the rows: their largest use of memory of their own (the kernel's
-VmHWM, set back before) after a stream, against what they used before it.
+Measured in the web processes of the running product that generate the rows: their peak memory after a stream (the
+kernel's VmHWM, reset before) compared with their memory before it.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ def product(stack: str):
 
 @pytest.fixture(scope="module")
 def template(product: Product) -> str:
-    """Twenty fields, warmed up in every format: vocabularies and libraries are loaded once, whatever is asked."""
+    """A template with twenty fields, generated once in every format to load vocabularies and libraries."""
     api = product.api()
     assert len(FIELDS) == 20
     made = api.made("/templates", {"name": "Twenty", "fields": FIELDS})["id"]
@@ -70,7 +70,7 @@ def resident(pid: int, name: str) -> int:
 def grown(product: Product, template: str, format: str, count: int) -> tuple[int, int]:
     """By how much the process was larger at its largest than before, and the bytes of the stream."""
     pid = worker(product)
-    Path(f"/proc/{pid}/clear_refs").write_text("5")  # proc(5): VmHWM begins anew
+    Path(f"/proc/{pid}/clear_refs").write_text("5")  # proc(5): resets VmHWM
     before = resident(pid, "VmRSS")
     size = stream(product, template, format, count)
     return resident(pid, "VmHWM") - before, size
@@ -86,7 +86,7 @@ def test_promise_11_streaming_rows_of_20_fields_grows_memory_by_less_than_64_mb(
     assert more < MOST, f"{more / MB:.1f} MB for {size / MB:.0f} MB of {format}"
 
 
-def test_promise_11_eight_streams_at_once_grow_it_by_less_than_64_mb_each(product, template):
+def test_promise_11_eight_parallel_streams_grow_it_by_less_than_64_mb_each(product, template):
     pid = worker(product)
     Path(f"/proc/{pid}/clear_refs").write_text("5")
     before = resident(pid, "VmRSS")

@@ -65,7 +65,7 @@ def test_one_token_serves_pushes_a_verification_and_generates_of_all_processes(p
         used.push()
     used.verify()
     for _ in range(6):
-        used.generate(product.api())  # by a connection of its own, so that both web processes are reached
+        used.generate(product.api())  # with a new connection, so that both web processes are used
     assert len(oauth.given) == 1
     # A 401 drops the token, in the process of a verification too.
     oauth.revoke()
@@ -78,7 +78,7 @@ def test_one_token_serves_pushes_a_verification_and_generates_of_all_processes(p
     used.push()
     used.verify()
     assert len(oauth.given) == 3
-    # A changed secret needs a token of its own.
+    # A changed secret needs a new token.
     oauth.client_secret = "another secret"
     auth = {**used.auth, "client_secret": "another secret"}
     changed = {"settings": {"base_url": oauth.url("/guarded"), "auth": auth}}

@@ -53,7 +53,7 @@ def test_promise_18_every_answer_has_a_csp_from_none_with_nothing_unsafe_nosniff
     browser, seen = poisoned.person(), 0
     for case in poisoned.reading():
         answer = visit(browser, case, poisoned)
-        # A user's file has a policy of its own besides, and a browser holds to both.
+        # A user's file has an additional policy, and browsers apply both.
         policies = answer.headers.getlist("Content-Security-Policy")
         rules = dict(part.strip().partition(" ")[::2] for part in policies[-1].split(";"))
         assert rules["default-src"] == rules["frame-ancestors"] == rules["base-uri"] == "'none'", case
@@ -152,7 +152,7 @@ def test_promise_18_a_file_is_named_without_what_would_leave_its_header(poisoned
 @pytest.mark.parametrize(
     "broken", ["\r\nSet-Cookie: a=b", "\n2026 ERROR forged line", "\x1b[2Jgone", "\u2028x"]
 )
-def test_promise_18_a_log_line_is_one_line_whatever_is_sent(poisoned, caplog, broken):
+def test_promise_18_a_log_line_is_one_line_with_any_input(poisoned, caplog, broken):
     caplog.set_level(logging.DEBUG)
     client = poisoned.app.test_client(use_cookies=False)
     from urllib.parse import quote

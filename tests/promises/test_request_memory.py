@@ -175,7 +175,7 @@ def product() -> Iterator[Product]:
     with running("sqlite+valkey", "--workers", "1", "--runners", "1", within=bounds, ROWSMITH_WEB_WORKERS="1") as made:
         made.plan(requests_per_minute=60_000, rows_per_hour=100_000_000_000)
         api = made.api()
-        for format in ("json", *FORMATS):  # vocabularies and libraries are loaded once, whatever is asked for
+        for format in ("json", *FORMATS):  # load vocabularies and libraries of all formats
             body = {"count": 300, "format": format, "fields": [field("a", "words"), *arrays(1, 3, LONG)]}
             assert api.post("/generate", body | {"name": "first"}).status_code == 200
         before = resident(worker(made), "VmRSS")

@@ -22,7 +22,7 @@ FIELDS = [{"name": "id", "type": "row_number"}]
 
 
 def canary(name: str) -> str:
-    """A secret that stands nowhere else, with signs that are written otherwise in URLs and in JSON."""
+    """Return a unique secret with characters that are escaped in URLs and in JSON."""
     return f'c4nary-{name}-{chance.token_hex(8)}/+ &"ü'
 
 
@@ -57,7 +57,7 @@ class Used:
         return answer
 
     def connections(self) -> None:
-        """Databases that nobody answers at, and HTTP that repeats what it was sent, each of them verified and used."""
+        """Verify and use connections to databases that do not exist, and to HTTP targets that echo requests."""
         database = {"host": "127.0.0.1", "port": 9, "username": "u", "database": "d"}
         for kind in ("postgresql", "mysql", "mssql", "oracle", "mongodb"):
             self._connection(kind, {**database, "password": self.new(kind)})
@@ -179,7 +179,7 @@ def test_promise_15_a_stolen_database_redis_or_file_tree_holds_no_canary(used, p
 
 
 def test_promise_15_the_search_finds_what_is_there(used, product):
-    """What is no secret stands in all three, so that the search can be believed."""
+    """Values that are not secret are found in all three places, which shows that the search works."""
     public = {"a name": "Canary"}
     assert loot.hits(loot.database(product), public)
     assert loot.hits(loot.in_redis(product), {"a set of Redis": "rowsmith:alive:worker"})
@@ -212,7 +212,7 @@ def test_promise_20_a_secret_is_in_no_log_error_trace_or_audit_entry(used, produ
     assert len(used.target.calls()) > 10, "the targets were spoken to, with the secrets"
 
 
-def test_promise_20_a_run_that_tells_its_secret_tells_it_in_its_log_alone_and_there_it_can_be_cut(product):
+def test_promise_20_a_run_that_prints_its_secret_shows_it_only_in_its_log_where_it_can_be_redacted(product):
     api: Api = product.api()
     secret = "c4nary-" + chance.token_hex(12)
     assert api.call("PUT", "/secrets/told", json={"value": secret}).status_code in (200, 201)

@@ -15,7 +15,7 @@ from webapp.accounts.services import workspaces
 from webapp.extensions import db
 from webapp.model_base import Base
 
-# What would run, or break out of wherever it stands: text, attributes in either quote, a comment, a title, templates.
+# Would run in, or break out of, any context: text, attributes in either quote, a comment, a title, templates.
 PAYLOAD: Final = (
     "'\"><x-canary onclick=canary()></x-canary><script>canary()</script><img src=x onerror=canary()>"
     "</title></textarea></style><svg onload=canary()>--><a href=javascript:canary()>{{7*7}}${7*7}"

@@ -1,6 +1,6 @@
-"""A real S3 server of this machine: moto's, on a free port. Its packages do not go together with ours, so it has an
-environment of its own, made once by uv from tests/s3/requirements.lock in a folder outside of the tree; where that
-cannot be done the tests are skipped with the reason.
+"""A real S3 server on this machine: moto's, on a free port. Its packages conflict with ours, so it is in a separate
+environment, created once by uv from tests/s3/requirements.lock in a folder outside of the repository. If that is not
+possible, the tests are skipped with the reason.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ def installed() -> Path:
     cache.mkdir(parents=True, exist_ok=True)
     folder = cache / f"moto-{wanted}"
     with (cache / "moto-lock").open("w") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)  # several test processes may come at once
+        fcntl.flock(lock, fcntl.LOCK_EX)  # several test processes may start at the same time
         if not (folder / "installed").exists():
             shutil.rmtree(folder, ignore_errors=True)
             for command in (

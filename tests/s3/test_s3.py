@@ -33,7 +33,7 @@ def edith(api, cast):
 
 
 @pytest.mark.parametrize("size", [0, 1, limits.STORAGE_PART_BYTES, 2 * limits.STORAGE_PART_BYTES + 1])
-def test_what_was_put_is_what_is_read_listed_and_deleted(store, size):
+def test_stored_content_is_read_listed_and_deleted(store, size):
     content = os.urandom(size)
     pieces = [content[at : at + 700_000] for at in range(0, size, 700_000)]
     assert store.put("a/b", iter(pieces)) == size

@@ -1,4 +1,4 @@
-"""The command `rowsmith` as the tests run it: in this process, or as one of its own."""
+"""Run the command `rowsmith` in tests: in this process, or in a separate one."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def _hears_ctrl_c() -> None:
 
 
 class Shell:
-    """`shell("whoami")` in this process; `shell.begin("whoami")` as a process of its own."""
+    """`shell("whoami")` runs in this process, `shell.begin("whoami")` in a separate process."""
 
     def __init__(self, environment: dict[str, str], capture: Any) -> None:
         self.environment, self.capture = environment, capture
@@ -74,7 +74,7 @@ class Shell:
         return self.begun[-1]
 
     def close(self) -> None:
-        """Whatever is still running is ended."""
+        """Stop all processes that are still running."""
         for process in self.begun:
             if process.poll() is None:
                 process.kill()

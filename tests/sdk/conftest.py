@@ -61,7 +61,7 @@ def origin(app: Flask) -> Iterator[str]:
 
 @pytest.fixture
 def sdk(origin: str, cast: Cast) -> Iterator[Callable[..., rowsmith.Api]]:
-    """`sdk()`: Edith's way in; `sdk(cast.olivia)`: somebody else's."""
+    """`sdk()`: a client with Edith's key; `sdk(cast.olivia)`: with the key of another user."""
     made: list[rowsmith.Api] = []
 
     def make(who: Person | None = None, **more: object) -> rowsmith.Api:

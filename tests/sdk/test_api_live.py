@@ -60,7 +60,7 @@ def test_a_template_goes_through_its_whole_life(sdk):
     assert api.templates.restore(made["id"])["id"] == made["id"]
 
 
-def test_a_list_gives_every_object_whatever_the_size_of_its_pages(sdk, monkeypatch):
+def test_a_list_returns_every_object_with_any_page_size(sdk, monkeypatch):
     monkeypatch.setattr("rowsmith.pages.PAGE", 10)
     api = sdk()
     names = [f"T{i:02}" for i in range(25)]
@@ -102,7 +102,7 @@ def test_rows_come_as_an_arrow_table(sdk):
     assert (table.num_rows, table.column_names) == (50, ["id", "first", "age"])
 
 
-def test_all_faults_come_at_once_with_their_paths(sdk):
+def test_all_errors_are_returned_together_with_their_paths(sdk):
     bad = {
         "name": "x",
         "fields": [{"name": "a", "type": "nmber"}, {"name": "b", "type": "number", "options": {"min": "x"}}],
@@ -179,7 +179,7 @@ def test_connections_endpoints_and_secrets_are_kept_and_listed(sdk, cast):
     assert api.secrets.delete("token")["name"] == "token"
 
 
-def test_the_workspace_tells_who_one_is_and_what_was_done(sdk, cast):
+def test_the_workspace_shows_the_current_user_and_recent_activity(sdk, cast):
     api = sdk(cast.olivia)
     api.templates.create(PEOPLE)
     assert api.workspace.me()["email"] == cast.olivia.email

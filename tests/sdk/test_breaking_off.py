@@ -1,4 +1,4 @@
-"""Rows, downloads and uploads that break off: gone on with, or refused; never cut silently."""
+"""Interrupted rows, downloads and uploads are resumed or fail with an error; they are never cut off silently."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def impatient(port: int) -> rowsmith.Api:
     return api
 
 
-def test_rows_go_on_after_a_break_where_they_stopped():
+def test_rows_resume_after_an_interruption_where_they_stopped():
     server = Half(ndjson([{"i": 1}, {"i": 2}], False), ndjson([{"i": 3}, {"i": 4}], True))
     stream = impatient(server.port).templates.rows("tpl_1", count=4, offset=10)
     assert list(stream) == [{"i": 1}, {"i": 2}, {"i": 3}, {"i": 4}]
@@ -87,7 +87,7 @@ def test_a_list_of_rows_is_never_cut_silently():
     server.stop()
 
 
-def test_a_download_goes_on_after_a_break_and_replaces_nothing_until_it_is_whole(tmp_path):
+def test_an_interrupted_download_resumes_and_replaces_the_file_only_when_complete(tmp_path):
     first = b'HTTP/1.1 200 OK\r\nETag: "e"\r\nAccept-Ranges: bytes\r\nContent-Length: 10\r\n\r\n01234'
     rest = b'HTTP/1.1 206 Partial Content\r\nETag: "e"\r\nContent-Range: bytes 5-9/10\r\nContent-Length: 5\r\n\r\n56789'
     server = Half(first, rest)
@@ -119,7 +119,7 @@ def test_a_file_that_changed_on_the_way_is_fetched_from_the_start(tmp_path):
     server.stop()
 
 
-def test_an_upload_that_is_refused_half_way_says_why(tmp_path):
+def test_an_upload_rejected_half_way_shows_the_reason(tmp_path):
     told = json.dumps(refusal("payload_too_large")).encode()
     server = Early(
         b"HTTP/1.1 413 Too Large\r\nContent-Type: application/json\r\nContent-Length: %d\r\nConnection: close\r\n\r\n%s"
@@ -155,7 +155,7 @@ def test_an_upload_is_sent_again_with_the_same_bytes(far, target, tmp_path):
     assert first.headers["idempotency-key"] == second.headers["idempotency-key"]
 
 
-def test_nothing_of_a_file_is_kept_in_memory(far, target, tmp_path):
+def test_no_part_of_a_file_is_kept_in_memory(far, target, tmp_path):
     import tracemalloc
 
     path = Path(tmp_path / "big")

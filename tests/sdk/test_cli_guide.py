@@ -1,4 +1,4 @@
-"""The examples of the guide to the command run as they stand, in one shell, on what the demo has."""
+"""The examples of the CLI guide run unchanged, in one shell, with the demo workspace."""
 
 from __future__ import annotations
 

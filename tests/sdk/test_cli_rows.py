@@ -89,7 +89,7 @@ def test_every_key_of_the_requests_has_an_option():
     assert list(asking.FORMATS) == GenerateInput.model_json_schema()["properties"]["format"]["enum"]
 
 
-def test_a_file_has_the_format_of_its_name_and_is_told_as_json(shell, people):
+def test_the_format_of_a_file_follows_its_name_and_is_reported_as_json(shell, people):
     told = shell.good("generate", "People", "-n", "9", "-o", "people.csv", "--seed", "s", "--json").json
     assert len(Path("people.csv").read_text().splitlines()) == 10
     assert (told["seed"], told["template_version"], told["bytes"]) == (
@@ -131,7 +131,7 @@ def test_a_bar_is_drawn_where_standard_error_is_a_terminal_and_nowhere_else(shel
     assert b"\x1b" not in out + again
 
 
-def test_a_reader_that_goes_away_is_no_complaint(shell, people):
+def test_a_disconnecting_reader_is_not_logged_as_an_error(shell, people):
     running = shell.begin("generate", "People", "-n", "90000", "-f", "csv")
     assert running.stdout.readline() == b"id,first,email,age\r\n"
     running.stdout.close()
@@ -156,7 +156,7 @@ def test_ctrl_c_ends_with_130_and_leaves_no_file(shell, people):
     assert os.listdir() == []
 
 
-def test_preview_shows_three_rows_and_spends_none(shell, sdk, people):
+def test_a_preview_shows_three_rows_and_does_not_count(shell, sdk, people):
     lines = shell.good("preview", "People", "--seed", "s").out.splitlines()
     assert lines[0].split() == ["ID", "FIRST", "EMAIL", "AGE"]
     assert len(lines) == 4
@@ -184,7 +184,7 @@ def test_the_engine_here_gives_the_bytes_of_the_service(shell, sdk, people, form
             assert shell.good("generate", f"templates/{name}.json", "--offline", *asked).raw == there
 
 
-def test_the_engine_here_finds_the_same_faults_and_writes_whole_files(shell, people):
+def test_the_offline_engine_reports_the_same_errors_and_writes_complete_files(shell, people):
     shell.good("templates", "pull")
     refused = shell("generate", "templates/people.json", "--offline", "--set", "nme=1")
     assert refused.status == 6

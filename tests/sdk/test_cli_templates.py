@@ -107,7 +107,7 @@ def test_plan_says_nothing_of_what_was_just_pulled(shell, people):
     assert (ended.status, ended.out) == (0, "0 to create, 0 to change, 1 as they are.\n")
 
 
-def test_plan_tells_every_change_field_by_field_and_ends_with_2(shell, people):
+def test_plan_shows_every_change_by_field_and_exits_with_2(shell, people):
     shell.good("templates", "pull")
 
     def change(it):
@@ -168,7 +168,7 @@ def test_a_dry_run_checks_and_changes_nothing(shell, sdk, people):
     assert sdk().templates.get(people["id"])["version"] == 1
 
 
-def test_what_others_changed_since_the_pull_is_not_written_over(shell, sdk, people):
+def test_changes_of_others_since_the_pull_are_not_overwritten(shell, sdk, people):
     shell.good("templates", "pull")
     sdk().templates.update(people["id"], description="theirs")
     edited(lambda it: it.update(quantity=9))
@@ -205,7 +205,7 @@ def test_a_change_between_reading_and_writing_is_a_clash_and_takes_the_others_ba
     text = Path("templates/new.json").read_text()
     refused = shell("templates", "apply", "--create")
     assert refused.status == 5
-    assert "zzz.json: somebody changed it just now" in refused.err
+    assert "zzz.json: another user has changed it in the meantime" in refused.err
     assert "nothing was done" in refused.err
     api = sdk()
     assert api.templates.get(other["id"])["quantity"] == 5
@@ -214,7 +214,7 @@ def test_a_change_between_reading_and_writing_is_a_clash_and_takes_the_others_ba
     assert Path("templates/new.json").read_text() == text
 
 
-def test_new_templates_are_made_where_that_was_said_and_their_ids_come_into_the_files(shell, sdk):
+def test_new_templates_are_created_on_request_and_their_ids_are_written_to_the_files(shell, sdk):
     Path("templates").mkdir()
     PATH.write_text(json.dumps(PEOPLE.to_dict()))
     refused = shell("templates", "apply")
@@ -259,7 +259,7 @@ def test_a_file_that_is_no_template_is_named(shell, text, told):
     assert "people.json" in ended.err
 
 
-def test_several_templates_of_one_name_are_told_apart_by_id(shell, sdk, people):
+def test_several_templates_with_one_name_are_distinguished_by_id(shell, sdk, people):
     again = sdk().templates.create(PEOPLE)
     ended = shell("generate", "People")
     assert ended.status == 5
@@ -275,7 +275,7 @@ def test_the_note_of_what_was_pulled_is_left_out_by_git(shell, people):
     assert Path("templates/.rowsmith/.gitignore").read_text() == "*\n"
 
 
-def test_a_deleted_template_is_gone(shell, sdk, people):
+def test_a_deleted_template_cannot_be_read(shell, sdk, people):
     sdk().templates.delete(people["id"])
     with pytest.raises(error.NotFound):
         sdk().templates.get(people["id"])

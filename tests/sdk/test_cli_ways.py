@@ -1,4 +1,4 @@
-"""Whose key is used and where it goes; how failures are told; what `--json`, help, completion and reference hold."""
+"""The CLI's key and server settings, error messages, `--json`, help, completion and reference."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def log_in(shell, monkeypatch, key: str, *words: str):
     return shell("login", *words)
 
 
-def test_login_keeps_a_key_in_a_file_of_its_owner_and_never_shows_it(bare, origin, cast, monkeypatch):
+def test_login_stores_a_key_in_a_private_file_and_never_shows_it(bare, origin, cast, monkeypatch):
     ended = log_in(bare, monkeypatch, cast.edith.key, "--url", origin)
     assert ended.status == 0, ended.err
     secret = cast.edith.key.rpartition("_")[2]
@@ -90,12 +90,12 @@ def test_a_profiles_key_goes_to_no_other_address(bare, origin, cast, monkeypatch
     assert "Set SERVICE_API_KEY too" in ended.err
 
 
-def test_the_file_of_profiles_lies_in_the_users_config_folder(tmp_path):
+def test_the_profiles_are_stored_in_the_users_config_folder(tmp_path):
     assert profiles.config_file({"XDG_CONFIG_HOME": "/x"}) == Path("/x/rowsmith/config.json")
     assert profiles.config_file({"RWS_CONFIG": "/y.json"}) == Path("/y.json")
 
 
-def test_keys_are_made_shown_once_and_revoked(shell):
+def test_keys_are_created_shown_once_and_revoked(shell):
     made = shell.good("keys", "new", "ci", "--scope", "read", "--json").json
     assert made["key"].startswith("rws_")
     assert made["scopes"] == ["read"]
@@ -112,7 +112,7 @@ def test_connections_are_listed_and_tried(shell, app, cast):
     assert shell("connections", "verify", "Shp").err.endswith('Did you mean "Shop"?\n')
 
 
-def test_a_failure_is_a_line_with_code_message_and_request_and_a_line_for_each_fault(shell):
+def test_an_error_is_printed_with_code_message_request_id_and_all_problems(shell):
     fields = [{"name": "a", "type": "nmber"}, {"name": "b", "type": "number", "options": {"min": "x"}}]
     Path("bad.json").write_text(json.dumps({"name": "x", "fields": fields}))
     ended = shell("generate", "bad.json")
@@ -227,7 +227,7 @@ def test_the_other_shells_know_every_command_and_option(shell_name):
         assert (made.returncode, made.stderr) == (0, "")
 
 
-def test_a_bar_is_drawn_on_a_terminal_alone(capsys, monkeypatch):
+def test_a_progress_bar_is_only_shown_on_a_terminal(capsys, monkeypatch):
     ticks = iter(range(100))
     monkeypatch.setattr(console.time, "monotonic", lambda: float(next(ticks)))
     with console.Console().bar("rows", 10) as bar:

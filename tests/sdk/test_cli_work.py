@@ -1,4 +1,4 @@
-"""Pushes, runs and files from the command line: watched to their end, left alone by Ctrl-C, told by an exit status."""
+"""Pushes, runs and files from the command line: following to the end, Ctrl-C without cancelling, and exit codes."""
 
 from __future__ import annotations
 
@@ -104,7 +104,7 @@ def test_a_push_that_is_not_watched_gives_its_id_to_logs_and_cancel(shell, shop,
 
 
 @pytest.mark.parametrize("told", [False, True])
-def test_ctrl_c_leaves_a_push_alone_unless_told(shell, shop, sdk, told):
+def test_ctrl_c_does_not_cancel_a_push_by_default(shell, shop, sdk, told):
     more = ("--cancel-on-interrupt",) if told else ()
     process = shell.begin(*PUSH, "--watch", *more)
     said = process.stderr.readline()
@@ -113,7 +113,7 @@ def test_ctrl_c_leaves_a_push_alone_unless_told(shell, shop, sdk, told):
     process.send_signal(signal.SIGINT)
     out, err = process.communicate(timeout=60)
     assert (process.returncode, out) == (130, b"")
-    assert (b"is being cancelled" if told else b"goes on") in err
+    assert (b"is being cancelled" if told else b"is still running") in err
     assert sdk().pushes.get(found["id"])["status"] == ("cancelled" if told else "queued")
 
 
@@ -169,7 +169,7 @@ def test_a_run_that_fails_ends_with_1(shell, scenario):
     assert (ended.status, ended.json["exit_code"], ended.json["status"]) == (1, 3, "failed")
 
 
-def test_waiting_ends_with_8_after_the_time_given_and_the_run_goes_on(shell, scenario, sdk):
+def test_a_wait_exits_with_8_after_its_timeout_and_the_run_continues(shell, scenario, sdk):
     scenario("print(1)", runs=False)
     ended = shell("run", "Nightly", "--wait", "--timeout", "0.5")
     assert ended.status == 8

@@ -53,7 +53,7 @@ def test_the_client_has_the_methods_of_the_specification_and_no_other():
     assert found == METHODS
 
 
-def test_a_client_without_a_key_says_which_variable_is_missing(monkeypatch):
+def test_a_client_without_a_key_names_the_missing_variable(monkeypatch):
     monkeypatch.delenv("SERVICE_API_KEY", raising=False)
     with pytest.raises(ServiceError, match="SERVICE_API_KEY") as found:
         rowsmith.Client(api_url="http://127.0.0.1:1")
@@ -93,7 +93,7 @@ def test_lists_are_whole(client):
     assert len(client.get_templates()) == 21
 
 
-def test_a_template_goes_into_the_project_that_is_named_and_no_other_team(client, cast):
+def test_a_template_is_created_in_the_named_project_and_in_no_other_team(client, cast):
     made = client.create_template(PEOPLE, project_id=cast.side, team_id=cast.blue)
     assert made["project_id"] == cast.side
     with pytest.raises(ServiceError) as found:
@@ -157,7 +157,7 @@ def test_options_that_are_no_dictionary_are_rejected():
         NumberField("age", 5)
 
 
-def test_an_endpoint_is_made_and_listed(client):
+def test_an_endpoint_is_created_and_listed(client):
     made = client.create_endpoint({"name": "Hook", "method": "POST", "url": "https://example.org/hook"})
     assert [one["id"] for one in client.get_endpoints()] == [made["id"]]
 
@@ -211,7 +211,7 @@ def test_an_export_to_nowhere_raises(client):
         client.export_to_rest({"endpoint_id": "end_00000000000000000000000000", "rows": [{"a": 1}]})
 
 
-def test_files_are_made_listed_and_read(client, tmp_path, monkeypatch):
+def test_files_are_created_listed_and_read(client, tmp_path, monkeypatch):
     made = client.create_scenario_file("inputs/a.txt", "ä")
     assert client.read_file_by_path("inputs/a.txt") == "ä".encode()
     assert client.download_scenario_file(made["id"]) == "ä".encode()
@@ -260,7 +260,7 @@ def test_files_of_an_unknown_run_are_not_found(client):
         client.get_scenario_files()
 
 
-def test_a_relative_path_is_looked_for_in_the_folder_of_outputs(client, tmp_path):
+def test_a_relative_path_is_resolved_in_the_output_folder(client, tmp_path):
     client.outputs = tmp_path
     (tmp_path / "late.csv").write_text("x")
     assert client.save_file("late.csv")["name"] == "outputs/late.csv"

@@ -1,4 +1,4 @@
-"""The samples of the API reference do what they stand at: curl and Python against the running application."""
+"""The samples of the API reference call the documented operation: curl and Python against the running application."""
 
 
 
@@ -38,7 +38,7 @@ Name="Id"/></Key><Property Name="Id" Type="Edm.Int32" Nullable="false"/></Entity
 OUTSIDE = {"POST /describe", "POST /export/rest"}
 # What the service answers to samples of objects as they are here.
 REFUSED = {
-    "DELETE /teams/{team_id}": 409,  # projects lie in it
+    "DELETE /teams/{team_id}": 409,  # it contains projects
     "DELETE /workspace": 422,  # its name is another
     "GET /connections/{connection_id}/metadata-document": 404,  # none was uploaded
     "GET /health/ready": 503,  # no worker is there
@@ -83,7 +83,7 @@ class World:
         return answer.json["id"]
 
     def samples(self) -> list[Shown]:
-        """Those of the pages, with the origin that they are asked at."""
+        """The samples of the pages, with the origin of the running application."""
         return self.pages()
 
 
@@ -247,7 +247,7 @@ def test_every_curl_sample_is_answered(world, tmp_path):
 
 
 def test_every_python_sample_asks_for_its_operation_and_no_other(world, monkeypatch, tmp_path):
-    """Each is run with a caller that notes what is asked, and compared with the curl sample beside it."""
+    """Run each sample with a recording client, and compare its request with that of the curl sample."""
     monkeypatch.chdir(tmp_path)
     Path("metadata.xml").write_text(METADATA)
     Path("customers.csv").write_text("id\n1\n")

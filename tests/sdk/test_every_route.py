@@ -38,14 +38,14 @@ SKIPPED_PARAMETERS = {"idempotency_key", "if_match", "only_new", "timeout", "con
 
 
 class Anything(Record):
-    """An answer that has whatever a method reads of it."""
+    """A response that has every attribute that a method reads."""
 
     def __missing__(self, key: str) -> Any:
         return {"items": [], "next_cursor": None, "total": 0, "functions": [], "sha256": None}.get(key, "x_1")
 
 
 class Ended:
-    """A stream that is over at once."""
+    """A stream that ends immediately."""
 
     status = 200
     headers: ClassVar[dict[str, str]] = {}
@@ -72,7 +72,7 @@ class EndEvent(Ended):
 
 
 class Recorder:
-    """Stands in for the caller of an `Api` and writes down what is asked."""
+    """Replaces the caller of an `Api` and records requests."""
 
     def __init__(self) -> None:
         self.calls: list[tuple[str, str, dict[str, Any]]] = []
@@ -230,7 +230,7 @@ def test_every_shape_that_a_method_names_exists():
                 assert hasattr(types, shape), f"{label}.{name}: {shape}"
 
 
-def test_if_match_is_taken_wherever_the_service_takes_it(document, tmp_path):
+def test_if_match_is_supported_by_all_methods_for_which_the_service_supports_it(document, tmp_path):
     api = rowsmith.Api(KEY, "http://127.0.0.1:1")
     taking = set()
     for resource in resources(api).values():

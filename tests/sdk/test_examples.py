@@ -1,5 +1,5 @@
-"""The examples of the README and the guide run as they stand, against the application itself, beside what the demo
-has: a newcomer's service."""
+"""The examples of the README and the guide run unchanged against the application with the demo workspace, as for a new
+user."""
 
 from __future__ import annotations
 

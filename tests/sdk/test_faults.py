@@ -74,7 +74,7 @@ def test_the_servers_retry_after_is_waited_for(far, target, waits):
     assert waits == [7.0]
 
 
-def test_a_retry_after_that_is_too_long_is_told_and_not_slept(far, target, waits):
+def test_a_retry_after_that_is_too_long_is_reported_without_waiting(far, target, waits):
     target.on(HERE, Answer(429, refusal("quota_exceeded"), {"Retry-After": "3000"}))
     with pytest.raises(error.RateLimited) as found:
         far.templates.get("tpl_1")
@@ -94,7 +94,7 @@ def test_a_creating_call_keeps_its_idempotency_key_over_its_attempts(far, target
 
 
 @pytest.mark.parametrize("cut", ["unread", "read", "head", "body"])
-def test_a_connection_that_breaks_is_made_again(far, target, cut):
+def test_a_broken_connection_is_opened_again(far, target, cut):
     target.on(HERE, Answer(cut=cut, body=GOOD), Answer(200, GOOD))
     assert far.templates.get("tpl_1")["name"] == "T"
 
@@ -117,7 +117,7 @@ def test_a_change_whose_answer_is_lost_is_not_made_twice(far, target):
     assert len(target.calls()) == 1
 
 
-def test_a_change_that_was_refused_before_it_was_made_is_sent_again(far, target):
+def test_a_change_that_was_rejected_before_it_was_executed_is_sent_again(far, target):
     target.on(
         HERE, Answer(429, refusal("rate_limited")), Answer(503, refusal("unavailable")), Answer(200, GOOD)
     )
@@ -132,7 +132,7 @@ def test_html_in_place_of_json_is_a_bad_answer(far, target):
     assert far.templates.get("tpl_1")["name"] == "T"
 
 
-def test_what_is_no_http_is_a_bad_answer(far, target):
+def test_a_response_that_is_not_http_is_a_bad_response(far, target):
     target.on(HERE, Answer(raw=b"SSH-2.0-OpenSSH_9.2\r\n\r\n"))
     with pytest.raises(error.BadAnswer):
         far.templates.get("tpl_1")
@@ -146,7 +146,7 @@ def test_a_redirect_is_not_followed_with_the_key(far, target):
         assert other.calls() == []
 
 
-def test_a_wrong_key_says_why(far, target):
+def test_a_wrong_key_has_a_reason(far, target):
     target.on(HERE, Answer(401, refusal("unauthenticated", reason="unknown")))
     with pytest.raises(error.Unauthenticated) as found:
         far.templates.get("tpl_1")
@@ -172,7 +172,7 @@ def test_the_total_time_bounds_all_attempts(target):
     api.close()
 
 
-def test_nobody_there_is_a_failed_connection_that_was_not_sent():
+def test_a_missing_server_is_a_failed_connection_that_was_not_sent():
     with socket.create_server(("127.0.0.1", 0)) as unused:
         port = unused.getsockname()[1]
     api = rowsmith.Api(KEY, f"http://127.0.0.1:{port}", retries=0)
@@ -188,7 +188,7 @@ def test_connections_are_used_again(far, target):
     assert {one.connection for one in target.calls()} == {1}
 
 
-def test_a_connection_that_the_server_closed_meanwhile_is_not_used(target):
+def test_a_connection_closed_by_the_server_in_the_meantime_is_not_reused(target):
     target.on(HERE, Answer(200, GOOD, close=True))
     api = rowsmith.Api(KEY, target.url(""), retries=0)
     for _ in range(3):
@@ -225,7 +225,7 @@ def test_a_key_never_goes_over_plain_http_to_another_machine():
 
 
 @pytest.mark.parametrize("key", ["rws_a b\r\nX-Evil: 1", "schlüssel"])
-def test_a_key_that_is_none_is_refused_without_being_shown(key):
+def test_an_invalid_key_is_rejected_without_showing_it(key):
     with pytest.raises(error.ServiceError) as found:
         rowsmith.Api(key, "http://localhost:8000")
     assert found.value.code == "not_configured"

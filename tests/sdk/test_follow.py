@@ -29,7 +29,7 @@ def line(number: int, text: str) -> bytes:
 
 
 class Log(Listening):
-    """Answers each follower with the next piece of a log and hangs up; remembers where each wanted to go on."""
+    """Sends each follower the next piece of a log and disconnects; records the position each follower asked for."""
 
     def __init__(self, *pieces: bytes) -> None:
         self.pieces, self.after = list(pieces), []
@@ -86,7 +86,7 @@ def test_a_server_that_is_away_for_a_moment_is_waited_for(follow):
     assert follower.wait()["status"] == "completed"
 
 
-def test_a_refusal_is_raised_at_once(follow):
+def test_an_error_is_raised_immediately(follow):
     gone = b'{"error": {"code": "not_found", "message": "", "details": {}}}'
     head = b"HTTP/1.1 404 Not Found\r\nContent-Type: application/json\r\nConnection: close\r\n"
     _, follower = follow(head + b"Content-Length: %d\r\n\r\n" % len(gone) + gone)
@@ -94,7 +94,7 @@ def test_a_refusal_is_raised_at_once(follow):
         follower.wait()
 
 
-def test_a_follower_gives_up_after_its_patience_and_says_what_was_wrong():
+def test_a_follower_gives_up_after_its_timeout_and_reports_the_error():
     now = [0.0]
 
     def nobody(last_id: str, silent: float) -> None:
@@ -124,7 +124,7 @@ TEXTS = st.text(st.characters(blacklist_characters="\r\n\0", blacklist_categorie
     st.sampled_from(["\n", "\r\n", "\r"]),
     st.lists(st.integers(1, 7), min_size=1, max_size=40),
 )
-def test_events_are_the_same_however_the_network_cuts_them(texts, ending, cuts):
+def test_events_are_the_same_with_any_network_fragmentation(texts, ending, cuts):
     wanted = [Event(str(number), "log", text) for number, text in enumerate(texts, 1)]
     raw = (
         "".join(f": a comment\nid: {one.id}\nevent: log\ndata: {one.data}\n\n" for one in wanted)

@@ -51,7 +51,7 @@ def test_a_line_that_names_a_package_by_its_name_is_found(line):
     assert [word for word in shlex.split(found[0]) if OURS.fullmatch(word)]
 
 
-def test_code_tells_no_one_to_install_a_package_that_is_not_on_a_registry():
+def test_code_samples_only_install_packages_from_a_registry():
     sources = [
         *(ROOT / "webapp").rglob("*.py"),
         *(ROOT / "templates").rglob("*.html"),

@@ -35,7 +35,7 @@ def test_no_answer_is_heavier_than_the_limit(answer: dict, limit: int):
         assert cut == answer, "what fits is not touched"
 
 
-def test_texts_are_shortened_before_rows_are_dropped_and_both_are_said():
+def test_texts_are_shortened_before_rows_are_dropped_and_both_are_reported():
     rows = [{"n": n, "text": "x" * 2000} for n in range(50)]
     cut = cutting.fitted({"rows": rows})
     assert [row["n"] for row in cut["rows"]] == list(range(len(cut["rows"])))
@@ -83,7 +83,7 @@ def test_no_key_is_in_a_result(value: object):
     assert cutting.HIDDEN in told
 
 
-def test_what_is_no_key_stays():
+def test_a_column_that_is_not_a_key_is_kept():
     value = {"id": "tpl_01M8131GG5ZQAKHFVNEF239GPV", "n": 1, "text": "rws_ is how keys begin", "none": None}
     assert cutting.scrubbed(value) == value
 

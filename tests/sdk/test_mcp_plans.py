@@ -1,4 +1,4 @@
-"""Plans of pushes, and what the MCP server is told when it starts; needs no package of the protocol."""
+"""Plans of pushes, and the options of the MCP server; does not need the protocol's package."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def keep(kept, owner: str = "me", **request):
     return kept.keep(owner, "template", "tpl_1", 3, request)
 
 
-def test_a_plan_is_found_as_it_was_made(kept):
+def test_a_plan_is_read_as_created(kept):
     request = {"mapping": {"a": "b"}}
     made = kept.keep("me", "template", "tpl_1", 3, request, "Shop")
     request["mapping"]["a"] = "other"
@@ -67,7 +67,7 @@ def test_a_plan_is_over_after_its_time_to_the_second(kept, clock: Clock):
     assert len(kept) == 1, "and it is forgotten"
 
 
-def test_of_one_key_only_the_newest_plans_are_kept_and_another_loses_none(kept):
+def test_only_the_newest_plans_of_one_key_are_kept_and_other_keys_lose_none(kept):
     others = keep(kept, "somebody")
     mine = [keep(kept).id for _ in range(bounds.PLANS_OF_ONE + 5)]
     assert kept.find("somebody", others.id) is others
@@ -109,12 +109,12 @@ def test_over_http_the_key_of_the_environment_is_not_taken():
         ([], "SERVICE_API_KEY"),
     ],
 )
-def test_unsafe_settings_are_refused_with_their_reason(words: list[str], says: str):
+def test_unsafe_settings_are_rejected_with_their_reason(words: list[str], says: str):
     with pytest.raises(settings.Wrong, match=says):
         settings.read([*words, "--url", "http://127.0.0.1:8000"], {})
 
 
-def test_a_refusal_tells_every_fault_with_its_place_and_hint():
+def test_an_error_lists_every_problem_with_its_path_and_hint():
     faults = [
         {
             "path": "fields[0].type",

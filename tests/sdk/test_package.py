@@ -111,7 +111,7 @@ def test_there_is_a_class_for_every_type_of_the_catalogue():
         assert issubclass(kind, Field)
 
 
-def test_options_have_the_names_of_the_catalogue_and_common_keys_stand_beside_them():
+def test_options_have_the_names_of_the_catalogue_next_to_the_common_keys():
     made = fields.NumberField("n", min=1, max=None, lambda_=2, percent_blank=5, unique="key", prefix="#")
     assert made.to_dict() == {
         "name": "n",
@@ -126,7 +126,7 @@ def test_options_have_the_names_of_the_catalogue_and_common_keys_stand_beside_th
         fields.NumberField("n", colour="red")
 
 
-def test_fields_stand_inside_fields():
+def test_fields_can_be_nested():
     inner = fields.NestedField(
         "address", fields=[fields.CityField("city"), {"name": "zip", "type": "zip_code"}]
     )
@@ -193,7 +193,7 @@ def test_errors_survive_being_sent_to_another_process():
         "https://a/#x",
     ],
 )
-def test_an_address_that_is_none_is_refused(url):
+def test_an_invalid_address_is_rejected(url):
     with pytest.raises(error.ServiceError) as found:
         address.parse(url)
     assert found.value.code == "not_configured"

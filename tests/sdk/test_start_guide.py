@@ -1,4 +1,4 @@
-"""The commands of the ten-minute start run as they stand, one after the other, against the application."""
+"""The commands of the ten-minute start guide run unchanged, in order, against the application."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def test_the_commands_lead_to_a_file_a_template_and_a_push(sdk, origin, app, cas
 
 
 @pytest.mark.parametrize("word", ["templates", "pushes", "connections"])
-def test_what_the_guide_names_is_there_in_the_browser(browser, cast, word):
+def test_elements_named_in_the_guide_exist_in_the_browser(browser, cast, word):
     assert browser(cast.edith).get(f"/{word}").status_code == 200
 
 

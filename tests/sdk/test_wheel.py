@@ -1,6 +1,6 @@
 """The packages as they would be published: built, and installed where nothing else is.
 
-The tool that builds them comes from the package index; where there is none, the tests are skipped with the reason.
+The build tool is downloaded from the package index; without an index, the tests are skipped with the reason.
 """
 
 from __future__ import annotations

@@ -27,7 +27,7 @@ CASES = [
         "/describe",
         "editor",
         body={"description": "Customers", "connection_id": "{no_model}"},
-        ok=422,  # it answers no prompts: past every check of rights, and nobody is asked
+        ok=422,  # it answers no prompts: all permission checks pass, and the model is not called
         scope="write",
     ),
     Case("POST", "/builder/suggest", "editor", person=True),

@@ -45,7 +45,7 @@ CONNECTION = {"name": "New", "type": "sqlite", "connectionString": "compat.db"}
 TRIED = {"type": "sqlite", "connectionString": "compat.db"}
 ENDPOINT = {"name": "New", "method": "POST", "url": "http://127.0.0.1:9/new"}
 NAME = {"name": "New"}
-# The stage has no worker and no target: whoever may is told what is missing.
+# The test application has no worker and no target: users with permission get an error about them.
 NOT_PLAIN = {"connectionId": "{connection}", "query": " "}
 NO_ROWS = {"endpointId": "{endpoint}"}
 FILE = {"name": "compat.txt", "content": "YQ==", "scenarioId": "{compat_scenario}", "teamId": "t", "size": 1}
@@ -103,7 +103,7 @@ CASES = [
     Case("DELETE", f"{OF}/files/<file_id>", "editor", url=f"{SCENARIO}/files/{{file}}", scope="write"),
     Case("GET", BY_KEY, "viewer", url=f"{BY_KEY}?key={{file}}", scope="read"),
     Case("POST", "/compat/scenario-files", "editor", body=FILE, scope="write"),
-    # No case sends a form with a file: whoever may is told what is to be sent.
+    # No case uploads a file: users with permission get an error about the missing file.
     Case("POST", f"{OF}/files/upload", "editor", url=f"{SCENARIO}/files/upload", ok=415, scope="write"),
     Case("GET", "/compat/files/<token>", "public", url="/compat/files/unsigned", ok=404),
     # Places and people
@@ -150,7 +150,7 @@ CASES = [
         scope="write",
     ),
     Case("POST", "/compat/keymaps/lookup", "viewer", body={**IN_MAP, "oldKeys": ["a"]}, scope="read"),
-    # A map has no id: everybody reads and drops those of their own project.
+    # A map has no id: all members read and delete those of their own project.
     Case("GET", f"{MAP}/entries", "viewer", url="/compat/keymaps/of_a_client/entries", scope="read"),
     Case("DELETE", MAP, "editor", url="/compat/keymaps/of_a_client", scope="write"),
     # What there is not

@@ -44,10 +44,10 @@ CASES = [
         scope="write",
     ),
     Case("POST", "/export/rest", "editor", body=ROWS, scope="push"),
-    # The stage has the database of the preparation and not its storage: whoever may is told that the file is gone.
+    # The test application has the prepared database but not its storage: users with permission get an error.
     Case("GET", "/connections/<connection_id>/metadata-document", "viewer", url=DOCUMENT, ok=503, scope="read"),
     Case("DELETE", "/connections/<connection_id>/metadata-document", "editor", url=DOCUMENT, scope="write"),
-    # Its body is the document itself, which no case sends: whoever may is told that it is missing.
+    # Its body is the document itself, which no case sends: users with permission get an error about it.
     Case("PUT", "/connections/<connection_id>/metadata-document", "editor", url=DOCUMENT, ok=422, scope="write"),
     # Pages
     Case(

@@ -31,9 +31,9 @@ NAMED, ONE = "/workspace/files/<path:name>", "/workspace/files/{file}"
 SHARED = "/workspace/files/{shared_file}"
 CASES = [
     Case("GET", "/workspace/files", "viewer", scope="read"),
-    # No case sends a form with a file: whoever may is told what is to be sent.
+    # No case uploads a file: users with permission get an error about the missing file.
     Case("POST", "/workspace/files", "editor", ok=415, scope="write"),
-    # The stage has the database of the preparation and not its storage: whoever may is told that the bytes are gone.
+    # The test application has the prepared database but not its storage: users with permission get an error.
     Case("GET", NAMED, "viewer", url=ONE, ok=404, scope="read"),
     Case("DELETE", NAMED, "editor", url=ONE, scope="write"),
     Case("DELETE", NAMED, "editor", url=SHARED, scope="write"),

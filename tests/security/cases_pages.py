@@ -1,4 +1,4 @@
-"""Who may open the pages that are for people alone: the builder, status."""
+"""Permissions of pages that are for browsers only: the builder, status."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Who may look after people and keys, teams and projects, the trash, and where objects lie."""
+"""Permissions for managing members and keys, teams and projects, the trash, and moves between projects."""
 
 from __future__ import annotations
 

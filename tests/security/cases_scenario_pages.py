@@ -17,7 +17,7 @@ CASES = [
     Case("GET", "/scenarios/names", "viewer", person=True),
     Case("GET", f"{RULE}/settings", "viewer", url=f"{ONE}/settings", person=True),
     Case("POST", f"{RULE}/settings", "editor", url=f"{ONE}/settings", body=SETTINGS, ok=303, person=True),
-    # A secret is given by those alone who may manage secrets.
+    # Only users with permission for secrets can grant a secret.
     Case(
         "POST", f"{RULE}/settings", "admin", url=f"{ONE}/settings", body={**SETTINGS, "secrets": "MATRIX_TOKEN"},
         ok=303, person=True,

@@ -32,7 +32,7 @@ NEW = {"name": "New", "code": "print(1)\n"}
 CASES = [
     Case("GET", "/scenarios", "viewer", scope="read"),
     Case("POST", "/scenarios", "editor", body=NEW, ok=201, scope="write"),
-    # A secret is given by those alone who may manage secrets.
+    # Only users with permission for secrets can grant a secret.
     Case("POST", "/scenarios", "admin", body={**NEW, "secrets": ["MATRIX_TOKEN"]}, ok=201),
     Case("POST", "/scenarios", "admin", body={**NEW, "writable_secrets": ["MATRIX_TOKEN"]}, ok=201),
     Case("POST", "/scenarios/check", "editor", body={"code": "print(1)\n"}, scope="write"),

@@ -1,4 +1,4 @@
-"""Who may make templates from tables, and have values fetched anew."""
+"""Permissions for creating templates from tables, and for fetching values again."""
 
 from __future__ import annotations
 

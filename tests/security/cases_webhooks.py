@@ -1,4 +1,4 @@
-"""Who may do what with webhooks, and with what a person is told of their own work."""
+"""Permissions for webhooks, and for notifications about a user's own work."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """The access matrix: for every route, who may, who may not, and what the others see.
 
-A module `cases_<area>.py` beside this file holds `CASES` (a list of `Case`) and, where its routes need objects,
-`prepare(app, cast) -> dict` that makes them in Acme's project Main and returns what `url` and `body` may use.
+A module `cases_<area>.py` next to this file has `CASES` (a list of `Case`) and, if its routes need objects,
+`prepare(app, cast) -> dict`, which creates them in Acme's project Main and returns the values for `url` and `body`.
 The matrix test walks every route of the application and fails for one that no case names.
 """
 

@@ -1,4 +1,4 @@
-"""What somebody with an editor's key tries, to learn the secrets of a connection or to have them sent elsewhere."""
+"""Attempts with an editor's key to read the secrets of a connection, or to have them sent to another host."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def edith(api, cast):
 
 @pytest.fixture
 def unasked(monkeypatch):
-    """Nobody is asked: these tests look at what is kept."""
+    """Targets are not contacted: these tests check what is stored."""
     monkeypatch.setattr(driver_process, "stages", lambda _connector, _seconds: [])
 
 
@@ -76,7 +76,7 @@ def test_a_kept_password_stays_where_the_server_is_the_same(edith, unasked, app,
 
 
 @pytest.mark.parametrize("form", ["postgresql://u:a@b:{}@h/db", "postgresql://u:a/{}@h/db", "postgresql://u@t:{}@h/db"])
-def test_a_url_whose_password_ends_nobody_knows_where_is_refused_without_showing_it(edith, unasked, form):
+def test_a_url_with_an_ambiguous_password_is_rejected_without_showing_it(edith, unasked, form):
     body = {"name": "x", "type": "postgresql", "connection_string": form.format(SECRET)}
     answer = edith.post("/connections", json=body)
     assert faults(answer) == {"settings.connection_string": "not_encoded"}
@@ -135,7 +135,7 @@ def test_no_secret_is_in_the_database_the_log_the_trail_or_an_answer(edith, api,
         assert canary.encode() not in found
 
 
-def test_a_verification_of_settings_that_changed_meanwhile_is_not_kept(edith, unasked, monkeypatch):
+def test_a_verification_of_outdated_settings_is_not_saved(edith, unasked, monkeypatch):
     kept = made(edith, "sqlite", file="one.db")
     path = f"/connections/{kept['id']}"
 

@@ -15,7 +15,7 @@ from tests.security.matrix import Case, cases, prepares
 from tests.security.test_matrix import Stage
 from webapp import create_app
 from webapp.access import actors
-from webapp.access.models import Project, User
+from webapp.access.models import Project
 from webapp.accounts.services import api_keys, identity
 from webapp.accounts.services import people as accounts_people
 from webapp.extensions import db, redis_client

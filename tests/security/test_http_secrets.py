@@ -1,5 +1,5 @@
-"""A secret that a REST connection sends is in no log, error, audit entry, answer of ours or byte of our database, in
-whatever form the target repeats it."""
+"""A secret that a REST connection sends is in no log, error, audit entry, response or byte of our database, in any form
+in which the target repeats it."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from webapp.connectors.http import tokens
 from webapp.extensions import db
 
 SECRET = 'canary/7f3a+9c "q"=ü&z'
-PLAIN = "canary-7f3a9c-token"  # where a header's value or a visible text is asked for
+PLAIN = "canary-7f3a9c-token"  # for header values and visible texts
 
 
 @pytest.fixture
@@ -62,7 +62,7 @@ AUTHS = {
 
 
 @pytest.mark.parametrize("name", AUTHS)
-def test_a_secret_is_nowhere_after_a_push_that_was_refused(
+def test_a_secret_is_not_stored_after_a_rejected_push(
     app, api, cast, edith, oauth, database_bytes, caplog, name
 ):
     caplog.set_level(logging.DEBUG)
@@ -101,7 +101,7 @@ def test_a_secret_is_nowhere_after_a_push_that_was_refused(
 
 
 def _only(answer: Answer, secrets: list[str], oauth: OAuthServer) -> Answer:
-    """Without what this connection does not know: that is no secret of its own."""
+    """Remove secrets that this connection does not have."""
     text = answer.body
     for other in {SECRET, PLAIN} - set(secrets):
         for form in forms(other):
@@ -109,7 +109,7 @@ def _only(answer: Answer, secrets: list[str], oauth: OAuthServer) -> Answer:
     return Answer(answer.status, text)
 
 
-def test_a_token_endpoint_that_repeats_what_it_was_told_gives_nothing_away(
+def test_a_token_endpoint_that_echoes_its_request_reveals_no_secret(
     app, cast, edith, oauth, database_bytes, caplog
 ):
     caplog.set_level(logging.DEBUG)

@@ -57,7 +57,7 @@ def settings_of(kind: str, address: str) -> dict[str, object]:
 
 
 def connected(edith, kind: str, settings: dict[str, object]) -> str | None:
-    """A connection, verified at once; None where the address was refused as it stands."""
+    """Create a connection, which is verified immediately; return None if the address was rejected."""
     answer = edith.post("/connections", json={"name": "x", "type": kind, "settings": settings})
     if answer.status_code in (400, 422):
         return None
@@ -91,7 +91,7 @@ def test_no_push_reaches_it(edith, canary, carry_out, host):
     assert canary.count == 0
 
 
-def test_no_token_is_asked_for_there(app, cast, edith, canary, carry_out):
+def test_no_token_is_requested_there(app, cast, edith, canary, carry_out):
     """A token is fetched before anything is sent to the target, which is closed as well."""
     template, codes = make(edith)["id"], set()
     for host in HERE:
@@ -99,7 +99,7 @@ def test_no_token_is_asked_for_there(app, cast, edith, canary, carry_out):
         how = {"base_url": f"http://{AWAY}/x", "auth": {**auth, "token_url": url(host, canary.port)}}
         try:
             made = connection(app, cast, "rest", {**how, "retry": {"retries": 0}})
-        except ApiError:  # the address as it stands is none
+        except ApiError:  # the address is invalid
             continue
         body = {"connection_id": made, "target": "rows", "count": 1}
         push = edith.post(f"/templates/{template}/push", json=body).json

@@ -65,7 +65,7 @@ def test_same_answer_for_unknown_user_and_wrong_password(browser):
 
 
 def test_same_work_for_unknown_user_and_wrong_password(app, browser, cast, monkeypatch):
-    """Argon2 runs once with the same parameters, whoever asks: a known, an unknown, a closed account, one without a
+    """Argon2 runs once with the same parameters for all users: a known, an unknown, a closed account, one without a
     password, one with a second factor."""
     with app.app_context():
         db.session.get_one(User, cast.victor.user_id).disabled_at = db.session.get_one(
@@ -108,7 +108,7 @@ def test_session_id_changes_at_login(app, browser, cast):
     form = {"email": cast.edith.email, "password": PASSWORD}
     for path, sent in (("/sign-in", form), ("/sign-in", form), (link, {})):
         with edith.client.session_transaction() as cookie:
-            cookie["planted"] = "by somebody else"
+            cookie["planted"] = "by another user"
         assert edith.submit(path, sent).status_code == 303
         with edith.client.session_transaction() as cookie:
             assert "planted" not in cookie
@@ -121,7 +121,7 @@ def test_session_id_changes_at_login(app, browser, cast):
         assert thief.get("/projects").status_code == (200 if number == 2 else 303)
 
 
-def test_session_id_a_visitor_brings_is_never_taken(browser, cast):
+def test_a_session_id_of_a_visitor_is_never_used(browser, cast):
     edith = browser()
     with edith.client.session_transaction() as cookie:
         cookie["sid"] = "A" * 43

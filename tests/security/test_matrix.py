@@ -76,7 +76,7 @@ class Stage:
 
     def _put_back(self) -> None:
         shutil.copyfile(self._prepared, self._path)
-        # Of its own, so that it sees what others have committed (SQLite's PRAGMA data_version).
+        # A separate connection, so that it sees what others have committed (SQLite's PRAGMA data_version).
         self._watch = sqlite3.connect(self._path)
         self._digests, self._begun = self._first, self._version()
         self._at = self._begun
@@ -106,7 +106,7 @@ class Stage:
         self._put_back()
 
     def state(self, workspace_id: str) -> str:
-        """A digest of all that belongs to a workspace; made anew when something was committed since the last one."""
+        """Return a digest of everything that belongs to a workspace; calculated again after each commit."""
         if (version := self._version()) != self._at:
             self._digests, self._at = {}, version
         if workspace_id not in self._digests:
@@ -122,7 +122,8 @@ class Stage:
         return found.hexdigest()
 
     def call(self, case: Case, person, key: str | None = None):
-        """The answer of a case for somebody (None: nobody), by key or, for a case `as a person`, by browser."""
+        """Return the response to a case for a user (None: anonymous), by key or, for a case `as a person`, by
+        browser."""
         address = case.address(self.world)
         body = case.sent(self.world)
         if case.person:
@@ -177,7 +178,7 @@ def stage(prepared, tmp_path_factory, shared_redis):
 
 @pytest.fixture(autouse=True)
 def clean(stage, monkeypatch):
-    # It is written by a thread of its own, which must not meet the file being put back.
+    # A background thread writes it, which must not happen while the file is being restored.
     monkeypatch.setattr(identity, "_note_use", lambda key_id, address: None)
     stage.reset()
 
@@ -251,7 +252,7 @@ def test_a_route_needs_the_scope_it_declares_and_no_other(stage, cast, case):
 
 
 @pytest.mark.parametrize("case", [c for c in ALL if c.person and c.least != "public"], ids=str)
-def test_what_is_for_people_is_not_there_for_programs(stage, cast, case):
+def test_browser_pages_are_not_available_to_api_clients(stage, cast, case):
     program = Program(stage.app, cast.olivia.key)
     answer = program.open(case.method, case.address(stage.world), json={})
     assert answer.status_code in (404, 405)

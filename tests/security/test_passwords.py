@@ -32,13 +32,13 @@ NOBODYS = (
 
 
 @pytest.mark.parametrize("password", TRIED_FIRST)
-def test_what_many_use_is_common_in_any_case(password):
+def test_common_passwords_are_rejected_in_any_case(password):
     assert passwords.common(password)
     assert passwords.common(password.upper())
 
 
 @pytest.mark.parametrize("password", NOBODYS)
-def test_what_nobody_uses_is_not(password):
+def test_unused_objects_have_no_dependents(password):
     assert not passwords.common(password)
     people.check_password(password, about=("ada@example.org", "Ada Lovelace"))
 
@@ -62,7 +62,7 @@ def test_the_list_holds_far_more_than_the_3000_that_the_standard_asks_for():
         "examplerowsmith",
     ],
 )
-def test_what_its_owner_is_called_makes_no_password(password):
+def test_the_users_name_is_not_allowed_as_a_password(password):
     assert passwords.obvious(password, ("ada.l@example.org", "Ada Lovelace"))
     with pytest.raises(ApiError) as told:
         people.check_password(password, about=("ada.l@example.org", "Ada Lovelace"))
@@ -85,19 +85,19 @@ def test_what_its_owner_is_called_makes_no_password(password):
         ("Northwind Ltd 24", "bob@example.org"),
     ],
 )
-def test_a_password_made_of_the_email_address_or_workspace_is_refused(password, email):
+def test_a_password_made_of_the_email_address_or_workspace_is_rejected(password, email):
     with pytest.raises(ApiError) as told:
         people.check_password(password, about=(email, "Bo Li", "Northwind Ltd"))
     assert told.value.details["fields"][0]["code"] == "not_allowed"
 
 
-def test_a_password_that_is_the_email_address_is_refused_for_an_account(app):
+def test_a_password_equal_to_the_email_address_is_rejected_for_an_account(app):
     with app.app_context(), pytest.raises(ApiError) as told:
         people.create_user(actors.system(), "bob.miller@example.org", password="bob.miller@example.org")
     assert told.value.code == "validation_error"
 
 
-def test_such_words_may_stand_in_a_longer_one():
+def test_such_words_can_be_part_of_a_longer_one():
     assert not passwords.obvious("rowsmith and a heron", ("ada@example.org", "Ada"))
     assert not passwords.obvious("Canada is large", ("ada@example.org", "Ada")), (
         "short words are in every other one"

@@ -31,7 +31,7 @@ def test_a_password_is_known_by_its_hash_and_no_other_is():
     assert not passwords.verify("a horse", "no hash at all")
 
 
-def test_nobodys_password_is_never_right():
+def test_the_password_of_an_unknown_user_is_never_right():
     assert not passwords.verify("nobody", None)
 
 
@@ -69,7 +69,7 @@ def test_a_cut_or_lengthened_key_is_no_key():
         assert keys.split_key(wrong) is None
 
 
-def test_what_is_sealed_opens_with_its_key_alone():
+def test_encrypted_data_can_only_be_decrypted_with_their_key():
     key = sealing.derive("s" * 32, "idempotency", "mine")
     sealed = sealing.seal(key, b"secret")
     assert b"secret" not in sealed
@@ -78,16 +78,16 @@ def test_what_is_sealed_opens_with_its_key_alone():
     assert sealing.unseal(key, sealed[:-2] + b"AA") is None
 
 
-def test_each_purpose_has_a_key_of_its_own():
+def test_each_purpose_has_its_own_key():
     assert len({sealing.derive("s" * 32, purpose) for purpose in ("cursor", "idempotency", "x")}) == 3
 
 
 @given(st.text(), st.binary(min_size=32, max_size=32))
-def test_what_we_did_not_sign_is_nothing(text, key):
+def test_unsigned_data_are_rejected(text, key):
     assert sealing.unsign(key, text) is None
 
 
-def test_what_we_signed_is_what_it_was():
+def test_signed_data_are_returned_unchanged():
     key = sealing.derive("s" * 32, "cursor")
     assert sealing.unsign(key, sealing.sign(key, ["a", 1, None])) == ["a", 1, None]
 
@@ -99,7 +99,7 @@ PROXIES = Proxies(["10.0.0.0/8", "2001:db8::/32", "unix"])
     ("peer", "forwarded", "client"),
     [
         ("203.0.113.9", "", "203.0.113.9"),
-        ("203.0.113.9", "1.2.3.4", "203.0.113.9"),  # nobody vouches for it
+        ("203.0.113.9", "1.2.3.4", "203.0.113.9"),  # no trusted proxy sent it
         ("10.0.0.1", "203.0.113.9", "203.0.113.9"),
         ("10.0.0.1", "1.2.3.4, 203.0.113.9", "203.0.113.9"),  # the left one is the client's own word
         ("10.0.0.1", "203.0.113.9, 10.0.0.2", "203.0.113.9"),

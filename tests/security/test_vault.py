@@ -1,4 +1,4 @@
-"""The key ring of stored secrets: whoever has the keys reads, in every process, while they change."""
+"""The key ring of stored secrets: every process with the keys can decrypt, also during rotations."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def test_the_newest_key_seals_and_the_older_ones_open():
         Vault([OLD]).open(Vault([NEW, OLD]).seal("text"))
 
 
-def test_what_is_sealed_by_the_newest_key_is_left_as_it_is():
+def test_secrets_encrypted_with_the_newest_key_are_unchanged():
     ring = Vault([NEW, OLD])
     renewed = ring.renewed(Vault([OLD]).seal("text"))
     assert renewed is not None
@@ -28,7 +28,7 @@ def test_what_is_sealed_by_the_newest_key_is_left_as_it_is():
 
 
 @pytest.mark.parametrize("keys", [[], [OTHER]])
-def test_a_missing_key_is_told_without_the_secret(keys):
+def test_a_missing_key_is_reported_without_the_secret(keys):
     with pytest.raises(VaultError, match="VAULT_KEYS") as told:
         Vault(keys).open(Vault([OLD]).seal("canary"))
     assert "canary" not in str(told.value)
@@ -63,7 +63,7 @@ def test_the_keys_are_read_again_but_once_for_a_secret_that_nothing_opens():
     assert asked == [1]
 
 
-def test_threads_that_meet_a_new_key_at_once_all_read_it():
+def test_threads_that_read_a_new_key_concurrently_all_get_it():
     sealed, at_once, read = Vault([NEW]).seal("text"), threading.Barrier(8), []
 
     def again():

@@ -152,7 +152,7 @@ def test_the_api_says_that_the_network_is_closed_and_who_opens_it(edith, canary,
     ["../rowsmith.db", "/etc/passwd", "..", ".", "a/b.db", "a\\b.db", "\0", "x\0.db", "file:/etc/passwd", ":memory:",
      "file:x?mode=rw", "x.db-wal", ".hidden", "-x", " x", "sqlite:////etc/passwd", "a" * 300],
 )  # fmt: skip
-def test_a_file_lies_in_the_workspaces_own_folder(edith, settings, cast, file):
+def test_a_file_is_stored_in_the_workspaces_folder(edith, settings, cast, file):
     given = {"connection_string": file} if file.startswith("sqlite:") else {"file": file}
     answer = edith.post("/connections", json={"name": "x", "type": "sqlite", "settings": given})
     assert answer.status_code in (400, 422), answer.text

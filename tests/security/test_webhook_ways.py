@@ -91,7 +91,7 @@ def test_a_redirect_to_the_inside_is_not_followed(app, canary):
     assert (outcome.verdict, outcome.status, canary.count) == ("failed", 307, 0)
 
 
-def test_what_another_workspace_has_is_not_there(api, cast):
+def test_objects_of_another_workspace_are_not_found(api, cast):
     edith, mallory = api(cast.edith), api(cast.mallory)
     hook = edith.post("/webhooks", json={"url": "https://192.0.2.1.nip.example/hook", "events": ["*"]}).json
     for method, path in [

@@ -1,4 +1,4 @@
-"""What the matrix asks of the audit trail: every write that succeeds leaves exactly one entry in its workspace."""
+"""The matrix's checks of the audit log: every write that succeeds adds exactly one entry in its workspace."""
 
 from __future__ import annotations
 
@@ -27,11 +27,11 @@ NONE = {
     ("POST", "/endpoints/example"): "an example, which is sent nowhere",
     ("POST", "/export/db"): "a dry run",
     ("POST", "/export/rest"): "a dry run",
-    ("POST", "/me/two-factor"): "a secret that counts only once a code of it was told",
+    ("POST", "/me/two-factor"): "a secret that is only valid after a code was entered",
     ("POST", "/projects/<project_id>/restore"): "it is not deleted",
     ("POST", "/scenarios/<scenario_id>/edit"): "saved as it was",
     ("POST", "/scenarios/<scenario_id>/refresh-requirements"): "there is nothing newer",
-    ("POST", "/session/project"): "which project somebody looks at is theirs",
+    ("POST", "/session/project"): "the current project is a user's own setting",
     ("POST", "/templates/<template_id>/import"): "a report, nothing is saved",
     ("POST", "/templates/<template_id>/push/form"): "a form, drawn again",
     ("POST", "/templates/masked"): "a form, drawn again",
@@ -42,7 +42,7 @@ SOME = {("DELETE", "/me/sessions"), ("POST", "/templates/<template_id>/refresh-r
 MORE = {
     ("POST", "/compat/setup/teams"): ["team.create", "project.create"],
     ("DELETE", "/members/<member_id>"): ["member.remove", "api_key.revoke"],
-    ("DELETE", "/pushes/<push_id>"): ["push.cancel", "push.end"],  # what was only queued has ended at once
+    ("DELETE", "/pushes/<push_id>"): ["push.cancel", "push.end"],  # a queued push ends immediately
     ("DELETE", "/exports/<export_id>"): ["export.cancel", "export.end"],
     ("DELETE", "/scenarios/<scenario_id>/runs/<run_id>"): ["run.cancel", "run.end"],
 }

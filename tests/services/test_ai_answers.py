@@ -1,4 +1,4 @@
-"""What a model wrote is read whatever stands around it, and taken only where it fits."""
+"""Responses of a model: JSON is found in any surrounding text, and only valid values are used."""
 
 from __future__ import annotations
 
@@ -29,14 +29,14 @@ TWO = {1: "a", 2: "b"}
         '{"values": ["a", "b"]}',
     ],
 )
-def test_rows_are_found_by_their_ids_whatever_stands_around_them(text):
+def test_rows_are_found_by_their_ids_in_any_surrounding_text(text):
     assert rows_of(text, 2) == TWO
 
 
 @pytest.mark.parametrize(
     "text", ["", "no", "{{{{", '["a"]', '["a", "b", "c"]', '{"id": true, "value": "a"}', "<think>"]
 )
-def test_what_cannot_be_told_apart_is_no_row(text):
+def test_indistinguishable_documents_are_not_rows(text):
     assert rows_of(text, 2) == {}
 
 
@@ -95,7 +95,7 @@ def test_a_value_that_fits_is_taken_as_it_is_kept(answer, value, made):
         ("date", "28.02.2026"),
     ],
 )
-def test_a_value_that_does_not_fit_is_refused(answer, value):
+def test_a_value_that_does_not_fit_is_rejected(answer, value):
     with pytest.raises(Unfit):
         checked(value, {**SAID, "answer": answer})
 

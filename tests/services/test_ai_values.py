@@ -62,7 +62,7 @@ def failing(edith, path, **body):
 # --- Once, and the same again ------------------------------------------------------------------------------
 
 
-def test_the_same_seed_gives_the_same_texts_again_and_nobody_is_asked(edith, server, model, app):
+def test_the_same_seed_gives_the_same_texts_without_calling_the_model(edith, server, model, app):
     model(rows_per_request=10)
     path = path_of(edith, CODE, ai())
     preview = edith.post(f"{path}/preview", json={"seed": "s"}).json["rows"]
@@ -82,14 +82,14 @@ def test_the_same_seed_gives_the_same_texts_again_and_nobody_is_asked(edith, ser
     assert len(server.asked) == 4
 
 
-def test_another_seed_has_texts_of_its_own(edith, server, model):
+def test_another_seed_has_different_texts(edith, server, model):
     model()
     path = path_of(edith, CODE, ai())
     first = {row["word"] for row in generated(edith, path).json}
     assert first.isdisjoint(row["word"] for row in generated(edith, path, seed="t").json)
 
 
-def test_equal_prompts_give_one_text_where_the_field_says_so(edith, server, model):
+def test_equal_prompts_have_one_text_if_the_field_says_so(edith, server, model):
     model()
     path = path_of(edith, CODE, ai(same_for_equal_prompts=True))
     made = generated(edith, path).json
@@ -97,7 +97,7 @@ def test_equal_prompts_give_one_text_where_the_field_says_so(edith, server, mode
     assert [len(one.prompts) for one in server.asked] == [2]
 
 
-def test_a_preview_that_calls_nobody_shows_an_example_and_says_so(edith, server, model):
+def test_a_preview_without_external_calls_shows_an_example_and_says_so(edith, server, model):
     model()
     path = path_of(edith, CODE, ai(examples=["shiny", "dull"]))
     answer = edith.post(f"{path}/preview", json={"seed": "s", "fetch": False}).json
@@ -106,7 +106,7 @@ def test_a_preview_that_calls_nobody_shows_an_example_and_says_so(edith, server,
     assert server.seen == []
 
 
-def test_texts_are_asked_for_anew_after_a_refresh(edith, server, model):
+def test_texts_are_requested_again_after_a_refresh(edith, server, model):
     made = model()
     path = path_of(edith, CODE, ai())
     before = generated(edith, path)
@@ -114,7 +114,7 @@ def test_texts_are_asked_for_anew_after_a_refresh(edith, server, model):
     assert generated(edith, path).headers["X-Snapshot"] != before.headers["X-Snapshot"]
 
 
-# --- What is asked for -------------------------------------------------------------------------------------
+# --- Requests to the model ---------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -136,7 +136,7 @@ def test_values_are_of_the_kind_that_the_field_says(edith, server, model, option
     assert value["properties"]["value"]["type"] in ("integer", "number", "boolean", "string")
 
 
-def test_what_the_field_says_is_told_to_the_model(edith, server, model):
+def test_the_fields_constraints_are_sent_to_the_model(edith, server, model):
     model()
     path = path_of(edith, CODE, ai(max_length=12, examples=["shiny"], temperature=0.2))
     generated(edith, path, count=2)
@@ -165,7 +165,7 @@ def test_texts_may_be_read_by_other_fields_and_read_others(edith, server, model)
         (quirk.throttled(), 2),
     ],
 )  # fmt: skip
-def test_every_row_comes_to_its_text_whatever_the_model_does_once(edith, server, model, what, calls):
+def test_every_row_gets_its_text_after_any_single_error_of_the_model(edith, server, model, what, calls):
     model()
     server.quirks = [what]
     made = generated(edith, path_of(edith, CODE, ai()), count=5).json
@@ -174,7 +174,7 @@ def test_every_row_comes_to_its_text_whatever_the_model_does_once(edith, server,
     assert len({row["word"] for row in made} & good) == 5
 
 
-def test_only_rows_that_do_not_fit_are_asked_for_again_and_told_why(edith, server, model):
+def test_only_invalid_rows_are_requested_again_with_the_reason(edith, server, model):
     model()
     server.quirks = [quirk.says("good", "much too long for it", "fine")]
     path = path_of(edith, CODE, ai("A word", max_length=10))
@@ -209,7 +209,7 @@ def test_a_row_that_never_fits_may_be_blank_or_the_default(edith, server, model,
     assert len(server.asked) == limits.AI_TRIES
 
 
-def test_a_refused_response_format_is_found_out_once_in_a_run(edith, server, model):
+def test_a_rejected_response_format_is_detected_once_per_run(edith, server, model):
     model(rows_per_request=5)
     server.refuses = {"json_schema", "json_object"}
     generated(edith, path_of(edith, CODE, ai()))
@@ -219,7 +219,7 @@ def test_a_refused_response_format_is_found_out_once_in_a_run(edith, server, mod
 # --- What goes wrong ---------------------------------------------------------------------------------------
 
 
-def test_without_a_model_the_error_says_how_to_make_one(edith):
+def test_without_a_model_the_error_explains_how_to_create_one(edith):
     path = path_of(edith, CODE, ai())
     for answer in (
         failing(edith, path),
@@ -242,7 +242,7 @@ def test_of_two_models_one_has_to_be_named(edith, server, model):
     generated(edith, path_of(edith, CODE, ai(connection_id=second)), count=2)
 
 
-def test_a_connection_that_is_no_model_is_refused(edith, server, app, cast):
+def test_a_connection_that_is_not_a_model_is_rejected(edith, server, app, cast):
     made = connection(app, cast, "rest", {"base_url": server.base_url})
     answer = failing(edith, path_of(edith, CODE, ai(connection_id=made)))
     assert faults(answer) == {"fields[1].options.connection_id": "not_for_this_type"}
@@ -257,7 +257,7 @@ def test_a_model_of_another_workspace_is_not_there(api, cast, server, model):
     assert server.seen == []
 
 
-def test_the_cap_of_a_run_ends_it_and_asking_again_goes_on_from_there(edith, server, model):
+def test_the_time_limit_of_a_run_ends_it_and_a_new_request_continues(edith, server, model):
     model(rows_per_request=5, max_calls=2, parallel=1)
     path = path_of(edith, CODE, ai())
     for answered in (10, 10):
@@ -277,7 +277,7 @@ def test_a_model_that_stops_answering_leaves_what_it_said(edith, server, model):
     assert [len(one.prompts) for one in server.asked] == [10, 10, 10, 10]
 
 
-def test_a_wrong_key_is_told_without_the_key(edith, server, model):
+def test_an_invalid_key_is_reported_without_showing_it(edith, server, model):
     server.key = "sk-right"
     model(api_key="sk-wrong-key-1234")
     answer = failing(edith, path_of(edith, CODE, ai()))
@@ -292,7 +292,7 @@ COVERED = {"name": "covered", "type": "derived", "options": {"value": "No. {{ssn
 
 
 @pytest.mark.parametrize("prompt", ["About {{ssn}}", "About {{covered}}"])
-def test_sensitive_values_are_sent_to_nobody_unless_the_field_allows_it(edith, server, model, prompt):
+def test_sensitive_values_are_not_sent_unless_the_field_allows_it(edith, server, model, prompt):
     model()
     answer = edith.post("/templates", json={"name": "T", "fields": [SSN, COVERED, ai(prompt)]})
     assert faults(answer) == {"fields[2].options.prompt": "sensitive"}
@@ -306,7 +306,7 @@ def test_a_sensitive_text_is_redacted(edith, server, model):
     assert {row["word"] for row in made} == {"[redacted]"}
 
 
-def test_what_is_kept_holds_no_prompt(edith, server, model, app):
+def test_stored_responses_contain_no_prompt(edith, server, model, app):
     model()
     generated(edith, path_of(edith, CODE, ai("A secret plan for {{code}}")), count=2)
     with app.app_context():
@@ -328,12 +328,12 @@ def test_what_is_kept_holds_no_prompt(edith, server, model, app):
         ({"model": "x"}, "model"),
     ],
 )
-def test_options_that_do_not_fit_are_refused_at_their_place(edith, options, path):
+def test_invalid_options_are_rejected_with_their_path(edith, options, path):
     answer = edith.post("/templates", json={"name": "T", "fields": [CODE, ai(**options)]})
     assert list(faults(answer)) == [f"fields[1].options{'.' if path else ''}{path}"]
 
 
-def test_what_a_request_brought_is_kept_before_the_next_one_is_answered(edith, server, model, app):
+def test_the_body_of_a_request_is_consumed_before_the_next_one_is_answered(edith, server, model, app):
     model(rows_per_request=10, parallel=1)
     seen = []
 

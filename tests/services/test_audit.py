@@ -26,7 +26,7 @@ def entries(action=None):
         )
 
 
-def test_an_entry_says_who_did_what_to_what_from_where(api, app, cast):
+def test_an_entry_contains_actor_action_object_and_address(api, app, cast):
     api(cast.adam, **{"X-Request-Id": "req-7"}).post("/teams", json={"name": "T"})
     with app.app_context():
         (entry,) = [e for e in entries("team.create") if e.request_id == "req-7"]
@@ -48,7 +48,7 @@ def test_a_joined_entry_is_there_only_if_the_change_is(app, cast):
         assert len(entries()) == before + 1
 
 
-def test_an_entry_of_its_own_is_committed_when_record_returns(app, cast):
+def test_a_separate_entry_is_committed_when_record_returns(app, cast):
     with app.app_context():
         made = audit_log.record(
             actors.system(cast.acme), "test.own", ("template", "tpl_1"), rows=7, seed="s", version=3
@@ -102,7 +102,7 @@ def test_entries_of_waiting_threads_share_one_transaction(app, cast, monkeypatch
         writer = audit_log.writer()
     batches, real = [], writer._insert
     monkeypatch.setattr(writer, "_insert", lambda rows: (batches.append(len(rows)), real(rows)))
-    writer._door.acquire()  # somebody is in
+    writer._door.acquire()  # another thread is writing
     waiting = [threading.Thread(target=_record, args=(app, cast)) for _ in range(10)]
     for thread in waiting:
         thread.start()
@@ -120,7 +120,7 @@ def _record(app, cast):
         audit_log.record(actors.system(cast.acme), "test.batch")
 
 
-def test_a_bad_entry_fails_alone(app, cast):
+def test_an_invalid_entry_fails_without_affecting_others(app, cast):
     with app.app_context():
         writer = audit_log.writer()
         outcome = {}
@@ -150,7 +150,7 @@ def test_a_bad_entry_fails_alone(app, cast):
         assert len(entries("test.good")) == 1
 
 
-def test_a_connection_cut_by_the_database_is_made_anew(app, cast):
+def test_a_connection_closed_by_the_database_is_opened_again(app, cast):
     with app.app_context():
         audit_log.record(actors.system(cast.acme), "test.cut")
         audit_log.writer()._connection.driver_connection.close()

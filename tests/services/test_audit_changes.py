@@ -35,7 +35,7 @@ def last(api, cast):
         ),
     ],
 )
-def test_only_what_changed_is_told(before, after, told):
+def test_only_changes_are_reported(before, after, told):
     assert between(before, after) == told
 
 
@@ -44,7 +44,7 @@ def test_long_values_are_cut():
     assert len(told["a"]["to"]) == limits.AUDIT_VALUE_CHARS
 
 
-def test_a_secret_that_was_sent_anew_is_told_as_changed_and_masked():
+def test_a_secret_that_was_sent_again_is_recorded_as_changed_and_masked():
     shown = {
         "password": "********",
         "auth": {"type": "bearer", "token": "********"},
@@ -60,7 +60,7 @@ def test_a_secret_that_was_sent_anew_is_told_as_changed_and_masked():
     }
 
 
-def test_a_template_tells_its_fields_and_versions(api, cast, last):
+def test_a_template_lists_its_fields_and_versions(api, cast, last):
     edith = api(cast.edith)
     fields = [{"name": "a", "type": "uuid"}]
     made = edith.post("/templates", json={"name": "A", "fields": fields}).json
@@ -80,7 +80,7 @@ def test_a_project_and_a_workspace_tell_old_and_new(api, cast, last):
     assert last("workspace.change")["changes"] == {"name": {"from": "Acme", "to": "Acme Ltd"}}
 
 
-def test_a_connection_tells_what_changed_without_its_secrets(api, cast, last):
+def test_the_changes_of_a_connection_are_recorded_without_secrets(api, cast, last):
     edith = api(cast.edith)
     settings = {"base_url": "https://api.example.org", "auth": {"type": "bearer", "token": SECRET}}
     made = edith.post(

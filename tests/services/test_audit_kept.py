@@ -1,4 +1,4 @@
-"""What the database refuses to take from the trail, and what retention takes all the same."""
+"""Changes to audit entries that the database rejects, and deletion by retention, which is allowed."""
 
 from __future__ import annotations
 
@@ -30,13 +30,13 @@ from webapp.extensions import db, reading, writing
         "DELETE FROM audit_seals",
     ],
 )
-def test_the_database_lets_nobody_change_or_delete_what_was_written(trail, statement):
+def test_the_database_prevents_changes_and_deletions_of_entries(trail, statement):
     with pytest.raises(sa.exc.DBAPIError, match="audit"), db.engine.begin() as connection:
         connection.execute(sa.text(statement))
 
 
 @pytest.mark.parametrize("kind", ["postgresql"])
-def test_postgresql_lets_nobody_empty_the_table_either(trail):
+def test_postgresql_does_not_allow_truncating_the_table_either(trail):
     with pytest.raises(sa.exc.DBAPIError, match="retention"), db.engine.begin() as connection:
         connection.execute(sa.text("TRUNCATE audit_entries CASCADE"))
 
@@ -81,7 +81,7 @@ def test_retention_removes_whole_seals_from_the_beginning_and_the_chain_still_fi
     assert (report.misfits, report.removed, report.seals) == ([], len(old), 2)
 
 
-def test_entries_taken_away_as_if_by_retention_are_told(trail):
+def test_entries_removed_as_if_by_retention_are_detected(trail):
     _, workspace = trail
     for name in sealed_ids(workspace, 1):
         unguarded("DELETE FROM audit_entries WHERE id = :id", id=name)

@@ -1,4 +1,4 @@
-"""The trail's chain: what was sealed is vouched for, whatever is done to the rows behind the service's back."""
+"""The hash chain of the audit log detects all changes to sealed entries that bypass the service."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from webapp.audit.services.verification import verify
 from webapp.extensions import db, reading, writing
 
 
-def test_a_trail_that_nobody_touched_fits(trail):
+def test_an_unmodified_audit_log_is_verified(trail):
     _, workspace = trail
     report = verify(workspace)
     assert (report.misfits, report.seals, report.unsealed) == ([], 2, 0)
@@ -31,7 +31,7 @@ def test_a_trail_that_nobody_touched_fits(trail):
 
 @both
 def test_the_chain_is_what_its_description_says(trail):
-    """Computed from the documented rule alone."""
+    """Calculate the hash with the documented rule only."""
     import hashlib
 
     _, workspace = trail
@@ -145,13 +145,13 @@ def cut_last_seal(workspace):
     )
 
 
-def test_a_trail_cut_off_at_the_end_is_told_by_the_head_in_the_storage(trail):
+def test_an_audit_log_cut_off_at_the_end_is_detected_by_the_stored_head(trail):
     _, workspace = trail
     cut_last_seal(workspace)
     assert first_misfit(workspace) == (1, "", "The chain does not hold the head that was kept, seal 2.")
 
 
-def test_a_trail_cut_off_at_the_end_is_told_by_a_head_kept_elsewhere(trail):
+def test_an_audit_log_cut_off_at_the_end_is_detected_by_an_external_head(trail):
     app, workspace = trail
     number, hash = verify(workspace).head.split(":")
     cut_last_seal(workspace)
@@ -160,7 +160,7 @@ def test_a_trail_cut_off_at_the_end_is_told_by_a_head_kept_elsewhere(trail):
     assert first_misfit(workspace, {"number": int(number), "hash": hash})[2].endswith("seal 2.")
 
 
-def test_seals_deleted_at_the_end_are_told_by_the_head_beside_them(trail):
+def test_seals_deleted_at_the_end_are_detected_by_the_separate_head(trail):
     app, workspace = trail
     storage.of(app).delete(audit_seals.anchor_key(workspace))
     unguarded("DELETE FROM audit_seals WHERE workspace_id = :w AND number = 2", w=workspace)
@@ -271,7 +271,7 @@ def test_many_writers_and_two_sweepers_make_one_chain(trail):
 
 
 @pytest.mark.skipif(ON_POSTGRES, reason="speaks of SQLite")
-def test_entries_are_read_by_their_ids_however_many_a_workspace_has(trail):
+def test_entries_are_read_by_their_ids_in_a_workspace_of_any_size(trail):
     """SQLite would go through all of them, a million for each seal of a thousand."""
     _, workspace = trail
     wanted = sa.select(AuditEntry.id).where(audit_seals.named(workspace, sealed_ids(workspace)))

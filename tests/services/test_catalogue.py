@@ -18,7 +18,7 @@ def test_every_registered_type_is_listed_whole():
     assert orjson.loads(orjson.dumps(entries)) == entries
 
 
-def test_options_are_told_as_a_json_schema():
+def test_options_are_described_as_a_json_schema():
     schema = next(entry for entry in catalogue.search() if entry["name"] == "sequence")["options_schema"]
     assert schema["type"] == "object"
     assert schema["additionalProperties"] is False
@@ -35,5 +35,5 @@ def test_a_type_is_found_by_words_of_its_description():
     assert "sequence" in [entry["name"] for entry in catalogue.search("arithmetic step")]
 
 
-def test_what_fits_nothing_finds_nothing():
+def test_a_search_without_matches_finds_nothing():
     assert catalogue.search("zzzz qqqq") == []

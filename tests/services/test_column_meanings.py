@@ -118,7 +118,7 @@ def test_names_of_other_languages_and_abbreviations_are_understood(kind, name, w
     assert table(kind, text(name, 60))[name].field["type"] == wanted
 
 
-def test_english_names_stay_as_they_are():
+def test_english_names_are_unchanged():
     assert english(["data", "source"]) == ["data", "source"]
     assert english(split("fecha_de_nacimiento")) == ["birth", "date"]
 

@@ -75,7 +75,7 @@ def test_lengths_patterns_and_other_columns():
         "price > 0 §",
     ],
 )
-def test_what_is_beyond_doubt_alone_counts(check):
+def test_only_certain_outcomes_count(check):
     found = read(check)
     assert found.columns == {}
     assert found.later == {}

@@ -29,7 +29,7 @@ SECRET = "canary"
          "mongodb://u:********@a,b/db?replicaSet=r&authSource=admin"),
     ],
 )  # fmt: skip
-def test_the_parts_that_say_where_it_leads_are_shown(text, left):
+def test_the_settings_that_determine_the_host_are_shown(text, left):
     assert masked_connection_string(text) == left
 
 
@@ -72,11 +72,11 @@ FORMS = ("postgresql://u:{}@h:5/db", "mysql://h/db?password={}", "host=h passwor
 
 
 @given(SIGNS, SIGNS, st.sampled_from(FORMS))
-def test_no_password_is_shown_whatever_signs_it_holds(before, after, form):
+def test_no_password_with_any_characters_is_shown(before, after, form):
     assert "CANARY" not in masked_connection_string(form.format(f"{before}CANARY{after}"))
 
 
-def test_a_mask_alone_is_shown_for_what_is_no_connection_string():
+def test_an_invalid_connection_string_is_shown_completely_masked():
     assert masked_connection_string("something") == MASK
 
 
@@ -98,7 +98,7 @@ def test_the_secrets_of_a_connection_string_are_known(text, secrets):
     "text", ["postgresql://u:p%40%2F@h:5432/db?sslmode=require", "mysql://h/db", "u@h/db", "host=h password=a@b",
              "postgresql://u@[::1]:5432/db"],
 )  # fmt: skip
-def test_a_string_that_all_drivers_read_alike_is_clear(text):
+def test_a_string_that_all_drivers_read_in_the_same_way_is_accepted(text):
     assert is_clear(text)
 
 

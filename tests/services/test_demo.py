@@ -1,4 +1,4 @@
-"""The demo is seeded once, into an empty service, and is what a person can try at once."""
+"""The demo is created once, in an empty service, and everything in it works."""
 
 from __future__ import annotations
 
@@ -120,7 +120,7 @@ def test_a_customer_does_not_contradict_itself(empty):
         assert row["last_name"].lower() in row["email"]
 
 
-def test_seeding_again_changes_nothing_whatever_its_users_did(empty):
+def test_seeding_again_does_not_change_what_users_did(empty):
     info = demo_workspace.ensure_demo("pro")
     actor = actors.system(info.workspace_id, info.project_id)
     templates.delete(actor, templates.get(actor, info.template_ids[0], "write", lock=True))

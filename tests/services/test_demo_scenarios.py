@@ -1,4 +1,4 @@
-"""The worked examples are saved with the demo, ask nobody for it, and run as they are against the service itself."""
+"""The example scenarios are saved with the demo without the package index, and run unchanged against the service."""
 
 
 
@@ -35,7 +35,7 @@ def seeded(empty, monkeypatch):
     """The demo, on a machine that reaches no package index."""
 
     def refuse(*_, **__):
-        raise AssertionError("the package index was asked")
+        raise AssertionError("the package index was queried")
 
     monkeypatch.setattr(requirements, "call", refuse)
     return demo_workspace.ensure_demo()
@@ -48,7 +48,7 @@ def saved(seeded):
     return {one["name"]: one for one in scenarios_scenarios.listing(actor).items}
 
 
-def test_three_examples_are_saved_and_nobody_is_asked_for_packages(saved):
+def test_three_examples_are_saved_without_querying_the_package_index(saved):
     assert list(saved) == [one.name for one in reversed(examples.EXAMPLES)]
     assert [one["warnings"] for one in saved.values()] == [[], [], []]
     for one in examples.EXAMPLES:
@@ -83,7 +83,7 @@ def test_examples_read_only_what_a_run_gives_them():
 
 
 class Around:
-    """What a run has around it: the API, a key, folders, and somebody who does the pushes it orders."""
+    """The environment of a run: the API, a key, folders, and a worker for the pushes that it starts."""
 
     def __init__(self, app, info, tmp_path) -> None:
         self.app, self.tmp = app, tmp_path
@@ -160,7 +160,7 @@ def test_referential_integrity_holds_in_the_database_after_every_run(around, tmp
     database.close()
 
 
-def test_the_nightly_file_lies_among_the_outputs(around, tmp_path):
+def test_the_nightly_file_is_in_the_outputs(around, tmp_path):
     told = around.run("nightly_csv", ROWS="7")
     (path,) = (tmp_path / "outputs").glob("customers-*.csv")
     assert path.name in told

@@ -1,4 +1,4 @@
-"""Values are fetched once, before the first row, and whoever needs them again is given the same."""
+"""External values are fetched once, before the first row; later requests get the stored values."""
 
 from __future__ import annotations
 
@@ -110,7 +110,7 @@ def test_keys_of_the_target_come_out_the_same_in_preview_generate_and_export(edi
         assert exports.order(export["id"]).recipe.open().whole() == made.data
 
 
-def test_each_key_is_taken_once_or_refused_before_row_1(edith, customers):
+def test_each_key_is_used_once_or_rejected_before_row_1(edith, customers):
     path = path_of(edith, key(customers, unique=True, filter="tier = 'gold'"))
     made = generated(edith, path, count=20).json
     assert sorted(row["customer_id"] for row in made) == list(range(1, 41, 2))
@@ -137,7 +137,7 @@ def test_a_question_with_a_field_is_asked_once_for_each_value(edith, customers, 
     assert len(asked) == 2
 
 
-def test_answers_are_asked_for_anew_after_a_refresh_and_an_export_in_hand_keeps_its_own(
+def test_responses_are_requested_again_after_a_refresh_and_an_open_export_keeps_its_own(
     edith, customers, app
 ):
     path = path_of(edith, key(customers))
@@ -153,7 +153,7 @@ def test_answers_are_asked_for_anew_after_a_refresh_and_an_export_in_hand_keeps_
         assert exports.order(export["id"]).recipe.open().whole() == before.data
 
 
-def test_what_has_run_out_is_asked_for_anew_and_purged_once_nothing_pins_it(edith, customers, app):
+def test_expired_responses_are_requested_again_and_purged_once_nothing_pins_them(edith, customers, app):
     path = path_of(edith, key(customers))
     generated(edith, path)
     export = edith.post(f"{path}/exports", json={"count": 5, "seed": "s"}).json
@@ -172,7 +172,7 @@ def test_what_has_run_out_is_asked_for_anew_and_purged_once_nothing_pins_it(edit
     assert {row["customer_id"] for row in generated(edith, path).json} <= set(range(30, 41))
 
 
-def test_a_draft_calls_nobody_until_it_is_asked_to(edith, customers):
+def test_a_draft_makes_no_external_calls_unless_requested(edith, customers):
     fields = [key(customers)]
     look = edith.post("/preview", json={"fields": fields, "seed": "s"}).json
     assert [row["customer_id"] for row in look["rows"]] == [4711] * 3
@@ -210,12 +210,12 @@ def test_failures_of_the_target_name_the_field(edith, target):
     assert refused(answer, 502, "target_failed")["path"] == "fields[0]"
 
 
-def test_a_column_that_is_not_there_is_told_with_those_that_are(edith, customers):
+def test_a_missing_column_is_reported_with_the_existing_ones(edith, customers):
     answer = edith.post("/generate", json={"fields": [key(customers, column="nam")], "count": 3})
     assert refused(answer, 502, "target_failed")["hint"] == "It has id, name, tier."
 
 
-def test_an_empty_table_is_told_by_the_field(edith, target):
+def test_an_empty_table_is_reported_at_the_field(edith, target):
     target.does("CREATE TABLE customers (id INTEGER PRIMARY KEY)")
     answer = edith.post("/generate", json={"fields": [key(target)], "count": 3})
     assert refused(answer, 422, "validation_error")["fields"][0]["code"] == "empty_answer"
@@ -223,7 +223,7 @@ def test_an_empty_table_is_told_by_the_field(edith, target):
     assert blank.json == [{"customer_id": None}] * 3
 
 
-def test_more_rows_than_a_list_may_have_are_refused(edith, customers, monkeypatch):
+def test_more_rows_than_a_list_may_have_are_rejected(edith, customers, monkeypatch):
     monkeypatch.setattr(limits, "FETCHED_KEYS", 39)
     monkeypatch.setattr(limits, "FETCHED_ROWS", 39)
     for field in (key(customers), asks(customers, "SELECT name FROM customers")):
@@ -231,7 +231,7 @@ def test_more_rows_than_a_list_may_have_are_refused(edith, customers, monkeypatc
         assert refused(answer, 502, "target_failed")["reason"] == "too_large"
 
 
-def test_more_questions_than_a_request_may_ask_are_refused_before_the_first(edith, customers, monkeypatch):
+def test_more_external_requests_than_allowed_are_rejected_before_the_first(edith, customers, monkeypatch):
     monkeypatch.setattr(limits, "FETCHED_QUESTIONS", 5)
     rows = {"name": "code", "type": "row_number"}
     field = asks(customers, "SELECT name FROM customers WHERE id = {{code}}")
@@ -268,7 +268,7 @@ def test_an_answer_that_came_before_a_failure_is_kept(edith, customers, monkeypa
     assert len(customers.kept()) == 1
 
 
-def test_of_two_who_ask_at_once_both_get_the_first_answer(app, cast, target):
+def test_two_concurrent_requests_both_get_the_first_response(app, cast, target):
     with app.app_context():
         first = kept_answers.save(cast.acme, target.id, {"q": pa.table({"a": [1]})})
         second = kept_answers.save(cast.acme, target.id, {"q": pa.table({"a": [2]})})
@@ -302,7 +302,7 @@ def test_answers_of_a_connection_that_is_gone_are_not_kept(app, cast):
     assert told.value.code == "unavailable"
 
 
-def test_sensitive_values_of_the_target_reach_nobody(edith, customers):
+def test_sensitive_values_of_the_target_are_not_exposed(edith, customers):
     field = {**asks(customers, "SELECT name FROM customers"), "sensitive": True}
     made = edith.post("/generate", json={"fields": [field], "count": 20})
     assert {row["value"] for row in made.json} == {"[redacted]"}

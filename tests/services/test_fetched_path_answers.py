@@ -1,4 +1,4 @@
-"""Values of an API: what an answer is taken for."""
+"""Values from an API: interpretation of its responses."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def kept(app):
     return do
 
 
-def test_nothing_found_is_told_with_the_path_unless_the_field_says_otherwise(edith, target, rest):
+def test_a_missing_value_is_reported_with_the_path_unless_the_field_has_a_default(edith, target, rest):
     target.on("/api/codes/b", Answer(200, {"other": 1}))
     made = rest()
     _, details = failed(edith, CODES, call(made), status=422, code="validation_error")
@@ -49,7 +49,7 @@ def test_nothing_found_is_told_with_the_path_unless_the_field_says_otherwise(edi
         (Answer(200, b'{"a": '), "not_json"),
     ],
 )
-def test_what_an_answer_says_of_its_path_is_an_error_blank_or_the_default(
+def test_an_error_response_for_a_path_is_an_error_null_or_the_default(
     edith, target, rest, kept, answer, reason
 ):
     target.on("/api/codes/b", answer)
@@ -76,7 +76,7 @@ def test_what_an_answer_says_of_its_path_is_an_error_blank_or_the_default(
         (503, "unavailable", "has a problem"),
     ],
 )
-def test_what_concerns_the_connection_is_always_an_error_and_never_kept(
+def test_connection_errors_are_always_errors_and_never_stored(
     edith, target, rest, kept, status, reason, told
 ):
     target.on("/api/codes/*", Answer(status, {"error": "the target says why"}))
@@ -88,7 +88,7 @@ def test_what_concerns_the_connection_is_always_an_error_and_never_kept(
     assert kept() == []
 
 
-def test_an_answer_that_one_field_bears_is_told_by_another_that_does_not(edith, target, rest):
+def test_a_response_with_a_field_specific_error_is_still_valid_for_another_field(edith, target, rest):
     target.on("/api/codes/b", Answer(404))
     made = rest()
     generated(edith, CODES, call(made, on_error="blank"))
@@ -100,7 +100,7 @@ def test_an_answer_that_one_field_bears_is_told_by_another_that_does_not(edith, 
     assert len(target.calls("/api/codes/b")) == 1
 
 
-def test_an_element_of_an_array_has_a_path_of_its_own(edith, target, rest):
+def test_an_element_of_an_array_has_its_own_path(edith, target, rest):
     inner = [
         {"name": "sku", "type": "enum", "options": {"values": ["a", "b"]}},
         call(rest(), "/codes/{{sku}}"),
@@ -115,7 +115,7 @@ def test_an_element_of_an_array_has_a_path_of_its_own(edith, target, rest):
     assert len(target.calls()) == 2
 
 
-def test_objects_stand_in_the_rows_as_objects(edith, target, rest):
+def test_objects_are_inserted_into_rows_as_objects(edith, target, rest):
     target.on("/api/codes/*", Answer(200, {"tags": [{"k": 1.5}, "x"]}))
     assert generated(edith, CODES, call(rest(), extract="$.tags")).json[0]["value"] == [{"k": 1.5}, "x"]
 
@@ -134,7 +134,7 @@ def test_answers_that_came_before_a_failure_are_not_asked_for_again(edith, targe
     assert len(target.calls("/api/codes/a")) == 1
 
 
-def test_an_answer_that_is_too_large_is_refused(edith, target, rest, monkeypatch):
+def test_a_response_that_is_too_large_is_rejected(edith, target, rest, monkeypatch):
     target.on("/api/codes/*", Answer(200, ["x" * 2_000]))
     monkeypatch.setattr(limits, "HTTP_ANSWER_BYTES", 1_000)
     assert failed(edith, CODES, call(rest()))[1]["reason"] == "too_large"

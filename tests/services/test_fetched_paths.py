@@ -1,4 +1,4 @@
-"""Values of an API: each path is called once, before the first row, and whoever needs its answer again is given it."""
+"""Values from an API: each path is requested once, before the first row; later requests get the stored response."""
 
 from __future__ import annotations
 
@@ -68,14 +68,14 @@ def test_the_calls_carry_what_the_connection_says(edith, target, rest):
     assert seen.headers["accept"] == "application/json"
 
 
-def test_as_many_calls_go_at_once_as_the_connection_allows(edith, target, rest):
+def test_the_number_of_parallel_calls_is_the_connections_limit(edith, target, rest):
     target.on("/api/codes/*", lambda seen: Answer(200, {"name": seen.path}, delay=0.02))
     generated(edith, NUMBERS, call(rest(parallel=4)), count=24)
     assert 2 <= target.most_at_once <= 4
     assert len(target.calls()) == 24
 
 
-def test_a_thousand_paths_are_called_once_each_and_one_more_is_refused_before_the_first(edith, target, rest):
+def test_a_thousand_paths_are_requested_once_each_and_one_more_is_rejected_before_the_first(edith, target, rest):
     field = call(rest(), extract="$.path")
     rows = generated(edith, NUMBERS, field, count=1_000).json
     assert [row["value"] for row in rows] == [f"/api/codes/{number}" for number in range(1, 1_001)]
@@ -114,7 +114,7 @@ def test_one_token_serves_all_calls(app, cast, edith):
     tokens.tokens.clear()
 
 
-def test_a_path_may_hang_on_what_another_one_answers(edith, target, rest):
+def test_a_path_can_depend_on_the_response_of_another(edith, target, rest):
     made = rest()
     target.on("/api/next/*", lambda seen: Answer(200, {"name": f"after {seen.path[-1]}"}))
     rows = generated(edith, CODES, call(made), call(made, "/next/{{value}}", name="next")).json
@@ -124,7 +124,7 @@ def test_a_path_may_hang_on_what_another_one_answers(edith, target, rest):
 # --- What is not called -------------------------------------------------------------------------------------
 
 
-def test_a_look_calls_nobody_until_it_is_asked_to(edith, target, rest):
+def test_a_preview_makes_no_external_calls_unless_requested(edith, target, rest):
     fields = [CODES, call(rest())]
     look = edith.post("/preview", json={"fields": fields, "seed": "s"}).json
     assert [row["value"] for row in look["rows"]] == ["example"] * 3
@@ -137,7 +137,7 @@ def test_a_look_calls_nobody_until_it_is_asked_to(edith, target, rest):
     assert len(target.calls()) == 2
 
 
-def test_a_connection_without_paths_is_refused_by_name(app, cast, edith):
+def test_a_connection_without_paths_is_rejected_by_name(app, cast, edith):
     made = sqlite_target(app, cast).connection_id
     answer = edith.post("/preview", json={"fields": [CODES, call(made)]})
     assert faults(answer) == {"fields[1].options.connection_id": "not_for_this_type"}
@@ -174,17 +174,17 @@ def test_a_value_leads_nowhere_upwards(edith, target, rest):
 # --- Secrets ------------------------------------------------------------------------------------------------
 
 
-def test_sensitive_values_reach_nobody(edith, rest):
+def test_sensitive_values_are_not_exposed(edith, rest):
     made = generated(edith, CODES, call(rest(), extract="$.path", sensitive=True))
     assert {row["value"] for row in made.json} == {"[redacted]"}
     assert b"/api/codes" not in made.data
 
 
-@pytest.mark.parametrize("which", ["the field", "what stands in its path"])
+@pytest.mark.parametrize("which", ["the field", "a field in its path"])
 @pytest.mark.parametrize(
     "answer", [Answer(404, {"error": "no Anna-4711"}), Answer(cut="read"), redirect("/Anna-4711:x")]
 )
-def test_a_sensitive_value_stands_in_no_error(edith, target, rest, which, answer):
+def test_a_sensitive_value_is_in_no_error(edith, target, rest, which, answer):
     code = {"name": "code", "type": "constant", "options": {"value": "Anna-4711"}}
     own, other = which == "the field", which != "the field"
     target.on("/*", Answer(404, {"error": "no Anna-4711"}))
@@ -206,7 +206,7 @@ def test_a_secret_that_the_target_repeats_is_cut(edith, target, rest):
     assert "you sent" in reply.text
 
 
-def test_no_more_of_a_body_is_told_than_helps(edith, target, rest):
+def test_only_a_useful_part_of_a_body_is_reported(edith, target, rest):
     target.on("/api/codes/*", Answer(500, "x" * 5_000))
     assert failed(edith, CODES, call(rest()))[0].count("x") <= limits.FETCHED_SAID_CHARS + 20
 
@@ -224,7 +224,7 @@ def counting(target: EchoTarget) -> None:
 # --- Pins ---------------------------------------------------------------------------------------------------
 
 
-def test_an_export_in_hand_keeps_its_answers_whatever_the_target_says_now(edith, target, rest, app):
+def test_an_open_export_keeps_its_responses_after_changes_of_the_target(edith, target, rest, app):
     counting(target)
     made = rest()
     path = f"/templates/{make(edith, fields=[CODES, call(made)])['id']}"

@@ -100,7 +100,7 @@ def test_a_secret_in_a_traceback_is_cut(formatter):
         "gAAAAABm" + "Zx9_-" * 12 + "==",
     ],
 )
-def test_what_looks_like_a_secret_is_cut_although_nobody_knew_it(text):
+def test_a_likely_secret_is_redacted_even_if_unknown(text):
     told = log_redaction.hushed(text)
     for part in (
         CANARY,
@@ -125,7 +125,7 @@ def test_what_looks_like_a_secret_is_cut_although_nobody_knew_it(text):
         "the database does not answer: OperationalError",
     ],
 )
-def test_what_is_no_secret_stays(text):
+def test_a_value_that_is_not_a_secret_is_kept(text):
     assert log_redaction.hushed(text) == text
 
 
@@ -149,7 +149,7 @@ def test_secrets_of_the_settings_are_known_from_the_start(app):
     assert settings.vault_keys[0] not in log_redaction.hushed(f"oops {settings.vault_keys[0]}")
 
 
-def test_only_so_many_secrets_are_remembered():
+def test_only_a_limited_number_of_secrets_is_remembered():
     for number in range(limits.HUSHED_KNOWN + 10):
         log_redaction.learn(f"secret-{number:06}")
     assert len(log_redaction._known) == limits.HUSHED_KNOWN

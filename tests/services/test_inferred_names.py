@@ -1,4 +1,4 @@
-"""What a column becomes follows from its name beside its table's: cases as sample schemas and products have them."""
+"""Field types are inferred from the names of a column and its table, with cases from sample schemas and products."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def became(
 
 
 @pytest.mark.parametrize(("table", "beside", "column", "length", "wanted"), cases())
-def test_a_column_becomes_what_its_table_says_it_holds(app, table, beside, column, length, wanted):
+def test_the_type_of_a_column_depends_on_its_table(app, table, beside, column, length, wanted):
     with app.app_context():
         assert became(table, beside, column, length).field["type"] == wanted
 
@@ -58,7 +58,7 @@ def test_a_column_becomes_what_its_table_says_it_holds(app, table, beside, colum
         ("employees", "hire_date", "job_title", "60", ["Clerk", "Smith"] * 20, "job_title"),
     ],
 )
-def test_a_sample_tells_apart_what_a_name_alone_does_not(app, table, beside, column, length, values, wanted):
+def test_a_sample_distinguishes_what_a_name_does_not(app, table, beside, column, length, values, wanted):
     kind, *more = wanted.split()
     with app.app_context():
         made = became(table, [beside], column, length, values).field
@@ -66,7 +66,7 @@ def test_a_sample_tells_apart_what_a_name_alone_does_not(app, table, beside, col
     assert not more or made["options"] in ({"values": more}, {"format": " ".join(more)})
 
 
-def test_a_unique_name_of_which_there_are_too_few_becomes_words_and_few_are_told(app):
+def test_a_unique_name_with_too_few_values_becomes_words_with_a_note(app):
     with app.app_context():
         few = became("departments", ["id"], "name", "60u", rows=10)
         assert (few.field["type"], few.field["unique"], few.state) == ("department", True, "yellow")

@@ -1,4 +1,4 @@
-"""Who is told that four fifths of a plan's limit are used, once, and who is not."""
+"""Warnings at 80 % of a plan's limit: recipients, and one warning per period."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def told(app, now=clock.now):
             return [(one.limit_name, one.used, one.most) for one in found]
 
 
-def test_nobody_is_told_below_four_fifths_and_once_from_there_on(app, small):
+def test_warnings_are_sent_once_from_80_percent_on(app, small):
     generate(small, 799)
     assert told(app) == []
     generate(small, 1)
@@ -63,12 +63,12 @@ def test_nobody_is_told_below_four_fifths_and_once_from_there_on(app, small):
     assert told(app) == [("rows", 800, 1_000)]
 
 
-def test_one_call_that_goes_far_beyond_the_mark_is_told_with_what_it_used(app, small):
+def test_one_call_far_beyond_the_limit_is_reported_with_its_usage(app, small):
     generate(small, 990)
     assert told(app) == [("rows", 990, 1_000)]
 
 
-def test_requests_of_the_minute_are_told_of_too(app, small):
+def test_requests_per_minute_are_reported_too(app, small):
     for number in range(7):
         assert small.get("/me").status_code == 200, number
     assert told(app) == []
@@ -79,7 +79,7 @@ def test_requests_of_the_minute_are_told_of_too(app, small):
     assert told(app) == [("requests", 8, 10)]
 
 
-def test_it_is_told_again_after_an_hour_and_not_before(app, small):
+def test_it_is_reported_again_after_an_hour_and_not_before(app, small):
     generate(small, 800)
     assert len(told(app)) == 1
     for minutes, most in ((59, 1), (61, 2)):
@@ -87,7 +87,7 @@ def test_it_is_told_again_after_an_hour_and_not_before(app, small):
             limit_warnings._record(_acme(app), "rows", 900, 1_000)
         assert len(told(app, lambda minutes=minutes: clock.now() + timedelta(minutes=minutes))) == most
         with app.app_context():
-            assert limit_warnings.pending() == [], "what was told of is not noted any more"
+            assert limit_warnings.pending() == [], "warnings that were sent are removed"
 
 
 def _acme(app):
@@ -128,7 +128,7 @@ def test_webhooks_that_ask_for_it_hear_of_it(app, api, cast, small):
     }
 
 
-def test_admins_are_mailed_once_a_day_unless_they_want_none(app, mailing, cast, small):
+def test_admins_get_one_mail_a_day_unless_disabled(app, mailing, cast, small):
     with app.app_context(), writing() as session:
         session.merge(NoticeChoice(user_id=cast.olivia.user_id, mail="never", minutes=0))
     generate(small, 800)
@@ -142,7 +142,7 @@ def test_admins_are_mailed_once_a_day_unless_they_want_none(app, mailing, cast, 
     assert sent == [(cast.adam.email, "Acme has used 80 % of its rows for this hour")]
 
 
-def test_who_may_not_enter_is_not_mailed(app, mailing, cast, small):
+def test_users_without_access_get_no_mail(app, mailing, cast, small):
     with app.app_context(), writing() as session:
         session.get_one(User, cast.olivia.user_id).disabled_at = clock.now()
         session.execute(sa.delete(Membership).where(Membership.user_id == cast.adam.user_id))
@@ -152,7 +152,7 @@ def test_who_may_not_enter_is_not_mailed(app, mailing, cast, small):
         assert session.scalars(sa.select(Mail)).all() == []
 
 
-def test_the_browser_of_every_member_says_it_and_nobody_elses(app, browser, cast, small):
+def test_only_browsers_of_members_show_it(app, browser, cast, small):
     edith, mallory = browser(cast.edith), browser(cast.mallory)
     since = edith.get("/notices").json["now"]
     generate(small, 900)
@@ -174,7 +174,7 @@ def test_a_redis_that_is_away_costs_the_warning_and_not_the_rows(app, cast, smal
     assert told(app) == []
 
 
-def test_a_note_that_cannot_be_told_of_keeps_no_other_back_and_is_tried_again(app, small, cast, monkeypatch):
+def test_a_notification_that_fails_does_not_block_others_and_is_retried(app, small, cast, monkeypatch):
     with app.app_context():
         redis_client().hset(limit_warnings.KEY, "ws_gone rows", "8 10 1.0")
         assert limit_notifications.send_pending() == 0

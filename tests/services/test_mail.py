@@ -1,4 +1,4 @@
-"""Mails: none is lost, none goes out twice beyond what SMTP allows, and nobody slips anything into one."""
+"""E-mails: none is lost, duplicates occur only where SMTP cannot prevent them, and headers cannot be injected."""
 
 from __future__ import annotations
 
@@ -118,7 +118,7 @@ def test_a_mail_goes_by_tls_from_the_first_byte(app, tmp_path):
     assert len(server.mails) == 1
 
 
-def test_nothing_is_handed_to_a_server_that_offers_no_starttls(app, tmp_path, server):
+def test_no_mail_is_sent_to_a_server_without_starttls(app, tmp_path, server):
     outbox = Outbox(app, tmp_path, f"smtp://127.0.0.1:{server.port}")
     mail_id = outbox.post()
     assert outbox.send() == 0
@@ -126,7 +126,7 @@ def test_nothing_is_handed_to_a_server_that_offers_no_starttls(app, tmp_path, se
     assert server.mails == []
 
 
-def test_a_refused_recipient_is_given_up_with_the_reason_and_keeps_no_other_mail_back(outbox, server):
+def test_a_rejected_recipient_is_given_up_with_the_reason_and_does_not_block_other_mails(outbox, server):
     server.refuses.add("gone@example.org")
     refused, good = outbox.post("gone@example.org"), outbox.post()
     assert outbox.send() == 1
@@ -158,7 +158,7 @@ def test_a_mail_waits_for_a_server_that_is_down_and_comes_back(app, tmp_path):
     assert outbox.row(mail_id).attempts == 3
 
 
-def test_a_mail_that_nobody_takes_is_given_up_in_the_end(app, tmp_path):
+def test_a_mail_that_always_fails_is_finally_given_up(app, tmp_path):
     outbox = Outbox(app, tmp_path, f"smtp://127.0.0.1:{MailServer().port}?tls=off")
     mail_id = outbox.post()
     for wait in (0, *limits.MAIL_WAITS):
@@ -233,14 +233,14 @@ def test_no_header_and_no_line_is_slipped_into_a_mail(outbox, server, name):
         "(a)b@c",
     ],
 )
-def test_what_is_no_single_address_is_never_mailed(outbox, server, address):
+def test_ambiguous_addresses_get_no_mail(outbox, server, address):
     mail_id = outbox.post(address)
     assert outbox.send() == 0
     assert (outbox.row(mail_id).status, outbox.row(mail_id).reason) == ("failed", mail.NO_ADDRESS)
     assert server.mails == []
 
 
-def test_a_mail_is_there_with_what_it_tells_of_or_not_at_all(outbox):
+def test_a_mail_is_committed_together_with_its_cause_or_not_at_all(outbox):
     with pytest.raises(RuntimeError), outbox.app.app_context(), writing() as session:
         mail.post(session, Letter("test", "edith@example.org", "A subject", ["A line."]))
         raise RuntimeError

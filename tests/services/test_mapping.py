@@ -1,4 +1,4 @@
-"""Fields find their columns: by name as people vary it, by meaning, by type; and every fault is told at once."""
+"""Fields are mapped to columns by similar names, meaning and type; all errors are reported together."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ def test_a_field_finds_the_column_that_means_the_same(field, column):
 @pytest.mark.parametrize(
     ("field", "column"), [("name", "frame"), ("order_id", "customer_age"), ("age", "page")]
 )
-def test_names_that_only_look_alike_do_not_go_together(field, column):
+def test_names_that_only_look_similar_are_not_matched(field, column):
     assert codes(fields(field), table(text(column))) == [("mapping", "nothing_mapped")]
 
 
@@ -85,7 +85,7 @@ def test_a_required_column_takes_the_only_field_of_its_type():
     assert found(given, table(column, text("other"))) == {"hired": "wibble", "other": "other"}
 
 
-def test_a_field_is_not_put_where_its_type_does_not_fit_by_meaning_alone():
+def test_a_field_is_not_mapped_by_meaning_if_its_type_does_not_fit():
     given = fields(Field("mail", pa.bool_()))
     column = Column("email", "date", "date")
     assert codes(given, table(column)) == [("mapping", "nothing_mapped")]
@@ -96,7 +96,7 @@ def test_hidden_fields_are_not_sent():
     assert codes(given, table(text("email"))) == [("mapping", "nothing_mapped")]
 
 
-def test_every_column_without_a_field_says_why():
+def test_every_column_without_a_field_has_a_reason():
     columns = (
         Column("id", "integer", "bigint", nullable=False, key=True, generated="identity"),
         Column("full", "text", "text", generated="computed"),
@@ -111,7 +111,7 @@ def test_every_column_without_a_field_says_why():
     assert made.unused == ["id", "full"]
 
 
-def test_an_identity_is_written_where_that_is_said_or_where_it_finds_rows():
+def test_an_identity_is_written_on_request_or_if_it_matches_rows():
     column = Column("id", "integer", "bigint", nullable=False, key=True, generated="identity")
     entity = table(column, text("email"))
     assert found(fields("nr", "email"), entity, mapping={"nr": "id"}) == {"id": "nr", "email": "email"}
@@ -133,7 +133,7 @@ def test_null_leaves_a_field_out_and_a_name_wins_over_what_is_suggested():
     assert codes(given, table(text("email")), mapping={"email": None}) == [("mapping", "nothing_mapped")]
 
 
-def test_all_faults_of_a_mapping_come_at_once():
+def test_all_errors_of_a_mapping_are_reported_together():
     entity = table(
         text("email", nullable=False), Column("full", "text", "text", generated="computed"), text("age")
     )
@@ -160,7 +160,7 @@ def test_a_collection_takes_fields_that_no_document_has_yet():
     assert found(fields("email"), entity, mapping={"email": "contact"}) == {"contact": "email"}
 
 
-def test_words_are_found_however_they_are_written():
+def test_words_are_found_in_any_notation():
     assert words("customerIDNumber2") == ["customer", "id", "number", "2"]
     assert words("Customer-first_name") == ["customer", "first", "name"]
     assert [singular(one) for one in ("addresses", "companies", "status", "orders")] == [

@@ -23,7 +23,7 @@ def acme(app, cast):
         db.session.remove()
 
 
-def test_the_first_key_is_made_once_and_stays(acme):
+def test_the_first_key_is_created_once_and_kept(acme):
     first = masking_keys.ring(acme.workspace_id)
     assert first.current == 1
     assert len(first.keys[1]) == 32
@@ -31,7 +31,7 @@ def test_the_first_key_is_made_once_and_stays(acme):
     assert str(first.keys[1]) not in repr(first)
 
 
-def test_every_workspace_has_keys_of_its_own(acme, cast):
+def test_every_workspace_has_its_own_keys(acme, cast):
     other = masking_keys.ring(cast.mallory_inc).keys
     assert other[1] != masking_keys.ring(acme.workspace_id).keys[1]
 
@@ -45,7 +45,7 @@ def test_a_rotation_makes_a_new_version_and_keeps_the_old_ones(acme):
     assert [one.version for one in masking_keys.listing(acme)] == [2, 1]
 
 
-def test_the_key_lies_sealed_and_the_vaults_newest_key_seals_it_anew(acme, monkeypatch):
+def test_the_key_is_stored_encrypted_and_a_rotation_encrypts_it_again(acme, monkeypatch):
     ring = masking_keys.ring(acme.workspace_id)
     (stored,) = db.session.query(MaskingKey)
     assert ring.keys[1] not in stored.sealed
@@ -61,7 +61,7 @@ def test_the_key_lies_sealed_and_the_vaults_newest_key_seals_it_anew(acme, monke
         assert told.value.code == "unavailable"
 
 
-def test_those_who_need_the_first_key_at_once_get_the_same(app, cast):
+def test_concurrent_users_of_a_first_key_get_the_same(app, cast):
     both, got = threading.Barrier(3, timeout=10), []
 
     def ask():

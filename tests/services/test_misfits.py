@@ -1,4 +1,4 @@
-"""What will not fit is told before it is sent: each value with its row and reason, and what may bring one."""
+"""Values that do not fit are reported before sending: each with its row, its reason and a possible cause."""
 
 from __future__ import annotations
 
@@ -105,7 +105,7 @@ def test_values_that_a_column_does_not_take(column, good, bad, reason):
     assert found == [("a", len(good) + place, reason) for place in range(1, len(bad) + 1)]
 
 
-def test_digits_that_would_be_rounded_away_are_told():
+def test_digits_that_would_be_rounded_away_are_reported():
     column = Column("a", "decimal", "numeric(10,2)", precision=10, scale=2)
     values = pa.array([1, 2], pa.decimal128(10, 4))
     values = pa.array([one.as_py() / 8 for one in values], pa.decimal128(10, 4))
@@ -163,7 +163,7 @@ def test_keys_of_tables_in_the_same_push_are_not_looked_for():
     assert session.asked == 0
 
 
-def test_what_fields_may_bring_is_told_without_a_row():
+def test_possible_misfits_of_fields_are_reported_without_rows():
     fields = [
         {"name": "few", "type": "number", "options": {"min": 0, "max": 70_000}},
         {"name": "blank", "type": "first_name", "percent_blank": 0.0001},
@@ -205,7 +205,7 @@ def test_sensitive_values_are_not_shown():
     assert {one.value for one in found} == {"********"}
 
 
-def test_rows_are_made_again_in_any_order():
+def test_rows_are_generated_again_in_any_order():
     maker = bound([{"name": "id", "type": "row_number"}, {"name": "n", "type": "number"}])
     made = planned(maker, Column("id", "integer", "int"), Column("n", "integer", "int"), count=50)
     table = made.rows(0)

@@ -40,6 +40,6 @@ def test_a_time_with_a_zone_is_read_as_utc(text, moment):
         datetime(2026, 1, 1),  # noqa: DTZ001 - naive on purpose
     ],
 )
-def test_anything_else_is_refused(text):
+def test_anything_else_is_rejected(text):
     with pytest.raises(ValueError, match=r"time|year"):
         timestamps.parse(text)

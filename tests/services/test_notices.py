@@ -1,4 +1,4 @@
-"""Who is mailed about work that ended, and who is left alone."""
+"""E-mail notifications about finished work: recipients and conditions."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def mailing(app, monkeypatch):
 
 
 def ended(app, cast, status="failed", minutes=10.0, kind=Export, **columns):
-    """Edith's work, ended after so many minutes, is told; returns the subjects of all mails."""
+    """Finish a job of Edith after some minutes, and send notifications; return the subjects of all e-mails."""
     now = clock.now()
     own = {"format": "csv", "count": 1, "file_name": "people.csv", "request": {}, "pins": {}}
     if kind is Push:
@@ -46,7 +46,7 @@ def chosen(app, cast, mail, minutes):
         session.merge(NoticeChoice(user_id=cast.edith.user_id, mail=mail, minutes=minutes))
 
 
-def test_who_has_said_nothing_is_mailed_about_long_work_that_failed(mailing, cast):
+def test_by_default_users_get_mail_about_long_work_that_failed(mailing, cast):
     assert ended(mailing, cast, "completed") == []
     assert ended(mailing, cast, "cancelled") == []
     assert ended(mailing, cast, minutes=limits.NOTICE_MINUTES - 1) == []
@@ -60,7 +60,7 @@ def test_a_push_whose_rows_did_not_all_arrive_counts_as_failed(mailing, cast):
     ]
 
 
-def test_what_a_person_has_chosen_holds(mailing, cast):
+def test_a_users_choice_is_kept(mailing, cast):
     chosen(mailing, cast, "never", 0)
     assert ended(mailing, cast) == []
     chosen(mailing, cast, "always", 20)
@@ -68,7 +68,7 @@ def test_what_a_person_has_chosen_holds(mailing, cast):
     assert ended(mailing, cast, "completed", minutes=21) == ["Export people.csv is complete"]
 
 
-def test_who_has_left_or_is_locked_out_is_not_mailed(mailing, cast):
+def test_former_and_locked_members_get_no_mail(mailing, cast):
     with mailing.app_context(), writing() as session:
         session.query(Membership).filter_by(user_id=cast.edith.user_id).delete()
     assert ended(mailing, cast) == []
@@ -78,13 +78,13 @@ def test_who_has_left_or_is_locked_out_is_not_mailed(mailing, cast):
     assert ended(mailing, cast, created_by=None) == []
 
 
-def test_nobody_is_flooded_and_the_last_mail_says_so(mailing, cast):
+def test_the_number_of_mails_is_limited_and_the_last_mail_mentions_it(mailing, cast):
     for _ in range(limits.NOTICE_MAILS_PER_HOUR):
         ended(mailing, cast)
     assert len(ended(mailing, cast)) == limits.NOTICE_MAILS_PER_HOUR
 
 
-def test_without_a_mail_server_nobody_is_mailed_and_the_work_is_told_all_the_same(app, cast):
+def test_without_a_mail_server_no_mail_is_sent_but_work_is_still_marked(app, cast):
     assert ended(app, cast) == []
     with app.app_context(), writing() as session:
         assert session.query(Export).one().noticed_at is not None
@@ -95,7 +95,7 @@ def test_a_name_cannot_add_lines_to_a_mail(mailing, cast):
     assert subject == "Export x Bcc: all@example.org .csv has failed"
 
 
-def test_what_ended_long_ago_is_removed(mailing, cast):
+def test_old_finished_work_is_removed(mailing, cast):
     ended(mailing, cast)
     later = clock.now() + timedelta(days=limits.MAIL_DAYS + 1)
     with mailing.app_context():

@@ -58,7 +58,7 @@ def test_no_value_is_in_the_answer():
     assert not [value for value in values if value in told]
 
 
-def test_what_is_proposed_can_be_put_into_a_template_as_it_is():
+def test_the_proposal_can_be_used_in_a_template_unchanged():
     made = [one for one in found(CUSTOMERS).values() if one.sensitive]
     fields = [{"name": "id", "type": "row_number"}]
     fields += [{"name": one.name, "type": one.type, "masking": one.masking} for one in made]
@@ -66,20 +66,20 @@ def test_what_is_proposed_can_be_put_into_a_template_as_it_is():
         masker_of(one, vocabulary.default(), Keys(1, {1: b"k" * 32}), bind_fields, run="r")
 
 
-def test_dates_of_birth_are_shifted_by_a_column_that_tells_persons_apart():
+def test_dates_of_birth_are_shifted_by_a_column_that_identifies_people():
     days = {"dob": ["1980-01-02", "1990-05-17"]}
     assert found({"id": [1, 2], **days})["dob"].masking == {"strategy": "shift", "person": "id"}
     assert found({"kind": ["a", "a"], **days})["dob"].masking == {"strategy": "replace"}
 
 
-def test_places_are_personal_only_beside_persons():
+def test_places_are_only_personal_next_to_people():
     things = found({"name": ["Red chair", "Table"], "city": ["Berlin", "Rome"], "price": [1, 2]}, "products")
     assert not any(one.sensitive for one in things.values())
     assert things["city"].kind == "city"
     assert found({"email": ["a@b.de"], "city": ["Berlin"]})["city"].sensitive
 
 
-def test_a_name_alone_is_a_guess_and_values_that_contradict_it_make_it_less_sure():
+def test_a_name_is_a_guess_and_contradicting_values_lower_the_confidence():
     (bare,) = found({"email": [None, None]}).values()
     (odd,) = found({"ssn": ["x", "y", "z"]}).values()
     assert bare.sensitive
@@ -87,7 +87,7 @@ def test_a_name_alone_is_a_guess_and_values_that_contradict_it_make_it_less_sure
     assert found({"email": ["a@b.de"]})["email"].confidence > bare.confidence > odd.confidence
 
 
-def test_a_column_that_tells_nothing_says_so():
+def test_a_column_without_recognizable_content_is_reported():
     (one,) = found({"": [None]}).values()
     assert (one.kind, one.sensitive, one.masking) == (None, False, None)
 

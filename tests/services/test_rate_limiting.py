@@ -47,7 +47,7 @@ def test_sixteen_threads_in_two_processes_never_exceed_the_limit_in_any_window(l
     marks = sorted(mark for p in processes for mark in json.loads(p.communicate()[0]))
     assert all(p.returncode == 0 for p in processes)
     assert len(marks) >= 3 * limit  # it does let in what it may
-    # One more than the limit never lies within one window.
+    # No window contains more requests than the limit.
     assert all(late - early >= window * 1e6 for early, late in zip(marks, marks[limit:], strict=False))
 
 
@@ -71,7 +71,7 @@ def test_a_lowered_limit_applies_immediately(limiter):
     assert limiter.hit("w", 6, 60).accepted
 
 
-def test_nothing_is_counted_under_a_stale_epoch(limiter, shared_redis):
+def test_no_request_is_counted_under_a_stale_epoch(limiter, shared_redis):
     client = make_redis(shared_redis)
     client.set("epoch", "new")
     stale = limiter.hit("w", 5, 60, "epoch", "old")
@@ -81,7 +81,7 @@ def test_nothing_is_counted_under_a_stale_epoch(limiter, shared_redis):
     client.close()
 
 
-def test_rows_are_reserved_all_or_none(limiter):
+def test_rows_are_reserved_completely_or_not_at_all(limiter):
     limiter.restore_rows("r", [])
     assert limiter.reserve_rows("r", 8, 10).state == "reserved"
     refused = limiter.reserve_rows("r", 3, 10)

@@ -1,4 +1,4 @@
-"""How templates hang together: told from their stored fields, always in the same order."""
+"""Relations between templates are derived from their stored fields, in a stable order."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def ordered(templates: dict[str, Any]) -> tuple[str, list[tuple[str, str]]]:
     return " ".join(found.template_ids), [(e.child_template_id, e.parent_template_id) for e in found.broken]
 
 
-def test_edges_are_told_with_their_cardinality():
+def test_edges_are_reported_with_their_cardinality():
     assert relations.edges(SHOP) == [
         Edge("lines", "order_id", "orders", "id", {"min": 1, "max": 9}),
         Edge("orders", "customer_id", "customers", "id"),
@@ -59,7 +59,7 @@ def test_edges_of_nested_fields_are_found_by_their_paths():
     assert found == [Edge("orders", "head.buyer.email", "customers", "email", None, unique=True)]
 
 
-def test_a_parents_field_named_by_its_id_is_told_by_its_path():
+def test_a_parents_field_referenced_by_id_is_reported_by_its_path():
     assert (
         relations.edges({"o": [refers("c", "customers", "fld_email")], "customers": CUSTOMERS})[
             0
@@ -73,7 +73,7 @@ def test_self_is_the_own_template():
     assert (edge.parent_template_id, edge.to_itself) == ("staff", True)
 
 
-def test_an_edge_to_a_template_outside_is_told_and_is_not_among_the_tables():
+def test_an_edge_to_an_outside_template_is_reported_and_not_among_the_tables():
     found = relations.edges({"orders": SHOP["orders"]})
     assert [edge.parent_template_id for edge in found] == ["customers"]
     assert relations.among(found, ["orders"]) == []
@@ -87,7 +87,7 @@ def test_parents_come_before_their_children():
     assert ordered(SHOP) == ("customers orders lines", [])
 
 
-def test_what_relations_leave_open_stays_as_it_stands():
+def test_unrelated_settings_are_unchanged():
     assert ordered({"b": [stored("id")], "a": [stored("id")], "c": [refers("x", "a")]}) == ("b a c", [])
 
 
@@ -102,7 +102,7 @@ def test_a_ring_is_opened_at_its_first_table_and_loses_one_edge(names):
     assert broken == [("a", "b")]
 
 
-def test_what_hangs_on_a_ring_does_not_open_it():
+def test_tables_that_depend_on_a_circular_reference_do_not_break_it():
     templates = {"child": [refers("x", "a")], **ring("a", "b")}
     assert ordered(templates) == ("a child b", [("a", "b")])
 
@@ -114,7 +114,7 @@ def test_a_ring_below_a_ring_waits_for_it():
     assert broken == [("c", "d"), ("a", "b")]
 
 
-def test_an_order_is_the_same_whatever_the_hash_seed():
+def test_an_order_is_the_same_with_any_hash_seed():
     many = {f"t{n}": [stored("id"), refers("up", f"t{(n * 7 + 3) % 50}")] for n in range(50)}
     first = ordered(many)
     assert all(ordered(dict(many)) == first for _ in range(3))
@@ -146,7 +146,7 @@ def test_a_key_is_what_never_repeats(field, sure):
     assert relations.never_repeats(field) is sure
 
 
-def test_the_primary_key_is_the_one_that_says_so_else_the_one_referred_to_else_the_first_made_never_to_repeat():
+def test_the_primary_key_is_the_marked_the_referenced_or_the_first_unique_field():
     said = stored("key", "uuid", primaryKey=True)
     assert relations.primary_key([stored("id"), said], ["id"]) == "key"
     assert relations.primary_key(CUSTOMERS, ["email"]) == "email"

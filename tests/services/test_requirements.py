@@ -59,7 +59,7 @@ def fault_of(code, *more):
         "\ufeff# requirements: tenacity, pandas>=2,<3\n",
     ],
 )
-def test_requirements_stand_in_the_head_in_one_of_many_ways(code):
+def test_requirements_in_the_header_have_many_formats(code):
     assert wanted(code) == ["tenacity", "pandas>=2,<3"]
 
 
@@ -86,11 +86,11 @@ def test_extras_markers_and_every_operator_are_kept():
         "# requirements: rowsmith\n",
     ],
 )
-def test_what_only_looks_like_it_is_none(code):
+def test_similar_texts_are_not_matched(code):
     assert wanted(code) == []
 
 
-def test_a_comment_below_the_first_statement_is_not_read_and_that_is_told():
+def test_a_comment_below_the_first_statement_is_ignored_with_a_warning():
     said = requirements.read("import a\nx = 1\n# requirements: late\n")
     assert said.requirements == []
     assert [(one.code, "Line 3" in one.message) for one in said.warnings] == [("late_requirements", True)]
@@ -122,7 +122,7 @@ def test_a_comment_below_the_first_statement_is_not_read_and_that_is_told():
         ("$(id)", "no requirement"),
     ],
 )
-def test_anything_but_a_package_by_name_is_refused_by_what_it_is(line, why):
+def test_requirements_other_than_package_names_are_rejected_by_kind(line, why):
     assert why in refused(f"# requirements: {line}")
     block = refused(f"# /// script\n# dependencies = ['{line}']\n# ///\n")
     assert why in block
@@ -138,7 +138,7 @@ def test_anything_but_a_package_by_name_is_refused_by_what_it_is(line, why):
         "requires-python = 'x'",
     ],
 )
-def test_a_block_that_cannot_be_read_is_told(block):
+def test_an_unreadable_block_is_reported(block):
     refused(f"# /// script\n# {block}\n# ///\n")
 
 
@@ -147,14 +147,14 @@ def test_two_blocks_are_one_too_many():
     assert "several" in refused(block + "\n" + block)
 
 
-def test_another_python_than_this_one_is_refused():
+def test_another_python_version_is_rejected():
     said = requirements.read('# /// script\n# requires-python = ">=3.99"\n# ///\n')
     assert [fault.code for fault in said.faults] == ["wrong_python"]
     assert platform.python_version() in said.faults[0].message
     assert wanted('# /// script\n# requires-python = ">=3.9"\n# ///\n') == []
 
 
-def test_too_many_are_refused():
+def test_too_many_are_rejected():
     many = ", ".join(f"p{number}" for number in range(limits.MAX_REQUIREMENTS + 1))
     assert str(limits.MAX_REQUIREMENTS) in refused(f"# requirements: {many}")
 
@@ -162,13 +162,13 @@ def test_too_many_are_refused():
 # --- Resolving ----------------------------------------------------------------------------------------------
 
 
-def test_a_program_without_requirements_asks_nobody(app, monkeypatch):
-    monkeypatch.setattr(requirements, "call", lambda *_, **__: pytest.fail("uv was asked"))
+def test_a_program_without_requirements_does_not_call_uv(app, monkeypatch):
+    monkeypatch.setattr(requirements, "call", lambda *_, **__: pytest.fail("uv was called"))
     with app.app_context():
         assert requirements.resolved("print(1)\n") == Resolved([], "", "")
 
 
-def test_a_lock_holds_what_is_needed_beside_the_common_libraries_with_hashes(app, index):
+def test_a_lock_contains_the_requirements_next_to_the_common_libraries_with_hashes(app, index):
     with app.app_context():
         found = requirements.resolved("# requirements: tool\n")
     assert found.requirements == ["tool"]
@@ -181,7 +181,7 @@ def test_a_lock_holds_what_is_needed_beside_the_common_libraries_with_hashes(app
     assert Resolved.of_pins(found.as_pins()) == found
 
 
-def test_a_common_library_may_be_asked_for_in_another_version(app, index):
+def test_a_common_library_can_be_required_in_another_version(app, index):
     with app.app_context():
         found = requirements.resolved("# requirements: common>=2\n")
     assert requirements.packages(found.lock) == {"common": "2.0"}
@@ -197,7 +197,7 @@ def test_other_code_with_the_same_requirements_keeps_its_lock_without_asking(app
         )
         newest = requirements.resolved("# requirements: tool<2, beside\n", first, anew=True)
         assert requirements.packages(newest.lock)["beside"] == "3.0"
-        monkeypatch.setattr(requirements, "call", lambda *_, **__: pytest.fail("uv was asked"))
+        monkeypatch.setattr(requirements, "call", lambda *_, **__: pytest.fail("uv was called"))
         assert requirements.resolved("# requirements: tool<2, beside\nprint(2)\n", first) == first
 
 
@@ -213,7 +213,7 @@ def test_a_package_that_is_not_there_is_named(app, index):
     assert str(index.folder) not in told
 
 
-def test_a_package_that_would_have_to_be_built_is_refused(app, index):
+def test_a_package_that_would_have_to_be_built_is_rejected(app, index):
     (index.folder / "source-1.0.tar.gz").write_bytes(b"no archive, and never opened")
     with app.app_context():
         fault = fault_of("# requirements: source\n")
@@ -221,7 +221,7 @@ def test_a_package_that_would_have_to_be_built_is_refused(app, index):
     assert "wheel" in fault["hint"]
 
 
-def test_an_index_that_is_away_is_told_without_its_address(app, monkeypatch, tmp_path):
+def test_an_unavailable_index_is_reported_without_its_address(app, monkeypatch, tmp_path):
     for name in ("UV_NO_INDEX", "UV_FIND_LINKS", "PIP_FIND_LINKS", "PIP_NO_INDEX"):
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setenv("UV_DEFAULT_INDEX", "http://user:pass-word@127.0.0.1:9/simple")
@@ -262,7 +262,7 @@ def test_uv_gets_nothing_of_this_process_but_where_packages_come_from(tmp_path):
     assert found["UV_DEFAULT_INDEX"] == "https://mirror"
     assert found["UV_FIND_LINKS"] == "/a,/b"
     assert found["HTTPS_PROXY"] == "http://proxy"
-    # What the operator tells uv itself goes before what pip is told.
+    # uv's own environment variables take precedence over those of pip.
     assert "UV_DEFAULT_INDEX" not in requirements.environment(
         {**own, "UV_INDEX_URL": "https://own"}, tmp_path
     )
@@ -275,7 +275,7 @@ def test_every_white_space_separates_requirements(sign):
     assert "editable" in said.faults[0].message
 
 
-def test_faults_of_requirements_are_listed_up_to_a_number():
+def test_errors_of_requirements_are_listed_up_to_a_maximum():
     assert len(read("#" + " requirements:" * 20_000).faults) == limits.MAX_FAULTS
     many = ", ".join(['"./x"'] * 5_000)
     assert len(read(f"# /// script\n# dependencies = [{many}]\n# ///\n").faults) == limits.MAX_FAULTS

@@ -52,7 +52,7 @@ def test_an_emptied_redis_only_costs_one_more_read(app, api, cast, queries):
     assert len(queries) == 2
 
 
-def test_nothing_is_remembered_while_a_change_is_under_way(app, api, cast, queries):
+def test_no_entry_is_cached_during_a_change(app, api, cast, queries):
     with app.app_context():
         actors.changing(db.session(), cast.acme)
         with ThreadPoolExecutor(1) as elsewhere:
@@ -65,7 +65,7 @@ def test_nothing_is_remembered_while_a_change_is_under_way(app, api, cast, queri
     assert len(queries) == 4
 
 
-def test_what_was_read_between_announcement_and_commit_is_not_believed_afterwards(app, api, cast):
+def test_data_read_between_announcement_and_commit_are_not_trusted_afterwards(app, api, cast):
     with app.app_context():
         actors.changing(db.session(), cast.acme)
         with ThreadPoolExecutor(1) as elsewhere:
@@ -84,7 +84,7 @@ def test_a_rolled_back_change_leaves_no_pending_epoch(app, cast):
         assert actors.is_cacheable(actors.current(cast.acme))
 
 
-def test_a_process_that_dies_in_the_middle_blocks_nobody(app, api, cast):
+def test_a_process_that_dies_during_the_update_blocks_no_one(app, api, cast):
     with app.app_context():
         redis_client().set(actors.epoch_key(cast.acme), "pending:dead", ex=limits.EPOCH_PENDING_SECONDS)
         assert 0 < redis_client().ttl(actors.epoch_key(cast.acme)) <= limits.EPOCH_PENDING_SECONDS
@@ -107,14 +107,14 @@ def test_a_change_that_cannot_be_announced_is_not_made(app, cast, monkeypatch):
         assert member.role == "viewer"
 
 
-def test_a_disabled_account_is_out_at_once(app, api, cast):
+def test_a_disabled_account_loses_access_immediately(app, api, cast):
     assert api(cast.edith).get("/me").status_code == 200
     with app.app_context():
         people.disable_user(actors.system(), db.session.get_one(User, cast.edith.user_id))
     assert api(cast.edith).get("/me").json["error"]["details"]["reason"] == "revoked"
 
 
-def test_edits_that_change_the_epoch_all_the_time_do_not_refuse_a_request(app, api, cast, monkeypatch):
+def test_constant_changes_of_the_epoch_do_not_reject_a_request(app, api, cast, monkeypatch):
     counted = identity.count_request
 
     def after_an_edit(*given):
@@ -217,7 +217,7 @@ def test_the_better_of_two_roles_counts():
     assert not actor("viewer", {"team_1": "editor"}).can("write", "team_2")
 
 
-def test_forbidden_tells_what_is_needed():
+def test_a_forbidden_error_names_the_missing_permission():
     with pytest.raises(ApiError) as caught:
         require(actor("viewer"), "push")
     assert caught.value.details == {"needs": "push", "role": "editor"}
@@ -243,7 +243,7 @@ def test_the_last_owner_stays(api, cast):
         assert (answer.status_code, answer.json["error"]["code"]) == (409, "conflict")
 
 
-def test_nobody_raises_themselves_or_touches_those_above(api, cast):
+def test_users_cannot_raise_their_own_role_or_change_higher_ones(api, cast):
     adams, olivias = member_id(api, cast, "adam"), member_id(api, cast, "olivia")
     assert api(cast.adam).patch(f"/members/{adams}", json={"role": "owner"}).status_code == 403
     assert api(cast.adam).patch(f"/members/{olivias}", json={"role": "viewer"}).status_code == 403
@@ -254,7 +254,7 @@ def test_nobody_raises_themselves_or_touches_those_above(api, cast):
     )
 
 
-def test_somebody_is_invited_once(api, cast):
+def test_a_user_is_invited_once(api, cast):
     body = {"email": "new@example.org"}
     assert api(cast.adam).post("/invitations", json=body).status_code == 201
     assert api(cast.adam).post("/invitations", json=body).json["error"]["code"] == "conflict"

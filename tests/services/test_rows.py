@@ -126,7 +126,7 @@ def test_a_renamed_field_keeps_its_values():
 # --- Pins -----------------------------------------------------------------------------------------------------
 
 
-def test_a_seed_without_now_hangs_on_the_anchor():
+def test_a_seed_without_now_depends_on_the_anchor():
     assert recipe(seed="s").pins.now == ANCHOR
 
 
@@ -167,14 +167,14 @@ def test_an_override_is_seen_by_the_fields_that_read_it():
     assert all(row["text"].endswith("/K") for row in found)
 
 
-def test_an_override_that_names_no_field_is_refused_with_a_hint():
+def test_an_override_of_an_unknown_field_is_rejected_with_a_hint():
     with pytest.raises(ApiError) as caught:
         recipe(overrides={"kidn": 1})
     assert caught.value.details["fields"][0]["path"] == "overrides.kidn"
     assert "kind" in caught.value.details["fields"][0]["hint"]
 
 
-def test_a_unique_field_with_too_few_values_is_refused_before_the_first_row():
+def test_a_unique_field_with_too_few_values_is_rejected_before_the_first_row():
     few = [{"name": "n", "type": "number", "options": {"min": 1, "max": 3}, "unique": True}]
     assert len(orjson.loads(made(source(few), count=3))) == 3
     for ask in ({"count": 4}, {"count": 1, "offset": 3}):
@@ -184,7 +184,7 @@ def test_a_unique_field_with_too_few_values_is_refused_before_the_first_row():
         assert "n" in caught.value.details["fields"][0]["message"]
 
 
-def test_rows_whose_elements_cannot_be_numbered_are_refused():
+def test_rows_whose_elements_cannot_be_numbered_are_rejected():
     wide = [
         {
             "name": "lines",
@@ -247,7 +247,7 @@ def test_a_download_header_holds_no_line_break_and_no_bare_quote():
         assert header.count('"') == 2
 
 
-def test_a_csv_without_a_header_line_says_so():
+def test_a_csv_without_a_header_line_is_reported():
     assert recipe(format="csv").content_type == "text/csv; charset=utf-8; header=present"
     assert recipe(format="csv", csv={"header": False}).content_type == "text/csv; charset=utf-8; header=absent"
 

@@ -1,4 +1,4 @@
-"""What the documentation says of runs is what is there."""
+"""The documentation of runs matches the code."""
 
 from __future__ import annotations
 

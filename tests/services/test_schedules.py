@@ -37,7 +37,7 @@ def test_a_time_that_the_clock_skips_comes_once_at_the_change():
     assert times("0,15,30 2 * * *", BERLIN, "2026-03-28T12:00", 3) == ["29 01:00", "30 00:00", "30 00:15"]
 
 
-def test_a_time_that_comes_twice_is_due_the_first_time_alone():
+def test_a_time_that_occurs_twice_is_only_due_the_first_time():
     assert times("30 2 * * *", BERLIN, "2026-10-23T12:00", 3) == ["24 00:30", "25 00:30", "26 01:30"]
     assert times("*/30 2,3 * * *", BERLIN, "2026-10-24T12:00", 5) == [
         "25 00:00",
@@ -86,7 +86,7 @@ ZONES = (
     ),
     st.integers(0, 10 * 365 * 86_400),
 )
-def test_the_next_time_is_later_and_nothing_lies_between(zone, cron, seconds):
+def test_the_next_time_is_later_and_none_is_skipped(zone, cron, seconds):
     after = at("2020-01-01T00:00") + timedelta(seconds=seconds)
     found = schedules.following(cron, ZoneInfo(zone), after)
     assert found > after
@@ -117,7 +117,7 @@ def test_all_that_five_fields_can_say_is_taken(cron):
         ("1," * 60 + "1 * * * *", None),
     ],
 )
-def test_what_is_no_schedule_is_told(cron, code):
+def test_an_invalid_schedule_is_reported(cron, code):
     fault = schedules.cron_fault(cron)
     assert (fault.code if fault else None) == code
     if cron == "@daily":

@@ -1,4 +1,4 @@
-"""Scenarios whose time has come: one run each, for whoever saved the program, and a reason where there is none."""
+"""Due scenarios: one run each, with the permissions of the user who saved the program, or an error."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ def shown(app, adam):
 
 @pytest.fixture
 def queued(app):
-    """Runs by the order in which they were asked for."""
+    """Return the runs in the order of their creation."""
 
     def read():
         with app.app_context(), reading() as session:
@@ -97,13 +97,13 @@ def test_a_scenario_is_run_when_its_time_has_come_and_not_before(sweep, scenario
     assert len(queued()) == 2
 
 
-def test_what_was_missed_while_all_was_off_is_run_once(sweep, scenario, queued, shown):
+def test_missed_schedules_run_once(sweep, scenario, queued, shown):
     assert sweep(NOON + timedelta(days=3, minutes=5)) == 1
     assert len(queued()) == 1
     assert shown(scenario)["next_run_at"] == "2026-11-25T13:00:00Z"
 
 
-def test_many_sweepers_at_once_bring_one_run(app, sweep, scenario, queued, monkeypatch):
+def test_many_concurrent_sweepers_start_one_run(app, sweep, scenario, queued, monkeypatch):
     found = schedules.due
     together = threading.Barrier(4)
 
@@ -142,7 +142,7 @@ def test_a_time_is_not_lost_with_a_sweeper_that_dies_before_its_run_is_saved(
 
 
 @pytest.mark.parametrize("why", ["deleted", "off", "project"])
-def test_what_is_deleted_or_turned_off_is_not_run(app, sweep, scenario, adam, cast, queued, why):
+def test_deleted_and_disabled_scenarios_are_not_run(app, sweep, scenario, adam, cast, queued, why):
     with app.app_context():
         if why == "project":
             with writing() as session:
@@ -171,7 +171,7 @@ def test_a_restored_scenario_does_not_make_up_for_what_it_missed(app, sweep, sce
 
 
 @pytest.mark.parametrize("how", ["disabled", "left", "viewer"])
-def test_a_program_of_somebody_who_may_not_run_it_any_more_is_not_run_and_that_is_told(
+def test_a_program_of_a_user_without_permission_is_not_run_and_reported(
     app, sweep, scenario, shown, queued, cast, how
 ):
     with app.app_context(), writing() as session:
@@ -190,8 +190,8 @@ def test_a_program_of_somebody_who_may_not_run_it_any_more_is_not_run_and_that_i
     assert data["next_run_at"] == "2026-11-22T13:00:00Z", "the next time is another try"
 
 
-def test_a_run_acts_for_whoever_saved_the_program_as_it_is_now(app, sweep, scenario, adam, queued, cast):
-    """Nobody gets more rights by writing into the program of somebody who has them."""
+def test_a_run_has_the_current_permissions_of_the_user_who_saved_the_program(app, sweep, scenario, adam, queued, cast):
+    """Editing a program of a user with more permissions does not grant these permissions."""
     with app.app_context():
         tessa = identity.by_user(cast.tessa.user_id, cast.main)
         schedule = {"cron": "0 * * * *", "timezone": "UTC", "enabled": True, "params": {}}
@@ -207,7 +207,7 @@ def test_a_run_acts_for_whoever_saved_the_program_as_it_is_now(app, sweep, scena
     assert {run.scenario_id: run.created_by for run in queued()}[made] == cast.tessa.user_id
 
 
-def test_a_run_that_finds_no_place_is_skipped_and_told_until_the_next_one_starts(
+def test_a_scheduled_run_without_a_free_slot_is_skipped_and_reported_until_the_next_one(
     app, sweep, scenario, queued, shown, monkeypatch
 ):
     def full(*_, **__):
@@ -247,7 +247,7 @@ def test_a_scenario_that_breaks_its_sweeper_keeps_no_other_from_running(
     assert shown(other)["warnings"][0]["code"] == "internal_error"
 
 
-def test_one_sweep_starts_so_many_and_the_next_one_the_others(
+def test_one_sweep_starts_a_batch_and_the_next_one_the_others(
     sweep, scenario, app, adam, queued, monkeypatch
 ):
     monkeypatch.setattr(limits, "SCHEDULE_BATCH", 1)

@@ -11,7 +11,7 @@ from webapp.connections.services import secrets
 from webapp.extensions import db
 
 
-def test_two_who_make_one_secret_at_once_both_succeed(app, cast, monkeypatch):
+def test_two_concurrent_creations_of_one_secret_both_succeed(app, cast, monkeypatch):
     acme, both, said = actors.system(cast.acme, cast.main, cast.blue), threading.Barrier(2, timeout=10), []
     real = secrets._named
 

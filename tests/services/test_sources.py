@@ -30,7 +30,7 @@ def test_it_holds_no_more_than_its_weight():
     assert [name for name in "abcdef" if memory.get(name)] == ["e", "f"]
 
 
-def test_what_is_put_again_weighs_once():
+def test_replacing_an_entry_counts_once():
     memory = PlanMemory(entries=100, weight=10)
     for _ in range(5):
         memory.put("a", source("a"), 5)

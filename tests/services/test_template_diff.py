@@ -1,4 +1,4 @@
-"""What is told of two versions: added, removed, changed and moved fields, and cells of their previews."""
+"""The diff of two versions: added, removed, changed and moved fields, and cells of their previews."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def test_equal_specs_differ_in_nothing():
     }
 
 
-def test_head_attributes_are_told():
+def test_head_attributes_are_listed():
     found = compare(spec(field(1, "a")), spec(field(1, "a"), quantity=5, name="U"))
     assert found["template"] == {"name": {"from": "T", "to": "U"}, "quantity": {"from": 10, "to": 5}}
 
@@ -60,7 +60,7 @@ def test_a_removed_field_before_them_does_not_move_the_others():
     assert found["moved"] == []
 
 
-def test_moved_fields_are_told_with_their_places():
+def test_moved_fields_are_listed_with_their_positions():
     found = compare(spec(field(1, "a"), field(2, "b")), spec(field(2, "b"), field(1, "a")))["fields"]
     assert {one["id"]: (one["from"], one["to"]) for one in found["moved"]} == {"fld_1": (0, 1), "fld_2": (1, 0)}
 
@@ -74,7 +74,7 @@ def test_nested_fields_are_compared_inside_their_parent():
     assert [(one["path"], list(one["changes"])) for one in found["changed"]] == [("lines.code", ["name"])]
 
 
-def test_cells_are_told_by_row_and_column():
+def test_cells_are_listed_by_row_and_column():
     old = [{"a": 1, "b": "x"}, {"a": 2, "b": "y"}]
     new = [{"a": 1, "b": "x", "c": 0}, {"a": 3, "b": "y", "c": 0}]
     assert cells(old, new) == [{"row": 2, "column": "a", "from": 2, "to": 3}]

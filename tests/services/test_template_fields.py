@@ -34,7 +34,7 @@ def test_proposed_ids_are_kept():
     assert stored([{**A, "id": mine}, B])[0]["id"] == mine
 
 
-def test_fields_without_ids_are_matched_by_name_wherever_they_stand():
+def test_fields_without_ids_are_matched_by_name_in_any_position():
     before = stored([A, LINES, B])
     after = stored([B, {"name": "new", "type": "constant", "options": {"value": 1}}, LINES, A], before)
     old = {field["name"]: field["id"] for field in before}
@@ -45,7 +45,7 @@ def test_fields_without_ids_are_matched_by_name_wherever_they_stand():
     ]
 
 
-def test_a_renamed_field_that_brings_its_id_keeps_it():
+def test_a_renamed_field_that_is_sent_with_its_id_keeps_it():
     before = stored([A, B])
     after = stored([{**A, "name": "renamed", "id": before[0]["id"]}, B], before)
     assert [field["id"] for field in after] == [field["id"] for field in before]
@@ -88,7 +88,7 @@ def test_fields_that_share_a_person_are_put_into_a_group_when_they_are_saved():
     }
 
 
-def test_a_group_is_kept_where_the_sent_field_names_none():
+def test_a_group_is_kept_if_the_field_in_the_request_has_none():
     before = stored([{**FIRST, "group": "buyer"}, {**LAST, "group": "buyer"}])
     after = stored([FIRST, LAST, {"name": "seller", "type": "first_name"}], before)
     assert grouped(after) == {"first": "buyer", "last": "buyer", "seller": "person"}

@@ -67,7 +67,7 @@ def test_saving_a_version_puts_its_vocabulary_into_the_storage(fresh, edith):
     assert kept == vocabularies.local(PRESENT).read_bytes()
 
 
-def test_the_storage_is_looked_into_once_a_process(fresh, edith):
+def test_the_storage_is_checked_once_per_process(fresh, edith):
     make(edith, fields=FIELDS)
     storage.of(fresh).delete(vocabularies.key_of(PRESENT))
     make(edith, fields=FIELDS)
@@ -94,14 +94,14 @@ def test_a_version_makes_rows_of_the_vocabulary_it_pins_fetched_from_the_storage
     assert (home / other.name).read_bytes() == other.read_bytes()
 
 
-def test_what_was_fetched_once_is_opened_from_the_local_disk(fresh, other):
+def test_fetched_files_are_opened_from_the_local_disk(fresh, other):
     vocabularies.put(other, other.stem)
     assert compilation.vocabulary(other.stem).id == other.stem
     storage.of(fresh).delete(vocabularies.key_of(other.stem))
     assert compilation.vocabulary(other.stem).id == other.stem
 
 
-def test_a_missing_one_is_refused_by_name_with_the_command_that_brings_it_back(fresh, edith, other):
+def test_a_missing_vocabulary_is_rejected_by_name_with_the_command_that_restores_it(fresh, edith, other):
     template = make(edith, fields=FIELDS)
     pin(template["id"], other.stem)
     answer = edith.post(f"/templates/{template['id']}/generate", json={"count": 1})
@@ -112,23 +112,23 @@ def test_a_missing_one_is_refused_by_name_with_the_command_that_brings_it_back(f
     assert error["details"]["vocabulary"] == other.stem
 
 
-def test_a_stored_file_that_is_another_vocabulary_is_refused_and_not_kept(fresh, home, other):
+def test_a_stored_file_with_another_vocabulary_is_rejected_and_not_kept(fresh, home, other):
     store = storage.of(fresh)
     store.put(vocabularies.key_of("d" * 32), [other.read_bytes()])
-    with pytest.raises(ApiError, match=f"is vocabulary {other.stem}"):
+    with pytest.raises(ApiError, match=f"contains vocabulary {other.stem}"):
         compilation.vocabulary("d" * 32)
     assert [path.stem for path in home.iterdir()] == [PRESENT]
 
 
 @pytest.mark.parametrize("content", [b"", b"cut off"])
-def test_a_stored_file_that_is_broken_is_refused_and_not_kept(fresh, home, content):
+def test_a_damaged_stored_file_is_rejected_and_not_kept(fresh, home, content):
     storage.of(fresh).put(vocabularies.key_of("d" * 32), [content])
-    with pytest.raises(ApiError, match="is no vocabulary"):
+    with pytest.raises(ApiError, match="in storage is invalid"):
         compilation.vocabulary("d" * 32)
     assert [path.stem for path in home.iterdir()] == [PRESENT]
 
 
-def test_nothing_is_stored_under_a_name_that_is_not_its_own(fresh, other):
+def test_no_file_is_stored_under_another_vocabularys_name(fresh, other):
     with pytest.raises(vocab_lock.VocabularyError, match=other.stem):
         vocabularies.put(other, "d" * 32)
     assert vocabularies.stored() == {}

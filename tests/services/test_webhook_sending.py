@@ -1,4 +1,4 @@
-"""What a webhook is sent, what is made of its answer, and that nothing of it is lost or leaks."""
+"""Webhook deliveries: payloads, handling of responses, no lost deliveries, and no leaked secrets."""
 
 from __future__ import annotations
 
@@ -98,7 +98,7 @@ def hooked(app, cast, target):
     return Hooked(app, cast, target)
 
 
-def test_work_that_ended_is_told_once_with_names_and_numbers_and_no_message(hooked, target):
+def test_finished_work_is_reported_once_with_names_and_numbers_and_no_message(hooked, target):
     work_id = hooked.ends(
         status="failed", error={"code": "target_failed", "message": "row 3: ann@example.org"}
     )
@@ -148,7 +148,7 @@ def test_the_example_of_standard_webhooks_has_its_signature():
         (["export.failed", "push.completed"], []),
     ],
 )
-def test_a_webhook_hears_of_what_it_asked_for(app, cast, target, events, heard):
+def test_a_webhook_only_gets_its_events(app, cast, target, events, heard):
     hooked = Hooked(app, cast, target, events)
     hooked.ends()
     hooked.ends("push", "failed")
@@ -157,7 +157,7 @@ def test_a_webhook_hears_of_what_it_asked_for(app, cast, target, events, heard):
     assert sorted(one.json["event"] for one in target.calls("/hook")) == heard
 
 
-def test_a_webhook_of_a_project_hears_of_no_other_and_one_that_is_off_or_deleted_of_nothing(hooked, target):
+def test_a_webhook_of_a_project_gets_only_its_events_and_disabled_or_deleted_ones_get_none(hooked, target):
     hooked.ends(project_id=hooked.cast.side)
     hooked.ends(
         workspace_id=hooked.cast.mallory_inc, project_id=hooked.cast.mallorys, team_id=hooked.cast.red
@@ -176,7 +176,7 @@ def test_a_webhook_of_a_project_hears_of_no_other_and_one_that_is_off_or_deleted
 
 
 @pytest.mark.parametrize("answer", [Answer(500), Answer(503), busy(1), Answer(408), Answer(200, cut="read")])
-def test_what_may_pass_is_tried_again_with_the_same_id_and_body(hooked, target, answer):
+def test_temporary_errors_are_retried_with_the_same_id_and_body(hooked, target, answer):
     target.on("/hook", answer, Answer(200))
     hooked.ends()
     hooked.tell()
@@ -235,7 +235,7 @@ def test_a_retry_after_that_cannot_be_read_asks_for_nothing(text):
     assert webhook_delivery._asked(text, clock.now()) == 0
 
 
-def test_a_delivery_that_nobody_takes_is_given_up_in_the_end(hooked, target):
+def test_a_delivery_that_always_fails_is_finally_given_up(hooked, target):
     target.on("/hook", Answer(500))
     hooked.ends()
     hooked.tell()
@@ -317,7 +317,7 @@ def test_a_sender_that_was_thought_dead_notes_nothing(hooked, target):
     assert hooked.deliveries()[0].status == "pending"
 
 
-def test_nothing_is_told_of_work_whose_end_is_rolled_back(hooked):
+def test_rolled_back_ends_are_not_notified(hooked):
     with pytest.raises(RuntimeError), hooked.app.app_context(), writing() as session:
         session.add(
             Export(
@@ -330,7 +330,7 @@ def test_nothing_is_told_of_work_whose_end_is_rolled_back(hooked):
     assert hooked.tell() == 0
 
 
-def test_a_new_secret_signs_beside_the_old_one_for_a_day(hooked, target):
+def test_the_old_secret_also_signs_for_a_day_after_a_rotation(hooked, target):
     with hooked.app.app_context():
         system = actors.system(hooked.cast.acme, hooked.cast.main, hooked.cast.blue)
         fresh = webhooks.new_secret(system, webhooks.get(system, hooked.id, lock=True))
@@ -363,7 +363,7 @@ def test_no_secret_is_in_a_log_a_row_or_an_entry_of_the_trail(hooked, target, ca
         assert form.encode() not in stored
     assert "topsecrettoken" not in caplog.text
     assert stored.count(b"topsecrettoken") == stored.count(b"/hook?token=topsecrettoken"), (
-        "in the address alone"
+        "only in the URL"
     )
 
 

@@ -46,7 +46,7 @@ def small_disk(app, tmp_path):
     place = tmp_path / "small"
     place.mkdir()
     if os.geteuid() != 0 or mount is None:
-        pytest.skip("a small file system can be mounted by root alone")
+        pytest.skip("only root can mount a small file system")
     done = subprocess.run(
         [mount, "-t", "tmpfs", "-o", "size=3m", "tmpfs", str(place)],
         capture_output=True,
@@ -77,7 +77,7 @@ def test_a_full_disk_stores_nothing_half_and_leaves_what_was_there(app, acme, sm
     assert b"".join(files.open_file(acme, row)) == old
 
 
-def test_a_full_disk_is_told_while_the_upload_comes_in(app, api, cast, small_disk, settings, monkeypatch):
+def test_a_full_disk_is_reported_during_the_upload(app, api, cast, small_disk, settings, monkeypatch):
     spool = small_disk / "spool"
     (Path(settings.data_dir) / "spool").symlink_to(spool)
     spool.mkdir()
@@ -132,7 +132,7 @@ def test_bytes_that_no_row_names_are_swept_when_no_upload_can_still_name_them(ap
     assert keys() == {named, foreign}
 
 
-def test_the_age_of_a_key_is_told_by_itself():
+def test_the_age_of_a_key_is_reported_separately():
     now = clock.now()
     key = f"files/ws_1/{ids.new('fil')}"
     assert 0 <= file_store._age(key, now + timedelta(seconds=5)) <= 6

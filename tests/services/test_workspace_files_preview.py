@@ -48,7 +48,7 @@ def exchanged(raw: bytes, part: str, content: bytes) -> bytes:
 
 
 @pytest.mark.parametrize("delimiter", list(",;\t|"))
-def test_csv_is_a_table_whatever_divides_it(head, delimiter):
+def test_csv_is_a_table_with_any_delimiter(head, delimiter):
     rows = [["id", "name"], *[[str(n), f"na{n}"] for n in range(50)]]
     found = head("a.csv", "\r\n".join(delimiter.join(row) for row in rows).encode())
     assert found.columns == ["id", "name"]

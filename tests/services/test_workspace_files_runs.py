@@ -68,7 +68,7 @@ def cache(data_dir: Path) -> list[Path]:
 # Before a run
 
 
-def test_every_live_file_lies_under_its_name_and_outputs_do_not(acme, put, folder, cast):
+def test_every_live_file_is_available_under_its_name_and_outputs_are_not(acme, put, folder, cast):
     put("customers.csv", b"1")
     put("in/Bücher/größe.csv", b"22")
     put("outputs/run_1/old.csv", b"3")
@@ -102,7 +102,7 @@ def test_a_file_is_fetched_once_and_shared(acme, put, tmp_path, cast, monkeypatc
     assert (tmp_path / "three" / "a").read_bytes() == b"same"
 
 
-def test_where_links_cannot_be_made_files_are_copied(acme, put, folder, cast, monkeypatch):
+def test_files_are_copied_if_links_are_not_supported(acme, put, folder, cast, monkeypatch):
     put("a", b"bytes")
 
     def refuse(*_a, **_k):
@@ -130,7 +130,7 @@ def test_a_file_that_is_replaced_while_it_is_synced_is_the_old_or_the_new_one_wh
     assert tree(folder) == {"a": b"the new one"}
 
 
-def test_a_file_that_is_deleted_for_good_meanwhile_is_left_out(acme, put, folder, cast, monkeypatch):
+def test_a_file_purged_in_the_meantime_is_skipped(acme, put, folder, cast, monkeypatch):
     put("a", b"old")
     put("b", b"stays")
     real, once = file_store.pieces, []
@@ -195,7 +195,7 @@ def test_a_file_that_is_evicted_between_the_look_and_the_link_is_fetched_again(
     assert tree(folder) == {"a": b"bytes"}
 
 
-def test_runs_may_sync_at_once(app, acme, put, tmp_path, data_dir, cast, monkeypatch):
+def test_runs_can_sync_concurrently(app, acme, put, tmp_path, data_dir, cast, monkeypatch):
     monkeypatch.setattr(limits, "FILE_CACHE_BYTES", 20_000)
     contents = {f"f{number}": os.urandom(5_000) for number in range(12)}
     for name, content in contents.items():
@@ -219,7 +219,7 @@ def test_runs_may_sync_at_once(app, acme, put, tmp_path, data_dir, cast, monkeyp
 # After a run
 
 
-def test_what_a_run_leaves_is_stored_under_its_id(acme, run, folder, cast):
+def test_outputs_of_a_run_are_stored_under_its_id(acme, run, folder, cast):
     (folder / "deep" / "er").mkdir(parents=True)
     (folder / "result.csv").write_bytes(b"a\n1\n")
     (folder / "deep" / "er" / "log.txt").write_bytes(b"")
@@ -264,7 +264,7 @@ def test_a_folder_that_is_a_link_is_not_followed(acme, run, folder, tmp_path):
     assert done.refused[0][1].startswith("The folder of outputs cannot be read")
 
 
-def test_a_file_that_becomes_a_link_while_it_is_looked_at_is_not_followed(
+def test_a_file_that_becomes_a_link_during_the_check_is_not_followed(
     acme, run, folder, tmp_path, monkeypatch
 ):
     (tmp_path / "secret").write_text("canary")
@@ -284,7 +284,7 @@ def test_a_file_that_becomes_a_link_while_it_is_looked_at_is_not_followed(
     assert done.refused[0][0] == "a"
 
 
-def test_names_that_cannot_be_are_cleaned_or_told(acme, run, folder):
+def test_invalid_names_are_cleaned_or_reported(acme, run, folder):
     for name in (b"new\nline", b"back\\slash", b" spaces ", b"not\xffutf8", "e\u0301".encode(), "é".encode()):
         (folder / os.fsdecode(name)).write_bytes(name)
     (folder / ("x" * 250)).write_bytes(b"")
@@ -327,7 +327,7 @@ def test_the_number_of_outputs_is_bounded(acme, run, folder, monkeypatch):
     assert (len(done.files), len(done.refused)) == (3, 1)
 
 
-def test_a_storage_that_fails_is_told_once_and_stores_nothing_half(acme, run, folder, monkeypatch):
+def test_a_failing_storage_is_reported_once_and_nothing_is_stored_partly(acme, run, folder, monkeypatch):
     for name in "abc":
         (folder / name).write_text("x")
 

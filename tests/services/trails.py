@@ -11,12 +11,12 @@ from webapp.audit.services import seals
 from webapp.audit.services.verification import verify
 from webapp.extensions import db, reading
 
-# The other kind makes each of them a database of its own: one test is enough, and TEST_ON=postgresql runs them all.
+# The other kind needs a new database for each test, so one test is enough. TEST_ON=postgresql runs all of them.
 both = pytest.mark.parametrize("kind", ["postgresql" if ON_POSTGRES else "sqlite"])
 
 
 def unguarded(*statements, **values):
-    """Statements of somebody who may do everything with the database, its triggers gone."""
+    """Run statements as an administrator of the database, with the triggers removed."""
     with db.engine.begin() as connection:
         if connection.dialect.name == "sqlite":
             for (name,) in connection.exec_driver_sql(

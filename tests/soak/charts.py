@@ -19,7 +19,7 @@ from tests.soak.sampler import GROUPS, read
 
 WIDTH, HEIGHT = 760, 300
 LEFT, RIGHT, TOP, BOTTOM = 64, 150, 34, 34
-POINTS: Final = 500  # of a line: more than that many cannot be told apart at this width
+POINTS: Final = 500  # of a line: more points cannot be distinguished at this width
 COLOURS: Final = ("#2563eb", "#c2410c", "#15803d", "#7e22ce", "#64748b")
 PAPER, INK, RULE = "#ffffff", "#1f2937", "#e5e7eb"
 

@@ -1,8 +1,8 @@
-"""Mixed load: what users and programs do all day, in a loop of their own each, slow enough that no queue grows.
+"""Mixed load: typical actions of users and programs, each in a separate loop, slow enough that no queue grows.
 
-Every worker is a thread with a connection of its own. What comes back is judged at once: an answer of 5xx, a connection
-that breaks, an export whose bytes are not those of its hash, a push that does not deliver or a follower without an end
-is a fault, and faults are what the soak is about.
+Every worker is a thread with a separate connection. It checks results immediately: a 5xx response, a broken connection,
+an export whose bytes do not match its hash, a push that does not deliver, or a follower without an end event is an
+error, and the soak test is about errors.
 """
 
 from __future__ import annotations
@@ -63,7 +63,7 @@ class Load:
         self._threads: list[threading.Thread] = []
         api = product.api()
         self.customers = api.named("/templates", "Customers")["id"]
-        # Rows of one that refers to another are as many as the other's bear: of those only so many are asked for.
+        # The rows of a child template are limited by its parents, so only a limited number is requested.
         most = {
             "Customers": MOST_ROWS,
             "Order documents": MOST_ROWS,
@@ -188,7 +188,7 @@ class Load:
         api.call("DELETE", f"/templates/{made}")
 
     def _leave(self, api: Timed, chance: random.Random) -> None:
-        """Somebody who goes away in the middle of a stream."""
+        """Disconnect in the middle of a stream."""
         body = {"count": 200_000, "format": chance.choice(("csv", "json")), "seed": "left"}
         with api.call("POST", f"/templates/{self.customers}/generate", json=body, stream=True) as answer:
             next(answer.iter_content(65_536))

@@ -67,7 +67,7 @@ def times(rows: list[dict[str, float]]) -> str:
 
 
 def main(folder: Path) -> None:
-    """Write the page anew below its mark."""
+    """Replace the part of the page below the mark."""
     head = PAGE.read_text("utf-8").partition(MARK)[0]
     sections = [text for stack in STACKS if (text := told(folder, stack))]
     PAGE.write_text(f"{head}{MARK}\n" + "\n".join(sections), "utf-8")

@@ -1,5 +1,5 @@
-"""What a running product takes, every few seconds, as lines of a CSV file; and how it grows, told so that a single
-peak does not count.
+"""Measure the resources of a running product every few seconds as lines of a CSV file, and calculate their growth in a
+way that single peaks do not matter.
 
 Memory is the proportional set size of all processes of a part (pages that several share are counted once among them);
 descriptors are counted in /proc. The same file is what `charts` draws.
@@ -149,7 +149,8 @@ def read(path: Path) -> list[dict[str, float]]:
 
 
 def summary(rows: list[dict[str, float]]) -> list[dict[str, Any]]:
-    """What each part took after its warming up: usual and most memory, its growth, likewise of descriptors."""
+    """Summarize each process after the warm-up: typical and maximum memory, its growth, and the same for
+    descriptors."""
     late = warmed(rows)
     return [
         {

@@ -23,8 +23,9 @@ def real_delay(monkeypatch):
 
 
 def test_same_time_for_unknown_user_and_wrong_password(app, browser, cast, real_delay):
-    """Medians, turn by turn, so that what else this machine does falls on both alike: of the time that passes, and of
-    the processor's, of which an unknown user would cost a small part, were no password computed."""
+    """Compare medians of alternating measurements, so that other load on the machine affects both equally: of the
+    elapsed time, and of the processor time, which would be much smaller for an unknown user if no password were
+    hashed."""
     with app.app_context():
         db.session.get_one(User, cast.edith.user_id).password_hash = passwords.hash_password("another password")
         db.session.commit()

@@ -25,7 +25,7 @@ def test_a_leak_is_seen_under_noise_and_peaks_are_not_taken_for_one():
     assert 80 < leaking < 120
 
 
-def test_what_is_loaded_at_the_start_is_not_counted():
+def test_memory_loaded_at_the_start_is_not_counted():
     found = rows(lambda at: min(300, 100 + at))
     assert sampler.growth(sampler.warmed(found), "web_mb") == 0
 
@@ -66,7 +66,7 @@ def test_a_table_of_measurements_is_read_as_it_was_written(tmp_path):
     assert sampler.read(path) == found
 
 
-def test_the_page_says_how_long_was_measured_and_what(tmp_path, monkeypatch):
+def test_the_page_shows_the_duration_and_subject_of_the_measurement(tmp_path, monkeypatch):
     monkeypatch.setattr(report, "IMAGES", tmp_path / "img")
     folder = tmp_path / "sqlite+valkey"
     folder.mkdir()

@@ -1,8 +1,8 @@
 """Promise 25: hours of mixed load bring no 5xx, memory and file descriptors stay flat, and queues return to zero.
 
-`./rowsmith test --all` gives it SOAK_MINUTES=15 in all, half of them to each stack; `./rowsmith soak --hours 4` gives
-it four hours of one. SOAK_STACK names the stack where only one is wanted, SOAK_FOLDER where the measurements and the
-charts are left; without it they lie in the test's own folder.
+`./rowsmith test --all` runs it with SOAK_MINUTES=15 in total, half of them for each stack; `./rowsmith soak --hours 4`
+runs it for four hours on one stack. SOAK_STACK selects a single stack, and SOAK_FOLDER the folder for measurements and
+charts (default: the temporary folder of the test).
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ WORK = ("exports", "pushes", "runs")
 
 
 def unfinished(product: Product) -> dict[str, int]:
-    """How much of each kind of work has no end yet, as the database says, and rings that nobody answered."""
+    """Return the number of unfinished jobs per kind, according to the database, and unprocessed notifications."""
     api = product.api()
     found = {
         f"{kind} {state}": api.read(f"/{kind}?status={state}&limit=1")["total"]
@@ -43,7 +43,7 @@ def unfinished(product: Product) -> dict[str, int]:
 
 
 def measured(product: Product, folder: Path) -> tuple[Load, sampler.Sampler]:
-    """The load for its time, and what was measured meanwhile; the charts are drawn whatever comes of it."""
+    """Run the load for its time, and return it with the measurements; the charts are drawn in any case."""
     product.plan(requests_per_minute=60_000, rows_per_hour=100_000_000_000)
     load = Load(product)
     sampled = sampler.Sampler(

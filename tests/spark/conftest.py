@@ -1,8 +1,8 @@
 """The data source in a real Spark, in local mode: two tasks at a time, each tried up to four times.
 
-PySpark has an environment of its own, made once by uv from requirements.lock (made from requirements.in by
-`uv pip compile --universal --generate-hashes --no-header --no-annotate --no-emit-index-url`); it lies outside of the
-tree. Spark needs Java. Where one of them cannot be had, the tests are skipped with the reason.
+PySpark is in a separate environment, created once by uv from requirements.lock (compiled from requirements.in by `uv
+pip compile --universal --generate-hashes --no-header --no-annotate --no-emit-index-url`), outside of the repository.
+Spark needs Java. If one of them is not available, the tests are skipped with the reason.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ def installed() -> Path:
     cache.mkdir(parents=True, exist_ok=True)
     folder = cache / f"spark-{wanted}"
     with (cache / "spark-lock").open("w") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)  # several test processes may come at once
+        fcntl.flock(lock, fcntl.LOCK_EX)  # several test processes may start at the same time
         if not (folder / "installed").exists():
             shutil.rmtree(folder, ignore_errors=True)
             words = ["--quiet", "pip", "install", "--python", sys.executable, "--target", str(folder)]

@@ -28,7 +28,7 @@ def template(api, cast):
     return api(cast.edith).post("/templates", json={"name": "T", "fields": fields}).json["id"]
 
 
-def test_an_answer_that_breaks_off_is_asked_for_anew(parts, app, origin, cast, template):
+def test_an_interrupted_response_is_requested_again(parts, app, origin, cast, template):
     broken = []
 
     def break_once(answer):
@@ -70,7 +70,7 @@ def test_a_call_asks_for_what_every_plan_allows(parts):
     assert parts.options.Options().rows_per_call == parts.options.ROWS_PER_CALL == least
 
 
-def test_times_are_spelled_as_in_json_wherever_they_stand(parts):
+def test_times_are_formatted_as_in_json_everywhere(parts):
     plain = [time(1, 2, 3), None, time(4, 5, 6, 7)]
     kind = pa.time64("us")
     inner = pa.struct([("at", kind), ("n", pa.int64())])

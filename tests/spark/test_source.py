@@ -45,7 +45,7 @@ def read(spark, origin, cast):
 
 
 def generated(edith, template, **asked):
-    """The rows that one call gives, as they stand in its answer."""
+    """Return the rows of one generate request as they are in its response."""
     answer = edith.post(f"/templates/{template}/generate", json={**asked, "format": "ndjson"})
     assert answer.status_code == 200, answer.text
     return [orjson.loads(line) for line in answer.data.splitlines()]
@@ -69,7 +69,7 @@ def test_the_schema_is_the_templates(read, template):
     assert frame.schema.names == list(SPARK)
 
 
-def test_rows_are_those_of_one_call_however_they_are_cut(read, edith, template):
+def test_rows_are_those_of_one_call_in_any_chunks(read, edith, template):
     expected = generated(edith, template, count=COUNT, seed="s", offset=40)
     options = {"template": template, "rows": COUNT, "seed": "s", "offset": 40}
     for cut in (
@@ -106,7 +106,7 @@ def test_the_moment_is_pinned_by_the_load(read, edith, template):
     assert max(row["moment"] for row in rows(frame)) > "2031-04"
 
 
-def test_a_seed_of_any_letters_comes_back_as_it_was(read, edith, template):
+def test_a_seed_with_any_characters_is_returned_unchanged(read, edith, template):
     frame = read(template=template, rows=20, seed="ä 100 %").load()
     assert rows(frame) == generated(edith, template, count=20, seed="ä 100 %")
 
@@ -169,14 +169,14 @@ def test_a_task_that_was_killed_is_carried_out_again_and_gives_the_same_rows(rea
     assert Path(mark).exists()
 
 
-def test_a_template_that_was_changed_meanwhile_is_not_read_on(read, edith, template):
+def test_a_template_changed_in_the_meantime_is_not_read_further(read, edith, template):
     frame = read(template=template, rows=100).load()
     changed = edith.patch(f"/templates/{template}", json={"fields": EVERY[:-1]})
     assert changed.status_code == 200, changed.text
     assert "changed while it was read (Template-Version); load it again" in refusal(frame.count)
 
 
-def test_a_folder_that_was_changed_meanwhile_is_not_read_on(read, file):
+def test_a_folder_changed_in_the_meantime_is_not_read_further(read, file):
     path = file(EVERY)
     frame = read(file=path, rows=100).load()
     file(EVERY[:-1])
@@ -201,12 +201,12 @@ def test_a_folder_that_was_changed_meanwhile_is_not_read_on(read, file):
         ({"template": "tpl_x", "partitions": "2", "rows_per_partition": "2"}, "not both"),
     ],
 )
-def test_what_cannot_be_read_is_told_in_words(spark, origin, cast, options, told):
+def test_an_unreadable_file_is_reported_with_a_message(spark, origin, cast, options, told):
     made = spark.read.format("rowsmith").options(url=origin, **{"key": cast.edith.key, **options})
     assert told in refusal(made.load)
 
 
-def test_more_rows_than_a_call_may_have_are_refused_with_the_limit(read, cast, api, origin):
+def test_more_rows_than_a_call_may_have_are_rejected_with_the_limit(read, cast, api, origin):
     mallory = api(cast.mallory)
     made = mallory.post("/templates", json={"name": "T", "fields": [{"name": "id", "type": "row_number"}]})
     frame = read(
@@ -215,12 +215,12 @@ def test_more_rows_than_a_call_may_have_are_refused_with_the_limit(read, cast, a
     assert "A request can have at most 100,000 rows, not 150,000." in refusal(frame.load().count)
 
 
-def test_a_column_that_is_not_there_is_told(read, template):
+def test_a_missing_column_is_reported(read, template):
     frame = read(template=template).schema("id long, nme string")
     assert "The template has no column nme." in refusal(lambda: frame.load().count())
 
 
-def test_too_many_partitions_are_told(read, template):
+def test_too_many_partitions_are_reported(read, template):
     frame = read(template=template, rows=10_000_000, rows_per_partition=1)
     assert "set rows_per_partition to 100 or more" in refusal(lambda: frame.load().count())
 

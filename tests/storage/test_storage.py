@@ -15,7 +15,7 @@ def store(tmp_path):
     return from_url(f"file://{tmp_path}/files")
 
 
-def test_what_was_put_is_what_is_read(store):
+def test_stored_content_is_read_unchanged(store):
     chunks = [os.urandom(300_000) for _ in range(5)]
     assert store.put("exports/e1/rows.csv", iter(chunks)) == 1_500_000
     assert b"".join(store.get("exports/e1/rows.csv")) == b"".join(chunks)
@@ -39,7 +39,7 @@ def test_an_empty_file_is_a_file(store):
     assert b"".join(store.get("f")) == b""
 
 
-def test_a_stream_that_breaks_leaves_nothing_and_says_why(store):
+def test_an_interrupted_stream_leaves_no_file_and_a_reason(store):
     def broken():
         yield b"x" * 100_000
         raise KeyError("the reason")
@@ -61,7 +61,7 @@ def test_a_stream_that_breaks_leaves_what_was_there(store):
     assert b"".join(store.get("f")) == b"old"
 
 
-def test_what_is_not_there_is_missing_at_once(store):
+def test_a_missing_file_is_reported_immediately(store):
     with pytest.raises(MissingError):
         store.get("f")
     with pytest.raises(MissingError):
@@ -69,7 +69,7 @@ def test_what_is_not_there_is_missing_at_once(store):
     store.delete("f")
 
 
-def test_a_deleted_file_is_gone(store):
+def test_a_deleted_file_is_not_found(store):
     store.put("f", [b"x"])
     store.delete("f")
     with pytest.raises(MissingError):
@@ -90,7 +90,7 @@ def test_names_in_any_language_are_keys(store):
     assert b"".join(store.get("uploads/Straße – 東京.csv")) == b"x"
 
 
-def test_nothing_is_opened_before_it_is_used(tmp_path):
+def test_no_connection_is_opened_before_it_is_used(tmp_path):
     from_url(f"file://{tmp_path}/none")
     assert not (tmp_path / "none").exists()
 

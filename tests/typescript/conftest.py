@@ -1,4 +1,4 @@
-"""The TypeScript package: its types beside the service's, and (in `live`) its own tests against a running service."""
+"""The TypeScript package: its types match the service's, and (in `live`) its own tests run against the service."""
 
 from __future__ import annotations
 

@@ -67,7 +67,7 @@ def test_the_lock_file_names_no_registry():
     assert all(one.get("integrity") for name, one in lock["packages"].items() if name)
 
 
-def test_every_class_of_the_codes_of_targets_is_told():
+def test_every_error_class_of_targets_is_documented():
     source = (PACKAGE / "src" / "errors.ts").read_text("utf-8")
     told = set(re.findall(r'"(\w+)"', source.split("TARGET_CODES = [")[1].split("]")[0]))
     assert told <= set(CODES)

@@ -1,4 +1,4 @@
-"""Rows in every table of a database, whatever its revision, by plain SQL: with what is awkward for each type."""
+"""Fill every table of a database with SQL, at any revision, including edge cases of each type."""
 
 from __future__ import annotations
 
@@ -27,8 +27,8 @@ MOMENTS = (
 
 
 def fill(connection: sa.Connection, rows: int = 4) -> dict[str, int]:
-    """Some rows in each table that has none, in the order that foreign keys ask for; how many each has. Rows that refer
-    to rows of their own table refer to the one before."""
+    """Insert rows into each empty table, in the order of foreign keys; return the number of rows per table. Rows with a
+    reference to their own table refer to the previous row."""
     metadata = sa.MetaData()
     metadata.reflect(connection)
     known: dict[str, list[dict[str, Any]]] = {}
@@ -132,7 +132,7 @@ def raw(connection: sa.Connection, table: sa.Table, row: dict[str, Any]) -> dict
 def contents(
     connection: sa.Connection, only: dict[str, list[str]] | None = None
 ) -> dict[str, list[tuple[Any, ...]]]:
-    """All rows of all tables, each value in one form whatever the database; with `only` those columns."""
+    """Return all rows of all tables, with values normalized across databases; `only` restricts the columns."""
     metadata = sa.MetaData()
     metadata.reflect(connection)
     found = {}

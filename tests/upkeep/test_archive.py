@@ -103,14 +103,14 @@ def test_a_bit_that_flipped_on_the_disk_is_found(file):
         (orjson.dumps({"format": FORMAT, "format_version": 1}), "cannot be read"),
     ],
 )
-def test_another_file_is_refused_in_words(file, content, said):
+def test_another_kind_of_file_is_rejected_with_a_message(file, content, said):
     with zipfile.ZipFile(file, "w") as other:
         other.writestr(MANIFEST, content)
     with pytest.raises(UpkeepError, match=said):
         Reader(file)
 
 
-def test_a_file_that_is_there_is_not_written_over_unless_that_is_said(file):
+def test_an_existing_file_is_only_overwritten_on_request(file):
     file.write_text("precious")
     with pytest.raises(UpkeepError, match="is there already"):
         Writer(file)

@@ -1,4 +1,4 @@
-"""`./rowsmith audit` and `./rowsmith workspace` at an installation of their own: what an operator reads."""
+"""`./rowsmith audit` and `./rowsmith workspace` in a new installation: the output for operators."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def acme(place):
     return place, workspace_id
 
 
-def test_a_trail_is_told_to_fit_with_its_head(acme, capsys):
+def test_an_audit_log_that_matches_its_head_is_verified(acme, capsys):
     place, workspace_id = acme
     assert place.run("audit", "verify") == 0
     told = capsys.readouterr().out.splitlines()
@@ -45,8 +45,8 @@ def test_a_trail_is_told_to_fit_with_its_head(acme, capsys):
     assert place.run("audit", "verify", "Acme", "--head", f"1:{'0' * 64}") == 1
 
 
-def test_the_head_is_kept_anew_and_an_entry_says_so(acme, capsys):
-    """On SQLite the command's own reading must not stand in the way of its writing."""
+def test_the_head_is_saved_again_and_audited(acme, capsys):
+    """On SQLite, the read transaction of the command must not block its write."""
     place, workspace_id = acme
     assert place.run("audit", "anchor", "Acme") == 0
     assert capsys.readouterr().out == f"{workspace_id}: the current head of the chain is saved.\n"
@@ -73,14 +73,14 @@ def test_a_workspace_that_is_being_removed_for_good_has_no_trail_to_verify(acme,
     assert capsys.readouterr().out == ""
 
 
-def test_a_database_of_another_release_is_said_to_be_one(new_place):
+def test_a_database_of_another_release_is_reported(new_place):
     place = new_place("sqlite")
     place.bring("0010")
     with pytest.raises(CliError, match=r"revision 0010, this release is of \d{4}: ./rowsmith upgrade"):
         place.run("audit", "verify")
 
 
-def test_what_is_not_deleted_is_not_restored(acme):
+def test_objects_that_are_not_deleted_cannot_be_restored(acme):
     place, _ = acme
     with pytest.raises(CliError, match="The workspace Acme is not deleted"):
         place.run("workspace", "restore", "Acme")
@@ -89,7 +89,7 @@ def test_what_is_not_deleted_is_not_restored(acme):
 @pytest.mark.parametrize(
     "words", [("audit", "verify"), ("workspace", "list"), ("upgrade",), ("backup", "x.zip", "--include-keys")]
 )
-def test_a_mistyped_folder_is_said_to_be_none_and_nothing_is_made_in_it(new_place, words):
+def test_a_mistyped_folder_is_reported_and_nothing_is_created_in_it(new_place, words):
     nowhere = new_place("sqlite")
     nowhere.env.pop("ROWSMITH_DATA_DIR")
     nowhere.data.rmdir()
@@ -98,7 +98,7 @@ def test_a_mistyped_folder_is_said_to_be_none_and_nothing_is_made_in_it(new_plac
     assert not nowhere.data.exists()
 
 
-def test_a_deleted_workspace_is_listed_as_such_and_had_back(acme, capsys):
+def test_a_deleted_workspace_is_listed_as_such_and_restored(acme, capsys):
     place, workspace_id = acme
     with place.app().app_context(), writing() as session:
         session.execute(sa.update(Workspace).values(deleted_at=clock.now()))

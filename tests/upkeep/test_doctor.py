@@ -52,7 +52,7 @@ def test_an_installation_in_order_has_no_failure(examine, place):
     assert place.run("doctor") == (1 if FAIL in found.values() else 0)
 
 
-def test_what_is_wrong_is_named_with_what_mends_it(examine, place, shared_redis):
+def test_problems_are_reported_with_a_remedy(examine, place, shared_redis):
     app = place.app()
     with app.app_context(), writing() as session:
         workspace = Workspace(name="W")
@@ -91,7 +91,7 @@ def test_a_damaged_database_is_a_failure_and_the_rest_is_still_looked_at(examine
     assert found["storage"] == OK
 
 
-def test_each_fault_of_the_settings_is_a_line(examine):
+def test_each_error_of_the_settings_is_a_line(examine):
     found = examine(PUBLIC_URL="http://example.org", TLS_CERT="/none")
     told = " ".join(one["told"] for one in found["settings"])
     assert "PUBLIC_URL is plain http" in told
@@ -120,7 +120,7 @@ def test_a_virus_scanner_that_gives_no_verdict_is_a_failure(examine):
 @pytest.mark.parametrize(
     ("policy", "most", "state"), [("noeviction", 0, OK), ("allkeys-lru", 0, FAIL), ("noeviction", 100, WARN)]
 )
-def test_a_redis_that_forgets_or_is_full_is_told(policy, most, state):
+def test_a_redis_that_evicts_keys_or_is_full_is_reported(policy, most, state):
     told = {"maxmemory_policy": policy, "used_memory": 95, "maxmemory": most, "redis_version": "7"}
     assert [one.state for one in doctor_service._memory("Redis", told)] == [state]
 
@@ -144,7 +144,7 @@ def test_packages_that_are_not_those_of_the_lock_file_are_named(tmp_path):
 
 
 def test_it_runs_where_no_package_is_installed(tmp_path: Path):
-    """As the launcher starts it: with a Python that has the standard library alone."""
+    """As the launcher starts it: with a Python that has only the standard library."""
     done = subprocess.run(
         [
             sys.executable,

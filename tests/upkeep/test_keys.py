@@ -20,7 +20,7 @@ def quick(monkeypatch):
     monkeypatch.setattr(limits, "UPKEEP_SCRYPT_COST", 16)
 
 
-def test_sealed_keys_are_opened_by_their_passphrase_alone():
+def test_encrypted_keys_can_only_be_decrypted_with_their_passphrase():
     raw = backup_keys.sealed(TEXT, "correct horse battery", b"0123456789abcdef")
     assert SECRET_KEY.encode() not in raw
     assert backup_keys.opened(raw, "correct horse battery") == TEXT
@@ -29,7 +29,7 @@ def test_sealed_keys_are_opened_by_their_passphrase_alone():
 
 
 @pytest.mark.parametrize("raw", [b"", b"[]", b"{}", b'{"salt": "AA==", "cost": "many", "token": ""}'])
-def test_what_is_no_sealed_key_is_refused_in_words(raw):
+def test_an_invalid_encrypted_key_is_rejected_with_a_message(raw):
     with pytest.raises(UpkeepError, match="cannot be read"):
         backup_keys.opened(raw, "correct horse battery")
 
@@ -52,7 +52,7 @@ def test_marks_tell_keys_apart_and_give_nothing_of_them_away():
     assert not backup_keys.opens([], told)
 
 
-def test_a_short_or_missing_passphrase_is_refused(tmp_path):
+def test_a_short_or_missing_passphrase_is_rejected(tmp_path):
     (tmp_path / "short").write_text("too short\n")
     with pytest.raises(UpkeepError, match="9 characters; it needs at least 12"):
         backup_keys.passphrase_of(tmp_path / "short")

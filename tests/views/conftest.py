@@ -27,7 +27,7 @@ def edith(api: Callable[..., Program], cast: Cast) -> Program:
 
 @pytest.fixture
 def rita(app: Flask, cast: Cast) -> Program:
-    """A program of Rita's, an editor of the team Red alone. Tessa is one of the team Blue."""
+    """An API client of Rita, an editor who is only in team Red. Tessa is only in team Blue."""
     with app.app_context():
         here = actors.system(cast.acme)
         user = people.create_user(here, "rita@example.org", name="Rita")
@@ -41,7 +41,7 @@ def rita(app: Flask, cast: Cast) -> Program:
 
 @pytest.fixture
 def tessa(api: Callable[..., Program], cast: Cast) -> Program:
-    """A program of Tessa's, an editor of the team Blue alone."""
+    """An API client of Tessa, an editor who is only in team Blue."""
     return api(cast.tessa)
 
 

@@ -1,4 +1,4 @@
-"""What a browser would send of a form as it stands in a page."""
+"""Read the values that a browser would submit for a form on a page."""
 
 from __future__ import annotations
 

@@ -62,7 +62,7 @@ def test_a_model_is_connected_verified_and_its_key_is_kept_secret(edith, server)
     assert (told["status"], told["stages"][-1]["code"]) == ("failed", "no_model")
 
 
-def test_a_push_to_a_model_is_refused_with_where_it_can_go(edith, model):
+def test_a_push_to_a_model_is_rejected_with_the_possible_targets(edith, model):
     path = f"/templates/{make(edith)['id']}/push"
     answer = edith.post(path, json={"connection_id": model(), "target": "x"})
     assert faults(answer) == {"connection_id": "not_for_this_type"}
@@ -78,7 +78,7 @@ def test_a_model_has_no_tables(edith, model):
     assert faults(answer) == {"entities[0]": "unknown_entity"}
 
 
-def test_a_push_sends_what_a_generate_shows_and_asks_nobody_twice(edith, server, model, shop, work):
+def test_a_push_sends_the_rows_of_generate_and_makes_no_request_twice(edith, server, model, shop, work):
     model()
     fields = [
         {"name": "id", "type": "row_number"},
@@ -103,7 +103,7 @@ def test_a_push_sends_what_a_generate_shows_and_asks_nobody_twice(edith, server,
 # --- A template from a description -------------------------------------------------------------------------
 
 
-def test_a_description_becomes_a_template_that_is_saved_only_when_asked_for(edith, server, model):
+def test_a_described_template_is_only_saved_on_request(edith, server, model):
     model()
     server.replies = [json.dumps(SHOP)]
     draft = described(edith)
@@ -126,7 +126,7 @@ def test_a_description_becomes_a_template_that_is_saved_only_when_asked_for(edit
     )
 
 
-def test_faults_are_given_back_to_the_model_once(edith, server, model):
+def test_errors_are_sent_back_to_the_model_once(edith, server, model):
     model()
     wrong = {"name": "T", "fields": [{"name": "age", "type": "nummber", "options": {"min": 1}}]}
     right = {"name": "T", "fields": [{"name": "age", "type": "number", "options": {"min": 1}}]}
@@ -138,7 +138,7 @@ def test_faults_are_given_back_to_the_model_once(edith, server, model):
     assert "Did you mean `number`?" in server.asked[1].user
 
 
-def test_what_never_fits_becomes_text_and_is_told(edith, server, model):
+def test_columns_that_never_fit_become_text_and_are_reported(edith, server, model):
     model()
     fields = [
         {"name": "id", "type": "row_number"},
@@ -171,7 +171,7 @@ def test_what_never_fits_becomes_text_and_is_told(edith, server, model):
 
 
 @pytest.mark.parametrize("said", ["I cannot do that.", '{"fields": []}', '{"fields": "many"}', "[1, 2]", "{"])
-def test_a_model_that_answers_no_template_is_told(edith, server, model, said):
+def test_a_model_that_returns_no_template_is_reported(edith, server, model, said):
     model()
     server.replies = [said]
     details = refused(described(edith), 502, "target_failed")
@@ -201,7 +201,7 @@ def test_a_model_may_be_named(edith, server, model, app, cast):
         ({"quantity": 0}, "quantity"), ({"save": "yes"}, "save"), ({"prompt": "x"}, "prompt"),
     ],
 )  # fmt: skip
-def test_a_body_that_does_not_fit_is_refused(edith, body, path):
+def test_an_invalid_body_is_rejected(edith, body, path):
     assert list(faults(described(edith, **body))) == [path]
 
 
@@ -217,7 +217,7 @@ def suggested(edith, name, **body):
 @pytest.mark.parametrize(
     ("name", "kind"), [("E-Mail", "email"), ("created_at", "datetime"), ("is_active", "boolean")]
 )
-def test_a_name_that_says_something_needs_no_model(edith, server, model, name, kind):
+def test_a_meaningful_name_needs_no_model(edith, server, model, name, kind):
     model()
     assert [(one["type"], one["source"]) for one in suggested(edith, name)] == [(kind, "name")]
     assert server.seen == []
@@ -241,7 +241,7 @@ def test_a_model_is_asked_where_the_name_says_nothing(edith, server, model):
 
 
 @pytest.mark.parametrize("said", ["no", '{"type": "feeling"}', '{"type": "db_response"}'])
-def test_what_a_model_says_is_only_taken_where_it_fits(edith, server, model, said):
+def test_a_models_values_are_only_used_if_valid(edith, server, model, said):
     model()
     server.replies = [said]
     assert [(one["type"], one["source"]) for one in suggested(edith, "zzfarbe")] == [("words", "name")]
@@ -251,7 +251,7 @@ def test_without_a_model_a_name_that_says_nothing_is_plain_text(edith):
     assert [(one["type"], one["source"]) for one in suggested(edith, "zzfarbe")] == [("words", "name")]
 
 
-def test_a_model_that_is_named_is_asked_whatever_the_name_says_and_its_errors_are_told(edith, server, model):
+def test_a_selected_model_is_always_called_and_its_errors_are_reported(edith, server, model):
     made = model(api_key="sk-wrong-1234")
     server.replies = ['{"type": "safe_email"}']
     found = suggested(edith, "email", connection_id=made)
@@ -259,7 +259,7 @@ def test_a_model_that_is_named_is_asked_whatever_the_name_says_and_its_errors_ar
     server.key = "sk-right"
     answer = edith.post("/fields/suggest", json={"name": "email", "connection_id": made})
     assert refused(answer, 502, "target_failed")["reason"] == "auth_failed"
-    assert "could not be asked" in suggested(edith, "zzfarbe")[0]["reason"]
+    assert "could not be queried" in suggested(edith, "zzfarbe")[0]["reason"]
 
 
 # --- Pages -------------------------------------------------------------------------------------------------
@@ -325,7 +325,7 @@ def picker(page, *names, **more):
     return send(page, "/builder/suggest", form, do=f"suggest:{key_of(form, names[-1])}", **more)
 
 
-def test_the_picker_suggests_by_the_name_and_says_how_to_get_a_model(browser, cast):
+def test_the_picker_suggests_by_name_and_explains_how_to_add_a_model(browser, cast):
     page = browser(cast.edith)
     assert 'hx-post="/builder/suggest"' in page.get("/templates/new").text
     text = picker(page, "id", "created_at").text
@@ -351,7 +351,7 @@ def test_the_picker_asks_the_model_that_is_pressed_and_its_options_are_taken(bro
     assert f'name="{key}.type" value="enum"' in drawn
 
 
-def test_a_model_that_fails_is_told_in_the_picker(browser, cast, server, model):
+def test_a_failing_model_is_reported_in_the_picker(browser, cast, server, model):
     page = browser(cast.edith)
     made = model(api_key="sk-wrong")
     server.key = "sk-right"

@@ -1,4 +1,4 @@
-"""API keys: shown once, stored hashed, never more than their maker, dead at once when revoked."""
+"""API keys: shown once, stored as a hash, limited to the permissions of their owner, invalid after revocation."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ def test_an_expiry_in_the_past_without_zone_or_unreadable_is_422(api, cast, when
     assert answer.json["error"]["details"]["fields"][0]["path"] == "expires_at"
 
 
-def test_a_revoked_key_is_401_at_once_in_every_process(app, api, cast, database_url, shared_redis, tmp_path):
+def test_a_revoked_key_is_immediately_401_in_every_process(app, api, cast, database_url, shared_redis, tmp_path):
     made = make(api(cast.edith))
     other = create_app(
         settings_for(database_url, shared_redis, tmp_path)
@@ -111,7 +111,7 @@ def test_scopes_never_widen_a_key(api, cast):
     assert code(api(made["key"]).post("/teams", json={"name": "X"})) == (403, "forbidden")
 
 
-def test_a_narrowed_key_makes_no_keys_and_sees_none(api, cast):
+def test_a_key_with_scopes_cannot_create_or_list_keys(api, cast):
     made = make(api(cast.adam), scopes=["read", "write"])
     assert code(api(made["key"]).post("/api-keys", json={"name": "K"})) == (403, "forbidden")
     assert code(api(made["key"]).get("/api-keys")) == (403, "forbidden")
@@ -138,7 +138,7 @@ def test_people_see_their_own_keys_and_admins_all(api, cast):
     assert api(cast.victor).get("/me").json["error"]["details"]["reason"] == "revoked"
 
 
-def test_a_key_of_anothers_project_cannot_be_made(api, cast):
+def test_a_key_for_a_project_of_others_cannot_be_created(api, cast):
     answer = api(cast.mallory).post("/api-keys", json={"name": "K", "project_id": cast.main})
     assert code(answer) == (422, "validation_error")
 

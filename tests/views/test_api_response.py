@@ -52,7 +52,7 @@ def test_a_template_with_values_of_an_api_is_kept_and_generated_in_any_format(ap
     assert len(target.calls()) == 2
 
 
-def test_an_option_that_is_not_there_is_refused_by_name(api, cast, prices):
+def test_a_missing_option_is_rejected_by_name(api, cast, prices):
     edith = api(cast.edith)
     (_, priced, _) = fields(prices)
     for option, value in (("metod", "GET"), ("on_error", "ignore"), ("extract", "$."), ("path", "")):

@@ -82,7 +82,7 @@ def test_lines_take_the_same_filters(api, cast, entries, query, difference):
 
 
 @pytest.mark.parametrize("text", ["Müller", "LLER_100%", "abc"])
-def test_a_text_is_found_however_the_details_are_stored(api, app, cast, entries, text):
+def test_a_text_is_found_in_any_storage_format_of_details(api, app, cast, entries, text):
     from webapp.access import actors
     from webapp.audit.services import audit_log
 
@@ -103,7 +103,7 @@ def test_filters_are_joined_by_and(api, cast, entries):
     assert ids_of(api(cast.adam).get("/audit?user_id=usr_2&rows_min=50")) == [wanted]
 
 
-def test_a_page_that_ends_before_it_is_full_goes_on_where_it_ended(api, cast, entries, monkeypatch):
+def test_a_page_that_ends_early_continues_where_it_ended(api, cast, entries, monkeypatch):
     monkeypatch.setattr(limits, "AUDIT_WINDOW", 5)
     start = clock.now() - timedelta(hours=1)
     made = entries(
@@ -129,7 +129,7 @@ def test_a_page_that_ends_before_it_is_full_goes_on_where_it_ended(api, cast, en
     assert (first["total"], first["total_exact"]) == (1, False)
 
 
-def test_more_than_is_counted_is_told_as_at_least(api, cast, entries, monkeypatch):
+def test_more_than_the_counted_maximum_is_shown_as_at_least(api, cast, entries, monkeypatch):
     monkeypatch.setattr(limits, "AUDIT_COUNTED", 3)
     entries(*[{}] * 5)
     found = api(cast.adam).get("/audit?action=thing.made&limit=2").json
@@ -198,8 +198,8 @@ def test_seals_are_listed_newest_first(api, app, cast, entries):
     assert api(cast.adam).get(f"/audit/seals?cursor={page['next_cursor']}").json["items"] == items[1:]
 
 
-def test_lines_are_made_while_they_are_read(app, cast, entries):
-    """Not all of them at once, however many there are."""
+def test_lines_are_generated_while_they_are_read(app, cast, entries):
+    """Lines are generated as a stream, not all in advance."""
     entries(*[{}] * 3)
     with app.app_context():
         batches = search.every(cast.acme, search.Wanted(action="thing.made"))

@@ -1,4 +1,4 @@
-"""Bad data over REST: said of fields and templates, told by answer keys, seen in previews and on pages."""
+"""Invalid data over REST: configured for fields and templates, and shown in answer keys, previews and pages."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def test_a_template_keeps_what_it_says_of_bad_values(edith, bad):
     assert edith.get(f"{bad}@v2/diff?to=4").json["template"]["invalid"] is not None
 
 
-def test_what_cannot_be_is_refused_by_path(edith, bad):
+def test_impossible_options_are_rejected_by_path(edith, bad):
     said = {**AGE, "invalid": {"rate": 0.2, "kinds": ["bad_checksum"]}}
     answer = edith.patch(bad, json={"fields": [said]})
     assert faults(answer) == {"fields[0].invalid.kinds[0]": "not_for_this_type"}
@@ -64,7 +64,7 @@ def test_the_key_of_a_generate_names_exactly_its_bad_rows(edith, bad, offset):
 
 
 @pytest.mark.parametrize("format", ["json", "ndjson", "csv", "xlsx", "sql", "parquet"])
-def test_the_key_comes_in_the_format_that_was_asked_for(edith, bad, format):
+def test_the_key_has_the_requested_format(edith, bad, format):
     answer = edith.post(f"{bad}/answers", json={"count": 100, "seed": "s", "format": format})
     assert answer.status_code == 200
     assert f"-answers.{format}" in answer.headers["Content-Disposition"]
@@ -126,7 +126,7 @@ def test_the_key_of_a_dataset_names_the_tables(edith, bad, path):
     assert len(told) == 40
 
 
-def test_a_preview_tells_its_bad_cells(edith, bad):
+def test_a_preview_marks_its_invalid_cells(edith, bad):
     draft = {"fields": [{**AGE, "invalid": {"rate": 1, "kinds": ["wrong_type"]}}], "seed": "s"}
     made = edith.post("/preview", json=draft).json
     assert [(one["row"], one["field"], one["kind"]) for one in made["bad"]] == [
@@ -136,7 +136,7 @@ def test_a_preview_tells_its_bad_cells(edith, bad):
     assert "bad" not in edith.post(f"{bad}/preview", json={"fields": [AGE], "seed": "s"}).json
 
 
-def test_a_draft_may_say_it_of_the_whole_template(edith):
+def test_a_draft_can_set_it_for_the_whole_template(edith):
     ask = {"fields": [AGE], "invalid": {"rate": 0.5, "kinds": ["missing"]}, "count": 100, "seed": "s"}
     rows = edith.post("/generate", json=ask).json
     assert sum(row["age"] is None for row in rows) == 50
@@ -146,14 +146,14 @@ def test_templates_without_bad_values_say_nothing_of_them(edith, path):
     assert all("invalid" not in field for field in edith.get(path).json["fields"])
 
 
-def test_the_builder_says_which_cells_are_bad_in_words(edith, browser, cast):
+def test_the_builder_describes_invalid_cells_in_words(edith, browser, cast):
     fields = [{**AGE, "invalid": {"rate": 1, "kinds": ["wrong_type"]}}]
     made = make(edith, fields=fields, invalid=None)
     page = browser(cast.edith).get(f"/templates/{made['id']}").get_data(as_text=True)
     assert page.count('title="Bad on purpose. The good value: ') == 3
     assert ">wrong type</span>" in page
     assert "Bad values on purpose" in page
-    assert "bad 100 %" in page
+    assert "invalid 100 %" in page
 
 
 def test_the_page_of_an_export_offers_its_key(edith, bad, browser, cast):

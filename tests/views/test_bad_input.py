@@ -1,4 +1,4 @@
-"""Bad input: the right status and code, all faults at once, nothing half-done."""
+"""Invalid input: the status and code are correct, all errors are reported together, and nothing is partly saved."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def test_a_body_of_11_mb_is_413(edith, path):
         assert refused(answer, 413, "payload_too_large") == {"max_bytes": limits.MAX_BODY_BYTES}
 
 
-def test_a_body_nested_without_end_is_refused(edith):
+def test_an_endlessly_nested_body_is_rejected(edith):
     raw = b'{"name":"T","fields":' + b"[" * 2000 + b"]" * 2000 + b"}"
     refused(edith.post("/templates", data=raw, content_type="application/json"), 400, "invalid_request")
 
@@ -59,7 +59,7 @@ def test_a_body_nested_without_end_is_refused(edith):
 # --- Templates ------------------------------------------------------------------------------------------------
 
 
-def test_all_faults_are_told_at_once_with_their_paths(edith):
+def test_all_errors_are_reported_together_with_their_paths(edith):
     answer = edith.post(
         "/templates",
         json={
@@ -131,27 +131,27 @@ def test_an_unknown_locale_is_422_with_a_hint(edith):
     assert list(created(edith, field(), locale="en_UX")) == ["locale"]
 
 
-def test_unknown_keys_are_refused_by_name_everywhere(edith, path):
+def test_unknown_keys_are_rejected_by_name_everywhere(edith, path):
     for where in (f"{path}/generate", f"{path}/preview", f"{path}/exports"):
         assert faults(edith.post(where, json={"sed": "s"})) == {"sed": "unknown_key"}
     answer = edith.patch(path, json={"fields": [field(optons={})]})
     assert faults(answer) == {"fields[0].optons": "unknown_key"}
 
 
-def test_an_unknown_option_is_refused_with_a_hint(edith):
+def test_an_unknown_option_is_rejected_with_a_hint(edith):
     answer = edith.post("/templates", json={"name": "T", "fields": [field(options={"mni": 1})]})
     assert faults(answer) == {"fields[0].options.mni": "unknown_key"}
     assert "`min`" in answer.json["error"]["details"]["fields"][0]["hint"]
 
 
 @pytest.mark.parametrize(("wrong", "meant"), [("numbr", "number"), ("row_numbre", "row_number"), ("uudi", "uuid")])
-def test_an_unknown_field_type_is_refused_with_a_hint(edith, wrong, meant):
+def test_an_unknown_field_type_is_rejected_with_a_hint(edith, wrong, meant):
     answer = edith.post("/templates", json={"name": "T", "fields": [{"name": "a", "type": wrong}]})
     assert faults(answer) == {"fields[0].type": "unknown_type"}
     assert f"`{meant}`" in answer.json["error"]["details"]["fields"][0]["hint"]
 
 
-def test_duplicate_names_are_refused_at_every_level(edith):
+def test_duplicate_names_are_rejected_at_every_level(edith):
     inner = {"name": "o", "type": "nested", "options": {"fields": [field(), field()]}}
     assert created(edith, field(), field(), inner) == {
         "fields[1].name": "duplicate",
@@ -159,7 +159,7 @@ def test_duplicate_names_are_refused_at_every_level(edith):
     }
 
 
-def test_duplicate_ids_are_refused(edith):
+def test_duplicate_ids_are_rejected(edith):
     one = f"fld_{'0' * 26}"
     assert created(edith, field(id=one), field(name="b", id=one)) == {"fields[1].id": "duplicate"}
     assert created(edith, field(id="mine")) == {"fields[0].id": "wrong_format"}
@@ -169,7 +169,7 @@ def derived(name: str, value: str) -> dict[str, Any]:
     return {"name": name, "type": "derived", "options": {"value": value}}
 
 
-def test_a_cycle_of_references_is_refused_and_named(edith):
+def test_a_circular_reference_is_rejected_with_its_fields(edith):
     answer = edith.post(
         "/templates",
         json={"name": "T", "fields": [derived("a", "{{b}}"), derived("b", "{{c}}"), derived("c", "{{a}}")]},
@@ -179,19 +179,19 @@ def test_a_cycle_of_references_is_refused_and_named(edith):
     assert "cycle" in created(edith, derived("a", "{{a}}")).values()
 
 
-def test_min_above_max_is_refused(edith):
+def test_min_above_max_is_rejected(edith):
     assert any("options" in path for path in created(edith, field(options={"min": 9, "max": 1})))
     options = {"array": True, "count": {"min": 5, "max": 2}, "fields": [field()]}
     assert any("count" in path for path in created(edith, {"name": "o", "type": "nested", "options": options}))
 
 
 @pytest.mark.parametrize("pattern", ["[", "(", "a{2,1}", "(?P<n>", "*", "\\"])
-def test_an_impossible_regular_expression_is_refused(edith, pattern):
+def test_an_impossible_regular_expression_is_rejected(edith, pattern):
     found = created(edith, {"name": "a", "type": "regexp", "options": {"string": pattern}})
     assert list(found) == ["fields[0].options.string"]
 
 
-def test_501_fields_are_refused_and_500_taken(edith):
+def test_501_fields_are_rejected_and_500_accepted(edith):
     many = [field(name=f"f{i}") for i in range(501)]
     assert created(edith, *many) == {"fields": "too_many"}
     split = [{"name": "o", "type": "nested", "options": {"fields": many[:250]}}, *many[250:]]
@@ -206,7 +206,7 @@ def nested(depth: int) -> dict[str, Any]:
     return made
 
 
-def test_nesting_9_deep_is_refused_and_8_taken(edith):
+def test_nesting_9_deep_is_rejected_and_8_accepted(edith):
     assert set(created(edith, nested(9)).values()) == {"too_deep"}
     assert edith.post("/templates", json={"name": "T", "fields": [nested(8)]}).status_code == 201
 
@@ -279,7 +279,7 @@ def test_wrong_values_of_a_generation_are_422_and_spend_nothing(edith, path, key
         ({"sql": {"dialect": "oracle", "rows_per_statement": 1_000}}, "sql"),
     ],
 )
-def test_wrong_format_options_are_told_by_their_path(edith, path, body, where):
+def test_wrong_format_options_are_reported_by_their_path(edith, path, body, where):
     answer = edith.post(f"{path}/generate", json=body)
     assert list(faults(answer)) == [where]
 
@@ -290,7 +290,7 @@ def test_an_unknown_format_is_hinted_at(edith, path):
     assert "`json`" in answer.json["error"]["details"]["fields"][0]["hint"]
 
 
-def test_overrides_that_name_no_field_are_refused_together(edith, path):
+def test_overrides_of_unknown_fields_are_rejected_together(edith, path):
     body = {"overrides": {"amont": 1, "zzz": 2, "code": "x"}}
     for where in (f"{path}/generate", f"{path}/preview", f"{path}/exports"):
         answer = edith.post(where, json=body)
@@ -299,7 +299,7 @@ def test_overrides_that_name_no_field_are_refused_together(edith, path):
     assert rows_used(edith) == 0
 
 
-def test_an_override_of_a_unique_field_over_several_rows_is_refused(edith):
+def test_an_override_of_a_unique_field_over_several_rows_is_rejected(edith):
     made = make(edith, fields=[field(unique=True)])
     path = f"/templates/{made['id']}/generate"
     assert faults(edith.post(path, json={"count": 2, "overrides": {"a": 1}})) == {"overrides.a": "not_unique"}
@@ -341,7 +341,7 @@ def test_no_credential_is_401(api, path):
         refused(api("").open(method, where), 401, "unauthenticated")
 
 
-def test_a_wrong_method_is_405_and_says_which_are_right(edith, path):
+def test_a_wrong_method_is_405_with_the_allowed_methods(edith, path):
     assert refused(edith.get(f"{path}/generate"), 405, "method_not_allowed") == {"allowed": ["POST"]}
 
 

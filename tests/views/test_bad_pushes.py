@@ -1,4 +1,4 @@
-"""Bad rows on their way into a target: refused or taken, the push says which, and good rows are none the worse."""
+"""Pushes of invalid rows: the push reports which ones the target rejected or accepted, and valid rows arrive."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def ids(target):
     return {one[0] for one in target.execute("SELECT id FROM people")}
 
 
-def test_postgresql_refuses_every_bad_row_and_takes_every_good_one(app, cast, edith, work, postgres_url):
+def test_postgresql_rejects_every_invalid_row_and_accepts_every_valid_one(app, cast, edith, work, postgres_url):
     with postgres_target(app, cast, postgres_url, TABLE) as target:
         push, bad = pushed(edith, work, target, spoilt(**KINDS), 300)
         assert len(bad) > 35
@@ -63,7 +63,7 @@ def test_postgresql_refuses_every_bad_row_and_takes_every_good_one(app, cast, ed
     assert told == {"bad": len(bad), "refused": len(bad), "taken": 0, "unknown": 0, "good_refused": 0}
 
 
-def test_mariadb_refuses_every_bad_row_and_takes_every_good_one(app, cast, edith, work, tmp_path):
+def test_mariadb_rejects_every_invalid_row_and_accepts_every_valid_one(app, cast, edith, work, tmp_path):
     if (reason := MysqlKind.unavailable()) is not None:
         pytest.skip(reason)
     kind = MysqlKind(tmp_path)
@@ -81,7 +81,7 @@ def test_mariadb_refuses_every_bad_row_and_takes_every_good_one(app, cast, edith
         kind.stop()
 
 
-def test_a_rest_target_gets_bad_rows_as_they_are_and_is_told_of_those_it_took(app, cast, edith, work):
+def test_a_rest_target_gets_invalid_rows_and_accepted_ones_are_reported(app, cast, edith, work):
     def careful(seen):
         """Looks at the age, and at nothing else."""
         return Answer(201 if isinstance(seen.json["age"], int) else 422)
@@ -102,7 +102,7 @@ def test_a_rest_target_gets_bad_rows_as_they_are_and_is_told_of_those_it_took(ap
     assert told["good_refused"] == told["unknown"] == 0
 
 
-def test_what_a_careless_target_takes_is_told(app, cast, edith, work):
+def test_invalid_rows_accepted_by_the_target_are_reported(app, cast, edith, work):
     target = sqlite_target(app, cast, TABLE)
     kinds = {"email": ["injection"], "age": ["out_of_range"]}
     push, bad = pushed(edith, work, target, spoilt(**kinds))
@@ -113,7 +113,7 @@ def test_what_a_careless_target_takes_is_told(app, cast, edith, work):
     assert min(told["taken"], told["refused"]) > 20  # injections are texts like others, ages are checked
 
 
-def test_good_rows_that_are_refused_are_told_apart(app, cast, edith, work):
+def test_wrongly_rejected_rows_are_counted_separately(app, cast, edith, work):
     target = sqlite_target(app, cast, TABLE.replace("BETWEEN 18 AND 99", "BETWEEN 18 AND 60"))
     push, bad = pushed(edith, work, target, spoilt(age=["out_of_range"]))
     told = edith.get(f"{push}/bad").json
@@ -121,7 +121,7 @@ def test_good_rows_that_are_refused_are_told_apart(app, cast, edith, work):
     assert told["good_refused"] == 600 - len(bad) - len(ids(target)) > 0
 
 
-def test_a_push_without_bad_rows_says_so(app, cast, edith, work):
+def test_a_push_without_invalid_rows_says_so(app, cast, edith, work):
     push, _ = pushed(edith, work, sqlite_target(app, cast, TABLE), FIELDS, 10)
     told = {"bad": 0, "refused": 0, "taken": 0, "unknown": 0, "good_refused": 0}
     assert edith.get(f"{push}/bad").json == told
@@ -144,7 +144,7 @@ def test_a_dry_run_shows_the_bad_values(app, cast, edith):
     assert {one["column"] for one in made.json["misfits"] if one["reason"] == "wrong_type"} == {"age"}
 
 
-def test_the_page_of_a_push_says_it_in_words(app, cast, edith, work, browser):
+def test_the_page_of_a_push_describes_it_in_words(app, cast, edith, work, browser):
     target = sqlite_target(app, cast, TABLE)
     push, _ = pushed(edith, work, target, spoilt(age=["out_of_range"]))
     page = browser(cast.edith).get(push).get_data(as_text=True)
@@ -167,7 +167,7 @@ ERP = b"""<?xml version="1.0" encoding="utf-8"?>
 
 
 def _judged(person):
-    """What a careful service answers; it takes whatever stands in a text as long as it looks like an address."""
+    """The response of a strict service, which accepts any e-mail address with an @."""
     adult = 18 <= person["age"] <= 99
     return Answer(201, person) if adult and "@" in (person.get("email") or "") else Answer(422)
 
@@ -200,7 +200,7 @@ def test_an_odata_service_gets_bad_rows_as_they_are_unless_its_types_cannot_hold
     assert {one["row"] for one in failed} == refused <= set(kinds)
     assert {one["code"] for one in failed if one["row"] in unspeakable} == {"wrong_type"}
     taken = set(kinds) - refused
-    # Some of the addresses that are none have their @; whoever looks at nothing else takes them.
+    # Some of the invalid addresses contain an @ and are therefore accepted.
     assert {kind for row in taken for _, kind in kinds[row]} == {"unicode_edge", "bad_format"}
     told = {"bad": len(kinds), "refused": len(refused), "taken": len(taken), "unknown": 0, "good_refused": 0}
     assert edith.get(f"{push}/bad").json == told

@@ -58,7 +58,7 @@ def press(browser, action: str, form, do: str, **headers):
 # Without script
 
 
-def test_a_template_is_made_by_a_plain_form(edith, api, cast):
+def test_a_template_is_created_by_a_plain_form(edith, api, cast):
     form = form_of(edith.get(f"/templates/new?names={TEN}"))
     form["name"] = "Customers"
     answer = press(edith, "/templates/new", form, "save")
@@ -68,7 +68,7 @@ def test_a_template_is_made_by_a_plain_form(edith, api, cast):
     assert made["fields"][0]["id"] == form.getlist("row")[0].split(" ")[1]
 
 
-def test_a_new_template_grows_by_buttons_alone(edith):
+def test_a_new_template_can_be_built_without_a_script(edith):
     form = form_of(edith.get("/templates/new?names=a,b"))
     form = form_of(press(edith, "/templates/new", form, "add"))
     form = form_of(press(edith, "/templates/new", form, f"up:{key_of(form, 'b')}"))
@@ -76,7 +76,7 @@ def test_a_new_template_grows_by_buttons_alone(edith):
     assert [form[f"{key}.name"] for key in keys_of(form)] == ["b", "a", "a_2", ""]
 
 
-def test_a_row_opened_without_script_shows_every_option_and_keeps_what_was_typed(edith):
+def test_a_row_opened_without_script_shows_every_option_and_keeps_the_input(edith):
     form = form_of(edith.get("/templates/new?names=quantity"))
     key = key_of(form, "quantity")
     form[f"{key}.o.min"] = "5"
@@ -88,7 +88,7 @@ def test_a_row_opened_without_script_shows_every_option_and_keeps_what_was_typed
     assert closed[f"{key}.o.min"] == "5"
 
 
-def test_a_refused_template_comes_back_with_its_faults_at_the_inputs(edith):
+def test_a_rejected_template_is_shown_again_with_errors_at_the_inputs(edith):
     form = form_of(edith.get("/templates/new?names=quantity"))
     form["name"], key = "Broken", key_of(form, "quantity")
     form[f"{key}.o.min"], form[f"{key}.o.max"] = "90", "10"
@@ -98,7 +98,7 @@ def test_a_refused_template_comes_back_with_its_faults_at_the_inputs(edith):
     assert form_of(answer)[f"{key}.o.max"] == "10"
 
 
-def test_a_refused_save_says_so_and_lists_the_faults_where_rows_were(edith, saved):
+def test_a_rejected_save_lists_the_errors_instead_of_rows(edith, saved):
     form = form_of(edith.get(f"/templates/{saved['id']}"))
     form[f"{key_of(form, 'n')}.o.min"] = "90"
     answer = press(edith, f"/templates/{saved['id']}/edit", form, "save", **HTMX)
@@ -107,7 +107,7 @@ def test_a_refused_save_says_so_and_lists_the_faults_where_rows_were(edith, save
     assert f'data-for="{key_of(form, "n")}.o.min"' in answer.text
 
 
-def test_a_template_is_deleted_and_had_back_without_script(edith, api, cast, saved):
+def test_a_template_is_deleted_and_restored_without_script(edith, api, cast, saved):
     answer = edith.submit(f"/templates/{saved['id']}", method="DELETE", follow_redirects=True)
     assert "Template Orders deleted" in answer.text
     assert api(cast.edith).get(f"/templates/{saved['id']}").status_code == 404
@@ -119,7 +119,7 @@ def test_a_template_is_deleted_and_had_back_without_script(edith, api, cast, sav
 # Saving
 
 
-def test_saving_makes_the_next_version_and_says_so(edith, api, cast, saved):
+def test_saving_creates_the_next_version_and_confirms_it(edith, api, cast, saved):
     form = form_of(edith.get(f"/templates/{saved['id']}"))
     form["name"] = "Purchases"
     answer = press(edith, f"/templates/{saved['id']}/edit", form, "save", **HTMX)
@@ -196,7 +196,7 @@ def test_the_preview_of_a_draft_is_what_the_saved_template_makes(edith, api, cas
     assert str(rows[1]["price"]) in texts
 
 
-def test_a_fault_in_a_draft_names_the_input(edith):
+def test_an_error_in_a_draft_names_the_input(edith):
     form = form_of(edith.get("/templates/new?names=quantity"))
     key = key_of(form, "quantity")
     form[f"{key}.o.min"], form[f"{key}.o.max"] = "90", "10"
@@ -205,7 +205,7 @@ def test_a_fault_in_a_draft_names_the_input(edith):
     assert f'data-for="{key}.o.min"' in answer.text
 
 
-def test_looking_at_rows_spends_those_of_the_page_alone(edith, api, cast, saved):
+def test_viewing_rows_only_counts_those_of_the_page(edith, api, cast, saved):
     form = form_of(edith.get(f"/templates/{saved['id']}"))
     used = api(cast.edith).get("/usage").json["rows"]["used"]
     for more in ({}, {"goto": "999990"}, {"offset": "50"}):
@@ -248,7 +248,7 @@ def test_export_of_the_grid_rejects_a_definition_that_is_not_one(edith, definiti
     assert answer.status_code in (400, 422)
 
 
-def test_more_rows_than_a_call_may_ask_for_is_said_on_the_page(browser, cast):
+def test_too_many_requested_rows_are_reported_on_the_page(browser, cast):
     mallory = browser(cast.mallory)
     form = form_of(mallory.get("/templates/new?names=a"))
     answer = send(mallory, "/builder/grid", form, count="-5")
@@ -272,14 +272,14 @@ def test_json_and_fields_are_the_same_template(edith):
 @pytest.mark.parametrize(
     "text", ['{"fields": [', "7", '{"fields": 3}', '{"fields": [7]}', "null", '{"name": "no fields"}']
 )
-def test_json_that_is_no_template_leaves_the_fields_alone(edith, text):
+def test_json_that_is_not_a_template_does_not_change_the_fields(edith, text):
     answer = send(edith, "/builder/from-json", {"json": text})
     assert answer.status_code == 200
     assert 'class="err"' in answer.text
     assert "field-table" not in answer.text
 
 
-def test_an_unknown_type_stays_visible_and_is_refused_by_the_preview(edith):
+def test_an_unknown_type_stays_visible_and_is_rejected_by_the_preview(edith):
     text = '{"fields": [{"name": "a", "type": "emial", "options": {"x": 1}}]}'
     form = controls(send(edith, "/builder/from-json", {"json": text}).text)
     assert form[f"{keys_of(form)[0]}.type"] == "emial"
@@ -291,7 +291,7 @@ def test_an_unknown_type_stays_visible_and_is_refused_by_the_preview(edith):
 # Rows of the form by script
 
 
-def test_a_new_row_comes_alone(edith):
+def test_a_new_row_is_sent_by_itself(edith):
     form = form_of(edith.get(f"/templates/new?names={TEN}"))
     answer = press(edith, "/builder/rows", form, "add", **HTMX)
     assert answer.text.count("<tbody") == 1
@@ -364,7 +364,7 @@ WRONG_EXPORT = {
 
 
 @pytest.mark.parametrize("end", ["generate", "exports"])
-def test_a_rejected_export_shows_each_error_at_its_field_and_keeps_what_was_typed(edith, saved, end):
+def test_a_rejected_export_shows_each_error_at_its_field_and_keeps_the_input(edith, saved, end):
     answer = edith.submit(f"/templates/{saved['id']}/{end}", {**WRONG_EXPORT, "csv.header": "false"})
     assert answer.status_code == 422
     assert error_at(answer.text, "x-count") == "Enter a whole number."
@@ -391,7 +391,7 @@ def test_a_rejected_export_shows_each_error_at_its_field_and_keeps_what_was_type
         ("sql.table", "", ""),
     ],
 )
-def test_an_estimate_tells_the_dialog_which_field_each_error_belongs_to(edith, saved, name, value, control):
+def test_an_estimate_shows_which_field_each_error_belongs_to(edith, saved, name, value, control):
     form = {"template_id": saved["id"], "format": "csv", "count": "5", "seed": "", "locale": "", name: value}
     found = lxml_html.fromstring(f"<div>{send(edith, '/builder/estimate', form).text}</div>")
     assert found.xpath("//li/@data-for") == ([control] if control else [])

@@ -36,7 +36,7 @@ def plain(html: str) -> str:
     return re.sub(r"\s+", " ", re.sub(r"<[^>]+>", "", html))
 
 
-def test_a_relation_is_told_in_words_with_a_link_to_the_other_template(edith, api, cast, customers):
+def test_a_relation_is_described_with_a_link_to_the_other_template(edith, api, cast, customers):
     page = edith.get(f"/templates/{child(api, cast, customers)['id']}").text
     assert "one of 1,000 rows of Customers" in plain(page)
     assert f'href="/templates/{customers}"' in page
@@ -57,7 +57,7 @@ def test_a_closed_row_has_its_own_template_and_the_others_come_in_one_list(edith
     assert re.search(rf'id="l-field-{customers}">.*<option value="name">', lists)
 
 
-def test_another_template_brings_its_own_fields_and_drops_a_name_it_lacks(edith, api, cast, customers):
+def test_another_template_shows_its_own_fields_and_drops_unknown_names(edith, api, cast, customers):
     other = (
         api(cast.edith)
         .post("/templates", json={"name": "Shops", "fields": [{"name": "code", "type": "uuid"}]})
@@ -82,7 +82,7 @@ def test_children_by_cardinality_come_first_where_totals_are_picked(edith, api, 
     assert not [name for _, name in others[1:] if "no cardinality" not in name]
 
 
-def test_a_cardinality_left_empty_is_not_sent_and_one_number_is_so_many(edith, api, cast, customers):
+def test_an_empty_cardinality_is_not_sent_and_a_single_number_is_exact(edith, api, cast, customers):
     saved = child(api, cast, customers)
     form = form_of(edith.get(f"/templates/{saved['id']}"))
     key = key_of(form, "customer_id")
@@ -120,7 +120,7 @@ def test_a_connection_its_tables_and_their_columns_are_picked_one_after_the_othe
     lists = send(edith, "/builder/rest", form).text
     assert f'<option value="{shop.connection_id}">Shop (SQLite)</option>' in lists
 
-    form[f"{key}.o.connection_id"] = shop.connection_id  # never looked at: it is asked now
+    form[f"{key}.o.connection_id"] = shop.connection_id  # its tables were never read, so the target is queried
     row = press(edith, "/builder/rows", form, f"again:{key}", **HTMX).text
     assert offered(row, f"{key}.o.table") == ["", "customers", "orders"]
     form = controls(row)
@@ -133,7 +133,7 @@ def test_a_connection_its_tables_and_their_columns_are_picked_one_after_the_othe
     assert controls(row)[f"{key}.o.column"] == ""  # customers have no amount
 
 
-def test_what_is_chosen_is_kept_in_a_row_that_has_no_choices(edith, api, cast, shop):
+def test_the_selection_is_kept_in_a_row_without_choices(edith, api, cast, shop):
     options = {"connection_id": shop.connection_id, "table": "orders", "column": "id"}
     api(cast.edith).get(f"/connections/{shop.connection_id}/metadata")
     fields = [{"name": "order_id", "type": "foreign_key", "options": options}]
@@ -190,7 +190,7 @@ def test_of_many_tables_a_box_searches(edith, app, cast, monkeypatch):
     assert offered(row, f"{key}.o.column") == ["", "a", "b"]
 
 
-def test_tables_of_a_connection_of_others_are_not_told(browser, api, cast, shop):
+def test_tables_of_connections_without_access_are_not_returned(browser, api, cast, shop):
     api(cast.edith).get(f"/connections/{shop.connection_id}/metadata")
     mallory = browser(cast.mallory)
     html, key, form = drawn(mallory, {"connection_id": shop.connection_id})
@@ -199,13 +199,13 @@ def test_tables_of_a_connection_of_others_are_not_told(browser, api, cast, shop)
     assert not re.search("customers|Shop", told + row + html)
 
 
-def test_fields_of_one_group_bear_one_chip_and_others_none(edith):
+def test_fields_of_one_group_have_one_chip_and_others_none(edith):
     html = edith.get("/templates/new?names=first_name,email,price,city,country").text
     chips = re.findall(r'class="badge g(\d)" title="([^"]*)">([^<]*)', html)
     assert chips == [("1", "first_name, email", "person")] * 2 + [("2", "city, country", "place")] * 2
 
 
-def test_a_group_is_picked_among_those_of_its_kind_or_one_of_its_own(edith):
+def test_a_group_is_selected_from_those_of_its_kind_or_a_new_one(edith):
     form = form_of(edith.get("/templates/new?names=first_name,email,city"))
     row = press(edith, "/builder/rows", form, f"open:{key_of(form, 'email')}", **HTMX).text
     listed = re.search(r'<datalist id="[^"]*group-l">(.*?)</datalist>', row)[1]
@@ -263,7 +263,7 @@ def test_a_link_opens_a_row(edith, api, cast, customers):
     assert f"{key_of(form, 'id')}.prefix" not in form
 
 
-def test_a_faulty_formula_is_shown_with_the_character_marked(edith):
+def test_an_invalid_formula_is_shown_with_the_character_marked(edith):
     total = '{"name": "t", "type": "formula", "options": {"expression": "p * nix"}}'
     text = f'{{"fields": [{{"name": "p", "type": "number"}}, {total}]}}'
     drawn = controls(send(edith, "/builder/from-json", {"json": text}).text)

@@ -81,7 +81,7 @@ def test_a_bare_key_is_no_credential_of_the_api_proper(app, cast):
         ({"X-API-Key": "rws_unknown1_" + "x" * 43}, None),
     ],
 )
-def test_failures_have_the_message_beside_the_error(app, headers, reason):
+def test_failures_have_the_message_in_addition_to_the_error(app, headers, reason):
     details = refused(Program(app, "", **headers).get("/compat/templates"), 401, "unauthenticated")
     assert reason is None or details["reason"] == reason
 
@@ -91,7 +91,7 @@ def test_a_browser_that_comes_by_gets_json_and_is_sent_nowhere(browser, cast):
     assert refused(answer, 401, "unauthenticated") == {"reason": "missing"}
 
 
-def test_nothing_of_it_stands_in_the_document_of_the_api(api):
+def test_it_is_not_part_of_the_api_document(api):
     assert not [path for path in api().get("/openapi.json").json["paths"] if "compat" in path]
 
 
@@ -151,7 +151,7 @@ def test_a_fetched_template_sent_back_makes_the_rows_of_the_saved_one(dm, cast, 
     assert rows == saved
 
 
-def test_every_fault_of_a_definition_is_told_at_once(dm):
+def test_every_error_of_a_definition_is_reported_together(dm):
     fields = [{"name": "a", "type": "Frist Name"}, {"name": "b", "type": "Number", "options": {"minn": 1}}]
     details = refused(
         dm.post("/compat/datamaker", json={"fields": fields, "quantty": 2}), 422, "validation_error"
@@ -254,7 +254,7 @@ def test_people_and_members_are_shown_and_changed(client, cast):
     assert "/invitations/accept/" in invited["url"]
 
 
-def test_keys_are_made_renamed_and_revoked(dm, client, app):
+def test_keys_are_created_renamed_and_revoked(dm, client, app):
     key = made(dm.post("/compat/apiKeys", json={"key": "mine", "scope": "READ", "name": "CI"}))
     assert key["key"].startswith("rws_")
     assert key["role"] == "READ"
@@ -292,11 +292,11 @@ def test_an_unknown_call_names_near_ones(dm, method, path, near):
     "path", ["keymaps/m/copy", "plans/1/run", "endpoints/auth-resolve", "integrations/1/tosca/datasets", "shortcuts",
              "feedback", "users/provision", ""],
 )  # fmt: skip
-def test_what_the_hosted_service_has_and_this_one_has_not_says_where_to_go(dm, path):
+def test_calls_only_the_hosted_service_has_name_an_alternative(dm, path):
     details = refused(dm.post(f"/compat/{path}", json={}), 404, "not_found")
     assert details["hint"]
 
 
-def test_a_body_that_is_no_json_is_told(dm):
+def test_a_body_that_is_not_json_is_reported(dm):
     answer = dm.post("/compat/datamaker", data=b"{", headers={"Content-Type": "application/json"})
     refused(answer, 400, "invalid_request")

@@ -47,14 +47,14 @@ def test_a_form_that_is_called_json_is_read_by_its_own_boundary(dm, scenario, ki
         ),
     ],
 )
-def test_what_is_no_form_is_refused(dm, scenario, raw, status, code):
+def test_an_invalid_form_is_rejected(dm, scenario, raw, status, code):
     answer = dm.post(
         f"/compat/scenarios/{scenario}/files/upload", data=raw, headers={"Content-Type": "application/json"}
     )
     refused(answer, status, code)
 
 
-def test_a_file_is_made_listed_read_and_deleted(dm, scenario, app):
+def test_a_file_is_created_listed_read_and_deleted(dm, scenario, app):
     content = base64.b64encode("grüße".encode()).decode()
     sent = {
         "name": "in/a.txt", "content": content, "scenarioId": scenario, "teamId": "t", "mimeType": "text/plain",
@@ -90,7 +90,7 @@ def test_a_signed_address_ends_and_is_of_one_file(dm, scenario, app, monkeypatch
     refused(nobody.get(url), 404, "not_found")
 
 
-def test_a_new_file_of_base64_that_is_none_is_told(dm, scenario):
+def test_an_invalid_base64_file_is_reported(dm, scenario):
     sent = {"name": "a", "content": "???", "scenarioId": scenario, "teamId": "t", "size": 1}
     details = refused(dm.post("/compat/scenario-files", json=sent), 422, "validation_error")
     assert details["fields"][0]["path"] == "content"

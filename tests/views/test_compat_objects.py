@@ -37,7 +37,7 @@ def test_a_locked_set_is_changed_and_deleted_only_after_it_is_unlocked(dm):
     assert made(dm.delete(url)) == {"message": "Set T deleted"}
 
 
-def test_a_set_counts_its_rows_unless_it_is_told_their_number(dm):
+def test_a_set_counts_its_rows_unless_their_number_is_given(dm):
     one = save(dm, "sets", name="S", data=[1, 2, 3])
     assert one["rowCount"] == 3
     url = f"/compat/sets/{one['id']}"
@@ -96,7 +96,7 @@ def test_an_object_of_another_kind_is_not_found(dm):
     refused(dm.delete(f"/compat/masking-policies/{one['id']}"), 404, "not_found")
 
 
-def test_faults_name_the_keys_that_were_sent(dm):
+def test_errors_name_the_keys_that_were_sent(dm):
     details = refused(dm.post("/compat/sets", json={"rowCount": -1, "dat": 1}), 422, "validation_error")
     assert {one["path"] for one in details["fields"]} == {"name", "rowCount", "dat"}
     assert "data" in next(one["hint"] for one in details["fields"] if one["path"] == "dat")
@@ -268,7 +268,7 @@ def test_a_custom_data_type_is_one_of_its_project(dm, cast):
     assert new(dm, cast, fields=fields, projectId=cast.side)["fields"][0]["type"] == "number"
 
 
-def test_a_custom_data_type_has_a_name_of_its_own(dm):
+def test_a_custom_data_type_has_a_unique_name(dm):
     one = save(dm, "customDataTypes", name="Grade", fieldConfig=GRADE)
     refused(dm.post("/compat/customDataTypes", json={"name": "Grade"}), 409, "conflict")
     details = refused(

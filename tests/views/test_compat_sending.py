@@ -91,7 +91,7 @@ def test_a_connection_is_tried_before_it_is_kept(dm, api, cast):
     assert api(cast.edith).get("/connections").json["total"] == 0
 
 
-def test_tables_are_told_as_the_clients_know_them(dm, shop):
+def test_tables_are_returned_in_the_compatible_format(dm, shop):
     for path in (
         "/compat/connections/tables",
         f"/compat/connections/tables?connectionId={shop.connection_id}",
@@ -155,7 +155,7 @@ def test_rows_go_into_a_table_that_is_named(dm, shop, worker):
     assert shop.count("customers") == 1
 
 
-def test_rows_that_are_refused_are_a_failure(dm, shop, worker):
+def test_rejected_rows_are_a_failure(dm, shop, worker):
     query = "INSERT INTO customers (id, email) VALUES (1, 'a@example.org'), (1, 'b@example.org')"
     answer = dm.post("/compat/export/db", json={"connectionId": shop.connection_id, "query": query})
     details = refused(answer, 502, "target_failed")

@@ -23,12 +23,12 @@ def made(page, **more):
     return answer.headers["Location"]
 
 
-def test_an_empty_project_says_how_to_begin(page):
+def test_an_empty_project_shows_how_to_start(page):
     assert "New SQLite file" in page.get("/connections").text
 
 
 @pytest.mark.parametrize("kind", ["postgresql", "mysql", "sqlite", "db2"])
-def test_each_kind_has_a_form_of_its_own_settings(page, kind):
+def test_each_kind_has_a_form_for_its_settings(page, kind):
     text = page.get(f"/connections/new?type={kind}").text
     assert ('name="settings.file"' in text) == (kind == "sqlite")
     assert ('name="settings.password"' in text) == (kind != "sqlite")
@@ -52,7 +52,7 @@ def test_a_port_is_a_number_in_a_form_too(page):
     assert "No server is listening on 127.0.0.1:9" in page.get(where).text
 
 
-def test_faults_stand_at_their_fields_and_nothing_typed_is_lost(page):
+def test_errors_are_shown_at_their_fields_and_all_input_is_kept(page):
     answer = page.submit("/connections/new", data={**FORM, "settings.file": "../etc/passwd"})
     assert answer.status_code == 422
     assert "not a plain file name" in answer.text
@@ -85,7 +85,7 @@ def test_tables_are_shown_and_become_linked_templates(page, settings, cast):
     assert "2 linked templates" in answer.text
 
 
-def test_a_target_that_is_gone_is_said_where_its_tables_would_be(page):
+def test_an_unavailable_target_is_reported_instead_of_its_tables(page):
     text = page.get(f"{made(page, **PG)}/tables").text
     assert "Connection refused" in text
 

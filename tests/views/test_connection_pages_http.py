@@ -88,7 +88,7 @@ def test_nested_settings_are_saved_as_json_has_them(page, target, api, cast):
          "client_secret": "very-secret", "client_auth": "post"},
     ],
 )  # fmt: skip
-def test_a_form_that_is_saved_as_it_stands_keeps_secrets_and_settings(page, target, app, cast, api, auth):
+def test_saving_an_unchanged_form_keeps_secrets_and_settings(page, target, app, cast, api, auth):
     settings = {"base_url": target.url("/api"), "auth": auth, "verify_tls": True, "push_mode": "per_row"}
     where = f"/connections/{connection(app, cast, 'rest', settings)}"
     before = api(cast.edith).get(where).json["settings"]
@@ -99,7 +99,7 @@ def test_a_form_that_is_saved_as_it_stands_keeps_secrets_and_settings(page, targ
     assert api(cast.edith).get(where).json["settings"] == {**before, "push_path": "/x"}
 
 
-def test_faults_stand_beside_their_inputs(page, target):
+def test_errors_are_shown_next_to_their_inputs(page, target):
     form = {
         "settings.auth.type": "bearer", "settings.auth.token": "", "settings.retry.retries": "99",
         "settings.default_headers": "nonsense", "settings.request_template.body": "{x",
@@ -113,7 +113,7 @@ def test_faults_stand_beside_their_inputs(page, target):
     assert "Correct these 4 fields:" in answer.text
 
 
-def test_what_was_answered_to_the_test_is_shown(page, target):
+def test_the_response_to_the_test_is_shown(page, target):
     target.on("/api", Answer(405), method="HEAD")
     target.on("/api", Answer(405), method="OPTIONS")
     target.on("/api", Answer(401, "who are <you>?", {"Content-Type": "text/plain"}), method="GET")
@@ -141,7 +141,7 @@ def test_a_document_is_uploaded_looked_into_and_removed(page, service):
 
 
 @pytest.mark.parametrize("document", [b"", b"<html>sign in</html>"])
-def test_a_document_that_is_none_is_told_on_the_page(page, service, document):
+def test_an_invalid_document_is_reported_on_the_page(page, service, document):
     answer = page.submit(f"{service}/metadata-document", {"document": (io.BytesIO(document), "x.xml")})
     assert answer.status_code == 422
     assert "Metadata document" in answer.text

@@ -29,7 +29,7 @@ def sealed(edith, **more):
     return edith.post("/connections", json={"name": "Sealed", "type": "postgresql", "settings": settings})
 
 
-def test_a_connection_is_verified_when_it_is_made(box):
+def test_a_new_connection_is_verified(box):
     assert box["verification"]["status"] == "verified"
     assert [stage["name"] for stage in box["verification"]["stages"]] == ["resolve", "connect", "permission", "sample"]
 
@@ -43,20 +43,20 @@ def test_one_that_fails_is_kept_and_says_at_which_stage_and_why(edith):
     assert edith.get(f"/connections/{made['id']}").json["id"] == made["id"]
 
 
-def test_the_type_may_be_called_connection_type_and_the_string_stand_beside_it(edith):
+def test_connection_type_is_an_alias_of_type_and_can_be_used_with_the_string(edith):
     body = {"name": "As the client sends it", "connection_type": "sqlite", "connection_string": "sqlite:///c.db"}
-    made = edith.post("/connections", json={**body, "created_by": "somebody else"}).json
+    made = edith.post("/connections", json={**body, "created_by": "another user"}).json
     assert made["type"] == made["connection_type"] == "sqlite"
-    assert made["created_by"] != "somebody else"
+    assert made["created_by"] != "another user"
     assert made["verification"]["status"] == "verified"
 
 
-def test_a_project_that_is_not_the_callers_is_refused(edith, cast):
+def test_a_project_without_access_is_rejected(edith, cast):
     body = {"name": "x", "type": "sqlite", "settings": {"file": "x.db"}, "project_id": cast.mallorys}
     assert faults(edith.post("/connections", json=body)) == {"project_id": "not_yours"}
 
 
-def test_all_faults_of_the_settings_are_told_at_once(edith):
+def test_all_errors_of_the_settings_are_reported_together(edith):
     settings = {"host": "127.0.0.1", "prot": 5, "port": "x", "password": "${nobody}"}
     answer = edith.post("/connections", json={"name": "x", "type": "postgresql", "settings": settings})
     assert faults(answer) == {
@@ -67,7 +67,7 @@ def test_all_faults_of_the_settings_are_told_at_once(edith):
 
 
 @pytest.mark.parametrize(("word", "code"), [("postgresq", "unknown_type"), ("aix", "unknown_type")])
-def test_another_type_is_refused_with_what_there_is(edith, word, code):
+def test_another_type_is_rejected_with_the_supported_ones(edith, word, code):
     answer = edith.post("/connections", json={"name": "x", "type": word, "settings": {}})
     assert faults(answer) == {"type": code}
 
@@ -112,7 +112,7 @@ def test_a_kept_password_is_not_sent_elsewhere(edith, moved):
     assert faults(answer) == {"settings.password": "needed_again"}
 
 
-def test_the_password_of_a_connection_string_is_masked_alone(edith):
+def test_only_the_password_of_a_connection_string_is_masked(edith):
     text = f"postgresql://tester:{SECRET}@127.0.0.1:9/shop"
     made = edith.post("/connections", json={"name": "x", "type": "postgresql", "connection_string": text}).json
     assert made["settings"]["connection_string"] == "postgresql://tester:********@127.0.0.1:9/shop"
@@ -131,7 +131,7 @@ def test_a_stolen_database_and_the_log_hold_no_password(edith, database_bytes, c
     assert SECRET not in caplog.text
 
 
-def test_an_edited_secret_is_used_at_once_and_one_in_use_stays(edith, api, cast, settings):
+def test_an_edited_secret_is_used_immediately_and_a_used_one_is_kept(edith, api, cast, settings):
     adam, folder = api(cast.adam), settings.data_dir / "targets" / cast.acme
     assert adam.put("/secrets/where", json={"value": "one.db", "allowed_hosts": None}).status_code == 201
     body = {"name": "By reference", "type": "sqlite", "settings": {"file": "${where}"}}
@@ -147,7 +147,7 @@ def test_an_edited_secret_is_used_at_once_and_one_in_use_stays(edith, api, cast,
     assert [one["id"] for one in refused.json["error"]["details"]["used_by"]] == [made["id"]]
 
 
-def test_metadata_is_kept_until_it_is_asked_for_again(edith, box, settings, cast):
+def test_metadata_is_cached_until_it_is_refreshed(edith, box, settings, cast):
     import sqlite3
 
     path = f"/connections/{box['id']}/metadata"
@@ -188,7 +188,7 @@ def test_two_people_who_change_one_connection_do_not_overwrite_each_other(edith,
 
 
 @pytest.mark.skipif(not os.path.exists("/proc/self/fd"), reason="reads /proc")
-def test_a_driver_that_hangs_holds_nobody_beyond_its_time(edith, monkeypatch):
+def test_a_hanging_driver_does_not_block_beyond_its_time_limit(edith, monkeypatch):
     import socket
 
     from webapp import limits
@@ -200,7 +200,7 @@ def test_a_driver_that_hangs_holds_nobody_beyond_its_time(edith, monkeypatch):
     assert made["verification"]["stages"][-1]["code"] == "timeout"
 
 
-def test_a_target_that_goes_before_the_sample_is_told_as_the_targets_fault(edith, box, settings, cast, monkeypatch):
+def test_a_target_that_disappears_before_the_sample_is_reported_as_the_cause(edith, box, settings, cast, monkeypatch):
     import sqlite3
 
     from webapp.connectors import driver_process

@@ -50,14 +50,14 @@ def test_a_file_is_gone_through_in_turn(edith):
     assert [row["city"] for row in rows_of(edith, one, count=5)] == ["Ulm", "Lyon", "Bari", "Ulm", "Lyon"]
 
 
-def test_unique_draws_each_value_once_and_refuses_more(edith):
+def test_unique_draws_each_value_once_and_rejects_more(edith):
     one = {**CITY, "unique": True}
     assert sorted(row["city"] for row in rows_of(edith, one, count=3)) == sorted(KNOWN)
     found = faults(edith.post("/generate", json={"fields": [one], "count": 4}))
     assert found == {"fields[0].unique": "not_enough_values"}
 
 
-def test_what_is_not_found_is_blank_or_the_default(edith):
+def test_missing_values_are_null_or_the_default(edith):
     who = {"name": "city", "type": "enum", "options": {"values": ["Ulm", "Rome"]}}
     default = {**COUNTRY, "options": {**COUNTRY["options"], "on_empty": "default", "default": "??"}}
     assert {row["country"] for row in rows_of(edith, who, COUNTRY)} == {"DE", None}
@@ -69,7 +69,7 @@ def test_a_sensitive_column_does_not_leave(edith):
     assert {row["city"] for row in rows} == {"[redacted]"}
 
 
-def test_faults_stand_at_their_options(edith):
+def test_errors_are_shown_at_their_options(edith):
     def told(**options):
         one = {**CITY, "options": {**CITY["options"], **options}}
         return next(iter(faults(edith.post("/generate", json={"fields": [one], "count": 1}))))

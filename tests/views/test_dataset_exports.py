@@ -58,7 +58,7 @@ def done(edith, shop, work):
 
 @pytest.fixture
 def limited(app, cast):
-    """Give the workspace numbers of its own."""
+    """Give the workspace custom limits."""
 
     def set_to(**numbers):
         with app.app_context():
@@ -79,7 +79,7 @@ def test_an_archive_holds_what_each_template_generates_with_that_seed(edith, ids
         assert archive.read(archive.namelist()[1]) == own(edith, ids[1], format=kind, count=500)
 
 
-def test_an_export_says_what_it_is_of_and_how_to_have_it_again(edith, shop, done):
+def test_an_export_shows_its_source_and_how_to_reproduce_it(edith, shop, done):
     export, answer = done(format="csv", seed="other", csv={"delimiter": ";"})
     assert (export["dataset_id"], export["dataset_version"]) == (shop["id"], 1)
     assert (export["template_id"], export["template_version"], export["offset"]) == (None, None, 0)
@@ -144,7 +144,7 @@ def test_tables_of_one_name_have_files_of_their_own(edith, work):
     assert zipfile.ZipFile(io.BytesIO(data)).namelist() == ["Same.csv", "same_2.csv"]
 
 
-def test_an_export_makes_the_pinned_versions_whatever_becomes_of_them(edith, ids, shop, work, done):
+def test_an_export_uses_the_pinned_versions_after_changes(edith, ids, shop, work, done):
     before, _ = done(format="csv")
     export = edith.post(f"/datasets/{shop['id']}/exports", json={"format": "csv"}).json
     edith.patch(f"/templates/{ids[0]}", json={"fields": FIELDS, "quantity": 5, "name": "Other"})
@@ -182,7 +182,7 @@ def test_progress_counts_the_rows_of_all_tables(edith, shop, work, monkeypatch):
     assert events.startswith("id: 1-completed-800\nevent: end\n")
 
 
-def test_a_part_of_the_file_can_be_had(edith, done):
+def test_a_range_of_the_file_can_be_downloaded(edith, done):
     export, answer = done(format="json")
     part = edith.get(f"/exports/{export['id']}/download", headers={"Range": "bytes=10-19"})
     assert (part.status_code, part.data) == (206, answer.data[10:20])
@@ -197,7 +197,7 @@ def test_rows_of_all_tables_are_spent_once_and_given_back_when_it_is_cancelled(e
     assert (items[0]["action"], items[0]["rows"], items[0]["details"]["seed"]) == ("dataset.export", 800, "s")
 
 
-def test_the_hour_holds_for_the_sum_and_a_refused_export_spends_nothing(edith, shop, limited):
+def test_the_hourly_quota_applies_to_the_sum_and_a_rejected_export_does_not_count(edith, shop, limited):
     limited(rows_per_hour=799)
     details = refused(edith.post(f"/datasets/{shop['id']}/exports"), 429, "quota_exceeded")
     assert (details["limit"], details["requested"]) == (799, 800)
@@ -238,14 +238,14 @@ def test_the_same_idempotency_key_makes_one_export(edith, shop):
         ({"now": "soon"}, {"now": "invalid"}),
     ],
 )
-def test_a_bad_request_is_refused_with_its_path(edith, shop, body, found):
+def test_an_invalid_request_is_rejected_with_its_path(edith, shop, body, found):
     path = f"/datasets/{shop['id']}/exports"
     got = faults(edith.post(path, json=body))
     assert {key.split(".delimiter")[0]: code for key, code in got.items()}.keys() == found.keys()
     assert edith.get("/exports").json["total"] == 0
 
 
-def test_what_a_format_cannot_hold_is_refused_before_anything_is_queued(edith, shop, monkeypatch):
+def test_data_that_a_format_does_not_support_are_rejected_before_anything_is_queued(edith, shop, monkeypatch):
     monkeypatch.setattr(limits, "XLSX_SHEET_COLUMNS", 2)
     got = faults(edith.post(f"/datasets/{shop['id']}/exports", json={"format": "xlsx"}))
     assert list(got.values()) == ["too_many_columns"]

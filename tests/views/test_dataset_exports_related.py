@@ -74,7 +74,7 @@ def test_postgresql_loads_related_tables_with_their_foreign_keys(script, postgre
         assert connection.execute("SELECT count(*) FROM staff WHERE boss IS NOT NULL").fetchone() == (39,)
 
 
-def test_tables_stand_parents_first_and_each_is_its_templates_own(edith, related, work):
+def test_tables_are_sorted_parents_first_and_equal_their_templates(edith, related, work):
     export = edith.post(f"/datasets/{related['id']}/exports", json={"format": "csv"}).json
     work(export["id"])
     with zipfile.ZipFile(io.BytesIO(edith.get(f"/exports/{export['id']}/download").data)) as archive:
@@ -105,7 +105,7 @@ def test_a_reference_to_a_template_outside_is_warned_of(edith, related):
 
 
 @pytest.mark.parametrize("kind", ["csv", "json", "ndjson", "xlsx", "sql", "parquet"])
-def test_a_table_whose_parents_bear_none_is_there_without_rows(edith, work, kind):
+def test_a_table_whose_parents_have_no_children_is_empty(edith, work, kind):
     key = {"name": "id", "type": "row_number"}
     parent = make(edith, name="Parent", quantity=1, fields=[key])["id"]
     few = {"min": 0, "max": 1, "distribution": "weights", "weights": [1, 0]}

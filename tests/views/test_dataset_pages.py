@@ -60,7 +60,7 @@ def tables_of(answer) -> list[str]:
     return [found[name] for name in sorted(found) if name.endswith(".template_id")]
 
 
-def test_a_dataset_is_made_with_a_form(person, edith, two):
+def test_a_dataset_is_created_with_a_form(person, edith, two):
     page = person.get("/datasets/new")
     assert page.status_code == 200
     assert "Add the templates that belong together" in page.text
@@ -126,7 +126,7 @@ def test_a_save_over_a_newer_version_asks_first(person, edith, two, shop):
     assert (over.status_code, edith.get(path).json["version"]) == (303, 3)
 
 
-def test_faults_are_shown_and_what_was_typed_stays(person, edith, two, shop):
+def test_errors_are_shown_and_the_input_is_kept(person, edith, two, shop):
     given = form(two, version="1", **{"templates[1].count": "0", "anchor": "soon", "seed": "typed"})
     answer = person.submit(f"/datasets/{shop['id']}/edit", given)
     assert answer.status_code == 422
@@ -180,7 +180,7 @@ def test_versions_are_compared_and_restored(person, edith, two, shop):
     assert edith.get(path).json["seed"] == "s"
 
 
-def test_an_export_is_asked_for_by_the_dialogs_form_and_shown(person, edith, shop):
+def test_an_export_is_requested_by_the_dialogs_form_and_shown(person, edith, shop):
     given = {
         "format": "sql",
         "seed": "s",
@@ -198,7 +198,7 @@ def test_an_export_is_asked_for_by_the_dialogs_form_and_shown(person, edith, sho
     assert "Shop.sql" in person.get("/exports").text
 
 
-def test_newer_template_versions_are_told_and_taken(person, edith, two, shop):
+def test_newer_template_versions_are_reported_and_applied(person, edith, two, shop):
     path = f"/datasets/{shop['id']}"
     assert "Use newer versions" not in person.get(path).text
     edith.patch(f"/templates/{two[0]}", json={"quantity": 8})
@@ -216,7 +216,7 @@ def test_a_viewer_reads_and_is_offered_no_change(browser, cast, shop):
     assert "New dataset" not in victor.get("/datasets").text
 
 
-def test_a_list_says_how_to_begin_and_finds_by_name(person, shop, app):
+def test_a_list_has_an_empty_state_and_a_search(person, shop, app):
     assert "Shop" in person.get("/datasets?q=sho").text
     assert "No dataset is called that" in person.get("/datasets?q=zebra").text
     with app.app_context():
@@ -228,7 +228,7 @@ def test_a_list_says_how_to_begin_and_finds_by_name(person, shop, app):
     assert 'href="/datasets/new"' in text
 
 
-def test_what_is_typed_into_names_stays_text(person, edith, two):
+def test_markup_in_names_stays_text(person, edith, two):
     evil = "<script>alert(1)</script>'\""
     tables = [{"template_id": two[0], "name": evil}]
     made = edith.post(

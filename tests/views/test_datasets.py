@@ -41,7 +41,7 @@ def actions(program, dataset):
     return [(one["action"], one["details"].get("version")) for one in reversed(items)]
 
 
-def test_a_dataset_is_made_as_it_was_said(edith, two, cast):
+def test_a_dataset_is_created_as_requested(edith, two, cast):
     answer = edith.post(
         "/datasets",
         json={
@@ -82,13 +82,13 @@ def test_a_dataset_is_made_as_it_was_said(edith, two, cast):
     assert edith.get(at(data)).headers["ETag"] == answer.headers["ETag"]
 
 
-def test_a_seed_is_made_where_none_is_sent_and_an_anchor_is_not(edith, two):
+def test_a_missing_seed_is_generated_and_a_missing_anchor_is_not(edith, two):
     data = edith.post("/datasets", json={"name": "D", "templates": [{"template_id": two[0]}]}).json
     assert data["seed"]
     assert data["anchor"] is None
 
 
-def test_what_a_client_reads_it_can_send_back(edith, shop):
+def test_responses_can_be_sent_back_as_requests(edith, shop):
     answer = edith.put(at(shop), json=shop)
     assert answer.status_code == 200
     assert {**answer.json, "version": 1, "updated_at": shop["updated_at"]} == shop
@@ -165,7 +165,7 @@ def test_the_same_idempotency_key_makes_one_dataset(edith, two):
     assert edith.get("/datasets").json["total"] == 1
 
 
-def test_a_diff_tells_tables_and_attributes_that_changed(edith, two, shop):
+def test_a_diff_contains_changed_tables_and_attributes(edith, two, shop):
     third = make(edith, name="Third")["id"]
     edith.patch(
         at(shop),
@@ -214,7 +214,7 @@ def test_a_preview_has_the_seed_of_the_request_and_no_more_rows_than_the_table(e
     assert found["tables"][0]["rows"] == other[:1]
 
 
-def test_a_preview_hangs_on_the_datasets_anchor_or_else_on_each_templates(edith):
+def test_a_preview_depends_on_the_datasets_or_else_each_templates_anchor(edith):
     fields = [{"name": "at", "type": "datetime", "options": {"min": "-2d", "max": "-1d"}}]
     ids = [make(edith, fields=fields, anchor=f"20{year}-01-01T00:00:00Z")["id"] for year in (10, 20)]
     data = made(edith, ids)
@@ -235,7 +235,7 @@ def test_a_preview_has_the_pinned_versions(edith, two, shop):
     assert edith.post(f"{at(shop)}/preview").json == before
 
 
-def test_faults_of_a_table_are_told_with_its_place(edith, two):
+def test_errors_of_a_table_are_reported_with_its_path(edith, two):
     narrow = [{"name": "bit", "type": "enum", "options": {"values": [0, 1]}, "unique": True}]
     data = made(edith, [two[0], make(edith, fields=narrow, quantity=2)["id"]])
     tables = [{key: one[key] for key in ("template_id", "count")} for one in data["templates"]]
@@ -267,7 +267,7 @@ def test_faults_of_a_table_are_told_with_its_place(edith, two):
         ({"colour": "red"}, {"colour": "unknown_key"}),
     ],
 )
-def test_a_bad_dataset_is_refused_with_its_path(edith, two, shop, change, found):
+def test_an_invalid_dataset_is_rejected_with_its_path(edith, two, shop, change, found):
     body = {"name": "D", "templates": [{"template_id": two[0]}], **change}
     assert faults(edith.post("/datasets", json=body)) == found
     assert faults(edith.patch(at(shop), json=change)) == found
@@ -285,18 +285,18 @@ def test_a_bad_dataset_is_refused_with_its_path(edith, two, shop, change, found)
         (10**12, "out_of_range"),
     ],
 )
-def test_a_bad_count_is_refused_with_its_path(edith, two, count, code):
+def test_an_invalid_count_is_rejected_with_its_path(edith, two, count, code):
     tables = [{"template_id": two[0]}, {"template_id": two[1], "count": count}]
     found = faults(edith.post("/datasets", json={"name": "D", "templates": tables}))
     assert found == {"templates[1].count": code}
 
 
-def test_an_unknown_key_of_a_table_is_refused_by_name(edith, two):
+def test_an_unknown_key_of_a_table_is_rejected_by_name(edith, two):
     answer = edith.post("/datasets", json={"name": "D", "templates": [{"template_id": two[0], "rows": 5}]})
     assert faults(answer) == {"templates[0].rows": "unknown_key"}
 
 
-def test_all_faults_of_the_tables_are_told_at_once(edith, two):
+def test_all_errors_of_the_tables_are_reported_together(edith, two):
     ids = [two[0], "tpl_nope", two[0], "tpl_01M7Y5BT16VAMSDNZ2PWHH1947"]
     answer = edith.post("/datasets", json={"name": "D", "templates": [{"template_id": one} for one in ids]})
     assert faults(answer) == {
@@ -306,7 +306,7 @@ def test_all_faults_of_the_tables_are_told_at_once(edith, two):
     }
 
 
-def test_a_deleted_template_is_none(edith, two, shop):
+def test_a_deleted_template_is_not_found(edith, two, shop):
     edith.delete(f"/templates/{two[1]}")
     body = {"name": "D", "templates": [{"template_id": two[0]}, {"template_id": two[1]}]}
     wanted = {"templates[1].template_id": "unknown_template"}
@@ -327,7 +327,7 @@ def test_two_thousand_tables_are_accepted_and_one_more_is_not(edith):
     assert faults(answer) == {"templates": "too_long"}
 
 
-def test_a_template_of_another_workspace_or_team_is_none(edith, two, api, cast):
+def test_a_template_of_another_workspace_or_team_is_not_found(edith, two, api, cast):
     mallory = api(cast.mallory)
     body = {"name": "D", "templates": [{"template_id": two[0]}]}
     assert faults(mallory.post("/datasets", json=body)) == {"templates[0].template_id": "unknown_template"}

@@ -1,4 +1,4 @@
-"""The picture of a dataset's relations: every box has its place, every line its two ends, and all is told as text."""
+"""The diagram of a dataset's relations: boxes have positions, lines connect two boxes, and there is a text version."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ SHOP = (
 )
 
 
-def test_parents_stand_left_of_their_children():
+def test_parents_are_left_of_their_children():
     boxes = boxes_of(*SHOP)
     assert boxes["customers"].x < boxes["orders"].x < boxes["lines"].x
 
@@ -52,7 +52,7 @@ def test_a_box_shows_rows_keys_and_references():
         ({}, "1 : n"),
     ],
 )
-def test_a_line_says_how_many_children_a_parent_has(more, label):
+def test_a_line_shows_how_many_children_a_parent_has(more, label):
     found = diagram.of([table("a"), table("b", refers("a_id", "a", **more))])
     assert [line.label for line in found.lines] == [label]
     assert found.texts == [f"B.a_id refers to A.id, {label}"]
@@ -66,7 +66,7 @@ def test_a_line_ends_at_the_fields_it_joins():
         assert line.path.endswith(f" {b.x} {row.y}")
 
 
-def test_tables_without_relations_stand_below_the_others():
+def test_tables_without_relations_are_below_the_others():
     found = diagram.of([table("alone"), *SHOP])
     lowest = max(box.y + box.height for box in found.boxes if box.template_id != "alone")
     assert next(box.y for box in found.boxes if box.template_id == "alone") >= lowest
@@ -77,7 +77,7 @@ def test_no_tables_make_an_empty_picture():
 
 
 @pytest.mark.parametrize("seed", range(12))
-def test_no_two_boxes_overlap_and_all_lies_in_the_picture(seed):
+def test_boxes_do_not_overlap_and_everything_is_inside_the_diagram(seed):
     dice = random.Random(seed)
     names = [f"t{number}" for number in range(dice.choice([2, 5, 12, 50]))]
     tables = [

@@ -26,7 +26,7 @@ ADDRESSES = [*(f"/docs/{address}" for address in pages.all_pages()), "/docs", "/
 
 
 class Parts(HTMLParser):
-    """The links of a page, the ids in it, and how often something stands there."""
+    """The links and ids of a page, and a count of its elements."""
 
     def __init__(self, html: str) -> None:
         super().__init__()
@@ -124,7 +124,7 @@ def test_every_link_and_every_anchor_leads_somewhere(browser):
     seen: dict[str, Parts | None] = {}
 
     def ids_at(address: str) -> list[str] | None:
-        """The ids of a page; None where there is no page, [] where it is none of the documentation."""
+        """The ids of a page; None if the page does not exist, [] for pages outside of the documentation."""
         if address not in seen:
             with reader.get(address, follow_redirects=False) as answer:
                 html = answer.mimetype == "text/html" and answer.status_code == 200
@@ -150,7 +150,7 @@ def test_every_link_and_every_anchor_leads_somewhere(browser):
     assert "/docs/api" in done  # the reference of the API was walked too
 
 
-def test_a_page_that_is_not_there_is_told_with_a_way_on(browser):
+def test_a_missing_page_is_reported_with_a_link(browser):
     answer = browser().get("/docs/guide/nothing")
     assert answer.status_code == 404
     assert 'href="/docs"' in answer.text
@@ -195,7 +195,7 @@ def test_code_is_escaped_coloured_by_classes_and_can_be_copied():
     assert re.sub(r"<[^>]+>", "", shown) == 'def f(x): return "&lt;b&gt;"  # why'
 
 
-def test_code_of_a_language_that_nobody_knows_stays_as_it_is():
+def test_code_in_an_unknown_language_is_unchanged():
     assert rendering.coloured("a < b", "nonsense") == "a &lt; b"
 
 
@@ -216,7 +216,7 @@ def test_links_between_files_become_addresses_of_the_application():
         assert page.resolve(link) == link
 
 
-def test_a_picture_says_its_size_so_that_nothing_moves_when_it_comes(tmp_path, monkeypatch):
+def test_images_have_a_size_to_avoid_layout_shifts(tmp_path, monkeypatch):
     assert 'width="1280" height="800"' in pages.find("guide/start").drawn.html
     folder = tmp_path / "docs" / "img"
     folder.mkdir(parents=True)
@@ -229,7 +229,7 @@ def test_a_picture_says_its_size_so_that_nothing_moves_when_it_comes(tmp_path, m
     assert rendering.size_of("https://example.org/docs/img/chart.svg") is None
 
 
-def test_texts_from_data_stand_in_a_table_as_they_are():
+def test_texts_from_data_are_unchanged_in_a_table():
     hostile = "a|b *c* [d](e) <f> \\ `g|h`"
     drawn = rendering.draw(table(("A", "B"), [(text(hostile), code("`x`|y"))]), as_it_stands)
     assert "style=" not in rendering.draw("| a |\n| --: |\n| 1 |\n", as_it_stands).html
@@ -240,7 +240,7 @@ def test_texts_from_data_stand_in_a_table_as_they_are():
 # --- Pages that are written from data
 
 
-def test_every_error_code_is_told_with_its_status_when_it_comes_and_what_to_do(browser):
+def test_every_error_code_is_documented_with_its_status_cause_and_remedy(browser):
     assert set(error_codes.ADVICE) == set(CODES)
     html = browser().get("/docs/errors").text
     for name, (status, _) in CODES.items():
@@ -249,7 +249,7 @@ def test_every_error_code_is_told_with_its_status_when_it_comes_and_what_to_do(b
         assert "What to do." in section, name
 
 
-def test_the_limits_of_every_plan_are_told(browser):
+def test_the_limits_of_every_plan_are_listed(browser):
     html = browser().get("/docs/limits").text
     for name, plan in limits.PLANS.items():
         row = html.partition(f"<td>{name.capitalize()}</td>")[2].partition("</tr>")[0]
@@ -275,11 +275,11 @@ def test_the_limits_of_every_plan_are_told(browser):
         ("MAX_FIELDS", "500"),
     ],
 )
-def test_a_limit_is_told_with_its_unit(name, wanted):
+def test_a_limit_is_shown_with_its_unit(name, wanted):
     assert documentation_limits.value(name) == wanted
 
 
-def test_every_limit_that_is_told_is_one_number_of_the_service():
+def test_every_documented_limit_is_a_limit_of_the_service():
     names = [name for rows in documentation_limits.TOLD.values() for _, name in rows]
     assert [name for name in names if not isinstance(getattr(limits, name, None), int | float)] == []
     assert sorted(names) == sorted(set(names))
@@ -294,7 +294,7 @@ def test_the_changes_are_those_of_the_changelog(browser):
 
 
 @pytest.mark.parametrize("family", field_types.families(), ids=lambda one: one["name"])
-def test_every_type_of_a_family_is_told_with_its_options_and_rows_or_where_they_come_from(browser, family):
+def test_every_type_of_a_family_is_documented_with_its_options_and_rows_or_their_source(browser, family):
     html = browser().get(f"/docs/field-types/{family['name']}").text
     for one in family["types"]:
         section = html.partition(f'<h2 id="{one["name"]}">')[2].partition("<h2")[0]
@@ -314,7 +314,7 @@ def test_the_rows_of_a_type_are_those_that_the_service_makes(browser, edith):
     assert shown == [row["value"] for row in made]
 
 
-def test_only_types_that_cannot_make_a_row_alone_are_shown_without_rows(app):
+def test_only_types_that_cannot_generate_a_single_row_are_shown_without_rows(app):
     names = {kind.name for kind in REGISTRY}
     assert {*field_types.OPTIONS, *field_types.BESIDE, *field_types.ELSEWHERE} <= names
     for name in (*field_types.ELSEWHERE, *field_types.OPTIONS):
@@ -335,11 +335,11 @@ def test_only_types_that_cannot_make_a_row_alone_are_shown_without_rows(app):
         ({"enum": ["a", "b"]}, '"a" or "b"'),
     ],
 )
-def test_an_option_is_told_with_its_limits(schema, wanted):
+def test_an_option_is_documented_with_its_limits(schema, wanted):
     assert schema_text.kind(schema, {}) == wanted
 
 
-def test_what_every_field_takes_is_told_key_by_key(browser):
+def test_common_keys_of_fields_are_documented(browser):
     assert set(field_types.COMMON) == set(CommonKeys.model_fields) - {"unique_together"}
     html = browser().get("/docs/field-types/every-field").text
     for name in field_types.COMMON:

@@ -70,7 +70,7 @@ def operations(document: dict[str, Any]) -> dict[str, dict[str, Any]]:
 # --- Pages ------------------------------------------------------------------------------------------------------
 
 
-def test_every_operation_stands_on_a_page_once_with_all_that_the_document_says(read, document):
+def test_every_operation_is_on_one_page_with_everything_in_the_document(read, document):
     found = read.found
     wanted = operations(document)
     assert sorted(one.key for one in found) == sorted(wanted)
@@ -97,7 +97,7 @@ def test_every_operation_stands_on_a_page_once_with_all_that_the_document_says(r
         assert tuple(one.samples) == LANGUAGES
 
 
-def test_the_keys_of_a_body_are_told_however_deep_they_lie(read, document):
+def test_the_keys_of_a_body_are_reported_at_any_depth(read, document):
     schemas = document["components"]["schemas"]
     for one in read.found:
         content = operations(document)[one.key].get("requestBody", {}).get("content", {})
@@ -116,7 +116,7 @@ def test_the_keys_of_a_body_are_told_however_deep_they_lie(read, document):
     assert "<code>fields[].percent_blank</code>" in page
 
 
-def test_limits_defaults_and_choices_are_told(read):
+def test_limits_defaults_and_choices_are_shown(read):
     generate = next(one for one in read.found if one.key == "POST /generate").section
     row = re.search(r"<tr>(?:(?!</tr>).)*<code>offset</code>.*?</tr>", generate, re.S)[0]
     assert "<code>0</code>" in row
@@ -126,7 +126,7 @@ def test_limits_defaults_and_choices_are_told(read):
     assert "1 to 100" in lists
 
 
-def test_an_object_that_is_answered_stands_on_the_page(read):
+def test_an_object_in_a_response_is_shown_on_the_page(read):
     page = read.pages["/docs/api/pushes/get-pushes-push-id"]
     assert '<a href="#o-PushOut">PushOut</a>' in page
     assert '<h2 id="o-PushOut">' in page
@@ -199,7 +199,7 @@ def test_samples_that_change_or_delete_name_nothing_of_the_readers(browser, api,
                 assert re.search(r"\bOWN_", text) is None
 
 
-def test_another_workspaces_objects_are_nobodys_samples(browser, api, cast):
+def test_objects_of_other_workspaces_are_not_used_in_samples(browser, api, cast):
     theirs = make(api(cast.edith))["id"]
     for one in shown(browser(cast.mallory), "templates", "datasets", "generate"):
         assert all(theirs not in text for text in one.samples.values())

@@ -75,7 +75,7 @@ def test_a_question_is_shown_as_text(browser):
     assert "<b>&lt;" not in html
 
 
-def test_a_browser_that_asks_while_one_types_gets_the_results_alone(browser):
+def test_a_browser_that_searches_while_typing_gets_only_the_results(browser):
     html = browser().get("/docs/search?q=relations", headers={"HX-Request": "true"}).text
     assert html.lstrip().startswith("<ol")
     assert "<html" not in html
@@ -83,18 +83,18 @@ def test_a_browser_that_asks_while_one_types_gets_the_results_alone(browser):
     assert html.strip() in whole
 
 
-def test_nothing_found_is_said_and_nothing_asked_is_not(browser):
+def test_an_empty_result_is_reported_and_an_empty_query_is_not(browser):
     head = {"HX-Request": "true"}
     assert "Nothing fits" in browser().get("/docs/search?q=zebrafish", headers=head).text
     assert browser().get("/docs/search?q=", headers=head).text.strip() == ""
 
 
-def test_a_question_that_is_too_long_is_refused(browser):
+def test_a_query_that_is_too_long_is_rejected(browser):
     answer = browser().get("/docs/search", query_string={"q": "x" * (limits.MAX_QUERY_TEXT + 1)})
     assert answer.status_code == 400
 
 
-def test_an_excerpt_is_cut_where_the_word_stands_whatever_the_letters(app):
+def test_an_excerpt_is_cut_around_the_word_in_any_script(app):
     part = search._part("/x", "Page", "Head", "İ" * 300 + " needle " + "hay " * 100)
     excerpt = search._excerpt(part, ["needle"])
     assert "needle" in excerpt

@@ -1,4 +1,4 @@
-"""The reference of types that lies in docs/reference/types is what the catalogue says, rows included."""
+"""The reference of field types in docs/reference/types matches the catalogue, including sample rows."""
 
 from __future__ import annotations
 

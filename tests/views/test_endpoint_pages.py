@@ -1,4 +1,4 @@
-"""The pages of endpoints: listed, made and changed by a form, with the exact request beside it."""
+"""The pages of endpoints: list, create and edit them, with the exact request shown next to the form."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def made(page, form, **more):
     return answer.headers["Location"]
 
 
-def test_without_endpoints_the_page_says_what_one_is_for(page):
+def test_without_endpoints_the_page_explains_their_purpose(page):
     text = page.get("/endpoints").text
     assert "An endpoint is a saved request" in text
     assert 'href="/endpoints/new"' in text
@@ -97,11 +97,11 @@ def test_a_batch_is_shown_with_several_rows(page, form):
         ({"url": "http://127.0.0.1:9/{{id"}, "path"),
     ],
 )
-def test_a_request_that_cannot_be_made_says_why(page, form, wrong, told):
+def test_an_impossible_request_has_a_reason(page, form, wrong, told):
     assert told in example(page, form, **wrong)
 
 
-def test_an_endpoint_is_made_by_its_form_and_shown(page, form, edith, target):
+def test_an_endpoint_is_created_by_its_form_and_shown(page, form, edith, target):
     where = made(
         page, form, **{"retry.retries": "1", "auth.type": "bearer", "auth.token": "very-secret-token"}
     )
@@ -114,7 +114,7 @@ def test_an_endpoint_is_made_by_its_form_and_shown(page, form, edith, target):
     assert "People" in page.get("/endpoints").text
 
 
-def test_faults_stand_beside_their_inputs(page, form):
+def test_errors_are_shown_next_to_their_inputs(page, form):
     wrong = {"name": "", "body": "{x", "headers": "nonsense", "retry.retries": "many"}
     answer = page.submit("/endpoints/new", {**form, **wrong})
     assert answer.status_code == 422
@@ -123,14 +123,14 @@ def test_faults_stand_beside_their_inputs(page, form):
     assert form_in(answer.text, "endpoint-form")["body"] == "{x"
 
 
-def test_settings_that_do_not_fit_stand_beside_theirs(page, form):
+def test_errors_of_settings_are_shown_next_to_their_inputs(page, form):
     answer = page.submit("/endpoints/new", {**form, "retry.retries": "99", "capture": "id: $.[["})
     assert answer.status_code == 422
     assert 'id="retry.retries-err"' in answer.text
     assert 'id="capture-err"' in answer.text
 
 
-def test_everything_that_is_wrong_is_told_at_once(page, form, edith):
+def test_all_problems_are_reported_together(page, form, edith):
     wrong = {
         "name": "", "url": "people", "headers": "X-A: {{no", "body": "{x", "retry.retries": "99",
         "auth.type": "api-key", "auth.value": "",
@@ -148,7 +148,7 @@ def test_everything_that_is_wrong_is_told_at_once(page, form, edith):
     assert edith.get(where).json["name"] == "People"
 
 
-def test_a_secret_stays_when_the_form_is_saved_as_it_stands(page, form, edith, target):
+def test_a_secret_is_kept_when_an_unchanged_form_is_saved(page, form, edith, target):
     where = made(
         page, form, **{"auth.type": "bearer", "auth.token": "very-secret-token", "capture": "id: $.id"}
     )

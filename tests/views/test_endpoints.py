@@ -25,7 +25,7 @@ def template(edith):
     return make(edith, name="Customers", fields=CUSTOMERS)["id"]
 
 
-def test_an_endpoint_with_an_address_of_its_own_keeps_its_secret(edith, target):
+def test_an_endpoint_with_its_own_address_keeps_its_secret(edith, target):
     given = {
         "name": "People", "method": "PUT", "url": target.url("/people/{{id}}"), "headers": {"X-Kind": "{{age}}"},
         "auth": {"type": "bearer", "token": "very-secret-token"},
@@ -104,7 +104,7 @@ def test_a_mask_keeps_the_secret_only_while_the_address_stays(edith, target):
         ({"url": "http://a.example/", "body": {"x": "{{a | nope}}"}}, {"body": "invalid"}),
     ],
 )
-def test_what_cannot_be_is_refused_by_name(edith, given, told):
+def test_impossible_options_are_rejected_by_name(edith, given, told):
     assert faults(edith.post("/endpoints", json={"name": "P", **given})) == told
 
 
@@ -118,12 +118,12 @@ def test_rows_that_are_given_arrive_in_one_call(app, edith, target, work, monkey
     assert sorted((one.json for one in target.calls()), key=lambda row: row["id"]) == rows
 
 
-def test_faults_of_credentials_stand_at_the_keys_that_were_sent(edith):
+def test_errors_of_credentials_are_reported_at_the_keys_that_were_sent(edith):
     given = {"name": "P", "url": "http://a.example/", "auth": {"type": "bearer"}}
     assert faults(edith.post("/endpoints", json=given)) == {"auth.token": "missing"}
 
 
-def test_faults_of_the_address_and_of_the_rest_are_told_together(edith):
+def test_errors_of_the_address_and_of_the_rest_are_reported_together(edith):
     wrong = {
         "name": "P", "url": "people", "auth": {"type": "bearer"}, "headers": {"X": "{{no"},
         "parallel": 0,
@@ -134,7 +134,7 @@ def test_faults_of_the_address_and_of_the_rest_are_told_together(edith):
     assert set(faults(edith.post("/endpoints", json={**both, "connection_id": None}))) == {"retry.retries"}
 
 
-def test_a_change_that_is_refused_changes_nothing(edith, target):
+def test_a_rejected_change_changes_nothing(edith, target):
     made = edith.post("/endpoints", json={"name": "P", "url": target.url("/a")}).json
     one = f"/endpoints/{made['id']}"
     told = faults(edith.patch(one, json={"url": target.url("/b"), "parallel": 0, "environment": "prod"}))

@@ -44,7 +44,7 @@ def test_unforeseen_error_is_500_with_the_request_id_and_says_nothing_else(
     assert answer.headers["X-Request-Id"] in caplog.text
 
 
-def test_a_program_at_an_address_that_leads_nowhere_is_told_where_all_are(api, cast):
+def test_an_unknown_url_returns_an_error_with_the_list_of_urls(api, cast):
     error = api(cast.edith).post("/templates/tpl_1@v1/generate", json={}).json["error"]
     assert error["code"] == "not_found"
     assert "/docs/api" in error["message"]
@@ -64,7 +64,7 @@ def test_person_of_htmx_gets_only_the_message_of_the_error_page(browser, cast):
     assert "Not found." in answer.text
 
 
-def test_accept_never_refuses_a_key(api, cast):
+def test_accept_never_rejects_a_key(api, cast):
     for accept in ("text/html", "image/png", "application/xml;q=0.3", "", "nonsense"):
         answer = api(cast.edith).get("/projects", headers={"Accept": accept})
         assert (answer.status_code, answer.mimetype) == (200, "application/json")
@@ -79,7 +79,7 @@ def test_a_code_that_is_not_in_the_table_cannot_be_raised():
         ApiError("oops")
 
 
-def test_validation_error_lists_all_faults_at_once_with_paths_and_hints():
+def test_validation_error_lists_all_errors_together_with_paths_and_hints():
     error = validation_error([Fault("a", "missing", "Needed."), Fault("b[0].c", "x", "Bad.", "Try d.")])
     assert error.status == 422
     assert error.details["fields"] == [
@@ -102,7 +102,7 @@ def test_did_you_mean_names_the_nearest_word_or_nothing():
         (pa.lib.ArrowCapacityError("array cannot contain more than 2147483646 bytes"), 413, "payload_too_large"),
     ],
 )
-def test_a_request_that_exceeds_the_process_is_told_so_and_logged(
+def test_a_request_that_exceeds_the_process_limits_is_reported_and_logged(
     api, cast, monkeypatch, caplog, raised, status, code
 ):
     from webapp.access import tenancy

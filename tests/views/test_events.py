@@ -42,7 +42,7 @@ def kinds(pieces: list[bytes]) -> list[str]:
     return [parts[1].removeprefix(b"event: ").decode() if len(parts) > 2 and parts[1] else "comment" for parts in lines]
 
 
-def test_each_state_is_told_once_and_then_the_end():
+def test_each_state_is_sent_once_and_then_the_end():
     pieces = told([at(0, "queued", 0), at(0), at(0), at(50), at(50), at(100, "completed")])
     assert kinds(pieces) == ["progress", "progress", "progress", "end"]
     assert pieces[1] == (
@@ -51,18 +51,18 @@ def test_each_state_is_told_once_and_then_the_end():
     assert orjson.loads(pieces[-1].split(b"data: ")[1])["status"] == "completed"
 
 
-def test_a_follower_that_comes_again_is_not_told_what_it_knows():
+def test_a_reconnecting_follower_does_not_get_known_states():
     first = told([at(10), at(20), None])
     last = first[-1].split(b"\n")[0].removeprefix(b"id: ").decode()
     assert kinds(told([at(20), at(20), at(30), at(100, "completed")], last)) == ["progress", "end"]
 
 
-def test_a_follower_that_comes_after_the_end_is_told_the_end():
+def test_a_follower_that_connects_after_the_end_gets_the_end_event():
     end = at(100, "completed")
     assert kinds(told([end], end.mark)) == ["end"]
 
 
-def test_a_lost_attempt_starts_over_and_is_told():
+def test_a_lost_attempt_starts_over_and_is_reported():
     assert kinds(told([at(50, attempt=1), at(50, attempt=2), at(100, "failed", 3)])) == ["progress", "progress", "end"]
 
 

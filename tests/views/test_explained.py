@@ -28,7 +28,7 @@ def test_values_that_repeat_are_listed_the_most_common_first():
     assert [(one["text"], one["width"]) for one in found["top"]] == [("b", 100), ("a", 25), ("c", 5)]
 
 
-def test_nothing_is_told_of_no_values():
+def test_an_empty_sample_has_no_results():
     found = drafts.summary([None, None])
     assert (found["distinct"], found["bars"], found["top"]) == (0, [], [])
 
@@ -53,7 +53,7 @@ def test_a_field_is_explained_on_its_row_and_no_rows_are_spent(browser, api, cas
     assert api(cast.edith).get("/usage").json["rows"]["used"] == used
 
 
-def test_a_field_that_cannot_be_made_is_not_explained(browser, cast):
+def test_an_invalid_field_has_no_distribution(browser, cast):
     edith = browser(cast.edith)
     form = {"row": "a x number", "a.name": "n", "a.type": "number"}
     form |= {"a.o.min": "9", "a.o.max": "1", "do": "explain:a"}

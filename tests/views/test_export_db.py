@@ -22,7 +22,7 @@ def edith(api, cast):
 
 @pytest.fixture
 def worker(app):
-    """Carries out the first push that is rung for, as a worker beside the web would."""
+    """Runs the first enqueued push in a thread, as a worker process would."""
 
     def run() -> None:
         with app.app_context():
@@ -58,7 +58,7 @@ def test_rows_sent_under_an_idempotency_key_are_sent_once_and_answered_twice(edi
     assert shop.execute("SELECT count(*) FROM customers") == [(1,)]
 
 
-def test_many_rows_are_answered_at_once(edith, shop):
+def test_many_rows_are_answered_in_one_response(edith, shop):
     rows = [{"email": f"{n}@example.org"} for n in range(limits.EXPORT_DB_WAIT_ROWS + 1)]
     body = {"connection_id": shop.connection_id, "table": "customers", "rows": rows}
     answer = edith.post("/export/db", json=body)
@@ -116,5 +116,5 @@ def test_nested_and_mixed_values_arrive_in_postgresql(app, cast, edith, postgres
         ({"table": "customers", "rows": [{"age": 1}]}, {"mapping": "missing_column"}),
     ],
 )
-def test_what_cannot_be_sent_is_told(edith, shop, body, wanted):
+def test_invalid_requests_are_reported(edith, shop, body, wanted):
     assert faults(edith.post("/export/db", json={"connection_id": shop.connection_id, **body})) == wanted

@@ -158,7 +158,7 @@ def test_few_rows_are_one_file_with_a_manifest_of_one_part(edith, path, work):
     refused(edith.get(f"/exports/{export['id']}/parts/2"), 404, "not_found")
 
 
-def test_what_cannot_be_cut_so_is_refused(edith, path, monkeypatch):
+def test_an_impossible_slice_is_rejected(edith, path, monkeypatch):
     def ask(**body):
         return edith.post(f"{path}/exports", json={"count": 45_000, "seed": "s", **body})
 

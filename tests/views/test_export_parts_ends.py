@@ -39,14 +39,14 @@ def test_a_cancel_ends_what_waits_and_gives_back_once_what_was_not_made(edith, p
     refused(edith.delete(f"/exports/{export['id']}"), 409, "run_finished")
 
 
-def test_a_cancel_before_any_worker_came_ends_it_at_once(edith, path, parts_of, row):
+def test_a_cancel_before_a_worker_starts_takes_effect_immediately(edith, path, parts_of, row):
     export = in_parts(edith, path)
     assert edith.delete(f"/exports/{export['id']}").json["status"] == "cancelled"
     assert {row(ExportPart, part).status for part in parts_of(export["id"])} == {"cancelled"}
     assert rows_used(edith) == 0
 
 
-def test_a_failed_part_is_made_again_alone_by_a_retry(edith, path, parts_of, do, app, row, monkeypatch):
+def test_a_retry_creates_only_the_failed_part_again(edith, path, parts_of, do, app, row, monkeypatch):
     whole = edith.post(f"{path}/generate", json={"count": 45_000, "seed": "s", "format": "csv"}).data
     used = rows_used(edith)
     export = in_parts(edith, path)
@@ -82,7 +82,7 @@ def test_a_failed_part_is_made_again_alone_by_a_retry(edith, path, parts_of, do,
     refused(edith.post(f"/exports/{again['id']}/retry"), 409, "conflict")
 
 
-def test_what_goes_on_or_is_one_file_is_not_retried(edith, path, work):
+def test_running_and_single_file_exports_cannot_be_retried(edith, path, work):
     export = in_parts(edith, path)
     refused(edith.post(f"/exports/{export['id']}/retry"), 409, "conflict")
     single = in_parts(edith, path, count=10)

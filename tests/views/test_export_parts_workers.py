@@ -149,7 +149,7 @@ def test_two_workers_make_one_export_side_by_side(served, ask):
     assert file == served.edith.post(f"{path}/generate", json=ask).data
 
 
-def test_after_a_kill_only_the_part_in_hand_is_made_again(served, ask):
+def test_after_a_kill_only_the_current_part_is_created_again(served, ask):
     path = f"/templates/{make(served.edith, fields=FIELDS)['id']}"
     doomed = served.start()
     export = served.edith.post(f"{path}/exports", json={**ask, "part_rows": PART}).json

@@ -94,7 +94,7 @@ def test_accept_text_csv_makes_a_csv_export(edith, path):
     assert answer.json["format"] == "csv"
 
 
-def test_an_export_is_of_the_version_it_was_asked_for(edith, path, work):
+def test_an_export_uses_the_template_version_at_the_request(edith, path, work):
     before = edith.post(f"{path}/generate", json={"count": 500, "seed": "s", "format": "csv"}).data
     export = ordered(edith, path)
     edith.patch(path, json={"fields": [{"name": "other", "type": "row_number"}]})
@@ -124,7 +124,7 @@ def test_an_export_taken_up_again_is_the_same_bytes_under_the_next_attempt(edith
 # --- Limits ---------------------------------------------------------------------------------------------------
 
 
-def test_what_cannot_be_made_is_refused_when_it_is_asked_for(edith):
+def test_impossible_rows_are_rejected_when_requested(edith):
     few = [{"name": "n", "type": "number", "options": {"min": 1, "max": 3}, "unique": True}]
     made = make(edith, fields=few)
     answer = edith.post(f"/templates/{made['id']}/exports", json={"count": 4})
@@ -150,7 +150,7 @@ def test_the_same_idempotency_key_makes_one_export(edith, path):
     assert rows_used(edith) == 10
 
 
-def test_a_failed_export_says_why_and_gives_its_rows_back_once(edith, app, path, work, row):
+def test_a_failed_export_has_a_reason_and_refunds_its_rows_once(edith, app, path, work, row):
     export = ordered(edith, path)
     pins = {**row(export["id"]).pins, "engine": 0}
     row(export["id"], pins=pins)
@@ -243,7 +243,7 @@ def test_a_range_outside_the_file_is_416_with_its_size(edith, done):
 
 
 @pytest.mark.parametrize("asked", ["bytes=0-1,5-6", "rows=0-1", "bytes=x", "nonsense", "bytes=5-1"])
-def test_what_is_no_single_range_gets_the_whole_file(edith, done, asked):
+def test_requests_for_several_ranges_get_the_whole_file(edith, done, asked):
     where, whole = done
     answer = edith.get(where, headers={"Range": asked})
     assert (answer.status_code, answer.data) == (200, whole)
@@ -260,7 +260,7 @@ def test_a_resumed_download_of_another_file_starts_over(edith, done):
     assert edith.get(where, headers={"If-None-Match": tag}).status_code == 304
 
 
-def test_a_head_request_tells_the_size(edith, done):
+def test_a_head_request_returns_the_size(edith, done):
     where, whole = done
     answer = edith.open("HEAD", where)
     assert (answer.status_code, answer.headers["Content-Length"], answer.data) == (200, str(len(whole)), b"")
@@ -285,7 +285,7 @@ def test_a_follower_of_an_ended_export_gets_its_end(edith, done):
     assert (end["status"], end["rows_done"], end["bytes"]) == ("completed", 500, len(whole))
 
 
-def test_a_follower_is_told_progress_and_holds_no_session(edith, app, path, row):
+def test_a_follower_gets_progress_and_holds_no_session(edith, app, path, row):
     export = ordered(edith, path)
     stream = edith.get(f"/exports/{export['id']}/events", buffered=False).iter_encoded()
     assert b"event: progress" in next(stream)

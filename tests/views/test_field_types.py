@@ -14,7 +14,7 @@ def victor(api, cast):
 
 
 @pytest.mark.parametrize("where", ["/field-types", "/fields"])
-def test_all_types_are_listed_at_once(victor, where):
+def test_all_types_are_listed_in_one_response(victor, where):
     found = victor.get(where).json
     assert [item["name"] for item in found["items"]] == [kind.name for kind in REGISTRY]
     assert (found["next_cursor"], found["total"]) == (None, len(REGISTRY))
@@ -60,7 +60,7 @@ def test_the_functions_of_formulas_are_listed_with_their_examples(victor):
     assert [one["name"] for one in some] == ["strip_accents", "ascii"]
 
 
-def test_a_fault_in_a_formula_carries_its_place(victor):
+def test_an_error_in_a_formula_has_its_position(victor):
     wrong = {"name": "r", "type": "formula", "options": {"expression": "1 + pric"}}
     answer = victor.post("/preview", json={"fields": [{"name": "price", "type": "number"}, wrong]})
     (fault,) = answer.json["error"]["details"]["fields"]

@@ -65,7 +65,7 @@ def test_a_template_may_not_name_a_connection_of_another_team(rita, tessa, their
         ("/export/db", {"table": "t", "rows": [{"a": 1}]}),
     ],
 )
-def test_nothing_else_names_a_connection_of_another_team(rita, theirs, url, body):
+def test_no_other_object_names_a_connection_of_another_team(rita, theirs, url, body):
     url = url.format(template=make(rita)["id"])
     mine = rita.post(url, json={**body, "connection_id": theirs})
     other = rita.post(url, json={**body, "connection_id": NOWHERE})

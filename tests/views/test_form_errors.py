@@ -91,7 +91,7 @@ def test_an_import_shows_its_error_at_the_field(page, template, where, values, c
 
 @pytest.mark.parametrize(("values", "control", "text"), WRONG_IMPORTS[:1] + WRONG_IMPORTS[2:])
 @pytest.mark.parametrize("where", ["/import", "/templates/{template}/import"])
-def test_a_script_is_told_which_field_of_an_import_is_wrong(page, template, where, values, control, text):
+def test_a_client_learns_which_field_of_an_import_is_wrong(page, template, where, values, control, text):
     answer = page.submit(where.format(template=template), values, content_type=FORM, headers=HTMX)
     assert answer.status_code == 422
     found = html.fromstring(f"<div>{answer.text}</div>")
@@ -103,7 +103,7 @@ def test_a_script_is_told_which_field_of_an_import_is_wrong(page, template, wher
     assert shown.get_element_by_id(control) is not None
 
 
-def test_an_unknown_table_of_a_changed_schema_is_told_at_its_field(page, template):
+def test_an_unknown_table_of_a_changed_schema_is_reported_at_its_field(page, template):
     sql = "CREATE TABLE one (id INT); CREATE TABLE two (id INT);"
     sent = {"content": sql, "format": "sql", "table": "three"}
     answer = page.submit(f"/templates/{template}/import", sent, content_type=FORM)
@@ -169,7 +169,7 @@ def test_errors_of_parameters_are_at_their_rows(page, api, cast, scenario, again
         ("text", "x" * 10_000, "Enter at most"),
     ],
 )
-def test_a_filter_that_cannot_be_read_is_told_at_its_field(browser, cast, name, value, text):
+def test_an_invalid_filter_is_reported_at_its_field(browser, cast, name, value, text):
     olivia = browser(cast.olivia)
     answer = olivia.get("/audit", query_string={name: value, "q": "template"})
     assert answer.status_code == 400

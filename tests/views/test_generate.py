@@ -1,4 +1,4 @@
-"""Rows over REST: what is asked is what comes, it can be had again, and what fails spends nothing."""
+"""Rows over REST match the request and are reproducible, and failed requests do not count toward the quota."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ PINS = ("X-Seed", "X-Now", "X-Template-Version", "X-Vocabulary", "X-Engine")
 # --- What comes -----------------------------------------------------------------------------------------------
 
 
-def test_rows_are_one_json_array_of_as_many_objects_as_asked(edith, path):
+def test_rows_are_one_json_array_with_the_requested_number_of_objects(edith, path):
     answer = edith.post(f"{path}/generate", json={"count": 3})
     assert answer.status_code == 200
     assert answer.mimetype == "application/json"
@@ -140,7 +140,7 @@ def test_the_same_seed_gives_the_same_bytes_of_a_draft_on_every_day(edith, monke
     assert edith.post("/generate", json=ask).headers["X-Now"] == "2031-06-01T00:00:00Z"
 
 
-def test_a_saved_template_takes_the_time_of_the_clock_where_it_is_asked_for(edith, monkeypatch):
+def test_a_saved_template_uses_the_current_time_on_request(edith, monkeypatch):
     made = make(edith, anchor="2020-02-03T04:05:06Z")
     monkeypatch.setattr(clock, "now", lambda: datetime(2031, 1, 1, tzinfo=UTC))
     sent = {"seed": "s", "now": "present"}
@@ -150,7 +150,7 @@ def test_a_saved_template_takes_the_time_of_the_clock_where_it_is_asked_for(edit
     assert faults(edith.post(f"/templates/{made['id']}/generate", json={"now": "soon"})) == {"now": "invalid"}
 
 
-def test_a_seed_alone_hangs_on_the_anchor_and_none_on_the_present(edith, monkeypatch):
+def test_a_seed_depends_on_the_anchor_and_no_seed_on_the_present(edith, monkeypatch):
     made = make(edith, anchor="2020-02-03T04:05:06Z")
     path = f"/templates/{made['id']}/generate"
     monkeypatch.setattr(clock, "source", lambda: datetime(2031, 1, 1, tzinfo=UTC).timestamp())
@@ -160,7 +160,7 @@ def test_a_seed_alone_hangs_on_the_anchor_and_none_on_the_present(edith, monkeyp
     assert edith.post(path, json=sent).headers["X-Now"] == "2024-12-31T23:00:00Z"
 
 
-def test_a_change_of_the_template_shows_at_once(edith, path):
+def test_a_change_of_the_template_is_visible_immediately(edith, path):
     edith.post(f"{path}/generate", json={"count": 1})
     edith.patch(path, json={"fields": FIELDS[:1]})
     answer = edith.post(f"{path}/generate", json={"count": 1})
@@ -193,7 +193,7 @@ def test_a_draft_takes_a_whole_template_and_quantity_or_count(edith):
 # --- Preview --------------------------------------------------------------------------------------------------
 
 
-def test_a_preview_is_the_first_three_rows_and_spends_none(edith, path):
+def test_a_preview_is_the_first_three_rows_and_does_not_count(edith, path):
     answer = edith.post(f"{path}/preview", json={"seed": "s"})
     assert answer.status_code == 200
     assert set(answer.json) == {"rows", "seed", "warnings"}
@@ -203,7 +203,7 @@ def test_a_preview_is_the_first_three_rows_and_spends_none(edith, path):
     assert rows_used(edith) == 100
 
 
-def test_a_preview_without_a_seed_tells_the_one_it_made(edith, path):
+def test_a_preview_without_a_seed_returns_the_generated_one(edith, path):
     first = edith.post(f"{path}/preview").json
     ask = {"seed": first["seed"]}
     assert edith.post(f"{path}/preview", json=ask).json["rows"] == first["rows"]
@@ -218,7 +218,7 @@ def test_a_preview_of_a_draft_is_what_saving_it_would_give(edith, path):
     assert edith.post(f"{path}/preview", json={"seed": "s"}).json["rows"] == draft
 
 
-def test_a_preview_of_a_bad_draft_tells_all_its_faults(edith, path):
+def test_a_preview_of_an_invalid_draft_reports_all_errors(edith, path):
     fields = [{"name": "a", "type": "numbr"}, {"name": "b", "type": "number", "options": {"mni": 1}}]
     for where in (f"{path}/preview", "/preview"):
         assert faults(edith.post(where, json={"fields": fields, "sed": 1})) == {
@@ -252,7 +252,7 @@ def test_an_override_in_a_group_narrows_the_choice_or_warns(edith):
     assert len(none["warnings"]) == 1
 
 
-def test_a_locale_of_the_request_stands_in_for_the_templates(edith):
+def test_the_locale_of_the_request_replaces_the_templates(edith):
     made = make(edith, fields=PLACE, locale="en_US")
     path = f"/templates/{made['id']}"
     ask = {"seed": "s", "count": 20}
@@ -292,7 +292,7 @@ def test_rows_are_spent_and_never_beyond_the_hour(api, cast):
     assert mallory.post(f"{path}/preview").status_code == 200
 
 
-def test_what_fails_in_the_first_block_is_422_and_gives_its_rows_back(edith, monkeypatch, path):
+def test_an_error_in_the_first_block_is_422_and_refunds_its_rows(edith, monkeypatch, path):
     from webapp.engine.blocks import Block
     from webapp.engine.errors import SpecError
     from webapp.errors import Fault
@@ -329,7 +329,7 @@ def test_rows_of_costly_formulas_end_with_422_and_give_their_rows_back(edith, li
     assert rows_used(edith) == 0
 
 
-def test_rows_that_will_take_too_long_are_refused_before_the_first_is_sent(edith, little_time):
+def test_rows_that_would_take_too_long_are_rejected_before_the_first_is_sent(edith, little_time):
     fields = [{"name": f"f{n}", **COSTLY} for n in range(5)]
     few = edith.post("/generate", json={"name": "t", "fields": fields, "count": 100})
     assert few.status_code == 200
@@ -339,8 +339,8 @@ def test_rows_that_will_take_too_long_are_refused_before_the_first_is_sent(edith
     assert rows_used(edith) == spent
 
 
-def test_what_a_block_takes_once_does_not_count_for_every_row(edith, monkeypatch):
-    """The first block seems to take a second. Judged by it alone, 100,000 rows would take minutes."""
+def test_the_fixed_cost_of_a_block_does_not_count_for_every_row(edith, monkeypatch):
+    """The first block takes a second. An estimate from this block only would be minutes for 100,000 rows."""
     spent = processor_time.spent
     times = iter((0.0, 1.0))
     monkeypatch.setattr(processor_time, "spent", lambda: next(times, spent()))
@@ -362,7 +362,7 @@ def test_a_stream_ends_where_its_time_is_used_up_midway(edith, monkeypatch):
     assert rows_used(edith) < 50_000
 
 
-def test_memory_is_returned_after_wide_rows_however_small_their_file_is(edith, monkeypatch):
+def test_memory_is_returned_after_wide_rows_with_a_small_file(edith, monkeypatch):
     trimmed = []
     monkeypatch.setattr(memory, "trim", lambda: trimmed.append(True))
     wide = {"name": "a", "type": "constant", "options": {"value": "x" * 20_000}}
@@ -381,7 +381,7 @@ def test_a_costly_template_keeps_no_other_waiting(edith):
     assert answer.status_code == 200
 
 
-def test_what_nobody_foresaw_is_500_and_gives_its_rows_back(edith, monkeypatch, path):
+def test_unexpected_errors_are_500_and_refund_the_rows(edith, monkeypatch, path):
     from webapp.audit.services import audit_log
 
     def broken(*_args, **_more):
@@ -393,7 +393,7 @@ def test_what_nobody_foresaw_is_500_and_gives_its_rows_back(edith, monkeypatch, 
     assert rows_used(edith) == 0
 
 
-def test_a_stream_that_is_left_gives_its_unmade_rows_back_and_says_so(edith, api, cast, path):
+def test_an_abandoned_stream_refunds_its_remaining_rows_and_records_it(edith, api, cast, path):
     answer = edith.post(
         f"{path}/generate", json={"count": 100_000, "seed": "s", "format": "csv"}, buffered=False
     )

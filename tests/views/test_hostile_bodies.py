@@ -33,7 +33,7 @@ def test_tens_of_thousands_of_unknown_keys_are_counted_and_not_listed(refused, a
 
 
 @pytest.mark.parametrize("body", [b"%s", b'{"fields":%s}', b'{"fields":[{"name":"a","type":"city","options":%s}]}'])
-def test_700000_keys_of_one_object_are_refused_before_they_are_checked(refused, body):
+def test_700000_keys_of_one_object_are_rejected_before_validation(refused, body):
     keys = b"{" + b",".join(b'"k%d":0' % n for n in range(700_000)) + b"}"
     code, message = refused("/preview", body % keys)
     assert (code, message) == ("invalid_request", "An object of the body has more than 100,000 keys.")
@@ -51,14 +51,14 @@ def test_unknown_keys_of_fields_are_counted_for_each_field(refused):
     assert code == "validation_error"
 
 
-def test_a_list_of_a_million_wrong_elements_has_one_fault(refused):
+def test_a_list_of_a_million_invalid_elements_has_one_error(refused):
     body = b'{"name":"x","scopes":[' + b",".join([b"1"] * 1_000_000) + b"]}"
     code, message = refused("/api-keys", body)
     assert code == "validation_error"
     assert f"{limits.MAX_JSON_ELEMENTS:,}".replace(",", "") in message
 
 
-def test_half_a_million_objects_are_refused_before_they_are_read(refused):
+def test_half_a_million_objects_are_rejected_before_parsing(refused):
     code, message = refused("/preview", b'{"fields":[' + b",".join([b"{}"] * 500_000) + b"]}")
     assert code == "invalid_request"
     assert message == f"The body has more than {limits.MAX_JSON_CONTAINERS:,} arrays and objects."
@@ -74,17 +74,17 @@ def test_a_key_of_a_megabyte_is_not_repeated_in_the_answer(refused):
     assert refused("/preview", b'{"' + b"x" * 1_000_000 + b'":1}')[0] == "validation_error"
 
 
-def test_a_form_of_a_million_values_is_refused(refused):
+def test_a_form_with_a_million_values_is_rejected(refused):
     body = b"&".join(b"a%d=1" % n for n in range(1_000_000))
     assert refused("/import", body, "application/x-www-form-urlencoded")[0] == "unsupported_media_type"
 
 
-def test_a_name_of_a_form_with_a_million_steps_is_refused(refused):
+def test_an_input_name_with_a_million_steps_is_rejected(refused):
     body = b"a" + b"[0]" * 1_000_000 + b"=1"
     assert refused("/import", body, "application/x-www-form-urlencoded")[0] == "unsupported_media_type"
 
 
-def test_an_upload_of_thousands_of_parts_is_refused(api, cast):
+def test_an_upload_with_thousands_of_parts_is_rejected(api, cast):
     parts = {f"a{n}": (io.BytesIO(b"x"), "x.csv") for n in range(limits.MAX_FILES_PER_FORM + 1)}
     answer = api(cast.olivia).post("/import", data=parts, content_type="multipart/form-data")
     assert answer.status_code == 400, answer.text[:300]

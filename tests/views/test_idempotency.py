@@ -29,7 +29,7 @@ def code(answer):
     return answer.status_code, answer.json["error"]["code"]
 
 
-def test_a_replay_gives_the_first_answer_and_says_so(app, api, cast):
+def test_a_replay_returns_the_first_response_with_a_header(app, api, cast):
     first = api(cast.adam).post("/teams", json={"name": "T"}, headers=KEY)
     again = api(cast.adam).post("/teams", json={"name": "T"}, headers=KEY)
     assert (first.status_code, again.status_code) == (201, 201)
@@ -196,7 +196,7 @@ def test_a_malformed_key_is_422(api, cast, key):
     assert code(answer) == (422, "validation_error")
 
 
-def test_what_an_answer_showed_once_is_not_readable_in_the_database(app, api, cast, database_bytes):
+def test_secrets_in_responses_are_not_readable_in_the_database(app, api, cast, database_bytes):
     made = api(cast.edith).post("/api-keys", json={"name": "K"}, headers=KEY)
     again = api(cast.edith).post("/api-keys", json={"name": "K"}, headers=KEY)
     assert again.json["key"] == made.json["key"]

@@ -10,7 +10,7 @@ from tests.views.speak import code_of
 from webapp import limits
 
 
-def test_bad_json_is_400_and_says_where(api, cast):
+def test_invalid_json_is_400_with_a_position(api, cast):
     answer = api(cast.adam).post("/teams", data='{"name": ', content_type="application/json")
     assert code_of(answer) == (400, "invalid_request")
     assert answer.json["error"]["details"] == {"line": 1, "column": 10}
@@ -57,7 +57,7 @@ def test_a_body_past_10_mb_is_413(api, cast):
     )
 
 
-def test_a_body_past_10_mb_that_tells_no_length_is_413(api, cast):
+def test_a_body_over_10_mb_without_content_length_is_413(api, cast):
     body = b'{"name": "' + b"x" * 11_000_000 + b'"}'
     chunked = {"wsgi.input_terminated": True, "HTTP_TRANSFER_ENCODING": "chunked"}
     answer = api(cast.adam).post(
@@ -67,7 +67,7 @@ def test_a_body_past_10_mb_that_tells_no_length_is_413(api, cast):
     assert answer.json["error"]["details"]["max_bytes"] == limits.MAX_BODY_BYTES
 
 
-def test_unknown_keys_are_refused_by_name_and_all_faults_come_at_once(api, cast):
+def test_unknown_keys_are_rejected_by_name_and_all_errors_are_reported_together(api, cast):
     answer = api(cast.adam).post("/projects", json={"nme": "x", "description": 5})
     assert code_of(answer) == (422, "validation_error")
     found = {f["path"]: (f["code"], f.get("hint")) for f in answer.json["error"]["details"]["fields"]}
@@ -98,7 +98,7 @@ def test_a_text_is_no_number(api, cast):
     assert answer.json["error"]["details"]["fields"][0]["path"] == "limits.rows_per_hour"
 
 
-def test_the_character_zero_is_refused_everywhere(api, cast):
+def test_the_character_nul_is_rejected_everywhere(api, cast):
     assert code_of(api(cast.adam).post("/teams", json={"name": "a\0b"})) == (400, "invalid_request")
     assert code_of(api(cast.adam).get("/teams?q=a%00b")) == (400, "invalid_request")
 

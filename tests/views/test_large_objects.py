@@ -1,4 +1,4 @@
-"""Lists of large objects: a page holds so many bytes, and what has no pages is limited when it is stored."""
+"""Lists of large objects: the size of a page is limited; objects in lists without pages are limited when saved."""
 
 from __future__ import annotations
 

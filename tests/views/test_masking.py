@@ -42,7 +42,7 @@ def test_the_head_of_a_workspace_file_is_classified(edith, name, content):
     assert kinds(edith.post("/classify", json={"file": name})) == {"mail": "email", "total": None}
 
 
-def test_files_that_are_not_there_or_hold_no_rows_are_refused(edith):
+def test_missing_files_and_files_without_rows_are_rejected(edith):
     assert edith.post("/classify", json={"file": "none.csv"}).status_code == 404
     send(edith, "x.bin", b"x")
     assert faults(edith.post("/classify", json={"file": "x.bin"})) == {"source.file": "not_readable"}
@@ -78,7 +78,7 @@ def test_the_key_is_rotated_and_never_shown(api, cast):
     assert set(items[0]) == {"version", "created_by", "created_at"}
 
 
-def test_a_template_keeps_its_masking_and_refuses_what_cannot_be_honoured(edith):
+def test_a_template_keeps_its_masking_and_rejects_unsupported_settings(edith):
     asked = {"strategy": "tokenize", "domain": "customers"}
     made = make(edith, fields=[{"name": "email", "type": "email", "masking": asked}])
     (field,) = edith.get(f"/templates/{made['id']}").json["fields"]
@@ -93,7 +93,7 @@ def test_a_template_keeps_its_masking_and_refuses_what_cannot_be_honoured(edith)
     }
 
 
-def test_what_is_made_here_is_synthetic_already(edith):
+def test_generated_values_are_already_synthetic(edith):
     plain = {"name": "email", "type": "email"}
     ask = {"count": 3, "seed": "s"}
     made = [
@@ -103,7 +103,7 @@ def test_what_is_made_here_is_synthetic_already(edith):
     assert made[0] == made[1] == made[2]
 
 
-def test_the_schema_of_a_field_tells_of_masking(edith):
+def test_the_schema_of_a_field_describes_masking(edith):
     schema = edith.get("/openapi.json").json
     told = str(schema)
     assert "format_preserve" in told

@@ -55,7 +55,7 @@ def test_pages_sorted_by_address_follow_each_other(adam):
     assert len(seen) == page["total"] == 5
 
 
-def test_a_role_in_a_team_is_given_beside_the_one_in_the_workspace(api, adam, cast):
+def test_a_role_in_a_team_is_given_in_addition_to_the_one_in_the_workspace(api, adam, cast):
     body = {"user_id": cast.victor.user_id, "team_id": cast.red, "role": "editor"}
     made = adam.post("/members", json=body)
     assert (made.status_code, made.json["role"], made.json["team_id"]) == (201, "editor", cast.red)
@@ -65,13 +65,13 @@ def test_a_role_in_a_team_is_given_beside_the_one_in_the_workspace(api, adam, ca
     assert api(cast.victor).get("/me").json["role"] == "viewer"
 
 
-def test_somebody_of_a_team_alone_is_given_the_whole_workspace(api, adam, cast):
+def test_a_team_member_is_given_the_whole_workspace(api, adam, cast):
     assert api(cast.tessa).get(f"/projects/{cast.red_project}").status_code == 404
     assert adam.post("/members", json={"user_id": cast.tessa.user_id, "role": "viewer"}).status_code == 201
     assert api(cast.tessa).get(f"/projects/{cast.red_project}").status_code == 200
 
 
-def test_nobody_of_another_workspace_and_no_team_of_it_is_named(api, adam, cast):
+def test_other_workspaces_and_teams_are_not_mentioned(api, adam, cast):
     outside = {"user_id": cast.mallory.user_id, "team_id": cast.blue}
     assert code(adam.post("/members", json=outside)) == (404, "not_found")
     assert code(adam.post("/members", json={"user_id": "usr_\u0000"})) == (400, "invalid_request")
@@ -84,7 +84,7 @@ def test_nobody_of_another_workspace_and_no_team_of_it_is_named(api, adam, cast)
     assert code(adam.post("/members", json=owner)) == (403, "forbidden")
 
 
-def test_whoever_leaves_everywhere_has_no_role_left_and_may_take_the_keys_along(api, adam, cast):
+def test_leaving_all_teams_removes_all_roles_and_optionally_the_keys(api, adam, cast):
     adam.post("/members", json={"user_id": cast.edith.user_id, "team_id": cast.blue, "role": "viewer"})
     whole = membership(adam, cast.edith)
     gone = adam.delete(f"/members/{whole['id']}?everywhere=true&revoke_keys=true")
@@ -93,7 +93,7 @@ def test_whoever_leaves_everywhere_has_no_role_left_and_may_take_the_keys_along(
     assert api(cast.edith).get("/me").json["error"]["details"]["reason"] == "revoked"
 
 
-def test_whoever_leaves_a_team_keeps_the_rest(adam, cast):
+def test_leaving_a_team_keeps_the_other_roles(adam, cast):
     adam.post("/members", json={"user_id": cast.edith.user_id, "team_id": cast.blue, "role": "viewer"})
     adam.delete(f"/members/{membership(adam, cast.edith, cast.blue)['id']}")
     assert [one["team_id"] for one in adam.get(f"/members?user_id={cast.edith.user_id}").json["items"]] == [
@@ -138,7 +138,7 @@ def test_the_page_shows_people_with_their_teams_and_only_admins_change_them(brow
     assert 'name="role"' not in seen
 
 
-def test_a_refusal_on_the_page_is_told_on_the_page(browser, api, cast):
+def test_an_error_is_shown_on_the_page(browser, api, cast):
     whole = membership(api(cast.olivia), cast.olivia)
     answer = browser(cast.olivia).submit(f"/members/{whole['id']}", {"role": "viewer"}, "PATCH")
     assert answer.status_code == 409
@@ -214,7 +214,7 @@ def test_without_email_links_are_created_without_this_limit(adam):
         assert adam.post(f"/invitations/{invitation['id']}/resend").status_code == 200
 
 
-def test_nobody_below_admin_sees_invitations_in_what_refuses_them(adam, browser, cast):
+def test_only_admins_see_invitations_in_conflict_errors(adam, browser, cast):
     adam.post("/invitations", json={"email": "hidden@example.org"})
     answer = browser(cast.victor).submit("/invitations", {"email": "x@example.org"})
     assert answer.status_code == 403
@@ -248,7 +248,7 @@ def unused_since(app, key_id, days):
         db.session.commit()
 
 
-def test_keys_that_nobody_used_for_90_days_are_marked_and_found(app, adam, cast):
+def test_keys_unused_for_90_days_are_marked_and_can_be_filtered(app, adam, cast):
     for person, days in ((cast.edith, 91), (cast.victor, None), (cast.tessa, 89)):
         unused_since(app, person.key_id, days)
     marked = {one["id"]: one["unused"] for one in adam.get("/api-keys").json["items"]}
@@ -272,7 +272,7 @@ def test_the_address_of_the_last_use_is_noted(api, adam, cast):
     eventually(noted)
 
 
-def test_all_keys_of_a_person_end_at_once_and_nobody_elses(api, adam, cast):
+def test_removing_a_user_only_revokes_their_keys(api, adam, cast):
     more = api(cast.edith).post("/api-keys", json={"name": "More"}).json
     assert adam.get(f"/api-keys?created_by={cast.edith.user_id}").json["total"] == 2
     gone = adam.delete(f"/api-keys?created_by={cast.edith.user_id}").json
@@ -283,7 +283,7 @@ def test_all_keys_of_a_person_end_at_once_and_nobody_elses(api, adam, cast):
     assert adam.delete(f"/api-keys?created_by={cast.edith.user_id}").json["total"] == 0
 
 
-def test_people_end_their_own_keys_alone_and_outsiders_none(api, cast):
+def test_users_can_only_revoke_their_own_keys_and_outsiders_none(api, cast):
     assert code(api(cast.edith).delete(f"/api-keys?created_by={cast.victor.user_id}")) == (404, "not_found")
     assert code(api(cast.mallory).delete(f"/api-keys?created_by={cast.victor.user_id}")) == (404, "not_found")
     assert code(api(cast.edith).delete("/api-keys")) == (400, "invalid_request")

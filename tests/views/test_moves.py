@@ -17,7 +17,7 @@ def code(answer):
 
 @pytest.fixture
 def shop(api, cast):
-    """Customers, their orders (which refer to them), a dataset of both, and a template that hangs on nothing."""
+    """Customers, their orders (which refer to them), a dataset of both, and an unrelated template."""
     edith = api(cast.edith)
 
     def made(path, **body):
@@ -52,7 +52,7 @@ def lies_in(program, object_id):
     return program.get(f"/{kinds[object_id[:3]]}/{object_id}").json["project_id"]
 
 
-def test_an_object_alone_moves_with_its_id_and_versions(api, cast, shop):
+def test_a_single_object_is_moved_with_its_id_and_versions(api, cast, shop):
     edith = api(cast.edith)
     moved = edith.post(f"/projects/{cast.side}/move", json={"objects": [shop["alone"]]})
     assert moved.json == {"items": [{"type": "template", "id": shop["alone"], "name": "Alone"}], "total": 1}
@@ -66,7 +66,7 @@ def test_an_object_alone_moves_with_its_id_and_versions(api, cast, shop):
     assert again.json["total"] == 0
 
 
-def test_what_hangs_together_is_refused_apart_and_named(api, cast, shop):
+def test_related_objects_cannot_be_separated_and_are_listed(api, cast, shop):
     edith = api(cast.edith)
     refused = edith.post(f"/projects/{cast.side}/move", json={"objects": [shop["customers"]]})
     assert code(refused) == (409, "in_use")
@@ -75,7 +75,7 @@ def test_what_hangs_together_is_refused_apart_and_named(api, cast, shop):
     assert lies_in(edith, shop["customers"]) == cast.main
 
 
-def test_what_hangs_together_goes_along_and_still_makes_the_same_rows(api, cast, shop):
+def test_related_objects_move_along_and_generate_the_same_rows(api, cast, shop):
     edith = api(cast.edith)
     ask = {"count": 5, "seed": "s", "now": "2026-01-01T00:00:00Z"}
     before = edith.post(f"/templates/{shop['orders']}/generate", json=ask).json
@@ -85,7 +85,7 @@ def test_what_hangs_together_goes_along_and_still_makes_the_same_rows(api, cast,
     assert edith.post(f"/templates/{shop['orders']}/generate", json=ask).json == before
 
 
-def test_all_of_what_hangs_together_needs_no_word(api, cast, shop):
+def test_moving_all_related_objects_needs_no_confirmation(api, cast, shop):
     ids = [shop[one] for one in ("orders", "customers", "dataset")]
     assert api(cast.edith).post(f"/projects/{cast.side}/move", json={"objects": ids}).json["total"] == 3
 
@@ -109,7 +109,7 @@ def test_both_projects_must_be_the_actors_to_write(api, cast, shop):
     assert api(cast.tessa).post(f"/projects/{cast.side}/move", json=body).status_code == 200
 
 
-def test_nothing_of_another_workspace_moves_here_or_there(api, cast, shop):
+def test_objects_cannot_be_moved_to_or_from_another_workspace(api, cast, shop):
     mallory = api(cast.mallory)
     theirs = mallory.post("/templates", json={"name": "T", "fields": ID}).json["id"]
     assert code(mallory.post(f"/projects/{cast.main}/move", json={"objects": [theirs]})) == (404, "not_found")
@@ -121,7 +121,7 @@ def test_nothing_of_another_workspace_moves_here_or_there(api, cast, shop):
 
 
 @pytest.mark.parametrize("strange", ["sec_01M7Y5BT16VAMSDNZ2PWHH1947", "exp_x", "nonsense", ""])
-def test_what_lies_in_no_project_does_not_move(api, cast, strange):
+def test_objects_without_a_project_cannot_be_moved(api, cast, strange):
     answer = api(cast.edith).post(f"/projects/{cast.side}/move", json={"objects": [strange]})
     assert answer.json["error"]["details"]["fields"][0]["path"] == "objects[0]"
 
@@ -159,7 +159,7 @@ def test_a_connection_goes_with_the_template_that_reads_it(api, cast):
     assert [one["type"] for one in refused.json["error"]["details"]["related"]] == ["connection"]
 
 
-def test_a_person_is_asked_on_a_page_and_goes_on_from_there(browser, cast, shop):
+def test_a_user_is_asked_on_a_page_and_continues_from_there(browser, cast, shop):
     edith = browser(cast.edith)
     asked = edith.submit(f"/projects/{cast.side}/move", {"objects": shop["orders"]})
     assert asked.status_code == 409

@@ -109,7 +109,7 @@ def test_an_uploaded_document_is_used_and_nothing_is_fetched(app, cast, edith, t
 @pytest.mark.parametrize(
     ("document", "told"), [(b"", {"document": "missing"}), (b"<x/>", {"document": "bad_document"})]
 )
-def test_a_document_that_cannot_be_read_is_refused(app, cast, edith, target, document, told):
+def test_an_unreadable_document_is_rejected(app, cast, edith, target, document, told):
     made = connection(app, cast, "openapi", {"base_url": target.url("/v1")})
     assert faults(edith.put(f"/connections/{made}/metadata-document", data=document)) == told
 

@@ -32,7 +32,7 @@ TOKEN = "scrape-me-with-this-token-and-no-other-01"
 # --- Readiness ------------------------------------------------------------------------------------------------
 
 
-def test_readiness_tells_each_part_its_queues_and_no_place(api, app, cast):
+def test_readiness_reports_each_component_its_queues_and_no_location(api, app, cast):
     details = api(cast.adam).get("/health/ready").json["error"]["details"]
     assert details["parts"]["storage"] | {"ms": 0} == {"state": "ok", "kind": "file", "ms": 0}
     assert details["parts"]["worker"]["state"] == "missing"
@@ -54,7 +54,7 @@ def test_admins_see_the_leading_number_of_versions_only(api, app, cast):
     assert "secret-host" not in answer.text
 
 
-def test_a_part_that_hangs_is_slow_and_the_others_are_told(app, api, cast, monkeypatch):
+def test_a_hanging_component_is_slow_and_the_others_are_reported(app, api, cast, monkeypatch):
     monkeypatch.setattr(limits, "READY_SECONDS", 0.2)
     with app.app_context():
         asked = health._questions()["storage"]
@@ -74,7 +74,7 @@ def test_a_part_that_hangs_is_slow_and_the_others_are_told(app, api, cast, monke
     )
     assert "storage (no answer in time)" in first["message"]
     assert first["details"]["database"] is True
-    assert calls == [1]  # whoever comes meanwhile does not ask again
+    assert calls == [1]  # requests in the meantime reuse the result
 
 
 def test_a_schema_older_than_the_release_is_not_ready(app, api, cast):
@@ -104,14 +104,14 @@ def test_readiness_without_an_admins_credential_is_a_status_only(api, browser, c
         assert "parts" in admin.get("/health/ready").json
 
 
-def test_what_is_missing_is_shown_to_admins_only(api, cast):
+def test_missing_components_are_only_shown_to_admins(api, cast):
     error = api().get("/health/ready").json["error"]
     assert error["message"] == "The service is not ready."
     assert set(error["details"]) == {"request_id"}
     assert api(cast.adam).get("/health/ready").json["error"]["details"]["worker"] is False
 
 
-def test_a_key_that_asks_for_readiness_again_and_again_is_not_refused(app, api, cast, all_ready):
+def test_frequent_readiness_checks_with_a_key_are_not_rejected(app, api, cast, all_ready):
     with app.app_context():
         workspaces.change_workspace(
             actors.system(cast.acme), {"plan": "enterprise", "own_limits": {"requests_per_minute": 2}}
@@ -153,7 +153,7 @@ def scraped(app, **how):
 
 
 def from_address(app, address):
-    """The answer that somebody else gets, who came by TLS."""
+    """The response to another client, which connected by TLS."""
     how = {"environ_base": {"REMOTE_ADDR": address}, "base_url": "https://data.example.org"}
     return app.test_client().get("/metrics", **how)
 
@@ -190,7 +190,7 @@ def test_two_processes_add_up_and_rows_are_counted_by_format(counting, api, cast
     assert scraped(one)["rowsmith_rows_generated_total", (("format", "csv"),)] == 14
 
 
-def test_what_a_job_ended_is_counted_when_the_job_hands_over(counting, cast):
+def test_jobs_are_counted_when_their_process_sends_its_metrics(counting, cast):
     app = counting()
     with app.app_context():
         with writing() as session:
@@ -206,7 +206,7 @@ def test_what_a_job_ended_is_counted_when_the_job_hands_over(counting, cast):
     assert found["rowsmith_part_up", (("part", "database"),)] == 1
 
 
-def test_what_was_counted_waits_while_redis_is_away(counting, monkeypatch):
+def test_counts_are_kept_while_redis_is_unavailable(counting, monkeypatch):
     app = counting()
     with app.app_context():
         metrics.count("rows_generated", 5, format="csv")
@@ -343,7 +343,7 @@ def test_a_release_takes_the_work_from_its_holder_who_writes_nothing_more(app, b
     adam = browser(cast.adam)
     answer = adam.submit(f"/status/leases/{work_id}/release", {"epoch": str(taken.epoch)}, "POST")
     assert answer.status_code == 303
-    assert f"stuck.csv was taken from {health.process_name()}." in adam.get("/status").text
+    assert f"stuck.csv was released from {health.process_name()}." in adam.get("/status").text
     with app.app_context():
         with pytest.raises(lease.LeaseLost):
             taken.save(rows_done=1)
@@ -356,7 +356,7 @@ def test_a_release_takes_the_work_from_its_holder_who_writes_nothing_more(app, b
         assert entry.details["owner"] == health.process_name()
 
 
-def test_a_release_of_work_that_another_worker_has_since_is_refused(app, browser, cast, held):
+def test_releasing_work_that_another_worker_has_taken_is_rejected(app, browser, cast, held):
     work_id, taken = held
     answer = browser(cast.adam).submit(
         f"/status/leases/{work_id}/release", {"epoch": str(taken.epoch - 1)}, "POST"
@@ -401,7 +401,7 @@ def test_work_of_another_workspace_cannot_be_released(app, browser, cast, held):
         taken.save(rows_done=1)
 
 
-def test_what_goes_on_elsewhere_is_told_by_kind_alone(app, cast, held):
+def test_running_work_of_other_workspaces_is_only_shown_by_kind(app, cast, held):
     with app.app_context():
         health.beat(redis_client(), health.WORKER, "h:1", clock.epoch())
         doing = {"since": 1.0, "kind": "export", "id": held[0], "at": 2.0}
@@ -421,7 +421,7 @@ def actor_of(workspace_id):
 # --- The file of an export that retention took ----------------------------------------------------------------
 
 
-def test_an_export_whose_file_went_says_so_and_how_to_have_it_again(app, edith, path, work, row):
+def test_an_export_without_its_file_says_how_to_reproduce_it(app, edith, path, work, row):
     from webapp.exports.services import export_files
 
     export = edith.post(f"{path}/exports", json={"count": 3, "format": "csv", "seed": "s"}).json
@@ -431,7 +431,7 @@ def test_an_export_whose_file_went_says_so_and_how_to_have_it_again(app, edith, 
         export_files.remove_files(export["id"], clock.now())
     answer = edith.get(f"/exports/{export['id']}/download")
     assert (answer.status_code, answer.json["error"]["code"]) == (404, "not_found")
-    assert "makes the same bytes again" in answer.json["error"]["message"]
+    assert "produces the same bytes again" in answer.json["error"]["message"]
     assert edith.get(f"/exports/{export['id']}").json["download_url"] is None
     (part,) = edith.get(f"/exports/{export['id']}/manifest").json["parts"]
     assert part["download_url"] is None
@@ -447,7 +447,7 @@ def test_every_metric_has_its_line_in_the_guide(counting):
     assert [name for name in names if f"`{name}`" not in told and f"`{name}_total`" not in told] == []
 
 
-def test_the_guide_tells_what_every_plan_keeps():
+def test_the_guide_lists_the_retention_of_every_plan():
     told = (Path(__file__).parents[2] / "docs" / "guide" / "operation.md").read_text("utf-8")
     for plan, kept in limits.RETENTION.items():
         line = f"| {plan} | {kept.log_days} days | {kept.file_days} days | {kept.work_days} days |"

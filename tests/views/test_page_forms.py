@@ -317,7 +317,7 @@ class Sender:
         self.app, self.cast, self._monkeypatch = app, cast, monkeypatch
 
     def browser(self, who: str) -> Browser:
-        """Somebody's browser, in the state that the form needs."""
+        """A browser in the state that the form needs, signed in as a user or anonymous."""
         if not who:
             return Browser(self.app)
         browser = Browser(self.app, self.cast.people.get(who, self.cast.olivia))
@@ -398,7 +398,7 @@ def focused(page: Any) -> list[str]:
 
 
 @pytest.mark.parametrize("name", [name for name, form in FORMS.items() if form.empty])
-def test_an_empty_form_says_what_is_required_at_each_field(sender, name):
+def test_an_empty_form_shows_the_required_fields(sender, name):
     form = FORMS[name]
     sent = {field: "" for field in [*form.empty, *(key for key, _, _ in form.wrong)] if field not in form.boxes}
     kept = {key: value for key, value in form.others.items() if key == "recovery" or value.startswith("{")}
@@ -426,7 +426,7 @@ def test_a_form_without_required_fields_takes_an_empty_one(sender, name):
 
 
 @pytest.mark.parametrize(("name", "field_name", "value", "message"), WRONG)
-def test_a_wrong_value_is_answered_at_its_field_and_what_was_typed_is_kept(
+def test_an_invalid_value_is_reported_at_its_field_and_the_input_is_kept(
     sender, name, field_name, value, message
 ):
     form = FORMS[name]
@@ -477,7 +477,7 @@ def test_both_passwords_are_answered_in_one_response(sender):
     assert error_at(page, form, "new_password") == "A password has at least 10 characters."
 
 
-def test_the_fault_of_a_url_is_told_together_with_missing_events(sender):
+def test_an_error_in_the_url_is_reported_together_with_missing_events(sender):
     page, form = html.fromstring(sender.send("webhook", {"url": "ftp://example.org"}).text), FORMS["webhook"]
     assert error_at(page, form, "url") == "A URL must start with https:// or http://."
     assert error_at(page, form, "events") == NONE_CHOSEN
@@ -499,7 +499,7 @@ def test_an_emptied_retention_is_that_of_the_plan_again(app, sender):
 
 
 @pytest.mark.parametrize("name", FORMS)
-def test_a_form_without_the_token_of_its_page_is_refused(sender, name):
+def test_a_form_without_a_csrf_token_is_rejected(sender, name):
     filled = {key: value for key, value, _ in FORMS[name].wrong}
     response = sender.send(name, {**filled, **FORMS[name].others, "csrf_token": "forged"})
     assert response.status_code == 403
@@ -545,7 +545,7 @@ def test_a_code_is_offered_by_the_phone(sender):
 
 
 @pytest.mark.parametrize("path", ["/projects", "/teams", "/members", "/invitations", "/workspace"])
-def test_who_may_not_send_a_form_is_told_so_and_sees_no_form(browser, cast, path):
+def test_users_without_permission_get_an_error_instead_of_the_form(browser, cast, path):
     method = "PATCH" if path == "/workspace" else "POST"
     response = browser(cast.victor).submit(path, {"name": ""}, method)
     assert response.status_code == 403

@@ -79,7 +79,7 @@ def unsafe(html: str) -> list[str]:
 
 
 @pytest.mark.parametrize("path", PAGES)
-def test_a_page_is_small_whole_and_safe_whatever_is_stored(drawn, path):
+def test_a_page_is_small_complete_and_safe_with_any_data(drawn, path):
     answer = drawn[path]
     html = answer.text
     assert answer.status_code == (404 if path == "/nowhere" else 200)
@@ -128,7 +128,7 @@ def test_ten_fields_and_the_builder_stay_small(browser, cast):
     assert len(html.encode()) < MOST_BYTES
 
 
-def test_a_forbidden_page_says_who_could_open_it(browser, cast):
+def test_a_forbidden_page_says_which_role_can_open_it(browser, cast):
     answer = browser(cast.victor).get("/templates/new")
     assert answer.status_code == 403
     assert "editor role" in answer.text
@@ -155,7 +155,7 @@ def test_a_list_is_sorted_by_name_either_way(browser, cast, api):
         assert f'aria-sort="{"descending" if sort[0] == "-" else "ascending"}"' in html
 
 
-def test_a_list_tells_when_a_template_last_made_rows(browser, cast, api):
+def test_a_list_shows_when_a_template_last_generated_rows(browser, cast, api):
     program = api(cast.edith)
     made = program.post("/templates", json={"name": "A", "fields": [{"name": "a", "type": "uuid"}]}).json
     assert "never" in browser(cast.edith).get("/templates").text
@@ -174,7 +174,7 @@ def test_a_new_key_is_shown_once_with_a_call_to_try(browser, cast, api):
     assert key not in edith.get("/api-keys").text
 
 
-def test_a_key_with_a_fault_is_asked_for_again_with_what_was_typed(browser, cast):
+def test_an_invalid_key_form_is_shown_again_with_the_input(browser, cast):
     answer = browser(cast.edith).submit(
         "/api-keys", {"name": "x" * 300, "expires_at": "", "project_id": cast.main}
     )
@@ -191,7 +191,7 @@ def test_theme_and_keys_are_kept_by_the_browser(browser, cast):
     assert 'data-keys="off"' in html
 
 
-def test_preferences_send_nobody_to_another_site(browser, cast):
+def test_preferences_do_not_redirect_to_other_sites(browser, cast):
     answer = browser(cast.edith).submit("/session/preferences", {"theme": "dark", "back": "//evil.example"})
     assert answer.location == "/"
 
@@ -217,7 +217,7 @@ def test_a_person_who_asks_for_the_catalogue_gets_the_documents(browser, cast):
     assert (answer.status_code, answer.location) == (303, "/docs/field-types?q=mail")
 
 
-def test_assets_are_kept_by_their_hash_and_others_are_asked_for_again(browser, cast):
+def test_assets_are_cached_by_their_hash_and_others_are_revalidated(browser, cast):
     edith = browser(cast.edith)
     style = re.search(r'href="(/static/css/pages\.css\?v=\w+)"', edith.get("/templates").text)[1]
     for path, wanted in ((style, limits.ASSET_SECONDS), ("/static/icons/chev.svg", None)):

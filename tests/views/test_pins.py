@@ -1,4 +1,4 @@
-"""An export shows what it was made with, and with that the same bytes are had again, whatever has changed since."""
+"""An export shows its pinned versions, which produce the same bytes again after other changes."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ ASKS = [
 
 
 @pytest.mark.parametrize("ask", ASKS)
-def test_an_export_is_made_again_from_what_it_shows_after_every_template_has_changed(
+def test_an_export_is_reproducible_from_its_pins_after_every_template_has_changed(
     edith, parent, child, exported, ask
 ):
     export, file = exported(f"/templates/{child}", {**ask, "rows": {parent: 30}})
@@ -115,7 +115,7 @@ def test_an_export_shows_the_pins_that_its_file_and_generate_tell_in_headers(edi
 
 @pytest.mark.parametrize("format", ["csv", "sql"])
 @pytest.mark.parametrize("more", [{}, {"seed": "mine", "now": "2031-05-06T07:08:09Z"}])
-def test_a_dataset_export_is_made_again_from_what_it_shows(edith, parent, child, exported, format, more):
+def test_a_dataset_export_is_reproducible_from_its_pins(edith, parent, child, exported, format, more):
     tables = [{"template_id": child, "count": 60}, {"template_id": parent, "count": 20, "name": "People"}]
     dataset = edith.post("/datasets", json={"name": "Shop", "templates": tables, "seed": "s"}).json
     export, file = exported(f"/datasets/{dataset['id']}", {"format": format, **more})
@@ -163,7 +163,7 @@ def test_nearly_every_foreign_key_changes_with_the_number_of_parents(edith, pare
     assert sum(one == other for one, other in zip(fewer, more, strict=True)) < 40
 
 
-def test_an_exports_page_shows_its_pins_and_the_call_that_brings_it_back(browser, cast, edith, parent, child):
+def test_an_exports_page_shows_its_pins_and_the_request_that_reproduces_it(browser, cast, edith, parent, child):
     export = edith.post(f"/templates/{child}/exports", json={"seed": "s", "rows": {parent: 30}}).json
     page = browser(cast.edith).get(f"/exports/{export['id']}").get_data(as_text=True)
     for told in (export["pins"]["vocabulary"], export["now"], f"{parent}</a>, version 1, 30 rows"):

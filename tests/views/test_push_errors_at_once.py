@@ -35,7 +35,7 @@ def target():
 
 
 @pytest.mark.parametrize("end", ["push", "push/plan"])
-def test_faults_of_shape_destination_table_mapping_and_rows_come_together(edith, template, shop, end):
+def test_errors_of_body_destination_table_mapping_and_rows_are_reported_together(edith, template, shop, end):
     body = {
         "connection_id": shop.connection_id,
         "target": "no such table",
@@ -62,7 +62,7 @@ def test_faults_of_shape_destination_table_mapping_and_rows_come_together(edith,
     assert any(path == "count" for path, _ in found)
 
 
-def test_faults_of_a_mapping_come_with_those_of_the_rows(edith, template, shop, monkeypatch):
+def test_errors_of_a_mapping_are_reported_with_those_of_the_rows(edith, template, shop, monkeypatch):
     body = {
         "connection_id": shop.connection_id,
         "target": "customers",
@@ -115,7 +115,7 @@ def test_exports_to_a_target_report_all(edith, path):
     }  # fmt: skip
 
 
-def test_a_dataset_reports_the_faults_of_all_tables(edith, template, shop):
+def test_a_dataset_reports_the_errors_of_all_tables(edith, template, shop):
     tables = [{"template_id": template, "count": 5, "name": "customers"}]
     dataset = edith.post("/datasets", json={"name": "D", "templates": tables}).json["id"]
     body = {
@@ -155,7 +155,7 @@ def test_http_settings_and_missing_fields_come_together(app, cast, edith, templa
     assert target.calls() == []
 
 
-def test_a_target_that_is_away_hides_no_fault_of_the_request(app, cast, edith, template):
+def test_an_unavailable_target_hides_no_error_of_the_request(app, cast, edith, template):
     settings = {"host": "127.0.0.1", "port": 9, "database": "x", "username": "u", "password": "p"}
     to = connection(app, cast, "postgresql", settings)
     path = f"/templates/{template}/push"
@@ -189,7 +189,7 @@ def sends(kind, edith, template, to) -> dict[str, object]:
 
 
 @pytest.mark.parametrize("kind", ["database", "rest", "odata"])
-def test_a_missing_field_is_422_wherever_rows_are_sent(app, cast, edith, template, target, shop, kind):
+def test_a_missing_field_is_422_in_all_kinds_of_pushes(app, cast, edith, template, target, shop, kind):
     to, place = shop.connection_id, "customers"
     if kind == "rest":
         to = connection(app, cast, "rest", {"base_url": target.url()})
@@ -226,7 +226,7 @@ def change(app, connection_id: str, **columns) -> None:
         db.session.remove()
 
 
-def test_a_retry_reports_the_faults_of_its_body_repair_and_connection_together(app, edith, shop, ended):
+def test_a_retry_reports_errors_of_its_body_repair_and_connection_together(app, edith, shop, ended):
     change(app, shop.connection_id, read_only=True, environment="prod")
     body = {
         "states": ["failed"],
@@ -280,7 +280,7 @@ def test_a_retry_of_a_dataset_needs_a_table_and_rejects_fixed_values_in_one_resp
     }  # fmt: skip
 
 
-def test_a_retry_whose_target_is_away_reports_the_faults_of_its_repair(app, edith, shop, ended, cast):
+def test_a_retry_to_an_unavailable_target_reports_the_errors_of_its_repair(app, edith, shop, ended, cast):
     settings = {"host": "127.0.0.1", "port": 9, "database": "x", "username": "u", "password": "p"}
     gone = connection(app, cast, "postgresql", settings)
     with app.app_context():

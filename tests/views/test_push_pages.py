@@ -31,7 +31,7 @@ def customers(api, cast):
 
 
 def form_of(text: str) -> dict[str, str]:
-    """What a browser would send of the page's form as it stands."""
+    """The values that a browser would submit for the form on the page."""
     text = text[text.index('id="push-form"') :]
     found: dict[str, str] = {}
     for tag in re.findall(r"<input\b[^>]*>", text):
@@ -106,7 +106,7 @@ def test_destinations_are_not_shown_to_a_viewer(browser, cast, shop):
     assert browser(cast.victor).get("/destinations").status_code == 403
 
 
-def test_a_number_of_rows_that_is_none_is_told_in_the_form(page, customers, shop):
+def test_an_invalid_number_of_rows_is_reported_in_the_form(page, customers, shop):
     answer = page.get(f"/templates/{customers}/push?connection_id={shop.connection_id}&count=many")
     assert answer.status_code == 200
     assert "count" in answer.text
@@ -127,17 +127,17 @@ def sent(page, customers, form, work, **more):
 # --- Before it is sent ------------------------------------------------------------------------------------------
 
 
-def test_without_a_connection_the_page_says_how_to_have_one(page, customers):
+def test_without_a_connection_the_page_explains_how_to_create_one(page, customers):
     assert "No connections yet" in page.get(f"/templates/{customers}/push").text
 
 
-def test_the_only_connection_and_the_table_of_that_name_are_chosen_at_once(page, customers, shop):
+def test_the_only_connection_and_the_table_of_that_name_are_preselected(page, customers, shop):
     text = page.get(f"/templates/{customers}/push").text
     assert "Column of customers" in text
     assert form_of(text)["connection_id"] == shop.connection_id
 
 
-def test_every_column_stands_with_its_field_and_how_that_was_found(form):
+def test_every_column_is_shown_with_its_field_and_how_it_was_matched(form):
     columns = {form[f"t[0].c[{place}].column"]: form[f"t[0].c[{place}].field"] for place in range(4)}
     assert columns == {"id": "", "email": "E-Mail", "first_name": "firstName", "age": "age"}
     assert form["t[0].c[1].was"] == "alike|E-Mail"
@@ -159,7 +159,7 @@ def test_a_column_that_needs_a_value_and_has_none_is_marked_before_anything_is_s
     assert 'class="missing"' in answer.text
 
 
-def test_a_mapping_outlives_a_fault_elsewhere(page, customers, form):
+def test_a_mapping_is_kept_after_an_error_elsewhere(page, customers, form):
     changed = {**form, "t[0].c[3].field": "", "mode": "upsert"}
     wrong = press(page, customers, {**changed, "count": "0"}, "send")
     assert wrong.status_code == 422
@@ -175,7 +175,7 @@ def test_a_dry_run_shows_statements_and_sends_nothing(page, customers, form, sho
     assert shop.count("customers") == 0
 
 
-def test_values_that_will_not_fit_are_told_by_the_dry_run(page, customers, form):
+def test_values_that_will_not_fit_are_reported_by_the_dry_run(page, customers, form):
     changed = {**form, "t[0].c[2].field": pushes_form.FORMULA, "t[0].c[2].formula": "repeat('x', 50)"}
     text = press(page, customers, changed, "dry", headers=HX).text
     assert "Why it will not fit" in text
@@ -198,7 +198,7 @@ def test_a_script_is_sent_to_the_page_of_the_push(page, customers, form):
 
 
 @pytest.mark.parametrize("verb", ["dry", "send"])
-def test_each_error_is_at_its_field_and_what_was_typed_is_kept(page, customers, form, shop, verb):
+def test_each_error_is_at_its_field_and_the_input_is_kept(page, customers, form, shop, verb):
     wrong = {
         "count": "many", "seed": "s" * 201, "locale": "xx_XX", "mode": "replace", "on_error": "explode",
         "t[0].c[1].field": pushes_form.FORMULA, "t[0].c[1].formula": "upper(", "target": "customers",
@@ -230,7 +230,7 @@ def test_each_error_is_at_its_field_and_what_was_typed_is_kept(page, customers, 
         ({"t[0].c[2].field": pushes_form.FORMULA, "t[0].c[2].formula": "upper("}, "c0-2f"),
     ],
 )
-def test_an_error_alone_is_at_its_field(page, customers, form, shop, values, control):
+def test_a_single_error_is_shown_at_its_field(page, customers, form, shop, values, control):
     given = {name: value for name, value in {**form, **values}.items() if value is not None}
     answer = press(page, customers, given, "send")
     assert answer.status_code == 422
@@ -238,7 +238,7 @@ def test_an_error_alone_is_at_its_field(page, customers, form, shop, values, con
     assert [one.get("id") for one in html_of(answer.text).xpath("//*[contains(@id, '-err')]")] == [f"{control}-err"]
 
 
-def test_a_read_only_connection_is_told_at_the_connection(page, app, customers, form, shop):
+def test_a_read_only_connection_is_reported_at_the_connection(page, app, customers, form, shop):
     with app.app_context():
         db.session.get_one(Connection, shop.connection_id).read_only = True
         db.session.commit()
@@ -262,7 +262,7 @@ def test_another_table_drops_the_mapping_of_the_one_before(page, customers, form
     assert "first_name" not in re.findall(r'name="t\[0\]\.c\[\d+\]\.column" value="(\w+)"', text)
 
 
-def test_a_table_that_is_missing_is_made(page, customers, form, shop, work):
+def test_a_missing_table_is_created(page, customers, form, shop, work):
     text = press(page, customers, {**form, "target": "people"}, "plan", headers=HX).text
     assert "There is no table people yet" in text
     made = form_of(f'<form id="push-form">{text}')
@@ -320,7 +320,7 @@ def half(page, app, cast, customers, work):
     return sent(page, customers, form, work, count="200", seed="s"), target
 
 
-def test_the_page_says_which_rows_failed_and_why(page, half):
+def test_the_page_shows_which_rows_failed_and_why(page, half):
     text = page.get(half[0]).text
     assert "Repair and send again" in text
     assert "<b>check</b>" in text
@@ -371,7 +371,7 @@ def test_a_column_is_repaired_in_other_ways(page, half, work, how, to):
     assert (target.count("customers") == 200) == (how != "field")
 
 
-def test_a_faulty_repair_keeps_what_was_typed(page, half):
+def test_an_invalid_repair_keeps_the_input(page, half):
     fix = {"r[0].column": "age", "r[0].how": "formula", "r[0].to": "nowhere + 1", "states": "failed"}
     answer = page.submit(f"{half[0]}/repair", fix)
     assert answer.status_code == 422
@@ -389,7 +389,7 @@ def test_an_undo_asks_first_and_takes_the_rows_out_again(page, half, work):
     assert "deleted" in page.get(answer.headers["Location"]).text
 
 
-def test_rows_that_were_not_sent_are_gone_on_with(page, app, cast, customers, form, work):
+def test_rows_that_were_not_sent_are_resumed(page, app, cast, customers, form, work):
     where = page.submit(f"/templates/{customers}/push/form", {**form, "do": "send", "count": "40"}).headers["Location"]
     assert 'id="go-on"' not in page.get(where).text
     page.submit(f"{where}?_method=DELETE")
@@ -422,7 +422,7 @@ def test_an_undo_cannot_be_sent_again(page, half, work):
     work(undone.rsplit("/", 1)[1])
     answer = page.submit(f"{undone}/rerun")
     assert answer.status_code == 409
-    assert "can be sent again as it was" in answer.text
+    assert "can be repeated" in answer.text
 
 
 def test_the_list_is_narrowed_by_state_and_names_connections(page, half):

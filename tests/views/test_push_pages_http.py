@@ -87,7 +87,7 @@ def test_a_dry_run_shows_each_request_and_sends_none(page, template, form, targe
     assert target.calls() == []
 
 
-def test_what_the_form_says_of_sending_is_of_this_push_alone(page, template, form, target, work, edith, rest):
+def test_the_forms_settings_for_sending_only_affect_this_push(page, template, form, target, work, edith, rest):
     more = {
         "target": "/others",
         "how.push_mode": "batch",
@@ -101,7 +101,7 @@ def test_what_the_form_says_of_sending_is_of_this_push_alone(page, template, for
     assert edith.get(f"/connections/{rest}").json["settings"]["push_path"] == "/people"
 
 
-def test_the_request_of_this_push_alone_is_said_in_the_form(page, template, form, target, work, edith, rest):
+def test_the_request_of_a_single_push_can_be_changed_in_the_form(page, template, form, target, work, edith, rest):
     assert (form["request_template.method"], form["request_template.body"]) == (
         "",
         "",
@@ -152,13 +152,13 @@ def test_an_endpoints_request_is_changed_for_one_push_and_keeps_its_path(page, t
     assert {tuple(one.json) for one in target.calls()} == {("mail",)}
 
 
-def test_what_was_typed_for_another_target_is_not_taken_along(page, app, cast, template, form, target):
+def test_input_for_another_target_is_not_kept(page, app, cast, template, form, target):
     other = connection(app, cast, "rest", {"base_url": target.url("/other")}, name="Other")
     typed = {**form, "request_template.method": "PUT", "connection_id": other}
     assert form_of(press(page, template, typed, "plan").text)["request_template.method"] == ""
 
 
-def test_faults_of_the_request_stand_beside_their_inputs(page, template, form):
+def test_errors_of_the_request_are_shown_next_to_their_inputs(page, template, form):
     wrong = {
         "request_template.body": "{x",
         "request_template.headers": "Authorization: Bearer abc",
@@ -171,7 +171,7 @@ def test_faults_of_the_request_stand_beside_their_inputs(page, template, form):
     assert form_of(answer.text)["request_template.body"] == "{x"
 
 
-def test_a_wrong_number_stands_beside_its_input(page, template, form):
+def test_an_invalid_number_is_reported_next_to_its_input(page, template, form):
     answer = press(page, template, {**form, "how.retry.retries": "99", "how.parallel": "0"}, "send")
     assert answer.status_code == 422
     assert 'id="how.retry.retries-err"' in answer.text
@@ -179,7 +179,7 @@ def test_a_wrong_number_stands_beside_its_input(page, template, form):
     assert form_of(answer.text)["how.retry.retries"] == "99"
 
 
-def test_another_connection_brings_its_own_words(page, app, cast, template, form):
+def test_another_connection_uses_its_own_terms(page, app, cast, template, form):
     shop = sqlite_target(app, cast).connection_id
     text = press(page, template, {**form, "connection_id": shop}, "plan").text
     assert "Column of customers" in text
@@ -220,7 +220,7 @@ def test_entity_sets_are_picked_and_their_properties_mapped(page, app, cast, tem
     assert dry.count("POST /erp/CustomerSet HTTP/1.1") == 3
 
 
-def test_statuses_attempts_and_reasons_are_told(page, template, form, target, work):
+def test_statuses_attempts_and_reasons_are_reported(page, template, form, target, work):
     answers = [Answer(422, "no such country"), Answer(503), Answer(503), Answer(403, "no role"), Answer(201)]
     target.on("/api/people", *answers)
     text = html.unescape(page.get(sent(page, template, form, work)).text)
@@ -232,7 +232,7 @@ def test_statuses_attempts_and_reasons_are_told(page, template, form, target, wo
     assert "Idempotency-Key" not in text
 
 
-def test_rows_that_are_unknown_say_how_to_find_out(page, template, form, target, work):
+def test_unknown_rows_say_how_to_find_their_outcome(page, template, form, target, work):
     target.on("/api/people", Answer(cut="read"))
     where = sent(page, template, form, work)
     text = html.unescape(page.get(where).text)

@@ -1,4 +1,4 @@
-"""Pushes over REST: rows of a template arrive, each has its end, and the answer says which and why."""
+"""Pushes over REST: rows of a template are delivered, and the response reports the outcome of each row."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ def test_the_rows_that_arrive_are_those_that_generate_gives(edith, customers, se
     assert sorted(shop.execute("SELECT email, first_name, age FROM customers")) == wanted
 
 
-def test_what_the_target_refuses_is_told_row_by_row_and_the_others_arrive(edith, orders, send, shop, work):
+def test_rows_rejected_by_the_target_are_reported_and_the_others_arrive(edith, orders, send, shop, work):
     for number in (1, 2, 3):
         shop.execute(f"INSERT INTO customers (id, email) VALUES ({number}, 'c{number}')")
     push = send(orders, count=50).json
@@ -96,7 +96,7 @@ def test_rows_are_listed_page_by_page(edith, orders, send, work):
     assert found == list(range(1, 31))
 
 
-def test_a_rows_values_are_made_again_on_demand_and_sensitive_ones_are_cut(edith, shop, work):
+def test_a_rows_values_are_generated_again_on_demand_with_sensitive_ones_redacted(edith, shop, work):
     fields = [*ORDERS[:2], {**ORDERS[2], "sensitive": True}]
     path = f"/templates/{make(edith, fields=fields)['id']}"
     body = {"connection_id": shop.connection_id, "count": 3, "seed": "s", "target": "orders"}
@@ -108,7 +108,7 @@ def test_a_rows_values_are_made_again_on_demand_and_sensitive_ones_are_cut(edith
     assert {one["values"]["amount"] for one in shown} == {"********"}
 
 
-def test_a_table_is_made_where_that_is_asked_for(edith, customers, send, shop, work):
+def test_a_table_is_created_on_request(edith, customers, send, shop, work):
     assert faults(send(customers, target="people")) == {"target": "unknown_table"}
     push = send(customers, target="people", create_table=True).json
     work(push["id"])
@@ -147,7 +147,7 @@ def test_a_dry_run_finds_keys_that_are_not_in_the_target(orders, send, shop):
     assert all(one["row"] and one["value"] != 1 for one in found)
 
 
-def test_the_plan_says_where_each_column_gets_its_value_from(edith, customers, shop):
+def test_the_plan_shows_the_source_of_each_column(edith, customers, shop):
     answer = edith.post(f"{customers}/push/plan", json={"connection_id": shop.connection_id})
     assert answer.status_code == 200, answer.json
     columns = {one["column"]: one for one in answer.json["tables"][0]["columns"]}
@@ -158,7 +158,7 @@ def test_the_plan_says_where_each_column_gets_its_value_from(edith, customers, s
     assert answer.json["tables"][0]["faults"] == []
 
 
-def test_every_fault_of_a_mapping_is_told_at_once(customers, send):
+def test_every_error_of_a_mapping_is_reported_together(customers, send):
     mapping = {"fistName": "first_name", "age": "agee", "E-Mail": None}
     found = faults(send(customers, mapping=mapping))
     assert found == {

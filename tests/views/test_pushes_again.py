@@ -85,7 +85,7 @@ def test_a_formula_repairs_the_rows_that_failed(edith, half, shop, work):
     assert shop.count("orders") == 20
 
 
-def test_a_repair_with_faults_sends_nothing(edith, half):
+def test_an_invalid_repair_sends_nothing(edith, half):
     answer = edith.post(f"/pushes/{half['id']}/retry", json={"mapping": {"amuont": "amount"}})
     assert faults(answer) == {"mapping.amuont": "unknown_field"}
     answer = edith.post(f"/pushes/{half['id']}/retry", json={"table": "Order"})
@@ -145,20 +145,20 @@ def test_a_queued_push_that_is_cancelled_sends_and_spends_nothing(edith, queued,
     refused(edith.delete(f"/pushes/{queued['id']}"), 409, "run_finished")
 
 
-def test_a_push_that_goes_on_is_not_retried_or_undone(edith, queued):
+def test_a_running_push_cannot_be_retried_or_undone(edith, queued):
     assert refused(edith.post(f"/pushes/{queued['id']}/retry", json={}), 409, "conflict") == {
         "status": "queued"
     }
     refused(edith.post(f"/pushes/{queued['id']}/undo", json={}), 409, "conflict")
 
 
-def test_rows_of_a_cancelled_push_are_gone_on_with_spent_and_undone(edith, queued, shop, work):
+def test_rows_of_a_cancelled_push_are_resumed_counted_and_undone(edith, queued, shop, work):
     path = f"/pushes/{queued['id']}"
     edith.delete(path)
     answer = edith.post(f"{path}/retry", json={})
     assert faults(answer) == {"states": "nothing_to_send"}
     hint = answer.json["error"]["details"]["fields"][0]["hint"]
-    assert hint == '30 rows were never sent: ask with states ["pending"] to go on with them.'
+    assert hint == '30 rows were never sent. To send them, use states ["pending"].'
     assert edith.get("/usage").json["rows"]["used"] == 0
     some = edith.post(f"{path}/retry", json={"states": ["pending"], "rows": [3, 4, 30]})
     assert (some.status_code, some.json["counts"]["total"]) == (201, 3), some.json
@@ -201,7 +201,7 @@ def test_going_on_may_be_repaired_and_gives_back_what_it_does_not_send(edith, qu
     assert edith.get(path).json["counts"]["delivered"] == 30
 
 
-def test_a_retry_that_was_cancelled_is_gone_on_with_from_its_own_page(edith, half, shop, work):
+def test_a_cancelled_retry_can_be_resumed_from_its_own_page(edith, half, shop, work):
     again = edith.post(f"/pushes/{half['id']}/retry", json={}).json
     edith.delete(f"/pushes/{again['id']}")
     third = edith.post(

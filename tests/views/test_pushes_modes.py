@@ -1,4 +1,4 @@
-"""Upsert, update and canary; what stands between the request and the rows."""
+"""Upsert, update, canary, and the checks between the request and the first row."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def test_an_upsert_changes_what_is_there_and_adds_the_rest(edith, send, people, 
     assert found == [(20, 5)]
 
 
-def test_an_update_adds_nothing_and_tells_rows_that_are_not_there(edith, send, people, work):
+def test_an_update_adds_nothing_and_reports_missing_rows(edith, send, people, work):
     push = send(mode="update", mapping={"E-Mail": None, "age": None})
     assert push.status_code == 201, push.json
     work(push.json["id"])
@@ -61,12 +61,12 @@ def test_an_update_adds_nothing_and_tells_rows_that_are_not_there(edith, send, p
     assert {one["code"] for one in failed} == {"missing_row"}
 
 
-def test_an_upsert_by_columns_that_are_no_key_is_refused(send):
+def test_an_upsert_by_columns_that_are_not_a_key_is_rejected(send):
     assert faults(send(mode="upsert", key_columns=["email"])) == {"key_columns": "not_a_key"}
     assert faults(send(mode="upsert", key_columns=["emial"])) == {"key_columns[0]": "unknown_column"}
 
 
-def test_a_canary_that_is_refused_keeps_the_others_back(edith, send, people, work):
+def test_a_rejected_canary_stops_the_other_rows(edith, send, people, work):
     push = send(offset=100, count=500, canary=5, overrides={"age": 120})
     assert push.status_code == 201, push.json
     work(push.json["id"])
@@ -83,19 +83,19 @@ def test_keys_that_are_there_already_are_found_before_they_are_sent(send, people
     assert {("id", row, "unique") for row in range(1, 6)} <= found
 
 
-def test_a_table_that_was_made_after_the_last_look_is_found(edith, send, people):
+def test_a_table_created_after_the_last_refresh_is_found(edith, send, people):
     assert send(dry_run=True, offset=10).status_code == 200
     people.execute("CREATE TABLE later (id bigint, email text)")
     assert send(target="later", dry_run=True).status_code == 200
 
 
-def test_a_request_without_faults_in_words_but_in_place_is_told_by_its_key(send):
+def test_an_error_without_a_message_is_reported_by_its_key(send):
     wrong = {"mode": "upsrt", "canary": 0, "key_colums": ["id"], "on_error": "ignore"}
     found = faults(send(**wrong))
     assert {"mode", "key_colums", "on_error"} <= found.keys()
 
 
-def test_what_is_for_http_is_refused_by_a_database(send):
+def test_http_options_are_rejected_by_a_database(send):
     found = faults(send(push_mode="batch", wrapper_key="d"))
     assert found == {"push_mode": "not_for_this_type", "wrapper_key": "not_for_this_type"}
 

@@ -121,7 +121,7 @@ def test_a_dry_run_shows_nested_documents_and_what_will_not_fit(send, mongo):
     assert {(one["column"], one["reason"]) for one in told["misfits"]} >= {("name", "too_long")}
 
 
-def test_rows_that_were_refused_are_shown_with_what_is_nested(edith, send, mongo):
+def test_rejected_rows_are_shown_with_their_nested_values(edith, send, mongo):
     create = {
         "create": "strict",
         "validator": {"$jsonSchema": {"properties": {"name": {"bsonType": "string", "maxLength": 3}}}},

@@ -122,7 +122,7 @@ def test_a_table_may_be_left_out_and_another_named(edith, templates, shop, work)
     assert (shop.count("people"), shop.count("orders"), push.json["counts"]["total"]) == (40, 0, 40)
 
 
-def test_tables_that_are_not_there_are_told_all_at_once(edith, templates, shop):
+def test_missing_tables_are_reported_together(edith, templates, shop):
     path = dataset(edith, *templates)
     wrong = {"Customers": "custommers", "Order": "orders", "Orders": "x"}
     answer = edith.post(f"{path}/push", json={"connection_id": shop.connection_id, "targets": wrong})

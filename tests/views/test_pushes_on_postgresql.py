@@ -1,4 +1,4 @@
-"""What PostgreSQL alone has: rings whose columns may not all be null, counters of keys, locks of others."""
+"""Features specific to PostgreSQL: circular references without nullable columns, sequences, locks of other sessions."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def counted(app, cast, postgres_url):
 
 @pytest.fixture
 def push(edith, work):
-    """Push so many customers, and carry that out; the push and its log."""
+    """Push a number of customers with a worker; return the push and its log."""
     path = f"/templates/{make(edith, name='Customers', fields=CUSTOMERS)['id']}/push"
 
     def do(target, during=nullcontext):
@@ -229,7 +229,7 @@ def test_a_table_that_fails_as_a_whole_does_not_stop_the_others(
             assert "permission denied for table children; its remaining rows were skipped" in log
 
 
-def test_faulty_tables_are_left_out_with_those_that_need_them(app, cast, edith, family, postgres_url, work):
+def test_invalid_tables_are_left_out_with_those_that_need_them(app, cast, edith, family, postgres_url, work):
     script = PARENTS.replace("size int CHECK (size <> 3)", "size int, code text NOT NULL")
     with postgres_target(app, cast, postgres_url, script) as target:
         ask = {"connection_id": target.connection_id}
@@ -245,7 +245,7 @@ def test_faulty_tables_are_left_out_with_those_that_need_them(app, cast, edith, 
         assert target.execute("SELECT count(*), count(parent_id) FROM others") == [(200, 0)]
 
 
-def test_a_ring_whose_one_table_is_faulty_is_opened_there(app, cast, edith, ring, postgres_url, work):
+def test_a_circular_reference_is_broken_at_an_invalid_table(app, cast, edith, ring, postgres_url, work):
     script = RING.replace("b_id bigint NOT NULL", "b_id bigint NOT NULL, code text NOT NULL")
     with postgres_target(app, cast, postgres_url, script) as target:
         ask = {"connection_id": target.connection_id, "skip_faulty_tables": True}
@@ -256,7 +256,7 @@ def test_a_ring_whose_one_table_is_faulty_is_opened_there(app, cast, edith, ring
         assert target.execute("SELECT count(*), count(a_id) FROM b") == [(30, 0)]
 
 
-def test_a_push_of_which_every_table_is_faulty_is_rejected(app, cast, edith, ring, postgres_url):
+def test_a_push_with_only_invalid_tables_is_rejected(app, cast, edith, ring, postgres_url):
     script = RING.replace("id bigint PRIMARY KEY", "id bigint PRIMARY KEY, code text NOT NULL")
     with postgres_target(app, cast, postgres_url, script) as target:
         ask = {"connection_id": target.connection_id, "skip_faulty_tables": True}
@@ -334,7 +334,7 @@ def test_a_look_at_a_locked_table_says_that_it_is_locked(edith, counted, postgre
         assert "pg_stat_activity" in found["hint"]
 
 
-def test_a_lock_is_no_fault_of_a_row(counted, push, postgres_url, monkeypatch):
+def test_a_lock_timeout_is_not_an_error_of_a_row(counted, push, postgres_url, monkeypatch):
     monkeypatch.setattr(limits, "PUSH_WAITS", (0.0,))
     with counted("bigint") as target:
         name = target.execute("SELECT current_database()")[0][0]

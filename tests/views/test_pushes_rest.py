@@ -1,4 +1,4 @@
-"""Pushes to REST targets: a request for each row, or one for many; each row has its end, and the ledger says why."""
+"""Pushes to REST targets: one request per row or per batch; the ledger has the outcome of each row."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def customers(edith):
 
 @pytest.fixture
 def send(app, cast, edith, target, customers, work):
-    """A push that has been carried out; `settings` are the connection's."""
+    """A finished push; `settings` are those of the connection."""
 
     def do(settings=(), **body):
         made = connection(app, cast, "rest", {"base_url": target.url("/api"), "retry": QUICK, **dict(settings)})
@@ -92,7 +92,7 @@ def test_a_row_is_tried_four_times_and_then_failed(edith, target, send):
     assert len(target.calls()) == 8
 
 
-def test_a_row_that_came_through_after_a_retry_says_so(edith, target, send):
+def test_a_row_delivered_after_a_retry_is_marked(edith, target, send):
     target.on("/api/customers", busy(0), Answer(201))
     push = send({"parallel": 1}, count=3)
     assert push["counts"]["delivered"] == 3
@@ -124,7 +124,7 @@ def test_batch_mode_sends_one_object_with_the_rows_under_the_wrapper_key(edith, 
     assert push["counts"]["delivered"] == 7
 
 
-def test_batches_have_as_many_rows_as_was_asked_for(edith, target, send):
+def test_batches_have_the_requested_number_of_rows(edith, target, send):
     push = send({"push_mode": "batch", "wrapper_key": "items", "batch_size": 4}, count=10)
     assert [len(one.json["items"]) for one in target.calls()] == [4, 4, 2]
     assert push["counts"]["delivered"] == 10
@@ -183,7 +183,7 @@ def test_credentials_are_sent_and_never_shown(app, cast, edith, target, customer
     assert "your token ******** is no good" in told
 
 
-def test_what_is_for_databases_is_refused(app, cast, edith, target, customers):
+def test_database_options_are_rejected(app, cast, edith, target, customers):
     made = connection(app, cast, "rest", {"base_url": target.url("/api")})
     body = {"connection_id": made, "count": 1, "target": "x", "create_table": True, "mode": "upsert"}
     assert faults(edith.post(f"{customers}/push", json=body)) == {
@@ -200,7 +200,7 @@ def test_settings_of_a_push_that_do_not_fit_are_named(app, cast, edith, target, 
     assert set(faults(edith.post(f"{customers}/push", json=body))) == {"retry.retries", "retry.nonsense", "parallel"}
 
 
-def test_what_the_answers_bring_undoes_the_push(edith, target, send, work):
+def test_captured_values_of_responses_are_used_to_undo_the_push(edith, target, send, work):
     target.on("/api/customers", *[Answer(201, headers={"Location": f"/api/customers/{n}"}) for n in (11, 12, 13)])
     push = send({"parallel": 1}, count=3)
     undo = edith.post(f"/pushes/{push['id']}/undo", json={}).json
@@ -222,7 +222,7 @@ def test_a_value_that_would_lead_upwards_is_not_sent(edith, target, send):
     assert target.calls() == []
 
 
-def test_a_json_path_that_could_run_away_is_refused(edith, target):
+def test_a_json_path_with_exponential_cost_is_rejected(edith, target):
     settings = {"base_url": target.url("/"), "capture": {"id": "$..*..*"}}
     answer = edith.post("/connections", json={"name": "x", "type": "rest", "settings": settings})
     assert faults(answer) == {"settings.capture.id": "invalid"}

@@ -92,7 +92,7 @@ def relay(postgres_url):
         frozen.lost.set()  # type: ignore[attr-defined]
 
 
-def test_a_dataset_of_templates_made_from_tables_pushes_without_a_refused_row(
+def test_a_dataset_of_templates_created_from_tables_is_pushed_without_rejected_rows(
     app, cast, edith, postgres_url, work
 ):
     with postgres_target(app, cast, postgres_url, COMPANY) as target:
@@ -180,7 +180,7 @@ def test_a_target_that_freezes_in_the_middle_of_a_dry_run_is_given_up_in_time(
         target.execute("ROLLBACK")
 
 
-def test_a_chunk_of_parents_of_which_none_arrives_leaves_its_children_refused(app, cast, edith, work):
+def test_children_of_a_failed_parent_chunk_are_rejected(app, cast, edith, work):
     script = (
         "CREATE TABLE parents (id INTEGER PRIMARY KEY, a INTEGER NOT NULL CHECK (a > 9), b INTEGER UNIQUE);"
         "CREATE TABLE children (id INTEGER PRIMARY KEY, parent_id INTEGER NOT NULL REFERENCES parents (id));"
@@ -224,7 +224,7 @@ def test_create_table_makes_a_table_that_was_dropped_since_it_was_last_seen(app,
     assert target.count("fresh") == 7
 
 
-def test_what_is_wrong_with_a_push_is_said_where_it_is(app, api, cast, edith, work):
+def test_errors_of_a_push_are_shown_where_they_are(app, api, cast, edith, work):
     target = sqlite_target(app, cast)
     path = f"/templates/{make(edith, name='Customers', fields=CUSTOMERS)['id']}"
     ask = {"connection_id": target.connection_id, "count": 3}

@@ -106,7 +106,7 @@ def test_health_spends_nothing(api, monkeypatch):
     assert {api().get("/health/live").status_code for _ in range(5)} == {200}
 
 
-def test_many_threads_at_once_get_exactly_the_limit(app, api, cast):
+def test_many_concurrent_threads_get_exactly_the_limit(app, api, cast):
     rate(app, cast.acme, 25)
     found = []
 

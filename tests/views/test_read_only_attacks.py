@@ -1,4 +1,4 @@
-"""A read-only PostgreSQL connection is not written to by any query, filter or source, whoever looks at the template."""
+"""No query, filter or source writes to a read-only PostgreSQL connection, with any user."""
 
 from __future__ import annotations
 

@@ -140,7 +140,7 @@ def test_a_preview_is_the_head_of_every_generate(edith, people):
     assert generated(edith, path, offset=997, count=3) == generated(edith, path)[997:]
 
 
-def test_more_rows_than_the_source_has_are_refused(edith, people):
+def test_more_rows_than_the_source_has_are_rejected(edith, people):
     answer = edith.post(f"{people()}/generate", json={"count": 1_001})
     assert faults(answer) == {"source": "not_enough_rows"}
     limited = people("few.csv", as_csv(), limit=10)
@@ -155,7 +155,7 @@ def test_masking_is_the_same_in_another_template_and_under_another_seed(edith, p
     assert [row["mail"] for row in other[::-1]] == [row["mail"] for row in first]
 
 
-def test_an_export_has_the_bytes_of_generate_and_tells_what_the_leak_check_saw(edith, people, work):
+def test_an_export_has_the_bytes_of_generate_and_the_results_of_the_leak_check(edith, people, work):
     path = people()
     export = exported(edith, path, work)
     assert (export["status"], export["count"], export["rows_done"]) == ("completed", 1_000, 1_000)
@@ -236,7 +236,7 @@ def test_a_planted_survivor_fails_the_run_and_names_the_column(edith, people, wo
     assert details["column"] == "mail"
 
 
-def test_what_cannot_be_read_says_where(edith, people):
+def test_an_unreadable_file_is_reported_with_a_position(edith, people):
     def reason(name, content, **source):
         path = people(name, content, [{"name": "a", "type": "source_column"}], **source)
         answer = edith.post(f"{path}/generate", json={})
@@ -252,17 +252,17 @@ def test_what_cannot_be_read_says_where(edith, people):
     assert 'no sheet "Nope"' in reason("book.xlsx", as_xlsx(), sheet="Nope")
     assert "damaged" in reason("broken.xlsx", b"PK no")
     assert "cannot be read" in reason("broken.parquet", b"PAR1 no")
-    assert "does not tell" in reason("rows.bin", b"a")
+    assert "known file extension" in reason("rows.bin", b"a")
 
 
-def test_what_a_workbook_unpacks_to_is_bounded(edith, people, monkeypatch):
+def test_the_unpacked_size_of_a_workbook_is_limited(edith, people, monkeypatch):
     monkeypatch.setattr(limits, "SOURCE_SHEET_BYTES", 10_000)
     path = people("people.xlsx", fields=[{"name": "id", "type": "source_column"}], sheet="People")
     answer = edith.post(f"{path}/generate", json={})
     assert "too large when unpacked" in refused(answer, 422, "validation_error")["fields"][0]["message"]
 
 
-def test_encodings_and_delimiters_are_told_by_the_file(edith, people):
+def test_encodings_and_delimiters_are_detected(edith, people):
     fields = [{"name": "who", "type": "source_column"}]
     for at, raw in enumerate(
         (

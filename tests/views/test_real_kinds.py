@@ -1,5 +1,5 @@
-"""Rows taken from every kind of database there is here: MariaDB itself, SQL Server and MongoDB by the wire, Oracle's
-statements carried out by H2, Db2's answered as its manual has it."""
+"""Rows read from all kinds of databases: a real MariaDB, SQL Server and MongoDB as protocol servers, Oracle's
+statements run by H2, and Db2's answered as its manual describes."""
 
 from __future__ import annotations
 
@@ -216,7 +216,7 @@ class Db2People(Db2Answers):
         yield ["ID", "EMAIL"], [(1, "person.1@corp.test"), (2, "person.2@corp.test")]
 
 
-def test_a_table_of_db2_is_asked_for_in_the_order_of_its_key_and_masked(app, cast, edith, monkeypatch):
+def test_a_table_of_db2_is_read_in_the_order_of_its_key_and_masked(app, cast, edith, monkeypatch):
     link = Db2People()
     monkeypatch.setattr(Db2Connector, "driver", classmethod(lambda _kind: None))
     monkeypatch.setattr(
@@ -237,7 +237,7 @@ def test_a_table_of_db2_is_asked_for_in_the_order_of_its_key_and_masked(app, cas
     assert asked == 'SELECT "ID", "EMAIL" FROM "SHOP"."PEOPLE" WHERE (ID > 0 ) ORDER BY "ID"'
 
 
-def test_what_db2_says_of_a_query_is_told(app, cast, edith, monkeypatch):
+def test_errors_of_db2_for_a_query_are_reported(app, cast, edith, monkeypatch):
     class Refusing(Db2People):
         def stream(self, text):
             raise ConnectorError("SQL0206N  EMIAL is not valid.", reason="no_column")

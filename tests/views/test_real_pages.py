@@ -44,7 +44,7 @@ def test_the_builder_keeps_the_source_and_previews_masked_rows(edith, api, cast,
     assert api(cast.edith).get(f"/templates/{people}").json["source"] == {"file": "people.csv", "limit": 5}
 
 
-def test_rows_are_made_when_the_source_is_taken_away(edith, api, cast, people):
+def test_rows_are_generated_after_the_source_is_removed(edith, api, cast, people):
     form = form_of(edith.get(f"/templates/{people}"))
     form["source.from"] = ""
     form[f"{key_of(form, 'mail')}.held"] = "{}"
@@ -93,12 +93,12 @@ def test_an_open_row_offers_the_column_and_whose_date_it_is(edith, people):
     assert re.findall(r'value="([^"]+)"', person) == ["id", "mail", "city", "note"]
 
 
-def test_a_dropped_file_becomes_the_source_and_replaces_nobodys(edith, api, cast, people):
+def test_an_uploaded_file_becomes_the_source_without_replacing_another_file(edith, api, cast, people):
     answer = drop(edith, "/builder/source/upload", "people.csv", b"a,b\n1,2\n")
     assert 'value="people (2).csv"' in answer.text
     assert "2</span> columns" in answer.text
     assert 'value="people.csv"' in drop(edith, "/builder/source/upload", "people.csv", as_csv()).text
-    assert "does not tell" in drop(edith, "/builder/source/upload", "people.exe", b"MZ").text
+    assert "known file extension" in drop(edith, "/builder/source/upload", "people.exe", b"MZ").text
 
 
 def drop(browser, path: str, name: str, content: bytes, **more: str):
@@ -106,7 +106,7 @@ def drop(browser, path: str, name: str, content: bytes, **more: str):
     return browser.submit(path, data, headers=HTMX, content_type="multipart/form-data")
 
 
-def test_the_card_of_a_source_tells_what_is_wrong_with_it(edith, people):
+def test_the_card_of_a_source_shows_its_errors(edith, people):
     form = form_of(edith.get(f"/templates/{people}"))
     form["source.file"] = "nothing.csv"
     assert "There is no file" in send(edith, "/builder/source", form).text
@@ -138,7 +138,7 @@ def test_a_dropped_file_becomes_a_template_that_masks(edith, api, cast):
     assert not SECRET.search(rows)
 
 
-def test_what_was_proposed_can_be_changed(edith, api, cast):
+def test_the_proposal_can_be_changed(edith, api, cast):
     form = proposal(edith)
     for key in ("c3.taken", "c1.sensitive"):
         del form[key]
@@ -162,7 +162,7 @@ def test_the_preview_of_a_copy_is_masked(edith):
     assert not SECRET.search(shown)
 
 
-def test_faults_of_a_copy_stand_at_their_columns(edith):
+def test_errors_of_a_copy_are_shown_at_their_columns(edith):
     form = proposal(edith, "patients.csv", b"id,born\n1,1980-01-02\n2,1990-02-03\n")
     assert form["c1.strategy"] == "shift"
     form["c1.person"] = ""
@@ -170,7 +170,7 @@ def test_faults_of_a_copy_stand_at_their_columns(edith):
     assert "Set person to the field that identifies the person" in page.text
 
 
-def test_a_copy_of_nothing_is_refused(edith):
+def test_a_copy_of_nothing_is_rejected(edith):
     assert (
         "There is nothing to copy yet" in send(edith, "/templates/masked/look", {"source.from": "file"}).text
     )

@@ -78,7 +78,7 @@ def over(edith, target, fields=FIELDS, **source):
     return f"/templates/{make(edith, name='People', fields=fields, source=found)['id']}"
 
 
-def test_rows_of_a_table_stand_in_the_order_of_its_key_and_are_masked(edith, stock):
+def test_rows_of_a_table_are_in_the_order_of_its_key_and_masked(edith, stock):
     made = edith.post(f"{over(edith, stock)}/generate", json={"seed": "s"}).json
     assert [row["id"] for row in made] == list(range(1, 41))
     assert all("corp" not in row["email"] and not row["first_name"].startswith("Name") for row in made)
@@ -101,7 +101,7 @@ def test_a_query_may_read_and_nothing_else(edith, stock):
     assert refused(edith.post(f"{path}/generate", json={}), 502, "target_failed")["reason"] == "no_table"
 
 
-def test_a_worker_makes_the_rows_that_were_read_when_they_were_asked_for(app, edith, stock, work):
+def test_a_worker_generates_the_rows_from_the_source_as_read_at_the_request(app, edith, stock, work):
     from jobs import exports
 
     path = over(edith, stock)
@@ -223,7 +223,7 @@ def test_a_subset_follows_the_keys_both_ways_and_they_fit(edith, stock):
     assert order.index("countries") < order.index("people") < order.index("orders") < order.index("lines")
 
 
-def test_children_come_along_only_as_asked(edith, stock):
+def test_children_are_only_included_on_request(edith, stock):
     assert {one["table"] for one in subset(edith, stock, limit=3, children=[])["report"]} == {
         "people",
         "countries",
@@ -247,7 +247,7 @@ def test_a_subset_is_exported_as_a_whole(edith, stock, app):
     assert any(table["columns"] for table in export["leaks"])
 
 
-def test_what_cannot_be_is_refused_with_its_reason(app, cast, edith, stock):
+def test_impossible_options_are_rejected_with_their_reason(app, cast, edith, stock):
     address = f"/connections/{stock.connection_id}/subsets"
     assert faults(edith.post(address, json={"table": "loose", "limit": 3})) == {"table": "no_primary_key"}
     assert faults(edith.post(address, json={"table": "nope"})) == {"table": "unknown_entity"}

@@ -1,4 +1,4 @@
-"""Templates that relate to each other over REST: pinned, read anew only when asked to, the same in every output."""
+"""Related templates over REST: versions are pinned, refreshed only on request, and equal in all outputs."""
 
 from __future__ import annotations
 
@@ -94,7 +94,7 @@ def test_totals_over_http_are_the_sums_of_the_children(edith, shop):
     assert {row["id"]: Decimal(str(row["total"])) for row in orders} == sums
 
 
-def test_asking_for_more_children_than_there_are_is_refused_with_their_number(edith, shop):
+def test_requesting_more_children_than_exist_is_rejected_with_their_number(edith, shop):
     answer = edith.post(f"/templates/{shop['lines']}/generate", json={"count": 1501, "seed": "s"})
     assert faults(answer) == {"fields[0]": "not_enough_rows"}
     assert "1,500" in answer.json["error"]["details"]["fields"][0]["message"]
@@ -155,7 +155,7 @@ def test_an_export_keeps_the_versions_it_was_asked_with(edith, shop, app):
 # --- Rows that a request states ---------------------------------------------------------------------------------
 
 
-def test_a_request_says_how_many_rows_the_others_have(edith, shop):
+def test_a_request_contains_the_row_counts_of_the_others(edith, shop):
     ask = {"rows": {shop["customers"]: 7}}
     found = rows(edith, shop["orders"], 21, **ask)
     assert {row["customer_id"] for row in found} == set(range(1, 8))
@@ -163,7 +163,7 @@ def test_a_request_says_how_many_rows_the_others_have(edith, shop):
     assert faults(answer) == {"fields[1]": "not_enough_rows"}
 
 
-def test_a_stated_number_of_children_is_met_exactly_or_refused(edith, shop):
+def test_a_requested_number_of_children_is_met_exactly_or_rejected(edith, shop):
     path = f"/templates/{shop['orders']}/generate"
     found = rows(edith, shop["orders"], 487, rows={shop["orders"]: 487})
     assert {row["customer_id"] for row in found} == set(range(1, 101))
@@ -175,7 +175,7 @@ def test_a_stated_number_of_children_is_met_exactly_or_refused(edith, shop):
         assert faults(answer) == {"fields[1].options.cardinality": "unrelated"}
 
 
-def test_rows_of_a_template_that_nothing_reaches_are_refused(edith, shop):
+def test_rows_of_an_unrelated_template_are_rejected(edith, shop):
     answer = edith.post(
         f"/templates/{shop['customers']}/generate", json={"count": 1, "rows": {shop["lines"]: 5}}
     )
@@ -187,7 +187,7 @@ def test_rows_of_a_template_that_nothing_reaches_are_refused(edith, shop):
 # --- Pins -------------------------------------------------------------------------------------------------------
 
 
-def test_a_template_tells_what_it_refers_to_and_rows_are_sent_with_it(edith, shop):
+def test_a_template_lists_its_references_and_rows_are_sent_with_it(edith, shop):
     assert shown(edith, shop["customers"])["references"] == []
     assert shown(edith, shop["lines"])["references"] == sorted(
         [
@@ -265,7 +265,7 @@ def test_saving_a_child_pins_the_newest_parents(edith, shop):
 # --- What is not there ------------------------------------------------------------------------------------------
 
 
-def test_a_deleted_parent_is_named_when_rows_are_asked_for(edith, shop):
+def test_a_deleted_parent_is_named_when_rows_are_requested(edith, shop):
     assert edith.delete(f"/templates/{shop['customers']}").status_code in (200, 204)
     for path in ("generate", "preview"):
         answer = edith.post(f"/templates/{shop['orders']}/{path}", json={})
@@ -280,17 +280,17 @@ def test_a_deleted_parent_is_named_when_rows_are_asked_for(edith, shop):
     assert len(rows(edith, shop["orders"], 300)) == 300
 
 
-def test_a_deleted_parent_of_a_parent_is_told_of_the_field_that_leads_there(edith, shop):
+def test_a_deleted_parent_of_a_parent_is_reported_at_the_field_that_leads_to_it(edith, shop):
     assert len(rows(edith, shop["lines"], 3)) == 3
     edith.delete(f"/templates/{shop['customers']}")
-    for _ in range(2):  # compiled before, and anew
+    for _ in range(2):  # with a cached plan, and without
         found = faults(edith.post(f"/templates/{shop['lines']}/generate", json={}))
         assert found
         assert all(path.startswith("fields[") for path in found)
         compiled_plans.MEMORY.__init__()
 
 
-def test_a_template_that_does_not_exist_is_refused_when_saved(edith):
+def test_a_reference_to_a_missing_template_is_rejected_when_saved(edith):
     fields = [reference("x", "tpl_00000000000000000000000000", "id")]
     answer = edith.post("/templates", json={"name": "T", "fields": fields})
     assert faults(answer) == {"fields[0].options.template_id": "unknown_template"}
@@ -307,7 +307,7 @@ def test_another_workspaces_template_does_not_exist(edith, shop, api, cast):
     assert faults(answer) == {"fields[0].options.template_id": "unknown_template"}
 
 
-def test_a_team_that_somebody_is_not_in_has_no_templates_for_them(api, cast):
+def test_a_team_has_no_templates_for_users_who_are_not_its_members(api, cast):
     olivia, tessa = (
         api(who, **{"X-Project-Id": project})
         for who, project in ((cast.olivia, cast.red_project), (cast.tessa, cast.main))
@@ -343,7 +343,7 @@ def test_templates_that_refer_to_each_other_are_saved_one_after_the_other(edith,
     assert faults(answer) == {"fields[3].options.field": "cycle"}
 
 
-def test_without_a_count_a_child_has_all_its_rows_where_its_parents_bear_fewer(edith):
+def test_without_a_count_a_child_has_all_its_rows_if_its_parents_have_fewer_children(edith):
     parent = make(edith, name="p", quantity=2, fields=[{"name": "id", "type": "row_number"}])
     fields = [reference("p", parent["id"], "id", cardinality=3)]
     child = make(edith, name="c", quantity=100, fields=fields)

@@ -1,4 +1,4 @@
-"""Lists, ETags, soft deletes: what every resource does alike, shown on projects and teams."""
+"""Behaviour that all resources share (lists, ETags, soft deletes), tested on projects and teams."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def test_pages_follow_each_other_without_gap_or_repeat(teams):
     assert sorted(seen) == sorted({*[f"T{n:02}" for n in range(45)], "Blue", "Red"})
 
 
-def test_a_page_is_not_moved_by_what_is_made_meanwhile(teams):
+def test_new_objects_do_not_shift_a_page(teams):
     first = teams.get("/teams?limit=10").json
     teams.post("/teams", json={"name": "Late"})
     second = teams.get(f"/teams?limit=10&cursor={first['next_cursor']}").json
@@ -140,7 +140,7 @@ def test_a_person_makes_and_deletes_with_plain_forms(browser, api, cast):
     assert api(cast.adam).get(f"/projects/{found['id']}").status_code == 404
 
 
-def test_a_new_project_lies_in_the_team_named_or_in_the_present_one(api, cast):
+def test_a_new_project_is_created_in_the_named_or_the_current_team(api, cast):
     assert api(cast.adam).post("/projects", json={"name": "A"}).json["team_id"] == cast.blue
     assert (
         api(cast.adam).post("/projects", json={"name": "B", "team_id": cast.red}).json["team_id"] == cast.red
@@ -152,7 +152,7 @@ def test_a_project_in_anothers_team_is_422(api, cast):
     assert code(answer) == (422, "validation_error")
 
 
-def test_who_belongs_to_one_team_sees_only_that_one(api, cast):
+def test_team_members_only_see_their_team(api, cast):
     tessa = api(cast.tessa)
     assert [t["id"] for t in tessa.get("/teams").json["items"]] == [cast.blue]
     assert {p["id"] for p in tessa.get("/projects").json["items"]} == {cast.main, cast.side}
@@ -160,7 +160,7 @@ def test_who_belongs_to_one_team_sees_only_that_one(api, cast):
     assert tessa.get(f"/teams/{cast.red}").status_code == 404
 
 
-def test_the_workspace_tells_its_plan_and_limits(api, cast):
+def test_the_workspace_returns_its_plan_and_limits(api, cast):
     found = api(cast.victor).get("/workspace").json
     assert (found["id"], found["plan"]) == (cast.acme, "enterprise")
     assert found["limits"]["requests_per_minute"] == 6_000
@@ -192,7 +192,7 @@ def test_usage_counts_requests_and_rows(app, api, cast):
     assert found["rows"]["next_at"] <= found["rows"]["resets_at"]
 
 
-def test_openapi_tells_every_route_for_programs_and_its_scope(app, api):
+def test_openapi_documents_every_api_route_and_its_scope(app, api):
     from webapp.web import openapi
 
     document = api().get("/openapi.json").json
@@ -210,7 +210,7 @@ def test_openapi_tells_every_route_for_programs_and_its_scope(app, api):
     assert document["paths"]["/health/live"]["get"]["security"] == []
 
 
-def test_openapi_tells_of_every_operation_what_is_refused_before_it_is_asked(api):
+def test_openapi_documents_the_rejections_of_every_operation(api):
     paths = api().get("/openapi.json").json["paths"]
     assert [
         (method, path)

@@ -63,7 +63,7 @@ def numbers(text: str) -> list[int]:
     return [int(part.partition('"')[0]) for part in text.split('<li id="L')[1:]]
 
 
-def test_a_run_tells_its_state_what_it_used_and_what_it_left(person, ran):
+def test_a_run_reports_its_state_usage_and_outputs(person, ran):
     outputs = [{"name": "customers.csv", "size": 1234, "file_id": "fil_1"}]
     usage = [[0.0, 1_000_000, 0], [1.0, 30_000_000, 900], [2.0, 20_000_000, 1800]]
     path = ran(
@@ -91,7 +91,7 @@ def test_a_run_tells_its_state_what_it_used_and_what_it_left(person, ran):
 
 
 @pytest.mark.parametrize("code", run_completion.CODES)
-def test_every_way_to_fail_says_what_to_do(code):
+def test_every_kind_of_failure_has_a_remedy(code):
     assert run_pages.ADVICE[code].endswith(".")
 
 
@@ -155,7 +155,7 @@ def test_colours_and_commands_to_a_terminal_are_taken_out(person, ran):
     assert "\x1b" not in text
 
 
-def test_what_a_program_prints_stays_text(person, ran):
+def test_output_of_a_program_stays_text(person, ran):
     evil = "<script>alert(1)</script><img src=x onerror=alert(2)>\"'</li></ol>"
     error = run_completion.error("program_failed", evil)
     outputs = [{"name": evil, "size": 1, "file_id": "fil_1"}]
@@ -179,7 +179,7 @@ def test_a_log_is_followed_from_the_line_that_is_there(person, ran):
     assert "event: end" in text
 
 
-def test_a_run_that_goes_on_is_looked_at_again_until_it_ends(person, ran, app):
+def test_a_running_run_is_polled_until_it_ends(person, ran, app):
     path = ran([], status="running")
     text = person.get(path).text
     assert "Cancel the run" in text
@@ -222,7 +222,7 @@ def test_a_run_is_repeated_as_it_was_or_with_other_parameters(person, edith, ran
     assert person.submit(f"{path}/again", {"params[0].value": "2"}).status_code == 422
 
 
-def test_the_history_tells_all_runs_with_their_durations_sorted_as_asked(person, edith, ran, scenario):
+def test_the_history_lists_all_runs_with_their_durations_in_the_requested_order(person, edith, ran, scenario):
     first = ran(["a", "b", "c"], rows_generated=1)
     ran(["a"], status="failed", error=run_completion.error("program_failed"), rows_generated=9)
     path = f"/scenarios/{scenario['id']}/runs"

@@ -90,7 +90,7 @@ def end(running: Running, run_id: str, **values: object) -> None:
 # --- Starting ---------------------------------------------------------------------------------------------------
 
 
-def test_a_run_is_queued_at_once_and_the_answer_has_the_whole_record(edith, scenario_id, cast):
+def test_a_run_is_queued_immediately_and_returned_completely(edith, scenario_id, cast):
     answer = edith.post(f"/scenarios/{scenario_id}/run")
     assert answer.status_code == 201
     run = answer.json
@@ -121,7 +121,7 @@ def test_wait_answers_with_the_present_state_after_its_time(edith, scenario_id, 
     assert (answer.status_code, answer.json["status"]) == (200, "queued")
 
 
-def test_wait_answers_at_once_where_as_many_wait_as_can(app, edith, scenario_id):
+def test_wait_returns_immediately_if_the_maximum_is_waiting(app, edith, scenario_id):
     app.extensions["rowsmith.stream_slots"] = stream_slots.StreamSlots(0)
     answer = edith.post(f"/scenarios/{scenario_id}/run", json={"wait": True})
     assert (answer.status_code, answer.json["status"]) == (200, "queued")
@@ -139,7 +139,7 @@ def test_wait_answers_at_once_where_as_many_wait_as_can(app, edith, scenario_id)
         ({"parms": {}}, "parms"),
     ],
 )
-def test_what_cannot_be_is_refused_with_its_place(edith, running, body, path):
+def test_impossible_options_are_rejected_with_their_position(edith, running, body, path):
     scenario_id = running.scenario(HELLO, secrets=["TOKEN"])
     answer = edith.post(f"/scenarios/{scenario_id}/run", json=body)
     assert answer.status_code == 422
@@ -322,7 +322,7 @@ def test_emptying_redis_loses_no_line_and_no_end(edith, running, scenario_id):
     assert events_of(told[0])[-1]["event"] == "end"
 
 
-def test_who_finds_no_place_to_follow_is_told_when_to_come_again(app, edith, scenario_id):
+def test_a_follower_without_a_free_slot_gets_a_retry_after(app, edith, scenario_id):
     path = edith.post(f"/scenarios/{scenario_id}/run").headers["Location"]
     app.extensions["rowsmith.stream_slots"] = stream_slots.StreamSlots(0)
     for address in (f"{path}/logs?follow=true", f"{path}/events"):
@@ -341,7 +341,7 @@ def test_places_are_free_again_once_followers_have_gone(app, edith, running):
     eventually(lambda: not any(thread.name == "log-hub" for thread in threading.enumerate()))
 
 
-def test_the_page_of_a_run_is_told_its_counts_and_the_end(edith, running):
+def test_the_page_of_a_run_receives_its_counts_and_the_end(edith, running):
     run = running.run(HELLO)
     (last,) = events_of(edith.get(f"/scenarios/{run.scenario_id}/runs/{run.id}/events").text)
     assert (last["event"], json.loads(last["data"])["status"]) == ("end", "completed")
@@ -387,7 +387,7 @@ def test_a_run_sets_the_secrets_that_its_scenario_names_and_no_other(as_run, run
 
 @pytest.fixture
 def key_of(api, running) -> Callable[[str], Any]:
-    """A program with the key of a run that goes on."""
+    """An API client with the key of a run in progress."""
 
     def issue(run_id: str) -> Any:
         begin(running, run_id)
@@ -444,7 +444,7 @@ def test_a_runs_key_is_in_no_list_of_keys(as_run, api, cast):
         )
 
 
-def test_a_run_that_a_run_asked_for_says_so(as_run):
+def test_a_run_started_by_a_run_says_so(as_run):
     answer = as_run.post(f"/scenarios/{as_run.scenario_id}/run")
     assert (answer.status_code, answer.json["trigger"]) == (201, "scenario")
 

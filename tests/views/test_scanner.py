@@ -33,7 +33,7 @@ def test_a_clean_file_is_stored_as_ever(api, cast):
     assert edith.get(address("in/good.csv")).data == content
 
 
-def test_what_the_scanner_finds_is_refused_and_what_was_there_stays(api, cast, stored):
+def test_infected_files_are_rejected_and_existing_files_stay(api, cast, stored):
     edith = api(cast.edith)
     send(edith, "in/a.com", b"before")
     there = stored()
@@ -48,7 +48,7 @@ def test_what_the_scanner_finds_is_refused_and_what_was_there_stays(api, cast, s
     assert stored() == there
 
 
-def test_a_person_is_told_so_on_the_page(browser, cast):
+def test_a_user_sees_the_error_on_the_page(browser, cast):
     edith = browser(cast.edith)
     answer = edith.submit("/workspace/files", {"file": (io.BytesIO(EICAR), "a.com")})
     assert answer.status_code == 422
@@ -68,7 +68,7 @@ def test_without_a_verdict_nothing_is_stored(api, cast, stored, scanner, mood, m
     assert stored() == []
 
 
-def test_a_file_that_the_scanner_is_not_set_up_for_is_refused_and_the_log_says_why(api, cast, stored, caplog):
+def test_a_file_is_rejected_and_logged_if_the_scanner_is_misconfigured(api, cast, stored, caplog):
     answer = send(api(cast.edith), "in/large.csv", b"x" * (MOST + 100_000))
     assert problem(answer) == (503, "unavailable")
     assert "SCANNER_URL" in caplog.text

@@ -43,7 +43,7 @@ def actions(program, scenario):
     return [(one["action"], one["details"]) for one in reversed(items)]
 
 
-def test_a_scenario_is_made_with_a_name_and_code_alone(edith, cast):
+def test_a_scenario_needs_only_a_name_and_code(edith, cast):
     answer = edith.post("/scenarios", json={"name": "Nightly", "code": CODE})
     assert answer.status_code == 201
     data = answer.json
@@ -74,7 +74,7 @@ def test_a_scenario_is_made_with_a_name_and_code_alone(edith, cast):
     assert edith.get(at(data)).json == data
 
 
-def test_all_of_a_scenario_is_kept_as_it_was_said(edith):
+def test_all_attributes_of_a_scenario_are_stored_as_sent(edith):
     said = {
         "description": "Every night",
         "timeout_seconds": 60,
@@ -92,7 +92,7 @@ def test_all_of_a_scenario_is_kept_as_it_was_said(edith):
     assert data["next_run_at"] is None
 
 
-def test_name_and_code_are_needed_and_every_fault_is_told_at_once(edith):
+def test_name_and_code_are_required_and_all_errors_are_reported_together(edith):
     assert faults(edith.post("/scenarios", json={})) == {"name": "missing", "code": "missing"}
     bad = {
         "name": "",
@@ -141,7 +141,7 @@ def test_names_and_values_of_variables_are_checked_each_at_its_place(edith):
     }
 
 
-def test_code_up_to_the_limit_is_kept_byte_for_byte_and_one_more_is_refused(edith):
+def test_code_up_to_the_limit_is_kept_byte_for_byte_and_one_byte_more_is_rejected(edith):
     code = "# " + "ü" * ((limits.MAX_CODE_BYTES - 4) // 2) + "\n"
     code += " " * (limits.MAX_CODE_BYTES - len(code.encode()))
     assert made(edith, code=code)["code"] == code
@@ -151,7 +151,7 @@ def test_code_up_to_the_limit_is_kept_byte_for_byte_and_one_more_is_refused(edit
     assert code_of(answer) == (400, "invalid_request")
 
 
-def test_half_a_program_is_saved_with_a_warning_that_says_where_it_breaks(edith):
+def test_an_incomplete_program_is_saved_with_a_warning_and_a_position(edith):
     data = made(edith, code="x = 1\nif x\n    print(x)\n")
     (warning,) = data["warnings"]
     assert (warning["path"], warning["code"]) == ("code", "syntax_error")
@@ -190,7 +190,7 @@ def test_how_it_is_run_changes_without_a_version(edith, adam, scenario):
     assert details["settings"] == ["timeout_seconds", "env", "network"]
     assert "1" not in str(details["settings"])
     assert edith.patch(at(scenario), json={"timeout_seconds": 300}).json == changed
-    assert len(actions(adam, scenario)) == 2, "nothing changed, so nothing is told"
+    assert len(actions(adam, scenario)) == 2, "nothing changed, so nothing is recorded"
 
 
 def test_a_patch_of_name_description_or_code_makes_a_version(edith, scenario):
@@ -200,7 +200,7 @@ def test_a_patch_of_name_description_or_code_makes_a_version(edith, scenario):
     assert (last["version"], last["code"], last["name"]) == (4, "print(9)\n", "Renamed")
 
 
-def test_what_a_client_read_it_may_send_back(edith, scenario):
+def test_clients_may_send_back_what_they_read(edith, scenario):
     again = edith.put(at(scenario), json=scenario)
     assert again.status_code == 200, again.json
     assert again.json["version"] == 2
@@ -234,7 +234,7 @@ def test_two_versions_are_compared_line_by_line(edith, scenario):
     assert edith.get(f"{at(scenario)}@v2/diff?to=2").json["code"] == ""
 
 
-def test_a_change_of_another_state_than_was_read_is_refused(edith, scenario):
+def test_a_change_of_an_outdated_state_is_rejected(edith, scenario):
     tag = edith.get(at(scenario)).headers["ETag"]
     assert edith.put(at(scenario), json={"code": "a = 1"}, headers={"If-Match": tag}).status_code == 200
     for method in ("PUT", "PATCH", "DELETE"):
@@ -286,7 +286,7 @@ def test_a_secret_is_given_by_those_who_may_manage_secrets_and_taken_by_every_ed
     assert details["needs"] == "secrets"
     assert edith.get(at(scenario)).json[key] == []
     assert adam.patch(at(scenario), json={key: [token, token]}).json[key] == [token]
-    # Whoever keeps what was given, and changes the rest, gives nothing.
+    # A user who keeps existing secrets and changes other attributes grants no access.
     kept = edith.patch(at(scenario), json={key: [token], "code": "print(2)\n"})
     assert (kept.status_code, kept.json["version"]) == (200, 2)
     assert edith.patch(at(scenario), json={key: []}).json[key] == []
@@ -341,7 +341,7 @@ def test_a_schedule_says_when_it_is_due_next_and_is_turned_off_and_taken_away(ed
     assert edith.patch(at(scenario), json={"schedule": None}).json["schedule"] is None
 
 
-def test_every_fault_of_a_schedule_is_told(edith, scenario):
+def test_every_error_of_a_schedule_is_reported(edith, scenario):
     schedule = {"cron": "61 6 * * *", "timezone": "Europe/Berln", "params": {"PATH": "x", "n": 5}}
     answer = edith.patch(at(scenario), json={"schedule": schedule})
     assert faults(answer) == {
@@ -374,7 +374,7 @@ def test_a_due_time_that_passes_is_no_change_of_what_was_read(app, edith, scenar
 # --- Looking through a program ------------------------------------------------------------------------------
 
 
-def test_a_program_is_looked_through_without_being_saved(edith):
+def test_a_program_is_checked_without_being_saved(edith):
     code = "# requirements: tenacity>=8, --index-url x\nif x\n"
     found = edith.post("/scenarios/check", json={"code": code})
     assert found.status_code == 200

@@ -45,7 +45,7 @@ def test_a_version_keeps_what_its_requirements_came_to(edith, scenario, index):
     assert (back["version"], back["lock"]) == (4, scenario["lock"])
 
 
-def test_requirements_are_brought_up_to_date_when_that_is_asked_for(edith, scenario, index):
+def test_requirements_are_updated_on_request(edith, scenario, index):
     same = edith.post(f"{at(scenario)}/refresh-requirements")
     assert same.status_code == 200
     assert same.json["lock"]["packages"]["common"] == "1.0"
@@ -55,7 +55,7 @@ def test_requirements_are_brought_up_to_date_when_that_is_asked_for(edith, scena
     assert (fresh["version"], fresh["lock"]["packages"]["tool"], fresh["code"]) == (2, "3.0", CODE)
 
 
-def test_what_cannot_be_had_is_a_fault_of_the_code_and_nothing_is_saved(edith, scenario):
+def test_an_unavailable_package_is_an_error_of_the_code_and_nothing_is_saved(edith, scenario):
     answer = edith.put(at(scenario), json={"code": "# requirements: nowhere\n"})
     assert faults(answer) == {"code": "not_resolved"}
     assert "nowhere was not found" in answer.json["error"]["message"]
@@ -71,7 +71,7 @@ def test_code_is_saved_without_an_index_as_long_as_its_requirements_stay(edith, 
     assert edith.put(at(scenario), json={"code": "print(2)\n"}).json["lock"] is None
 
 
-def test_the_check_asks_the_index_when_it_is_told_to(edith, index):
+def test_the_check_queries_the_index_if_requested(edith, index):
     found = edith.post("/scenarios/check", json={"code": CODE, "resolve": True}).json
     assert found["packages"] == {"beside": "2.0", "common": "1.0", "tool": "2.0"}
     found = edith.post("/scenarios/check", json={"code": "# requirements: nowhere\n", "resolve": True})
@@ -100,13 +100,13 @@ def _meanwhile(monkeypatch, waiting, act):
     return answers[0], between
 
 
-def test_others_write_while_somebody_waits_for_the_index(edith, index, scenario, monkeypatch):
+def test_others_can_write_while_a_request_waits_for_the_index(edith, index, scenario, monkeypatch):
     headers = {"If-Match": edith.get(at(scenario)).headers["ETag"]}
     body = {"code": "# requirements: tool, beside\n"}
     late, between = _meanwhile(
         monkeypatch,
         lambda: edith.put(at(scenario), json=body, headers=headers),
-        lambda: edith.patch(at(scenario), json={"name": "Renamed meanwhile"}),
+        lambda: edith.patch(at(scenario), json={"name": "Renamed in between"}),
     )
     assert (between.status_code, between.json["version"]) == (200, 2)
     assert code_of(late) == (412, "version_conflict")
@@ -120,6 +120,6 @@ def test_others_write_while_a_new_scenario_waits_for_the_index(edith, index, sce
             json={"name": "New", "code": "# requirements: beside\n", "env": {"A": "1"}},
             headers={"Idempotency-Key": "k"},
         ),
-        lambda: edith.patch(at(scenario), json={"name": "Renamed meanwhile"}),
+        lambda: edith.patch(at(scenario), json={"name": "Renamed in between"}),
     )
     assert (between.status_code, made.status_code) == (200, 201)

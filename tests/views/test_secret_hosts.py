@@ -1,4 +1,4 @@
-"""Ways in which an editor could send a named secret to a host of their own, or use one that is not theirs."""
+"""An editor cannot send a named secret to a host under their control, or use a secret without permission."""
 
 from __future__ import annotations
 
@@ -109,7 +109,7 @@ def test_oauth_sends_a_client_secret_to_no_other_host(edith, token, good, evil):
     assert "host_not_allowed" in codes(edith.post("/connections", json=rest(good.url(), auth=auth)))
 
 
-def test_a_host_that_is_only_known_later_is_refused_when_it_is_used(app, adam, edith, token, good, evil):
+def test_a_host_that_is_only_known_at_run_time_is_rejected_when_used(app, adam, edith, token, good, evil):
     """The list is changed after the connection was saved."""
     made = edith.post("/connections", json=rest(good.url())).json["id"]
     adam.put("/secrets/token", json={"allowed_hosts": ["api.example.com"]})
@@ -183,7 +183,7 @@ def test_an_endpoint_does_not_follow_its_connection_elsewhere(edith, token, good
     assert "host_not_allowed" in codes(answer)
 
 
-def test_a_push_does_not_bring_a_secret_of_its_own(edith, token, evil):
+def test_a_push_cannot_contain_its_own_secret(edith, token, evil):
     plain = {"name": "C", "type": "rest", "settings": {"base_url": evil.url()}}
     made = edith.post("/connections", json=plain).json["id"]
     template = make(edith)["id"]
@@ -283,7 +283,7 @@ def test_a_new_value_keeps_the_hosts_and_hosts_keep_the_value(app, adam, edith, 
     assert edith.put("/secrets/token", json={"allowed_hosts": None}).status_code == 403
 
 
-def test_who_is_in_a_team_alone_uses_no_secret_of_the_workspace(adam, tessa, rita, token, good):
+def test_team_members_cannot_use_secrets_of_the_workspace(adam, tessa, rita, token, good):
     for one in (tessa, rita):
         answer = one.post("/connections", json=rest(good.url()))
         assert codes(answer) == ["unknown_secret"]
@@ -308,7 +308,7 @@ def test_a_secret_of_a_project_is_used_there_and_nowhere_else(adam, cast, edith,
     assert not any(VALUE in str(seen.headers) for seen in good.seen)
 
 
-def test_who_is_in_a_team_alone_cannot_lead_a_connection_of_an_admin_elsewhere(
+def test_team_members_cannot_redirect_a_connection_of_an_admin(
     app, adam, tessa, token, good, evil
 ):
     with app.app_context():
@@ -340,7 +340,7 @@ def test_a_team_pushes_through_an_endpoint_of_an_admin_and_cannot_lead_it_elsewh
     assert codes(answer) == ["unknown_secret"]
 
 
-def test_a_scenario_gets_secrets_of_its_project_alone(app, adam, cast, token):
+def test_a_scenario_only_gets_secrets_of_its_project(app, adam, cast, token):
     adam.put("/secrets/token", json={"project_id": cast.side})
     body = {"name": "S", "code": "print(1)\n", "secrets": ["token"]}
     assert codes(adam.post("/scenarios", json=body)) == ["unknown_secret"]

@@ -46,7 +46,7 @@ def log(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def port(log: Path, shared_redis: str) -> Iterator[int]:
-    """The web server as it is served, on a port of its own."""
+    """A web server in a separate process; returns its port."""
     with by_gunicorn(log.parent, shared_redis) as (_, number):
         yield number
 
@@ -97,7 +97,7 @@ POST = b"POST /sign-in HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Type: application/
     ],
     ids=lambda value: value[:24].decode() if isinstance(value, bytes) else None,
 )
-def test_what_is_no_request_is_refused_in_the_one_shape(send, log, sent, status, code):
+def test_an_invalid_request_is_rejected_in_the_common_format(send, log, sent, status, code):
     answer = send(sent)
     assert (answer.status, answer.error["code"]) == (status, code), answer
     assert list(json.loads(answer.body)) == ["error"]
@@ -121,13 +121,13 @@ def test_the_longest_request_line_is_taken(send):
     assert send(line % (fill + b"a"), end).error["code"] == "uri_too_long"
 
 
-def test_a_refusal_closes_the_connection_and_says_so(send):
+def test_a_rejection_closes_the_connection_and_announces_it(send):
     answer = send(b"nonsense\r\n\r\n", GET, b"\r\n")
     assert answer.headers["Connection"] == "close"
     assert len(answer.body) == int(answer.headers["Content-Length"]), "nothing came after it"
 
 
-def test_a_body_that_nobody_reads_and_is_malformed_gets_one_answer(send):
+def test_an_unread_malformed_body_gets_one_response(send):
     answer = send(
         b"POST /teams HTTP/1.1\r\nHost: 127.0.0.1\r\nTransfer-Encoding: chunked\r\n\r\nxyz\r\n{}\r\n\r\n"
     )
@@ -140,7 +140,7 @@ def test_a_body_in_chunks_is_read(send):
     assert (answer.status, answer.error["code"]) == (422, "validation_error")
 
 
-def test_what_was_sent_stays_out_of_the_log(send, log):
+def test_request_data_stay_out_of_the_log(send, log):
     send(b"GET /?token=hush hush HTTP/1.1\r\n\r\n")
     send(GET, b"Authorization: Bearer\x00hush\r\n\r\n")
     assert "hush" not in log.read_text()
@@ -151,7 +151,7 @@ def test_a_request_that_is_one_is_answered_by_the_application(send):
     assert (answer.status, answer.headers["X-Request-Id"]) == (200, "mine")
 
 
-def test_what_is_not_the_callers_doing_is_500():
+def test_errors_not_caused_by_the_client_are_500():
     for mistake in (RuntimeError("x"), serving.errors.InvalidResponseHeader("x")):
         assert serving.refusal(mistake, 100, 8_190).code == "internal_error"
 

@@ -1,4 +1,4 @@
-"""A connection that stays open: its requests are answered one after the other, and it keeps nobody else waiting."""
+"""Keep-alive connections: requests are answered in order, and an open connection does not block others."""
 
 from __future__ import annotations
 
@@ -80,7 +80,7 @@ def test_a_request_is_answered_before_and_after_the_thread_has_gone_elsewhere(po
             assert ask(wire).startswith(b"HTTP/1.1 200")
 
 
-def test_requests_sent_all_at_once_are_answered_in_order(port):
+def test_pipelined_requests_are_answered_in_order(port):
     with socket.create_connection(("127.0.0.1", port), 20) as wire:
         named = [GET.replace(b"\r\n\r\n", b"\r\nX-Request-Id: number-%d\r\n\r\n" % n) for n in range(5)]
         wire.sendall(b"".join(named))
@@ -88,7 +88,7 @@ def test_requests_sent_all_at_once_are_answered_in_order(port):
             assert f"number-{number}".encode() in ask(wire, b"")
 
 
-def test_a_stop_answers_what_is_asked_meanwhile_and_is_soon_over(tmp_path, shared_redis):
+def test_a_stop_answers_pending_requests_and_is_soon_over(tmp_path, shared_redis):
     def is_last() -> bool:
         try:
             told = ask(wire)

@@ -26,7 +26,7 @@ def two(browser, cast):
     return browser(cast.edith), browser(cast.edith)
 
 
-def test_a_key_lists_its_makers_sessions_and_nobody_elses(api, browser, cast, two):
+def test_a_key_lists_only_the_sessions_of_its_user(api, browser, cast, two):
     browser(cast.adam)
     found = api(cast.edith).get("/me/sessions").json
     assert (found["total"], found["next_cursor"]) == (2, None)
@@ -59,7 +59,7 @@ def test_the_browser_that_asks_stays(app, two):
 
 
 @pytest.mark.parametrize("scopes", [["read"], ["read", "write", "admin", "secrets"]])
-def test_a_key_with_scopes_sees_and_ends_none(app, api, cast, two, scopes):
+def test_a_key_with_scopes_cannot_list_or_end_sessions(app, api, cast, two, scopes):
     with app.app_context():
         here = actors.system(cast.acme, cast.main, cast.blue)
         made = {"api_version": "2026-11-21", "scopes": scopes, "user_id": cast.edith.user_id}
@@ -71,7 +71,7 @@ def test_a_key_with_scopes_sees_and_ends_none(app, api, cast, two, scopes):
     assert [one.get("/projects").status_code for one in two] == [200, 200]
 
 
-def test_nobody_ends_anothers_session_by_key(app, api, cast, two):
+def test_keys_cannot_end_sessions_of_others(app, api, cast, two):
     with app.app_context():
         some = db.session.scalar(sa.select(BrowserSession.id))
     for other in (cast.adam, cast.olivia, cast.mallory):
@@ -109,7 +109,7 @@ def without_password(app, person):
 
 
 @pytest.mark.parametrize("everything", [True, False])
-def test_a_browser_left_open_signs_nobody_out_without_the_password(two, left_open, everything):
+def test_an_open_session_cannot_sign_others_out_without_the_password(two, left_open, everything):
     here, there = two
     address = "/me/sessions" if everything else left_open
     assert 'name="password"' in here.get("/me").text
@@ -124,7 +124,7 @@ def test_a_browser_left_open_signs_nobody_out_without_the_password(two, left_ope
     assert here.get("/projects").status_code == 200
 
 
-def test_who_signed_in_just_now_is_not_asked(two):
+def test_a_recent_sign_in_needs_no_password(two):
     here, _ = two
     assert "Sign out there" not in here.get("/me").text
 

@@ -47,7 +47,7 @@ def sent(form: SettingsForm) -> MultiDict:
 
 
 @pytest.mark.parametrize(("model", "data"), FULL)
-def test_what_is_shown_and_sent_again_is_what_was_there(model, data):
+def test_an_unchanged_form_sends_the_existing_values(model, data):
     again = SettingsForm(model, data, formdata=sent(SettingsForm(model, data))).values()
     assert again == data
     model.model_validate(again)
@@ -65,7 +65,7 @@ def test_an_empty_form_says_nothing():
     assert SettingsForm(REST, formdata=sent_empty).values() == {}
 
 
-def test_another_kind_of_authentication_has_fields_of_its_own_and_none_of_the_secret_before():
+def test_another_kind_of_authentication_has_its_own_fields_and_no_old_secret():
     stored = {**URL, "auth": {"type": "bearer", "token": "********"}}
     given = sent(SettingsForm(REST, stored))
     given["settings.auth.type"] = "basic"
@@ -77,7 +77,7 @@ def test_another_kind_of_authentication_has_fields_of_its_own_and_none_of_the_se
 
 
 @pytest.mark.parametrize("text", ["nonsense", "{broken"])
-def test_what_is_no_list_of_names_and_values_is_handed_on_and_told(text):
+def test_an_invalid_list_of_names_and_values_is_passed_on_and_reported(text):
     form = SettingsForm(REST, formdata=MultiDict({"settings.default_headers": text}))
     assert form.values()["default_headers"] == text
     told = form.placed(
@@ -97,16 +97,16 @@ def test_what_is_no_list_of_names_and_values_is_handed_on_and_told(text):
         ("settings.capture.id", "settings.capture"),
     ],
 )
-def test_a_fault_finds_its_input(path, name):
+def test_an_error_is_assigned_to_its_input(path, name):
     form = SettingsForm(REST, {"auth": {"type": "bearer"}})
     assert list(form.placed([{"path": path, "code": "invalid", "message": "no"}])) == [name]
 
 
-def test_a_fault_of_the_whole_belongs_to_no_input():
+def test_a_general_error_belongs_to_no_input():
     assert SettingsForm(REST).placed([{"path": "settings", "code": "invalid", "message": "no"}]) == {}
 
 
-def test_what_holds_otherwise_is_shown_and_not_said():
+def test_defaults_are_shown_and_not_sent():
     normal = {"push_mode": "batch", "parallel": 3, "retry": {"retries": 7}}
     form = SettingsForm(REST, name="how", names=["push_mode", "parallel", "retry"], normal=normal)
     parts = {part.name: part for part in form.controls()}

@@ -56,13 +56,13 @@ def test_after_signing_in_one_is_where_one_wanted_to_be(browser, cast):
     "target",
     ["//evil.example.org", "https://evil.example.org", "/\\evil", "javascript:alert(1)", "x", "/a\nb"],
 )
-def test_nobody_is_sent_to_another_site_after_signing_in(browser, cast, target):
+def test_sign_in_does_not_redirect_to_other_sites(browser, cast, target):
     answer = browser().submit("/sign-in", {"email": cast.edith.email, "password": PASSWORD, "next": target})
     assert answer.headers["Location"] == "/"
 
 
 @pytest.mark.parametrize("email", ["edith@example.org", "nobody@example.org", "no address"])
-def test_unknown_account_and_wrong_password_look_alike(browser, email):
+def test_unknown_account_and_wrong_password_get_the_same_response(browser, email):
     answer = sign_in_as(browser(), email, "not the password")
     assert answer.status_code == 422
     assert "E-mail address or password is wrong." in answer.text
@@ -92,7 +92,7 @@ def test_the_eleventh_failure_on_an_account_is_429_even_with_the_right_password(
     assert 290 <= int(refused.headers["Retry-After"]) <= 301
 
 
-def test_accounts_that_do_not_exist_are_closed_alike(browser, app):
+def test_accounts_that_do_not_exist_get_the_same_response(browser, app):
     for _ in range(limits.LOGIN_FAILURES):
         sign_in_as(browser(), "nobody@example.org", "wrong password")
     assert sign_in_as(browser(), "nobody@example.org").status_code == 429
@@ -151,7 +151,7 @@ def test_signing_out_ends_the_session_on_the_server(app, browser, cast):
     assert thief.get("/projects").status_code == 303
 
 
-def test_a_session_ended_elsewhere_is_over_at_once(app, browser, cast):
+def test_a_session_ended_elsewhere_is_invalid_immediately(app, browser, cast):
     here, there = browser(cast.edith), browser(cast.edith)
     with app.app_context():
         found = db.session.scalars(sa.select(BrowserSession).order_by(BrowserSession.id)).all()
@@ -161,7 +161,7 @@ def test_a_session_ended_elsewhere_is_over_at_once(app, browser, cast):
     assert here.get("/projects").status_code == 200
 
 
-def test_nobody_ends_anothers_session(app, browser, cast):
+def test_users_cannot_end_sessions_of_others(app, browser, cast):
     adam = browser(cast.adam)
     browser(cast.edith)
     with app.app_context():
@@ -172,7 +172,7 @@ def test_nobody_ends_anothers_session(app, browser, cast):
 
 
 @pytest.mark.parametrize("change", ["expires_at", "last_seen_at", "ended_at", "disabled"])
-def test_an_expired_idle_ended_or_disabled_session_is_nobodys(app, browser, cast, change):
+def test_expired_idle_ended_and_disabled_sessions_are_rejected(app, browser, cast, change):
     edith = browser(cast.edith)
     with app.app_context():
         row = db.session.scalars(sa.select(BrowserSession)).one()
@@ -195,7 +195,7 @@ def test_a_link_signs_in_once(browser, link):
     assert browser().submit(link).status_code == 404
 
 
-def test_of_many_who_use_a_link_at_once_one_gets_in(browser, link):
+def test_of_many_concurrent_uses_of_a_link_one_succeeds(browser, link):
     browsers, found = [browser() for _ in range(6)], []
     threads = [
         threading.Thread(target=lambda b=b: found.append(b.submit(link).status_code)) for b in browsers
@@ -234,7 +234,7 @@ def test_a_weak_or_endless_new_password_is_422(browser, cast, password):
 
 
 @pytest.mark.parametrize("password", ["Password123", "letmein123", "rowsmith2026!", "Edith.example.26"])
-def test_a_password_that_is_tried_first_is_refused_and_the_old_one_stays(browser, cast, password):
+def test_a_common_password_is_rejected_and_the_old_one_stays(browser, cast, password):
     here = browser(cast.edith)
     answer = here.submit("/me/password", {"old_password": PASSWORD, "new_password": password})
     assert answer.status_code == 422
@@ -265,7 +265,7 @@ def test_an_invitation_makes_an_account_and_a_member(app, api, browser, cast):
     assert browser().get(path).status_code == 404
 
 
-def test_an_invitation_of_somebody_with_an_account_asks_for_its_password(api, browser, cast):
+def test_an_invitation_for_an_existing_account_needs_its_password(api, browser, cast):
     path = (
         api(cast.adam)
         .post("/invitations", json={"email": cast.nora.email})
@@ -336,7 +336,7 @@ def test_the_method_a_form_means_counts_only_for_forms(api, cast):
     assert answer.status_code == 405
 
 
-def test_the_project_switch_holds_for_this_browser_alone(api, browser, cast):
+def test_switching_the_project_only_affects_this_browser(api, browser, cast):
     here, there = browser(cast.edith), browser(cast.edith)
     assert here.submit("/session/project", {"project_id": cast.side}).status_code == 303
     from webapp.accounts.services import identity

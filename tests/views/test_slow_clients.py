@@ -175,7 +175,7 @@ def test_more_connections_than_the_server_takes_leave_room_for_others(port, conn
     assert len(wires) + len(idle) > 60
 
 
-def test_connections_that_close_at_once_are_forgotten(port):
+def test_immediately_closed_connections_are_forgotten(port):
     for _ in range(300):
         socket.create_connection(("127.0.0.1", port), 10).close()
     assert live(port) < 5
@@ -189,7 +189,7 @@ def test_requests_cut_off_in_the_middle_are_forgotten(port, connect):
     assert live(port) < 5
 
 
-def test_refused_clients_that_stay_connected_delay_nobody(port, connect):
+def test_rejected_clients_that_stay_connected_do_not_delay_others(port, connect):
     """gunicorn waits up to 2 s in its main thread for each of them to close."""
     for _ in range(20):
         connect(b"nonsense\r\n\r\n")
@@ -261,7 +261,7 @@ def test_an_error_outside_the_application_ends_the_request_and_not_the_process(p
     assert live(port) < 5
 
 
-def test_a_body_that_no_route_takes_is_refused_by_its_length(connect):
+def test_a_body_larger_than_any_route_accepts_is_rejected_by_its_length(connect):
     answer = parse(until_closed(connect(POST + b"Content-Length: 99999999999\r\n\r\n")))
     assert (answer.status, answer.code) == (413, "payload_too_large")
     assert b"Connection: close" in answer.head
@@ -283,14 +283,14 @@ def test_expect_100_continue_of_a_large_body_is_answered(connect, with_key):
     assert parse(until_closed(wire)).code == "validation_error"
 
 
-def test_a_large_body_without_a_valid_key_is_refused_before_it_is_sent(connect):
+def test_a_large_body_without_a_valid_key_is_rejected_before_it_is_sent(connect):
     head = b"POST /preview HTTP/1.1\r\nHost: 127.0.0.1\r\nExpect: 100-continue\r\nContent-Length: 9000000\r\n\r\n"
     answer = parse(until_closed(connect(head)))
     assert (answer.status, answer.code) == (401, "unauthenticated")
     assert b"Connection: close" in answer.head
 
 
-def test_http_1_0_is_not_told_to_continue(connect):
+def test_an_http_1_0_client_gets_no_100_continue(connect):
     wire = connect(POST.replace(b"1.1", b"1.0") + b"Expect: 100-continue\r\nContent-Length: 2\r\n\r\n")
     time.sleep(0.2)
     wire.sendall(b"{}")
@@ -317,7 +317,7 @@ def test_http_1_0_is_not_told_to_continue(connect):
         b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n",
     ],
 )
-def test_ambiguous_requests_are_refused_at_once_and_nothing_behind_them_is_answered(connect, sent):
+def test_ambiguous_requests_are_rejected_immediately_and_following_data_is_ignored(connect, sent):
     begun = time.monotonic()
     wire = connect(sent)
     data = until_closed(wire)
@@ -335,7 +335,7 @@ def test_a_request_in_single_bytes_is_answered(connect):
     assert parse(until_closed(wire)).code == "validation_error"
 
 
-def test_headers_of_the_largest_size_are_taken_and_larger_ones_refused(connect):
+def test_headers_up_to_the_maximum_size_are_accepted_and_larger_ones_rejected(connect):
     def request(size: int) -> bytes:
         head = GET + b"Connection: close\r\n"
         while len(head) + 8_000 < size:
@@ -364,7 +364,7 @@ def test_pipelined_requests_with_bodies_are_answered_in_order(connect):
     )
 
 
-def test_the_server_does_not_say_which_software_it_is(connect):
+def test_the_server_does_not_reveal_its_software(connect):
     trace = b"TRACE / HTTP/1.1\r\nHost: 127.0.0.1\r\nX-Secret: back\r\n\r\n"
     for sent in (GET + b"Connection: close\r\n\r\n", b"nonsense\r\n\r\n", trace):
         wire = connect(sent)
@@ -376,7 +376,7 @@ def test_the_server_does_not_say_which_software_it_is(connect):
         assert b"back" not in data
 
 
-def test_nothing_of_all_this_was_an_error_of_the_server(port, folder):
+def test_none_of_these_was_a_server_error(port, folder):
     assert live(port) < 5
     log = (folder / "log").read_text()
     assert log.count("Traceback") == log.count("failed outside the application") + log.count("ZeroDivisionError")
@@ -441,7 +441,7 @@ class TestOverTls:
         assert data.count(b"HTTP/1.1 200 OK\r\n") == 4
         assert data.count(b"HTTP/1.1 4") == 1
 
-    def test_plain_http_is_told_to_use_https(self, server):
+    def test_plain_http_clients_are_told_to_use_https(self, server):
         with socket.create_connection(("127.0.0.1", server[0]), 30) as wire:
             wire.sendall(GET + b"\r\n")
             assert parse(until_closed(wire)).code == "https_required"
@@ -491,5 +491,5 @@ def test_the_end_of_a_chunked_body_is_where_the_parser_sees_it(pieces, chance: r
         outcome = "wants more"
     except ParseException:
         outcome = "malformed"
-    # What is malformed may wait for a little more of it: the parser then reports it all the same.
+    # A malformed body may be incomplete at first; the parser reports it with the next part.
     assert outcome in (("whole", "malformed") if found else ("wants more", "malformed")), (received, body)

@@ -54,7 +54,7 @@ def test_a_kind_of_authentication_is_stored_as_the_contract_spells_it(edith, kin
     assert auth["type"] == kind
     assert auth.get("in", "query") == "query"
     assert auth.get("client_auth", "basic") == "basic"
-    assert not {"p", "t", "v", "s"} & set(auth.values())  # secrets are masked, whatever the spelling
+    assert not {"p", "t", "v", "s"} & set(auth.values())  # secrets are masked in all spellings
 
 
 @pytest.mark.parametrize(

@@ -87,7 +87,7 @@ def test_the_count_is_that_of_the_database(app, cast, edith, little):
         counted = int(redis_client().get(name))
         assert abs(stored_json.stored(cast.acme) - counted) < 2_000
         redis_client().set(name, 10**9)
-    # What is counted too much, such as what was removed since, is read anew.
+    # A total that is too high, for example after a removal, is recalculated.
     assert edith.post("/templates", json=template(10)).status_code == 201
 
 

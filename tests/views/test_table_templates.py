@@ -167,7 +167,7 @@ def test_a_table_that_was_not_chosen_is_read_from_or_its_template_of_before_is_u
     assert {linked[name]["options"]["template_id"] for name in "ab"} == {parents}
 
 
-def test_a_template_made_before_is_found_whatever_it_is_called_by_now(edith, shop):
+def test_an_existing_template_is_found_after_a_rename(edith, shop):
     connection = shop(
         "CREATE TABLE parents (id INTEGER PRIMARY KEY, n INTEGER)",
         "CREATE TABLE children (id INTEGER PRIMARY KEY, parent_id INTEGER REFERENCES parents (id))",
@@ -198,7 +198,7 @@ def test_tables_of_standards_and_of_people_make_what_they_are_called(edith, shop
     assert len({row["code"] for row in rows}) == len({row["name"] for row in rows}) == 50
 
 
-def test_names_that_cannot_be_unique_beside_each_other_are_so_apart(edith, shop):
+def test_names_that_cannot_be_unique_in_a_group_are_unique_separately(edith, shop):
     connection = shop(
         "CREATE TABLE depts (id INTEGER PRIMARY KEY, name VARCHAR(60) UNIQUE, job_title VARCHAR(60) UNIQUE)",
         "CREATE TABLE places (city VARCHAR(80) UNIQUE, country_code CHAR(2) UNIQUE, country VARCHAR(80) UNIQUE)",
@@ -229,7 +229,7 @@ def test_values_of_people_are_never_copied_out_of_the_sample(edith, shop):
     assert (fields["salary"]["options"]["min"], fields["salary"]["options"]["max"]) == (41_000, 42_000)
 
 
-def test_tables_that_are_not_there_are_all_named_and_nothing_is_made(edith, shop):
+def test_missing_tables_are_all_listed_and_nothing_is_created(edith, shop):
     connection = shop("CREATE TABLE orders (id INTEGER PRIMARY KEY, n INTEGER)")
     body = {"entities": ["orders", "order", "nothing"]}
     details = refused(edith.post(f"/connections/{connection}/templates", json=body), 422, "validation_error")
@@ -241,7 +241,7 @@ def test_tables_that_are_not_there_are_all_named_and_nothing_is_made(edith, shop
     assert edith.get("/templates").json["total"] == 0
 
 
-def test_a_table_named_twice_is_made_once(edith, shop):
+def test_a_table_listed_twice_is_created_once(edith, shop):
     connection = shop("CREATE TABLE orders (id INTEGER PRIMARY KEY, n INTEGER)")
     assert len(made_from(edith, connection, "orders", "orders")["templates"]) == 1
 

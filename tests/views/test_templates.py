@@ -10,7 +10,7 @@ from tests.views.speak import FIELDS, faults, make, refused
 from webapp import clock, ids, limits
 
 
-def test_a_template_is_made_with_defaults_and_answered_whole(edith, cast):
+def test_a_template_is_created_with_defaults_and_returned_completely(edith, cast):
     answer = edith.post("/templates", json={"name": "Customers", "fields": FIELDS})
     assert answer.status_code == 201
     made = answer.json
@@ -106,7 +106,7 @@ def test_a_renamed_field_keeps_its_rows(edith):
     assert [row["sum"] for row in after] == [row["amount"] for row in before]
 
 
-def test_what_was_answered_may_be_sent_back_whole(edith):
+def test_a_response_can_be_sent_back_completely(edith):
     made = make(edith)
     after = edith.put(f"/templates/{made['id']}", json=made).json
     assert after == {**made, "version": 2, "updated_at": after["updated_at"]}
@@ -143,7 +143,7 @@ def test_a_template_without_references_keeps_its_version_when_they_are_refreshed
     assert (answer.status_code, answer.json) == (200, made)
 
 
-def test_a_diff_tells_fields_and_cells(edith):
+def test_a_diff_contains_fields_and_cells(edith):
     made = make(edith, anchor="2025-01-01T00:00:00Z")
     path = f"/templates/{made['id']}"
     changed = [
@@ -220,7 +220,7 @@ def test_a_deleted_template_is_answered_gone_and_can_come_back(edith):
     assert edith.get(path).json == made
 
 
-def test_after_thirty_days_a_deleted_template_is_gone(edith, monkeypatch):
+def test_a_deleted_template_is_purged_after_thirty_days(edith, monkeypatch):
     path = f"/templates/{make(edith)['id']}"
     edith.delete(path)
     late = clock.epoch() + (limits.RESTORE_DAYS * 86_400) + 60
@@ -231,7 +231,7 @@ def test_after_thirty_days_a_deleted_template_is_gone(edith, monkeypatch):
 # --- Two editors ----------------------------------------------------------------------------------------------
 
 
-def test_who_changes_what_they_have_not_read_is_told(edith):
+def test_a_change_based_on_an_outdated_version_is_reported(edith):
     made = make(edith)
     path = f"/templates/{made['id']}"
     old = edith.get(path).headers["ETag"]
@@ -243,7 +243,7 @@ def test_who_changes_what_they_have_not_read_is_told(edith):
     assert edith.patch(path, json={"quantity": 6}, headers={"If-Match": new}).status_code == 200
 
 
-def test_what_a_client_has_already_is_304(edith):
+def test_an_unchanged_file_is_304(edith):
     path = f"/templates/{make(edith)['id']}"
     tag = edith.get(path).headers["ETag"]
     assert edith.get(path, headers={"If-None-Match": tag}).status_code == 304
@@ -264,7 +264,7 @@ def test_the_same_idempotency_key_makes_one_template(edith):
 # --- Warnings and faults --------------------------------------------------------------------------------------
 
 
-def test_saving_warns_of_too_few_values_and_generating_refuses(edith):
+def test_saving_warns_of_too_few_values_and_generating_rejects_them(edith):
     few = [{"name": "n", "type": "number", "options": {"min": 1, "max": 3}, "unique": True}]
     made = make(edith, fields=few, quantity=10)
     assert [warning["path"] for warning in made["warnings"]] == ["fields[0].unique"]
@@ -275,7 +275,7 @@ def test_saving_warns_of_too_few_values_and_generating_refuses(edith):
     assert edith.post(f"{path}/generate", json={"count": 3}).status_code == 200
 
 
-def test_a_refused_change_leaves_the_template_as_it_was(edith):
+def test_a_rejected_change_leaves_the_template_unchanged(edith):
     made = make(edith)
     path = f"/templates/{made['id']}"
     bad: list[dict[str, Any]] = [{"name": "a", "type": "derived", "options": {"value": "{{b}}"}}]
@@ -283,7 +283,7 @@ def test_a_refused_change_leaves_the_template_as_it_was(edith):
     assert edith.get(path).json == made
 
 
-def test_audit_tells_who_changed_which_version(edith, api, cast):
+def test_the_audit_log_shows_who_changed_which_version(edith, api, cast):
     made = make(edith)
     path = f"/templates/{made['id']}"
     edith.patch(path, json={"quantity": 5})

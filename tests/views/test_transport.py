@@ -9,7 +9,7 @@ from webapp import limits
 from webapp.config import Settings
 
 
-def test_plain_http_from_outside_is_refused_for_programs(api, cast):
+def test_plain_http_from_outside_is_rejected_for_api_clients(api, cast):
     answer = api(cast.edith).get("/me", environ_base={"REMOTE_ADDR": "10.1.2.3"})
     assert (answer.status_code, answer.json["error"]["code"]) == (403, "https_required")
 
@@ -21,13 +21,13 @@ def test_plain_http_from_outside_sends_browsers_to_https(browser):
     assert (answer.status_code, answer.headers["Location"]) == (308, "https://d.example.org/sign-in?next=/x")
 
 
-def test_plain_http_by_a_proxy_nobody_named_is_refused(api, cast):
+def test_plain_http_by_an_unknown_proxy_is_rejected(api, cast):
     """A proxy on this machine connects from loopback, but what it carries came from outside."""
     answer = api(cast.edith).get("/me", headers={"X-Forwarded-For": "10.1.2.3"})
     assert answer.json["error"]["code"] == "https_required"
 
 
-def test_plain_http_to_another_name_than_loopback_is_refused(api, cast):
+def test_plain_http_to_another_name_than_loopback_is_rejected(api, cast):
     """DNS can point any name at 127.0.0.1; a page under that name must not reach us."""
     answer = api(cast.edith).get("/me", base_url="http://evil.example.org")
     assert answer.json["error"]["code"] == "https_required"

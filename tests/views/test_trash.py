@@ -36,7 +36,7 @@ def made(program, where, /, **body):
 
 @pytest.fixture
 def things(api, cast):
-    """One of each kind that can be deleted, by kind; what uses what is told by their names."""
+    """One object of each kind that can be deleted, by kind. Their names say which one uses which."""
     adam = api(cast.adam)
     template = made(adam, "/templates", name="Customers", fields=ID)["id"]
     secret = adam.put("/secrets/token", json={"value": "v"})
@@ -146,7 +146,7 @@ def test_the_trash_is_searched_narrowed_and_paged(api, cast):
     assert code(adam.get("/trash?type=nonsense")) == (400, "invalid_request")
 
 
-def test_the_trash_holds_what_can_be_had_back_and_tells_who_may(app, api, cast):
+def test_the_trash_lists_restorable_objects_and_who_may_restore_them(app, api, cast):
     adam = api(cast.adam)
     old, new = (made(adam, "/templates", name=name, fields=ID)["id"] for name in ("Old", "New"))
     for one in (old, new):
@@ -167,7 +167,7 @@ def uses(program, object_id):
     return [(one["type"], one["name"], one["blocks"]) for one in found["items"]], found["blocked"]
 
 
-def test_what_uses_each_kind_is_told(api, cast, things):
+def test_dependents_of_each_kind_are_listed(api, cast, things):
     adam = api(cast.adam)
     assert uses(adam, things["template"]) == (
         [("dataset", "Shop", False), ("scenario", "Nightly", False)],
@@ -185,7 +185,7 @@ def test_what_uses_each_kind_is_told(api, cast, things):
     assert ("api_key", "edith's key", False) not in uses(api(cast.victor), cast.main)[0]
 
 
-def test_rows_from_a_file_whatever_its_name_is_written_with(api, cast, things):
+def test_rows_from_a_file_with_any_characters_in_its_name(api, cast, things):
     adam = api(cast.adam)
     source = {"file": "inputs/kunden-ü.csv"}
     fields = [{"name": "id", "type": "source_column"}]
@@ -204,7 +204,7 @@ def test_a_connection_that_a_source_reads_is_in_use(api, cast):
     assert code(adam.delete(f"/connections/{connection}")) == (409, "in_use")
 
 
-def test_what_lies_in_a_team_one_is_not_in_is_told_of_without_its_name(app, api, cast, things):
+def test_objects_in_inaccessible_teams_are_reported_without_names(app, api, cast, things):
     adam = api(cast.adam, **{"X-Project-Id": cast.red_project})
     made(adam, "/datasets", name="Hidden", templates=[{"template_id": things["template"]}])
     seen = api(cast.tessa).get(f"/used-by/{things['template']}").json["items"]
@@ -215,17 +215,17 @@ def test_what_lies_in_a_team_one_is_not_in_is_told_of_without_its_name(app, api,
 @pytest.mark.parametrize(
     "strange", ["nonsense", "exp_01M7Y5BT16VAMSDNZ2PWHH1947", "tpl_01M7Y5BT16VAMSDNZ2PWHH1947"]
 )
-def test_nothing_is_told_of_what_is_not_there(api, cast, strange):
+def test_missing_objects_are_not_reported(api, cast, strange):
     assert code(api(cast.adam).get(f"/used-by/{strange}")) == (404, "not_found")
 
 
-def test_secrets_are_spoken_of_to_those_alone_who_look_after_them(api, cast, things):
+def test_secrets_are_only_shown_to_users_with_permission(api, cast, things):
     assert code(api(cast.edith).get(f"/used-by/{things['secret']}")) == (403, "forbidden")
     sealed = api(cast.adam).get("/secrets").json
     assert sealed["total"] == 1
 
 
-def test_the_page_before_deleting_says_what_uses_it_and_blocks_what_must_go_first(browser, cast, things):
+def test_the_page_before_deleting_lists_dependents_and_blocking_ones(browser, cast, things):
     adam = browser(cast.adam)
     free = adam.get(f"/used-by/{things['template']}").text
     assert "Shop" in free
@@ -247,7 +247,7 @@ def test_only_the_owner_deletes_the_workspace_and_only_by_its_name(api, cast):
     assert api(cast.olivia).get("/workspace").json["deleted_at"] is None
 
 
-def test_a_deleted_workspace_lets_nobody_in_until_the_operator_has_it_back(app, api, browser, cast):
+def test_a_deleted_workspace_is_inaccessible_until_the_operator_restores_it(app, api, browser, cast):
     olivia, edith = browser(cast.olivia), api(cast.edith)
     assert edith.get("/templates").status_code == 200
     gone = olivia.submit("/workspace", {"confirm": "Acme"}, "DELETE")

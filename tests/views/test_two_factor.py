@@ -26,7 +26,7 @@ PROOF = {"password": PASSWORD}
 
 
 class Authenticator:
-    """What a person has on their phone. `code(1)` is the next step's: each step's code is taken once."""
+    """A user's authenticator app. `code(1)` is the code of the next time step, because each code is accepted once."""
 
     def __init__(self, secret):
         self.secret, self.recovery = secret, []
@@ -60,7 +60,7 @@ def said(answer):
 
 @pytest.fixture(autouse=True)
 def still(monkeypatch):
-    """The clock stands, so that no test is caught by the change of a code."""
+    """Stop the clock, so that the time step cannot change during a test."""
     present = clock.epoch()
     monkeypatch.setattr(clock, "source", lambda: present)
 
@@ -117,7 +117,7 @@ def test_a_wrong_password_or_code_turns_nothing_on(app, edith, cast, form, messa
         assert not two_factor.is_on(cast.edith.user_id)
 
 
-def test_what_is_not_confirmed_is_not_asked_for(browser, cast, edith):
+def test_unconfirmed_objects_are_not_requested(browser, cast, edith):
     edith.submit("/me/two-factor")
     assert first_step(browser(), cast) == "/"
 
@@ -131,7 +131,7 @@ def test_a_second_set_up_does_not_take_the_place_of_the_first(app, edith, phone)
 # --- The second step ----------------------------------------------------------------------------------------
 
 
-def test_password_and_code_open_the_door_and_the_password_alone_does_not(app, browser, cast, phone):
+def test_signing_in_needs_password_and_code(app, browser, cast, phone):
     again = browser()
     assert first_step(again, cast, "/projects?q=x") == "/sign-in/code"
     assert again.get("/projects").status_code == 303
@@ -144,7 +144,7 @@ def test_password_and_code_open_the_door_and_the_password_alone_does_not(app, br
         assert (newest.how, newest.two_factor) == ("password", True)
 
 
-def test_a_code_that_was_used_is_refused(browser, cast, phone):
+def test_a_used_code_is_rejected(browser, cast, phone):
     for number, code in enumerate((phone.code(), phone.code(), phone.code(-1))):
         again = browser()
         first_step(again, cast)
@@ -153,7 +153,7 @@ def test_a_code_that_was_used_is_refused(browser, cast, phone):
     assert said(answer).startswith(WRONG)
 
 
-def test_of_two_who_use_a_code_at_once_one_gets_in(browser, cast, phone):
+def test_of_two_concurrent_uses_of_a_code_one_succeeds(browser, cast, phone):
     browsers, found = [browser() for _ in range(4)], []
     for one in browsers:
         first_step(one, cast)
@@ -169,7 +169,7 @@ def test_of_two_who_use_a_code_at_once_one_gets_in(browser, cast, phone):
     assert sorted(found) == [303, 422, 422, 422]
 
 
-def test_a_recovery_code_stands_for_the_authenticator_once(browser, cast, phone):
+def test_a_recovery_code_replaces_the_authenticator_once(browser, cast, phone):
     again = browser()
     first_step(again, cast)
     code = phone.recovery[3].upper().replace("-", " ").replace("0", "O").replace("1", "I")
@@ -203,7 +203,7 @@ def test_without_drift_a_code_ends_with_its_30_seconds(app, browser, cast, phone
         assert (answer.status_code, answer.headers.get("Location", "/sign-in/code")) == (303 if drift else 422, lands)
 
 
-def test_a_step_that_is_over_begins_again(app, browser, cast, phone):
+def test_an_expired_step_starts_again(app, browser, cast, phone):
     assert browser().get("/sign-in/code").headers["Location"] == "/sign-in"
     assert browser().submit("/sign-in/code", {"code": phone.code()}).headers["Location"] == "/sign-in"
     late = browser()
@@ -211,7 +211,7 @@ def test_a_step_that_is_over_begins_again(app, browser, cast, phone):
     with app.app_context():
         app.extensions["rowsmith.redis"].flushdb()
     assert late.submit("/sign-in/code", {"code": phone.code()}).headers["Location"] == "/sign-in"
-    assert "Begin again." in late.get("/sign-in").text
+    assert "Start again." in late.get("/sign-in").text
 
 
 def test_another_password_ends_the_steps_that_wait(browser, cast, edith, phone):
@@ -241,7 +241,7 @@ def test_ten_wrong_codes_in_five_minutes_close_the_account_and_the_address(brows
     assert other.status_code == 303
 
 
-def test_so_many_wrong_codes_in_a_day_close_an_account(app, browser, cast, phone, monkeypatch):
+def test_too_many_wrong_codes_in_a_day_lock_an_account(app, browser, cast, phone, monkeypatch):
     monkeypatch.setattr(limits, "LOGIN_FAILURES", 1_000)
     monkeypatch.setattr(limits, "CODE_FAILURES_PER_DAY", 12)
     again = browser()
@@ -288,7 +288,7 @@ def test_new_recovery_codes_take_the_place_of_the_older_ones(app, cast, edith, p
         assert two_factor.takes(cast.edith.user_id, fresh[1]) == "recovery"
 
 
-def test_somebody_without_a_password_needs_none(app, browser, cast):
+def test_a_user_without_a_password_needs_none(app, browser, cast):
     with app.app_context():
         db.session.get_one(User, cast.edith.user_id).password_hash = None
         db.session.commit()
@@ -313,7 +313,7 @@ def test_a_stolen_database_holds_neither_the_secret_nor_a_code(database_bytes, p
         assert totp.clean(code).encode() not in stored
 
 
-def test_a_rotation_of_the_vault_seals_the_secret_anew(app, cast, phone):
+def test_a_rotation_of_the_vault_encrypts_the_secret_again(app, cast, phone):
     fresh = "YWJjZGVmZ2hpamtsbW5vcHFyc3R1dnd4eXphYmNkZWY="
     with app.app_context():
         app.extensions["rowsmith.vault"] = Vault([fresh, VAULT_KEY])
@@ -334,7 +334,7 @@ def required(app, api, cast):
     assert answer.json["settings"] == {"require_two_factor": True}
 
 
-def test_members_without_it_are_led_to_set_it_up_and_then_go_on(edith, required):
+def test_members_without_it_must_set_it_up_and_then_continue(edith, required):
     for path in ("/projects", "/templates", "/me", "/api-keys"):
         assert edith.get(path).headers["Location"] == "/me/two-factor"
     assert edith.submit("/teams", {"name": "X"}).headers["Location"] == "/me/two-factor"
@@ -350,7 +350,7 @@ def test_it_stays_on_where_it_is_required(edith, phone, required):
     assert "Acme requires two-factor sign-in" in answer.text
 
 
-def test_who_is_led_there_may_leave_and_programs_go_on(api, cast, edith, required):
+def test_users_who_must_set_it_up_may_sign_out_and_api_keys_continue(api, cast, edith, required):
     assert api(cast.edith).get("/projects").status_code == 200
     assert edith.submit("/sign-out").headers["Location"] == "/sign-in"
 

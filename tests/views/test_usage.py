@@ -1,4 +1,4 @@
-"""Usage: rows agree with what was generated, requests with what was let in, told apart by whom they are of."""
+"""Usage: row counts match the generated rows, request counts match the accepted requests, each by user and key."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ def test_rows_that_were_given_back_are_not_counted(api, app, cast, made):
     assert rows_by(api, cast, "template")[0][made[0]] == 110
 
 
-def test_a_cut_stream_leaves_the_rows_that_were_made(api, app, cast):
+def test_an_interrupted_stream_only_counts_the_generated_rows(api, app, cast):
     edith = api(cast.edith)
     made = edith.post("/templates", json={"name": "Long", "fields": FIELDS}).json["id"]
     client = app.test_client(use_cookies=False)
@@ -136,7 +136,7 @@ def test_a_redis_that_is_emptied_loses_no_row(api, app, cast, made):
     assert rows_by(api, cast, "person")[1]["rows"] == 320
 
 
-def test_old_hours_are_told_by_the_day(api, app, cast):
+def test_old_hours_are_reported_by_day(api, app, cast):
     hour = hourly.hour_of(clock.now()) - timedelta(days=3)
     with app.app_context(), writing() as session:
         for number in range(2):
@@ -182,7 +182,7 @@ def test_usage_by_key_and_person_is_for_admins(api, cast):
         assert api(cast.adam).get(f"/usage?by={by}").status_code == 200
 
 
-def test_who_belongs_to_one_team_sees_the_usage_of_its_projects_alone(api, app, cast):
+def test_team_members_only_see_the_usage_of_their_projects(api, app, cast):
     red = api(cast.edith, **{"X-Project-Id": cast.red_project})
     assert red.post("/generate", json={"fields": FIELDS, "count": 50}).status_code == 200
     blue = api(cast.edith)
@@ -193,7 +193,7 @@ def test_who_belongs_to_one_team_sees_the_usage_of_its_projects_alone(api, app, 
     assert api(cast.mallory).get("/usage?by=project").json["history"]["rows"] == 0
 
 
-def test_limits_say_what_is_left_and_when_they_reset(api, app, cast):
+def test_limits_report_the_remaining_quota_and_the_reset(api, app, cast):
     edith = api(cast.edith)
     before = edith.get("/usage").json
     assert (before["rows"]["used"], before["rows"]["resets_at"]) == (0, None)

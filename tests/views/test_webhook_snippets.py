@@ -1,4 +1,4 @@
-"""What the guide says of checking a signature works as it stands there, in Python and in Node."""
+"""The guide's code samples for checking a signature work unchanged, in Python and in Node."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def calls() -> dict[str, tuple[dict[str, str], bytes, bool]]:
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_the_snippet_in_python_tells_a_good_call_from_others(name):
+def test_the_python_snippet_verifies_only_valid_calls(name):
     headers, body, wanted = calls()[name]
     names: dict[str, object] = {}
     exec(snippet("python"), names)

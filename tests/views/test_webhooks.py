@@ -1,4 +1,4 @@
-"""Webhooks over the API and in the browser: made, tested, turned off and on; and what a person is told."""
+"""Webhooks over the API and in the browser: create, test, disable, enable; and notifications of users."""
 
 from __future__ import annotations
 
@@ -79,17 +79,17 @@ def test_the_secret_is_in_the_first_answer_and_in_no_other(edith):
         ({"scope": "world"}, [("scope", "not_allowed")]),
     ],
 )
-def test_a_faulty_webhook_is_refused_by_name(edith, body, faults):
+def test_an_invalid_webhook_is_rejected_by_name(edith, body, faults):
     assert fault_of(edith.post("/webhooks", json={**NEW, **body})) == faults
 
 
-def test_a_closed_address_is_refused_when_it_is_given(edith, monkeypatch):
+def test_a_blocked_address_is_rejected_when_it_is_entered(edith, monkeypatch):
     monkeypatch.setattr(access, "gate", Gate)
     answer = edith.post("/webhooks", json={**NEW, "url": "http://169.254.169.254/latest"})
     assert (answer.status_code, answer.json["error"]["code"]) == (403, "target_not_allowed")
 
 
-def test_one_of_the_workspace_is_the_admins_alone(api, cast, edith):
+def test_the_workspaces_key_is_only_for_admins(api, cast, edith):
     whole = made(api(cast.adam), scope="workspace")
     assert (whole["scope"], whole["project_id"]) == ("workspace", None)
     assert edith.post("/webhooks", json={**NEW, "scope": "workspace"}).status_code == 403
@@ -97,7 +97,7 @@ def test_one_of_the_workspace_is_the_admins_alone(api, cast, edith):
     assert [one["id"] for one in api(cast.adam).get("/webhooks").json["items"]] == [whole["id"]]
 
 
-def test_a_test_tells_at_once_what_the_receiver_answered(edith, target):
+def test_a_test_immediately_returns_the_response_of_the_receiver(edith, target):
     hook = made(edith, url=target.url("/hook"))
     edith.patch(f"/webhooks/{hook['id']}", json={"active": False})
     target.on("/hook", Answer(204), Answer(500, "broken"))
@@ -144,7 +144,7 @@ def test_turned_on_again_a_webhook_has_a_clean_record(app, edith, target):
     assert (on["active"], on["off_reason"], on["failures"], on["failing_since"]) == (True, None, 0, None)
 
 
-def test_in_the_browser_a_webhook_is_made_tested_turned_off_and_deleted(browser, cast, target):
+def test_in_the_browser_a_webhook_is_created_tested_disabled_and_deleted(browser, cast, target):
     edith = browser(cast.edith)
     page = edith.submit(
         "/webhooks", data={"url": target.url("/hook"), "events": "export.*", "description": "Build"}
@@ -165,7 +165,7 @@ def test_in_the_browser_a_webhook_is_made_tested_turned_off_and_deleted(browser,
     assert edith.get(at).status_code == 404
 
 
-# --- What a person is told of their own work -----------------------------------------------------------------
+# --- Notifications about a user's own work ---------------------------------------------------------------------
 
 
 def test_a_person_chooses_when_there_is_mail(app, browser, cast, monkeypatch):
@@ -189,7 +189,7 @@ def test_without_a_mail_server_the_profile_says_so(browser, cast):
     assert "sends no mail" in browser(cast.edith).get("/me").text
 
 
-def test_a_browser_hears_of_ones_own_longer_work_alone(app, browser, cast, monkeypatch):
+def test_a_browser_is_only_notified_about_the_users_own_longer_jobs(app, browser, cast, monkeypatch):
     edith = browser(cast.edith)
     begun = edith.get("/notices").json
     assert begun["items"] == []

@@ -1,4 +1,4 @@
-"""5.0 is a whole number, as JSON Schema has it; 5.5, "5" and true are none."""
+"""5.0 is an integer, as in JSON Schema; 5.5, "5" and true are not."""
 
 from __future__ import annotations
 
@@ -44,19 +44,19 @@ def test_limits_of_a_workspace_may_be_written_with_a_point(api, cast):
 
 @pytest.mark.parametrize("value", NONE)
 @pytest.mark.parametrize("key", ["count", "offset"])
-def test_what_is_no_whole_number_is_no_count(edith, path, key, value):
+def test_a_fraction_is_not_a_valid_count(edith, path, key, value):
     assert list(faults(edith.post(f"{path}/generate", json={key: value}))) == [key]
 
 
 @pytest.mark.parametrize("value", NONE)
-def test_what_is_no_whole_number_is_no_option(edith, value):
+def test_a_fraction_is_not_a_valid_option(edith, value):
     for where, options in (("min", {"min": value}), ("alphabet", {"alphabet": "ab", "max": value})):
         field = {"name": "a", "type": "random_string", "options": options}
         found = faults(edith.post("/templates", json={"name": "T", "fields": [field]}))
         assert list(found) == [f"fields[0].options.{'max' if where == 'alphabet' else 'min'}"]
 
 
-def test_what_is_no_whole_number_is_no_quantity(edith):
+def test_a_fraction_is_not_a_valid_quantity(edith):
     for value in NONE:
         assert list(
             faults(edith.post("/templates", json={"name": "T", "fields": FIELDS, "quantity": value}))
@@ -68,7 +68,7 @@ def test_too_many_is_too_many_with_a_point_too(edith, path):
     assert faults(edith.post(f"{path}/generate", json={"count": 0.0})) == {"count": "out_of_range"}
 
 
-def test_a_form_says_whole_numbers_in_digits(browser, cast, edith):
+def test_a_form_accepts_integers_in_digits(browser, cast, edith):
     page = browser(cast.edith)
     words = {"fields[0].name": "w", "fields[0].type": "words", "fields[0].options.count": "4"}
     lines = {

@@ -25,7 +25,7 @@ def edith(api, cast):
     return api(cast.edith)
 
 
-def test_what_is_uploaded_is_listed_and_read(edith):
+def test_uploaded_files_are_listed_and_read(edith):
     made = send(edith, "inputs/customers.csv")
     assert made.status_code == 201, made.text
     told = made.json
@@ -110,7 +110,7 @@ def test_any_range_is_read(edith, asked, status, data):
     assert (outside.status_code, outside.headers["Content-Range"]) == (416, "bytes */10")
 
 
-def test_what_the_caller_has_is_not_sent_again(edith):
+def test_unchanged_resources_are_not_sent_again(edith):
     tag = send(edith, "a").headers["ETag"]
     found = edith.get(address("a"), headers={"If-None-Match": tag})
     assert (found.status_code, found.data) == (304, b"")
@@ -140,7 +140,7 @@ def test_a_list_is_narrowed_sorted_and_turned_page_by_page(edith):
     assert problem(edith.get(URL, query_string={"folders": "in"})) == (400, "invalid_request")
 
 
-def test_a_deleted_file_is_restored_and_its_name_is_free_meanwhile(edith):
+def test_a_deleted_file_is_restored_and_its_name_is_free_in_the_meantime(edith):
     file = send(edith, "a", b"first").json
     gone = edith.delete(f"{URL}/{file['id']}")
     assert gone.json["deleted_at"]
@@ -161,7 +161,7 @@ def test_a_deleted_file_is_restored_and_its_name_is_free_meanwhile(edith):
     assert problem(edith.post(f"{URL}/d/restore")) == (404, "not_found")
 
 
-def test_a_change_is_refused_for_who_knows_another_state(edith, stored):
+def test_a_change_with_an_outdated_etag_is_rejected(edith, stored):
     tag = send(edith, "a", b"1").headers["ETag"]
     assert send(edith, "a", b"2", headers={"If-Match": tag}).status_code == 201
     stale = send(edith, "a", b"3", headers={"If-Match": tag})
@@ -176,7 +176,7 @@ def test_a_change_is_refused_for_who_knows_another_state(edith, stored):
     assert len(stored()) == 2
 
 
-def test_a_repeated_upload_is_done_once_whatever_its_boundary(edith, stored):
+def test_a_repeated_upload_is_done_once_with_any_boundary(edith, stored):
     key = {"Idempotency-Key": "one"}
     body = '--{0}\r\nContent-Disposition: form-data; name="file"; filename="a"\r\n\r\n{1}\r\n--{0}--\r\n'
 
@@ -206,7 +206,7 @@ def test_a_repeated_upload_is_done_once_whatever_its_boundary(edith, stored):
         (b"hello", "multipart/form-data", (400, "invalid_request")),
     ],
 )
-def test_what_is_no_upload_is_refused(edith, stored, body, content_type, wanted):
+def test_an_invalid_upload_is_rejected(edith, stored, body, content_type, wanted):
     answer = edith.post(URL, data=body, content_type=content_type)
     assert problem(answer) == wanted
     assert stored() == []
@@ -219,7 +219,7 @@ def test_a_body_that_breaks_off_stores_nothing(edith, stored):
     assert stored() == []
 
 
-def test_parts_that_are_not_as_they_should_be_are_told(edith):
+def test_misbehaving_components_are_reported(edith):
     text = edith.post(URL, data={"file": "text", "name": "a"}, content_type="multipart/form-data")
     assert problem(text) == (422, "validation_error")
     assert "-F file=@" in text.text
@@ -266,7 +266,7 @@ def test_the_address_in_a_list_is_whole_and_encoded(edith):
     assert told["download_url"] == "http://localhost/workspace/files/%C3%A4%20b/100%25.csv"
 
 
-def test_the_documentation_tells_the_parts_of_an_upload(edith):
+def test_the_documentation_lists_the_parts_of_an_upload(edith):
     found = edith.get("/openapi.json").json["paths"][URL]["post"]
     assert set(found["requestBody"]["content"]) == {"multipart/form-data"}
     assert {"413", "415", "422", "429", "409", "412"} <= set(found["responses"])

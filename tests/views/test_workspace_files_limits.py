@@ -100,7 +100,7 @@ def small(monkeypatch):
     monkeypatch.setattr(limits, "MAX_WORKSPACE_FILES", 3)
 
 
-def test_the_quota_holds_and_tells_its_numbers(edith, small, stored):
+def test_the_quota_is_enforced_and_its_numbers_are_returned(edith, small, stored):
     send(edith, "a", b"x" * 60)
     over = send(edith, "b", b"x" * 41)
     assert problem(over) == (429, "quota_exceeded")
@@ -206,7 +206,7 @@ def test_the_number_of_files_is_bounded(edith, small):
     assert send(edith, "a", b"1").status_code == 201
 
 
-def test_two_uploads_at_once_cannot_both_take_the_last_of_the_quota(app, api, cast, small, stored):
+def test_two_concurrent_uploads_cannot_both_use_the_last_of_the_quota(app, api, cast, small, stored):
     ready = threading.Barrier(8)
     answers = []
 

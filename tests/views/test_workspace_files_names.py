@@ -19,27 +19,27 @@ def edith(api, cast):
 
 
 BAD_NAMES = [
-    ("/etc/passwd", "does not begin with a slash"),
-    ("a/../b", "leads nowhere else"),
-    ("..", "leads nowhere else"),
-    ("./a", "leads nowhere else"),
-    ("a//b", "empty folders"),
-    ("a/", "does not end with a slash"),
-    ("a\0b", "U+0000 stands at place 2"),
-    ("a\nb", "U+000A stands at place 2"),
+    ("/etc/passwd", "must not begin with a slash"),
+    ("a/../b", "not allowed as the name"),
+    ("..", "not allowed as the name"),
+    ("./a", "not allowed as the name"),
+    ("a//b", "empty folder names"),
+    ("a/", "must not end with a slash"),
+    ("a\0b", "U+0000 at position 2"),
+    ("a\nb", "U+000A at position 2"),
     ("a\x7f", "U+007F"),
     ("a\u2028b", "U+2028"),
-    ("\u202egpj.exe", "turns the direction"),
-    ("a\\b", "no backslashes"),
+    ("\u202egpj.exe", "changes the text direction"),
+    ("a\\b", "not contain backslashes"),
     ("a /b", "ends with a space"),
-    ("x" * 300, "255 characters with its folders; this has 300"),
+    ("x" * 300, "255 characters, including its folders; this one has 300"),
     ("a/" + "é" * 128, "255 bytes in UTF-8"),
-    ("fil_01J00000000000000000000000", "look like a file's id"),
+    ("fil_01J00000000000000000000000", "look like the ID of a file"),
 ]
 
 
 @pytest.mark.parametrize(("name", "told"), BAD_NAMES)
-def test_a_name_that_cannot_be_is_refused_with_a_sentence(edith, stored, name, told):
+def test_an_invalid_name_is_rejected_with_a_message(edith, stored, name, told):
     answer = send(edith, name)
     assert problem(answer) == (422, "validation_error")
     assert any(told in one["message"] for one in answer.json["error"]["details"]["fields"]), answer.text
@@ -47,13 +47,13 @@ def test_a_name_that_cannot_be_is_refused_with_a_sentence(edith, stored, name, t
     assert stored() == []
 
 
-def test_all_faults_are_told_at_once(edith):
+def test_all_errors_are_reported_together(edith):
     answer = send(edith, "/a//../b ", more={"nome": "x"})
     told = " ".join(one["message"] for one in answer.json["error"]["details"]["fields"])
     for part in (
         "begin with a slash",
-        "empty folders",
-        "leads nowhere",
+        "empty folder names",
+        "not allowed",
         "ends with a space",
         "no part `nome`",
     ):
@@ -111,7 +111,7 @@ def test_a_folder_and_a_file_cannot_have_one_name(edith):
     [("text/html", "x.html"), ("image/svg+xml", "x.svg"), ("application/javascript", "x.js"), ("text/css", "x.css"),
      ("application/xhtml+xml", "x.xhtml"), ("text/xml", "x.xml"), ("application/pdf", "x.pdf"), ("", "page.html")],
 )  # fmt: skip
-def test_what_a_browser_would_run_goes_out_as_bytes(edith, content_type, name):
+def test_files_that_a_browser_would_run_are_sent_as_bytes(edith, content_type, name):
     data = {"file": (io.BytesIO(b"<script>alert(1)</script>"), name, content_type), "name": name}
     edith.post(URL, data=data, content_type="multipart/form-data")
     found = edith.get(address(name))
@@ -121,7 +121,7 @@ def test_what_a_browser_would_run_goes_out_as_bytes(edith, content_type, name):
     assert any("sandbox" in policy for policy in found.headers.getlist("Content-Security-Policy"))
 
 
-def test_a_content_type_is_never_a_header_of_its_own(edith):
+def test_a_content_type_is_never_a_separate_header(edith):
     body = (
         b'--x\r\nContent-Disposition: form-data; name="file"; filename="a.bin"\r\n'
         b"Content-Type: text/html; evil=<b>\r\n\r\nhi\r\n--x--\r\n"

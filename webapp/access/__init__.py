@@ -1,1 +1,1 @@
-"""Who acts, in which workspace, team and project, and which objects they may see and change."""
+"""Authorization: the actor of a request, its workspace, team and project, and the objects it may read and change."""

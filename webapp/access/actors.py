@@ -97,7 +97,7 @@ class Actor:
         return None
 
     def can(self, scope: str, team_id: str | None = None) -> bool:
-        """Whether the actor has a scope."""
+        """Return whether the actor has a scope."""
         return self.lacks(scope, team_id) is None
 
 
@@ -148,7 +148,7 @@ def epoch_key(workspace_id: str) -> str:
 def changing(session: Session, workspace_id: str) -> None:
     """Call before a change to keys, roles, members, projects or plan in `session` is committed.
 
-    Raises RedisError if Redis is unavailable: a change that cannot be announced is not made.
+    Raises RedisError if Redis is unavailable: a change that cannot be announced must not be committed.
     """
     redis_client().set(
         epoch_key(workspace_id), _PENDING + secrets.token_hex(8), ex=limits.EPOCH_PENDING_SECONDS
@@ -176,7 +176,7 @@ def current(workspace_id: str) -> str:
 
 
 def is_cacheable(epoch: str) -> bool:
-    """Whether what is read under this epoch can be cached: not during a change."""
+    """Return whether data read under this epoch can be cached, which is not the case during a change."""
     return not epoch.startswith(_PENDING)
 
 

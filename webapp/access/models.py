@@ -58,7 +58,7 @@ class Workspace(Updated, SoftDeleted, Base):
 
     @property
     def limits(self) -> limits.PlanLimits:
-        """The limits that hold now: the plan's, or for Enterprise the workspace's own where it has them."""
+        """The effective limits: those of the plan, or custom limits of an Enterprise workspace."""
         plan = limits.PLANS[self.plan]
         if self.plan != "enterprise" or not self.own_limits:
             return plan
@@ -88,7 +88,7 @@ class Project(Updated, SoftDeleted, InWorkspace, Base):
 
 
 class Membership(Created, InWorkspace, Base):
-    """A person's role in a whole workspace (`team_id` NULL) or in one team of it."""
+    """The role of a user in a whole workspace (`team_id` NULL) or in one of its teams."""
 
     __tablename__ = "memberships"
     __table_args__ = (
@@ -114,7 +114,8 @@ HASH_CHARS = 64  # a SHA-256 in hexadecimal
 
 
 class User(Updated, Base):
-    """A person. `email` is kept in lower case and is the account name. No password: only links let in."""
+    """A user. `email` is the account name, in lower case. Passwords are stored separately; without one, users sign in
+    by link."""
 
     __tablename__ = "users"
 
@@ -126,7 +127,7 @@ class User(Updated, Base):
 
 
 class BrowserSession(Created, Base):
-    """One signed-in browser. The cookie holds the token, the row its hash, so ending the row ends the session."""
+    """A browser session. The cookie contains the token, the row its hash, so deleting the row ends the session."""
 
     __tablename__ = "browser_sessions"
 
@@ -141,9 +142,9 @@ class BrowserSession(Created, Base):
     expires_at: Mapped[datetime]
     ended_at: Mapped[datetime | None]
     how: Mapped[str] = mapped_column(String(16), default="")
-    """How it began: password, link, invitation, oidc; "" of sessions before this was kept."""
+    """How the session started: password, link, invitation, oidc; "" for sessions older than this column."""
     two_factor: Mapped[bool] = mapped_column(Boolean, default=False)
-    """Whether a second factor was seen, here or (as its settings say) by the provider."""
+    """Whether a second factor was verified, by us or (according to its settings) by the provider."""
 
 
 class SignInLink(Created, Base):
@@ -194,8 +195,8 @@ class Identity(Created, Base):
 
 
 class SecondFactor(Created, Base):
-    """A person's authenticator. It counts from `confirmed_at` on; before, it is being set up. `last_step` is the time
-    step of the last code that was taken: neither it nor an earlier one is taken again (RFC 6238, 5.2)."""
+    """A user's authenticator app. It is active from `confirmed_at` on; before that, it is being set up. `last_step` is
+    the time step of the last accepted code: codes of this and earlier steps are rejected (RFC 6238, 5.2)."""
 
     __tablename__ = "second_factors"
 
@@ -223,7 +224,7 @@ class RecoveryCode(Created, Base):
 
 
 class ApiKey(Created, InProject, Base):
-    """A program's credential. It may do what its maker may do now, narrowed by `scopes` where it has any."""
+    """An API key. It has the current permissions of the user who created it, limited by `scopes` if any are set."""
 
     __tablename__ = "api_keys"
 
@@ -231,15 +232,15 @@ class ApiKey(Created, InProject, Base):
     name: Mapped[str] = mapped_column(String(limits.MAX_NAME_CHARS))
     handle: Mapped[str] = mapped_column(String(limits.KEY_HANDLE_CHARS), unique=True)
     secret_hash: Mapped[str] = mapped_column(String(HASH_CHARS))
-    scopes: Mapped[list[Any] | None] = mapped_column(JSON_DOC)  # NULL: all that the maker's role allows
+    scopes: Mapped[list[Any] | None] = mapped_column(JSON_DOC)  # NULL: all permissions of the user's role
     created_by: Mapped[str] = reference("users.id", ondelete="CASCADE")
-    api_version: Mapped[str] = mapped_column(String(10))  # the newest when the key was made
+    api_version: Mapped[str] = mapped_column(String(10))  # the newest version when the key was created
     expires_at: Mapped[datetime | None]
     last_used_at: Mapped[datetime | None]
     last_used_address: Mapped[str | None] = mapped_column(String(64))
     revoked_at: Mapped[datetime | None]
     run_id: Mapped[str | None] = reference("runs.id", nullable=True, ondelete="CASCADE")
-    """The run that it was made for; such a key is in no list and ends with the run."""
+    """The run that the key was created for. Such a key is not listed, and is revoked with the end of the run."""
     writable_secrets: Mapped[list[Any]] = mapped_column(JSON_DOC, default=list)
     """Secrets that the key of a run can set, regardless of its creator's role."""
 

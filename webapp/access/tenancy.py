@@ -34,13 +34,13 @@ def get(
     lock: bool = False,
     deleted: bool = False,
 ) -> T:
-    """Return an object of the actor's workspace, with permission for `scope` in its project.
+    """Return an object of the actor's workspace after checking the permission for `scope` in its project.
 
-    `lock` holds the row until the transaction ends (call it before a change); `deleted` also finds soft-deleted
-    ones. Errors: not_found, forbidden (an actor who may see the object but not do this).
+    `lock` locks the row until the transaction ends (use it before a change); `deleted` also finds soft-deleted objects.
+    Errors: not_found; forbidden (the actor may see the object, but has no permission for this).
     """
     table: Any = model
-    if "\0" in object_id:  # PostgreSQL would refuse to compare it
+    if "\0" in object_id:  # PostgreSQL rejects this value in comparisons
         raise not_found(model.__name__.lower(), object_id)
     statement = select(model).where(table.id == object_id, table.workspace_id == actor.workspace_id)
     if hasattr(model, "deleted_at") and not deleted:
@@ -92,7 +92,8 @@ def projects_of(actor: Actor) -> list[Project]:
 
 
 def inside(actor: Actor, team_ids: Sequence[str]) -> dict[str, dict[str, Any]]:
-    """What teams hold, by their ids: `projects` (their names) and `members` (how many have a role in the team)."""
+    """Return the contents of teams by their ids: `projects` (their names) and `members` (the number of roles in the
+    team)."""
     found: dict[str, dict[str, Any]] = {one: {"projects": [], "members": 0} for one in team_ids}
     for project in projects_of(actor):
         if project.team_id in found:

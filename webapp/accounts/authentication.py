@@ -74,7 +74,7 @@ def authenticate() -> ResponseReturnValue | None:
 
 
 def is_admin() -> bool:
-    """Whether a request to a public route has the credential of an admin. The request of an API key is counted.
+    """Return whether a request to a public route has the credentials of an admin. The request of an API key is counted.
 
     False if the database or Redis is unavailable.
     """
@@ -144,7 +144,7 @@ def _redirect_to_two_factor() -> ResponseReturnValue:
 
 
 def is_api_write() -> bool:
-    """Whether the request is a write with a body that forms do not send, for which a cookie is not accepted."""
+    """Return whether the request is a write whose body cannot come from a form, so that a cookie is not accepted."""
     if request.method in READING:
         return False
     return bool(request.mimetype) and request.mimetype not in FORM_TYPES

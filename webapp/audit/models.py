@@ -110,7 +110,7 @@ FUNCTIONS: Final = (
 
 
 def attach(metadata: MetaData) -> None:
-    """Have them made with the tables, and PostgreSQL's functions dropped with them."""
+    """Create the triggers together with the tables, and drop PostgreSQL's functions with them."""
     for dialect, statements in STATEMENTS.items():
         for text in statements:
             create = DDL(text.replace("%", "%%"))  # type: ignore[no-untyped-call]  # SQLAlchemy does not annotate it
@@ -124,9 +124,9 @@ HASH_CHARS = 64  # SHA-256 in hexadecimal
 
 
 class AuditEntry(Base):
-    """One action. Ids are kept as text without foreign keys: the trail outlives what it speaks of.
+    """An audit entry. Ids are stored as text without foreign keys, because entries outlive the objects they refer to.
 
-    Every searchable column has an index that also orders by time, so that a page is read from its end.
+    Every searchable column has an index that also orders by time, so that the latest page is read quickly.
     """
 
     __tablename__ = "audit_entries"
@@ -157,7 +157,7 @@ class AuditEntry(Base):
 
 
 class AuditPending(Base):
-    """An entry that no seal has yet. The database adds the row with the entry, the seal takes it away."""
+    """An entry without a seal. The database adds the row together with the entry; sealing deletes it."""
 
     __tablename__ = "audit_pending"
 
@@ -192,10 +192,11 @@ class AuditSeal(Base):
 
 
 class AuditHead(Base):
-    """Where a workspace's chain ends (`last_id`: the highest id of any sealed entry), and up to where retention has
-    removed entries (number of the seal, and time).
+    """The end of a workspace's chain (`last_id`: the highest id of any sealed entry), and the point up to which
+    retention has deleted entries (number of the seal, and time).
 
-    It has no foreign key: it lets the entries of a workspace go that is removed for good, and so outlives them.
+    It has no foreign key, because it must outlive a workspace that is permanently deleted, to allow the deletion of its
+    entries.
     """
 
     __tablename__ = "audit_heads"

@@ -1,7 +1,7 @@
 """A backup's file: a zip (ZIP64) of parts, the last of which is the manifest with the SHA-256 of all others.
 
-It is written beside its place under a name that begins with a dot, and takes its place whole: synced, then renamed.
-What a killed or failed backup leaves is never taken for one, and the next backup to the same file writes over it.
+The file is written next to its destination under a name that begins with a dot, synced, and then renamed. An unfinished
+file of a killed or failed backup is never mistaken for a backup, and the next backup to the same file overwrites it.
 """
 
 from __future__ import annotations
@@ -47,14 +47,14 @@ class TablePart(BaseModel):
 
 
 class Lacking(BaseModel):
-    """Bytes that a row names and that were nowhere: the row's table and what it names."""
+    """A missing file: the table of the row that refers to it, and its key."""
 
     table: str
     key: str
 
 
 class Manifest(BaseModel):
-    """What a backup holds."""
+    """Contents of a backup."""
 
     format: str = FORMAT
     format_version: int = FORMAT_VERSION
@@ -73,7 +73,7 @@ class Manifest(BaseModel):
     keys: str
     """none, plain or sealed (by a passphrase)."""
     secret_key_mark: str
-    """Tells whether a SECRET_KEY is the one of then, and nothing else of it."""
+    """A value that identifies a SECRET_KEY without revealing anything about it."""
     vault_mark: str
     """A word sealed by the newest key of the vault; "" without one."""
     parts: dict[str, Part]
@@ -164,7 +164,7 @@ def synced(folder: Path) -> None:
 
 
 class Reader:
-    """Reads a backup. Used as a context. Error: UpkeepError for what is none, or not a whole one."""
+    """Context manager that reads a backup. Error: UpkeepError for a file that is not a complete backup."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -184,7 +184,7 @@ class Reader:
             raise UpkeepError(f"{self.path} is no backup of Rowsmith.")
         if raw.get("format_version") != FORMAT_VERSION:
             raise UpkeepError(
-                f"{self.path} was made by a newer release of Rowsmith: restore it with that one."
+                f"{self.path} was created by a newer release of Rowsmith. Restore it with that release."
             )
         try:
             return Manifest.model_validate(raw)
@@ -200,11 +200,11 @@ class Reader:
         self._zip.close()
 
     def check(self) -> None:
-        """Reads every part and compares its SHA-256. Error: UpkeepError, naming the first that is not as it was."""
+        """Read every part and compare its SHA-256. Error: UpkeepError with the first part that differs."""
         there, told = set(self._zip.namelist()) - {MANIFEST}, set(self.manifest.parts)
         if odd := sorted(there ^ told):
             raise UpkeepError(
-                f"{self.path} is not as it was made: {odd[0]} {'is missing' if odd[0] in told else 'is new'}."
+                f"{self.path} was changed: {odd[0]} {'is missing' if odd[0] in told else 'is new'}."
             )
         for name, part in self.manifest.parts.items():
             digest = hashlib.sha256()
@@ -249,5 +249,5 @@ class Reader:
 
 
 def room(folder: Path) -> int:
-    """Free bytes where a folder lies."""
+    """Return the free bytes of the disk that contains a folder."""
     return shutil.disk_usage(folder).free

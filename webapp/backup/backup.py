@@ -1,4 +1,4 @@
-"""Making a backup while the service works: database, files, vocabularies, and the keys where that is asked for."""
+"""Back up the running service: database, files, vocabularies and, if requested, the encryption keys."""
 
 from __future__ import annotations
 
@@ -41,8 +41,8 @@ def engine(url: str) -> sa.Engine:
 
 @contextmanager
 def snapshot(settings: Settings) -> Iterator[sa.Connection]:
-    """A transaction that reads the database as it is at its first query, and keeps nobody from writing: on PostgreSQL
-    REPEATABLE READ, on SQLite a reader of the WAL, which grows as long as it reads."""
+    """Open a transaction that reads the database as of its first query without blocking writers: on PostgreSQL
+    REPEATABLE READ, on SQLite a reader of the WAL, which grows as long as the transaction is open."""
     made = engine(settings.sqlalchemy_url)
     options: dict[str, Any] = {READS: True}
     if not settings.is_sqlite:
@@ -51,7 +51,7 @@ def snapshot(settings: Settings) -> Iterator[sa.Connection]:
         with made.connect() as connection:
             connection = connection.execution_options(**options)
             with connection.begin():
-                # Only a query takes the snapshot: BEGIN alone waits for one.
+                # BEGIN alone does not take the snapshot, the first query does.
                 connection.exec_driver_sql(
                     "SELECT count(*) FROM sqlite_master" if settings.is_sqlite else "SELECT 1"
                 )
@@ -60,17 +60,17 @@ def snapshot(settings: Settings) -> Iterator[sa.Connection]:
         made.dispose()
 
 
-# The bytes beside the database: the storage's files, vocabularies, and the files of SQLite connections.
+# Data outside of the database: files in storage, vocabularies, and the files of SQLite connections.
 #
-# What a key of the storage names never changes, so files are copied while the service writes: first all that are there,
-# then, under the snapshot of the database, those that have come since. Meanwhile what is replaced stays
-# (`services.holding`); where something went all the same, another snapshot is taken.
+# The content behind a storage key never changes, so files are copied while the service is running: first all that
+# exist, then, with the database snapshot open, those added since. During this time, `services.holding` defers
+# deletions. If a file is missing nevertheless, the backup takes a new snapshot.
 
 LISTING: Final = "files.ndjson"
-"""The part that says which file of the storage lies in which part: `{key, part, size}` a line."""
+"""The part that maps each file in storage to the part that contains it: one `{key, part, size}` per line."""
 TARGETS: Final = "targets"
 """The folder of SQLite connections in the data folder, and in a backup."""
-_PASSING: Final = ("health/",)  # what `Storage.usable` writes
+_PASSING: Final = ("health/",)  # files that `Storage.usable` writes
 _BESIDE: Final = ("-wal", "-shm", "-journal")
 # The columns that name bytes which must be there. What is not here is a cache.
 NAMED: Final = (
@@ -94,7 +94,7 @@ class Files:
         self._number = 0
 
     def copy_new(self) -> None:
-        """Copy what is there and was not copied yet. What goes meanwhile is left out."""
+        """Copy the files that were not copied yet, and skip those that are deleted in the meantime."""
         for one in self._store.walk():
             held = self._held.get(one.key)
             if not one.key.startswith(_PASSING) and (held is None or held[2] != one.tag):
@@ -128,7 +128,7 @@ class Files:
         return key in self._held
 
     def lacking(self, connection: sa.Connection, there: Iterable[Table]) -> list[Lacking]:
-        """What rows of a snapshot name and no copy was made of."""
+        """Return the files that rows of a snapshot refer to and that were not copied."""
         columns = {one.name: one.columns for one in there}
         found = []
         for table, column in NAMED:
@@ -169,7 +169,7 @@ def put_back(reader: Reader, store: Storage) -> set[str]:
 
 
 def is_empty(store: Storage) -> bool:
-    """Whether a storage has nothing but vocabularies, which are the same everywhere."""
+    """Return whether a storage contains only vocabularies, which are the same everywhere."""
     passing = (*_PASSING, f"{vocabularies.FOLDER}/")
     return all(one.key.startswith(passing) for one in store.walk())
 
@@ -201,7 +201,7 @@ def pinned_vocabularies(connection: sa.Connection, there: Iterable[Table]) -> se
 
 
 def add_vocabularies(files: Files, wanted: Iterable[str]) -> list[str]:
-    """Copy the vocabularies that lie on this machine's disk alone; the ids of those that are nowhere."""
+    """Copy the vocabularies that are only on the disk of this machine; return the ids of those that are missing."""
     missing = []
     for one in sorted(wanted):
         if vocabularies.key_of(one) in files:
@@ -224,7 +224,8 @@ def _pieces(path: Path) -> Iterator[bytes]:
 
 
 def add_targets(writer: Writer, data_dir: Path) -> int:
-    """Copy the files of SQLite connections, each as of one moment, beside whoever writes it; how many."""
+    """Copy the files of SQLite connections, each in a consistent state without blocking writers; return their
+    number."""
     found, folder = targets_of(data_dir), data_dir / TARGETS
     for path in found:
         with tempfile.TemporaryDirectory(prefix=".rowsmith-", dir=writer.path.parent) as scratch:
@@ -237,7 +238,7 @@ def add_targets(writer: Writer, data_dir: Path) -> int:
 
 
 def _copied(path: Path, copy: Path) -> None:
-    """By SQLite's own backup: readers hold up no writer where the journal is a WAL, as ours is."""
+    """Copy with SQLite's backup API: readers do not block writers in WAL mode, which we use."""
     with (
         closing(
             sqlite3.connect(f"file:{path}?mode=ro", uri=True, timeout=limits.SQLITE_BUSY_MS / 1000)
@@ -287,10 +288,9 @@ def make(
     files: bool = True,
     tell: Tell = lambda _line: None,
 ) -> Manifest:
-    """Write a backup of the service of these settings to `path`, and answer its manifest. Needs the application's
-    context. Without `files` it holds the database alone. Error: UpkeepError; then nothing is there that was not before.
-    """
-    with told("The backup was not made", path.parent), Writer(path, replace=replace) as writer:
+    """Write a backup of the service with these settings to `path`, and return its manifest. Needs the application
+    context. Without `files`, it contains only the database. Error: UpkeepError; nothing has changed then."""
+    with told("The backup was not created", path.parent), Writer(path, replace=replace) as writer:
         held = Files(storage.of(current_app), writer)
         if files:
             held.copy_new()  # most of them, before the snapshot begins
@@ -303,7 +303,9 @@ def make(
             made_at = clock.to_text(clock.now())
             written = {one.name: _table(connection, one, writer) for one in there}
             pinned = pinned_vocabularies(connection, there)
-        ring = keys.ring_now(settings)  # after the snapshot: a rotation meanwhile has put its key in front
+        ring = keys.ring_now(
+            settings
+        )  # after the snapshot: a key rotation in the meantime has added its key in front
         missing = add_vocabularies(held, pinned) if files else []
         count, size = held.write_listing()
         manifest = Manifest(
@@ -329,7 +331,7 @@ def make(
 def note(manifest: Manifest) -> None:
     """An entry in the trail of each workspace: all of its data has left. Needs the application's context."""
     if manifest.revision != revisions.head():
-        return  # the trail of an earlier release is not ours to write; `upgrade` makes such backups
+        return  # older releases have different audit tables; `upgrade` creates such backups
     for workspace_id in db.session.scalars(select(Workspace.id)).all():
         audit_log.record(actors.system(workspace_id), "service.backup", join=True, keys=manifest.keys)
     db.session.commit()
@@ -338,8 +340,9 @@ def note(manifest: Manifest) -> None:
 def _moment(
     settings: Settings, held: Files, stack: ExitStack, files: bool
 ) -> tuple[sa.Connection, list[tables.Table], list[Lacking]]:
-    """A snapshot, open until the stack ends, whose files have been copied: tried again where some went meanwhile, until
-    none does, those that lack have been lacking before, or it was tried often enough. What lacks is told."""
+    """Open a snapshot until the stack closes, with all of its files copied. If files are deleted in the meantime, try
+    again until none are missing, the same ones are missing as before, or the attempts are used up. Report missing
+    files."""
     before: list[Lacking] | None = None
     for last in (*[False] * limits.UPKEEP_SNAPSHOTS, True):
         with batch_delete.holding(), ExitStack() as trial:
@@ -379,8 +382,7 @@ def _write_keys(writer: Writer, text: str, plain: bool, passphrase: str) -> str:
 
 
 def verify(path: Path) -> Manifest:
-    """Read a whole backup, compare every part with what the manifest says of it, and look that every file it lists is
-    in it. Error: UpkeepError."""
+    """Read a whole backup, and compare every part and every listed file with the manifest. Error: UpkeepError."""
     with Reader(path) as reader:
         reader.check()
         if reader.manifest.keys == "plain":

@@ -1,4 +1,4 @@
-"""What the upkeep of an installation stops with."""
+"""Errors of backup, restore and upgrade."""
 
 from __future__ import annotations
 
@@ -12,18 +12,20 @@ from sqlalchemy.exc import DatabaseError
 
 
 class UpkeepError(Exception):
-    """It cannot go on; the message is a sentence or two for a person: what is wrong, and what to do."""
+    """The command cannot continue. The message is for users: one or two sentences about the cause and the remedy."""
 
 
 @contextmanager
 def told(doing: str, folder: Path) -> Iterator[None]:
-    """Turns what disks, storages and databases say into `UpkeepError`. `doing`: "The backup was not made";
+    """Convert exceptions of disks, storages and databases to `UpkeepError`. `doing`: "The backup was not created";
     `folder`: where it writes."""
     try:
         yield
     except OSError as error:
         if error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG):
-            raise UpkeepError(f"{doing}: the disk of {folder} is full. Make room, then try again.") from error
+            raise UpkeepError(
+                f"{doing}: the disk of {folder} is full. Free some space, then try again."
+            ) from error
         raise UpkeepError(f"{doing}: {error.strerror or error} ({error.filename or folder}).") from error
     except BaseError as error:
         raise UpkeepError(

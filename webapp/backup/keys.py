@@ -38,13 +38,14 @@ def read_text(text: str) -> tuple[str, tuple[str, ...]]:
 
 
 def ring_now(settings: Settings) -> tuple[str, ...]:
-    """The ring as it is now, newest first: a rotation may have put a key into the data folder since we started."""
+    """Return the current key ring, newest first: a rotation may have added a key to the data folder since we
+    started."""
     found = app_vault.keys_in(settings.data_dir / "keys.env")
     return tuple(found) if set(settings.vault_keys) <= set(found) else settings.vault_keys
 
 
 def passphrase_of(file: Path) -> str:
-    """The first line of a file. Error: UpkeepError, where there is none or it is short."""
+    """Return the first line of a file. Error: UpkeepError if the file is missing or the line is too short."""
     try:
         found = file.read_text().partition("\n")[0].strip()
     except OSError as error:
@@ -57,7 +58,8 @@ def passphrase_of(file: Path) -> str:
 
 
 def sealed(text: str, passphrase: str, salt: bytes) -> bytes:
-    """The keys, sealed: JSON that names how its key is made of the passphrase. `salt` is random."""
+    """Return the encrypted keys: JSON with the parameters for deriving the encryption key from the passphrase. `salt`
+    is random."""
     cost = limits.UPKEEP_SCRYPT_COST
     token = sealing.seal(_stretched(passphrase, salt, cost), text.encode())
     return orjson.dumps(
@@ -66,14 +68,14 @@ def sealed(text: str, passphrase: str, salt: bytes) -> bytes:
 
 
 def opened(raw: bytes, passphrase: str) -> str:
-    """What was sealed. Error: UpkeepError for another passphrase."""
+    """Decrypt the keys. Error: UpkeepError for a wrong passphrase."""
     try:
         told = orjson.loads(raw)
         salt, cost, token = base64.b64decode(told["salt"]), int(told["cost"]), told["token"].encode()
     except (ValueError, KeyError, AttributeError, TypeError):
         raise UpkeepError("The keys in the backup cannot be read.") from None
     if not 0 < cost <= limits.UPKEEP_SCRYPT_COST_MAX:
-        raise UpkeepError("The keys in the backup cannot be read: their cost is none of ours.")
+        raise UpkeepError("The keys in the backup cannot be read: their cost parameter is out of range.")
     found = sealing.unseal(_stretched(passphrase, salt, cost), token)
     if found is None:
         raise UpkeepError("The passphrase is not the one that the keys of this backup were sealed by.")
@@ -85,7 +87,7 @@ def _stretched(passphrase: str, salt: bytes, cost: int) -> bytes:
 
 
 def mark(secret_key: str) -> str:
-    """What tells a SECRET_KEY from others, and nothing of it."""
+    """Return a value that identifies a SECRET_KEY without revealing anything about it."""
     return base64.urlsafe_b64encode(sealing.derive(secret_key, _PURPOSE)).decode()[:_MARK_CHARS]
 
 
@@ -95,7 +97,7 @@ def vault_mark(ring: Sequence[str]) -> str:
 
 
 def opens(ring: Sequence[str], told: str) -> bool:
-    """Whether a ring opens what the newest key of then sealed."""
+    """Return whether a ring can decrypt what the newest key of the backup has encrypted."""
     if not told:
         return True
     try:
@@ -104,14 +106,14 @@ def opens(ring: Sequence[str], told: str) -> bool:
         return False
 
 
-# Everything that lies sealed by the vault: whether a ring opens it.
+# All columns that are encrypted by the vault, to check whether a key ring can decrypt them.
 
 _BEGINS = "sealed"
-"""How the columns are called, in every table: tests/upkeep holds them to it."""
+"""Prefix of the names of these columns in every table; checked in tests/upkeep."""
 
 
 def count(connection: sa.Connection, ring: Sequence[str]) -> tuple[int, int]:
-    """How many a ring opens, and how many it does not."""
+    """Return how many secrets a ring can decrypt, and how many it cannot."""
     vault, opened, lost = Vault(ring), 0, 0
     for table in tables.tables(connection):
         for name, kind in table.columns.items():

@@ -1,7 +1,8 @@
 """Restoring a backup: to an empty installation, to another kind of database, to another storage.
 
-All is made beside what is there: the database is complete, brought to this release's revision and looked over before it
-takes its place, and files that are no part of the backup go last. Whatever stops it before that leaves what was there.
+Everything is created next to the existing data. The restored database is complete, migrated to the revision of this
+release and checked before it replaces the old one, and files that are not part of the backup are deleted last. After a
+failure at any earlier point, the existing data is unchanged.
 """
 
 from __future__ import annotations
@@ -45,29 +46,29 @@ _BESIDE: Final = ("-wal", "-shm", "-journal")
 
 
 class Place(Protocol):
-    """A database in the making."""
+    """A database that is being created."""
 
     url: str
     """Its DATABASE_URL, for migrations."""
 
     def is_empty(self) -> bool:
-        """Whether the database that it is to replace has no rows of ours."""
+        """Return whether the database that it will replace has no rows of our tables."""
 
     def begin(self) -> None:
-        """Make the empty database, in place of what an attempt before may have left."""
+        """Create the empty database, replacing the remains of an earlier attempt."""
 
     def load(self, there: Sequence[Table], rows: Iterable[tuple[Table, Iterator[bytes]]]) -> dict[str, int]:
         """Load rows into tables that are empty; how many each has. Error: UpkeepError, for rows that cannot be."""
 
     def take_over(self) -> None:
-        """Put it in the place of the other, all at once."""
+        """Replace the existing database atomically."""
 
     def give_up(self) -> None:
         """Remove it."""
 
 
 def place_of(settings: Settings) -> Place:
-    """Where the database of these settings is made."""
+    """Return where the database of these settings is created."""
     return SqlitePlace(settings) if settings.is_sqlite else PostgresqlPlace(settings)
 
 
@@ -86,7 +87,7 @@ def _quoted(*names: str) -> str:
 
 
 class SqlitePlace:
-    """A file beside the database's."""
+    """A new file next to the database file."""
 
     def __init__(self, settings: Settings) -> None:
         self._final = Path(sa.make_url(settings.sqlalchemy_url).database or "")
@@ -94,7 +95,7 @@ class SqlitePlace:
         self.url = f"sqlite:///{self._beside}"
 
     def is_empty(self) -> bool:
-        """Whether there is no file, or one without rows."""
+        """Return whether the file is missing, or has no rows."""
         return not self._final.exists() or _empty(f"sqlite:///{self._final}")
 
     def begin(self) -> None:
@@ -123,7 +124,7 @@ class SqlitePlace:
             self._beside.with_name(self._beside.name + suffix).unlink(missing_ok=True)
 
     def load(self, there: Sequence[Table], rows: Iterable[tuple[Table, Iterator[bytes]]]) -> dict[str, int]:
-        """In one transaction, then the file is looked over."""
+        """Load all rows in one transaction, then check the file."""
         counts = {one.name: 0 for one in there}
         with closing(sqlite3.connect(self._beside, isolation_level=None)) as connection:
             connection.execute("PRAGMA synchronous=OFF")  # the whole file is synced before it takes its place
@@ -132,7 +133,7 @@ class SqlitePlace:
             triggers = connection.execute(
                 "SELECT name, sql FROM sqlite_master WHERE type = 'trigger'"
             ).fetchall()
-            for name, _ in triggers:  # what they would add is in the backup
+            for name, _ in triggers:  # the rows that triggers would add are in the backup
                 connection.execute(f"DROP TRIGGER {_quoted(name)}")
             for table, lines in rows:
                 marks = ", ".join("?" * len(table.columns))
@@ -151,11 +152,11 @@ class SqlitePlace:
     @staticmethod
     def _look(connection: sqlite3.Connection) -> None:
         if broken := connection.execute("PRAGMA foreign_key_check").fetchmany(3):
-            told = "; ".join(f"{table} row {row} to {parent}" for table, row, parent, _ in broken)
-            raise UpkeepError(f"Rows of the backup refer to others that are not in it: {told}.")
+            message = "; ".join(f"{table} row {row} to {parent}" for table, row, parent, _ in broken)
+            raise UpkeepError(f"Rows of the backup refer to missing rows: {message}.")
         said = connection.execute("PRAGMA integrity_check").fetchone()[0]
         if said != "ok":
-            raise UpkeepError(f"The database could not be made: {said}.")
+            raise UpkeepError(f"The database could not be created: {said}.")
 
     def take_over(self) -> None:
         """Fold the WAL in, sync, and rename. The old file's WAL goes first: it must not be read into the new one."""
@@ -174,7 +175,7 @@ class SqlitePlace:
 
 
 def fold(path: Path) -> None:
-    """Brings what stands in a SQLite file's WAL into the file. One that cannot be read has nothing to be kept."""
+    """Write the WAL of a SQLite file back to the file. An unreadable file has no content worth keeping."""
     try:
         with closing(sqlite3.connect(path, timeout=limits.SQLITE_BUSY_MS / 1000)) as connection:
             connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
@@ -184,7 +185,7 @@ def fold(path: Path) -> None:
 
 
 def _empty(url: str) -> bool:
-    """Whether no table of ours in a database has a row. One that cannot be read counts as full."""
+    """Return whether no table of ours in a database has a row. An unreadable database counts as full."""
     made = engine(url)
     try:
         with made.connect() as connection:
@@ -243,7 +244,7 @@ AND c.relnamespace = to_regnamespace(:schema) AND p.pronamespace = to_regnamespa
 
 
 class PostgresqlPlace:
-    """A schema beside the one that the service's tables lie in."""
+    """A new schema next to the schema of the service's tables."""
 
     def __init__(self, settings: Settings) -> None:
         self._plain = settings.sqlalchemy_url
@@ -253,7 +254,7 @@ class PostgresqlPlace:
         self._there = driven(self.url)
 
     def is_empty(self) -> bool:
-        """Whether the service's schema has no row of ours."""
+        """Return whether the service's schema has no row of our tables."""
         return _empty(self._plain)
 
     def begin(self) -> None:
@@ -293,7 +294,7 @@ class PostgresqlPlace:
                 except sa.exc.IntegrityError as error:
                     said = str(error.orig).splitlines()
                     raise UpkeepError(
-                        f"Rows of the backup refer to others that are not in it: {said[-1].strip()}"
+                        f"Rows of the backup refer to missing rows: {said[-1].strip()}"
                     ) from error
             self._count_on(connection)
         return counts
@@ -304,7 +305,7 @@ class PostgresqlPlace:
     ) -> None:
         import psycopg
 
-        # What its triggers would add is in the backup.
+        # The rows that its triggers would add are in the backup.
         connection.exec_driver_sql(f"ALTER TABLE {_quoted(table.name)} DISABLE TRIGGER USER")
         raw: Any = connection.connection.dbapi_connection
         read = _counted(tables.rows(table, lines, tables.INTO_POSTGRESQL), counts, table.name)
@@ -319,7 +320,7 @@ class PostgresqlPlace:
 
     @staticmethod
     def _count_on(connection: sa.Connection) -> None:
-        """Numbers that the database gives go on after the highest there is."""
+        """Continue generated numbers after the highest existing one."""
         for table, column in connection.exec_driver_sql(_SERIAL).all():
             connection.exec_driver_sql(
                 f"SELECT setval(pg_get_serial_sequence('{_quoted(table)}', '{column}'), "  # noqa: S608 - names of ours
@@ -362,7 +363,7 @@ def driven(url: str) -> str:
 
 
 def columns_of(url: str) -> list[Table]:
-    """The tables of a database in the making."""
+    """Return the tables of a database that is being created."""
     made = engine(driven(url))
     try:
         with made.connect() as connection:
@@ -374,21 +375,21 @@ def columns_of(url: str) -> list[Table]:
 _OPEN: Final = ("queued", "running")
 _WHY: Final = {
     Run: (
-        "The service was restored from a backup that was taken while this run was going on or waiting. Its program may "
+        "The service was restored from a backup that was taken while this run was running or queued. Its program may "
         "have run since; it is not repeated."
     ),
     Push: (
-        "The service was restored from a backup that was taken while this push was going on or waiting. Rows that were "
-        "not sent by then may have been sent since: look at the target before you retry those that are pending."
+        "The service was restored from a backup that was taken while this push was running or queued. Rows that were "
+        "not sent by then may have been sent since: check the target before you retry pending rows."
     ),
 }
 
 
 def settle(made_at: str) -> dict[str, list[str]]:
-    """End, or release, the work that was open in a backup made at `made_at`.
+    """End, or release, unfinished work in a backup made at `made_at`.
 
     Return descriptions such as `psh_01J… to customers` of the `runs` and `pushes` that were ended and of the `exports`
-    that workers start again. Needs the context of an application on the restored database.
+    that workers start again. Needs the context of an application with the restored database.
     """
     now = clock.now()
     with writing() as session:
@@ -420,14 +421,14 @@ def settle(made_at: str) -> dict[str, list[str]]:
 
 
 def _free(session: Session, model: Any) -> None:
-    """Release running work, so that any worker can take it and the one that held it can no longer write."""
+    """Release running work, so that any worker can take it and its previous worker can no longer write."""
     held = update(model).where(model.status == "running")
     held = held.values(epoch=model.epoch + 1, lease_owner=None, lease_until=None)
     session.execute(held.execution_options(synchronize_session=False))
 
 
 def _end(session: Session, model: Any, now: datetime, made_at: str) -> list[str]:
-    """Work that must not be done twice has its end. The sweeper sees to the rest of a run's."""
+    """Mark work that must not be repeated as ended. The sweeper completes the rest for runs."""
     error = {"code": "worker_lost", "message": _WHY[model], "details": {"backup": made_at}}
     ended = (
         update(model)
@@ -447,9 +448,9 @@ def _end(session: Session, model: Any, now: datetime, made_at: str) -> list[str]
 
 
 def _mails(session: Session, now: datetime) -> None:
-    """Mails that were on their way have arrived since, or say what is long past. (A webhook's deliveries are sent
-    again: their receivers know each by its id.)"""
-    why = "The service was restored from a backup: whether it was sent nobody knows."
+    """Mark unsent mails as failed: they may have been sent since, or are outdated. (Deliveries of webhooks are sent
+    again: receivers recognize each by its id.)"""
+    why = "The service was restored from a backup. It is unknown whether this e-mail was sent."
     ended = {"status": "failed", "ended_at": now, "claimed_until": None, "sealed": None, "reason": why}
     session.execute(
         update(Mail)
@@ -471,7 +472,7 @@ Tell = Callable[[str], None]
 
 @dataclass
 class Restored:
-    """What was restored. `lost_secrets`: stored secrets that no key of the ring opens."""
+    """The result of a restoration. `lost_secrets`: stored secrets that no key of the ring can decrypt."""
 
     manifest: Manifest
     revision: str
@@ -485,14 +486,14 @@ def look(reader: Reader) -> None:
     """That a backup is whole, and not of a newer release. Error: UpkeepError."""
     if not revisions.known(reader.manifest.revision):
         raise UpkeepError(
-            f"{reader.path} was made by a newer release of Rowsmith (revision {reader.manifest.revision}; this one "
+            f"{reader.path} was created by a newer release of Rowsmith (revision {reader.manifest.revision}; this one "
             f"knows up to {revisions.head()}). Restore it with that release, or a later one."
         )
     reader.check()
 
 
 def occupied(settings: Settings) -> list[str]:
-    """What is there already: a sentence for each. Needs the application's context."""
+    """Return a sentence about each part of an existing installation. Needs the application's context."""
     found = []
     if not place_of(settings).is_empty():
         found.append("the database has rows")
@@ -506,10 +507,9 @@ def occupied(settings: Settings) -> list[str]:
 def restore(
     settings: Settings, reader: Reader, *, take_keys: Callable[[], None], tell: Tell = lambda _line: None
 ) -> Restored:
-    """Put a backup that was looked at in the place of all that the installation of these settings has. Needs the
-    application's context. `take_keys` is called right before the database takes its place: it puts the keys of the
-    backup where the service reads them. Error: UpkeepError.
-    """
+    """Replace the installation of these settings with a verified backup. Needs the application's context. `take_keys`
+    is called right before the database is replaced: it stores the keys of the backup where the service reads them.
+    Error: UpkeepError."""
     manifest = reader.manifest
     done = Restored(manifest, revisions.head())
     place = place_of(settings)
@@ -552,7 +552,7 @@ def _load(settings: Settings, reader: Reader, place: Place) -> int:
 
 
 def _settle(settings: Settings, place: Place, done: Restored) -> None:
-    """What is done in the new database before it counts: open work, the trail, a look at the secrets."""
+    """Prepare the new database before it is used: unfinished work, the audit log, a check of the secrets."""
     app = create_app(revisions.on(settings, place.url), routes=False)
     with app.app_context():
         try:

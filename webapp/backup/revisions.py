@@ -26,7 +26,7 @@ def head() -> str:
 
 
 def known(revision: str) -> bool:
-    """Whether this release knows a revision: one that it does not know is a newer release's."""
+    """Return whether this release knows a revision: an unknown one is from a newer release."""
     try:
         return ScriptDirectory(str(_FOLDER)).get_revision(revision) is not None
     except CommandError:
@@ -39,14 +39,14 @@ def on(settings: Settings, url: str) -> Settings:
 
 
 def bring(settings: Settings, revision: str = "head") -> None:
-    """Bring the database of these settings up to a revision, from whichever it has. Raises what a migration raises."""
+    """Migrate the database of these settings to a revision, from any other one. Raises the error of the migration."""
     app = create_app(settings, routes=False)
     quiet = logging.getLogger("alembic").level
     logging.getLogger("alembic").setLevel(logging.WARNING)
     try:
         with app.app_context():
             try:
-                # Not Flask-Migrate's own: it ends the process where a migration fails.
+                # Flask-Migrate's own function would exit the process if a migration fails.
                 command.upgrade(migrate.get_config(str(_FOLDER)), revision)
             finally:
                 db.session.remove()

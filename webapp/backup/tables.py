@@ -119,7 +119,7 @@ def _time_out(value: datetime) -> str:
 def _json_out(value: Any) -> str:
     return (
         value if isinstance(value, str) else json.dumps(value)
-    )  # SQLite makes numbers of texts that are numbers
+    )  # SQLite converts texts that look like numbers
 
 
 _OUT: Final[Mapping[str, Callable[[Any], Any]]] = MappingProxyType(

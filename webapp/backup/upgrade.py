@@ -1,5 +1,5 @@
-"""Bringing a database to this release, all at once: PostgreSQL in one transaction, SQLite on a copy that takes the
-file's place when it is done. A migration that fails leaves the database as it was."""
+"""Migrate a database to this release atomically: PostgreSQL in one transaction, SQLite on a copy that replaces the file
+when it is complete. If a migration fails, the database does not change."""
 
 from __future__ import annotations
 
@@ -12,10 +12,12 @@ from webapp.config import Settings
 
 def found(settings: Settings) -> str:
     """The revision of the database. Error: UpkeepError, for one without tables, or of a newer release."""
-    with told("The database was not looked at", settings.data_dir), snapshot(settings) as connection:
+    with told("The database was not checked", settings.data_dir), snapshot(settings) as connection:
         there = tables.revision(connection)
     if there is None:
-        raise UpkeepError("The database has no tables yet: ./rowsmith up or ./rowsmith migrate makes them.")
+        raise UpkeepError(
+            "The database has no tables yet. To create them, run ./rowsmith up or ./rowsmith migrate."
+        )
     if not revisions.known(there):
         raise UpkeepError(
             f"The database is at revision {there}, of a newer release; this one knows up to {revisions.head()}. "
@@ -25,7 +27,7 @@ def found(settings: Settings) -> str:
 
 
 def migrate(settings: Settings) -> None:
-    """Bring it to this release's revision. Error: UpkeepError; then it is as it was."""
+    """Migrate to this release's revision. Error: UpkeepError; the database is unchanged then."""
     try:
         if settings.is_sqlite:
             _on_a_copy(settings)
@@ -33,14 +35,14 @@ def migrate(settings: Settings) -> None:
             revisions.bring(settings)
     except UpkeepError:
         raise
-    except Exception as error:  # a migration may raise whatever it met
+    except Exception as error:  # a migration may raise any exception
         said = str(getattr(error, "orig", error)).strip().partition("\n")[0]
-        raise UpkeepError(f"The migration failed, and the database is as it was: {said}.") from error
+        raise UpkeepError(f"The migration failed. The database is unchanged: {said}.") from error
 
 
 def _on_a_copy(settings: Settings) -> None:
     place = SqlitePlace(settings)
-    with told("The migration failed, and the database is as it was", settings.data_dir):
+    with told("The migration failed. The database is unchanged", settings.data_dir):
         place.copy()
         try:
             revisions.bring(revisions.on(settings, place.url))

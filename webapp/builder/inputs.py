@@ -20,7 +20,7 @@ Quantity = Annotated[int, Field(ge=limits.MIN_ROWS, le=limits.ENTERPRISE_MAX.row
 
 
 class TemplateInput(Input):
-    """What is said of the fields stands beside what is said of the rest: all faults at once."""
+    """Report errors in fields together with errors in the other attributes."""
 
     read_only = READ_ONLY
 

@@ -12,7 +12,7 @@ from webapp.cli.arguments import help_text, parse
 from webapp.cli.datadir import CliError
 from webapp.config import SettingsError
 
-# Command -> the module whose run(arguments) does it; imported when asked for.
+# Command -> the module whose run(arguments) executes it; imported on demand.
 MODULES: Final = {
     "up": "webapp.cli.up",
     "test": "webapp.cli.testing",

@@ -1,6 +1,6 @@
-"""What `./rowsmith` understands. Standard library only: it is read before anything is installed.
+"""The command-line arguments of `./rowsmith`. Standard library only, because it is loaded before anything is installed.
 
-`bootstrap.py` loads this file by its path, so that help and wrong arguments need no installation; the installed
+`bootstrap.py` loads this file by its path, so that help and invalid arguments need no installation; the installed
 program imports it as `webapp.cli.arguments`.
 """
 

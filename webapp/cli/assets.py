@@ -22,7 +22,7 @@ from webapp.paths import ROOT, STATIC_COPY
 
 LOCK: Final = ROOT / "package-lock.json"
 NPM_LOCK: Final = ROOT / "requirements-assets.lock"
-# What pages load: name under static/vendor <- files of packages, one after the other.
+# Files that pages load: name under static/vendor <- files of packages, concatenated.
 FILES: Final = {
     "htmx.min.js": ("htmx.org/dist/htmx.min.js",),
     "htmx-ext-sse.min.js": ("htmx-ext-sse/dist/sse.min.js",),
@@ -44,7 +44,7 @@ def wanted() -> str:
 
 
 def current(static: Path) -> bool:
-    """Whether a static folder holds the browser code of the present lock file."""
+    """Return whether a static folder contains the browser code of the current lock file."""
     stamp = static / "vendor" / ".stamp"
     try:
         return stamp.read_text() == wanted() and all((stamp.parent / name).is_file() for name in FILES)
@@ -53,7 +53,7 @@ def current(static: Path) -> bool:
 
 
 def missing(static: Path) -> str | None:
-    """What to do before a web server may start, where a file that pages load is not in a static folder; else None."""
+    """Return what to do before a web server can start if a file that pages load is missing; else None."""
     absent = [name for name in FILES if not (static / "vendor" / name).is_file()]
     if not absent:
         return None
@@ -64,9 +64,9 @@ def missing(static: Path) -> str | None:
 
 
 def ensure() -> None:
-    """Bring static/vendor up to date. CliError with a sentence when that cannot be done.
+    """Bring static/vendor up to date. Raises CliError if that is not possible.
 
-    Where the clone cannot be written, a copy of static/ next to the packages does (see `webapp.paths.static_folder`).
+    If the clone is read-only, a copy of static/ next to the packages is used (see `webapp.paths.static_folder`).
     """
     if current(ROOT / "static"):
         return

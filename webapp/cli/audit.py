@@ -1,4 +1,4 @@
-"""`./rowsmith audit verify|export|anchor`: whether the trail still says what it said, and all that it says."""
+"""`./rowsmith audit verify|export|anchor`: verify the integrity of the audit log, and export it."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def run(arguments: argparse.Namespace) -> int:
         workspace = operator.workspace(arguments.workspace)
         if arguments.action == "anchor":
             workspace_id = workspace.id
-            db.session.rollback()  # what was read holds SQLite's lock, which the entry needs
+            db.session.rollback()  # the read transaction holds SQLite's lock, which writing the entry needs
             seals.anchor_anew(workspace_id, clock.now())
             print(f"{workspace_id}: the current head of the chain is saved.")
             return 0
@@ -43,7 +43,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 def _verify(arguments: argparse.Namespace) -> int:
     if arguments.workspace is None:
-        # Those that are just being removed for good have a trail that ends somewhere.
+        # The entries of workspaces that are being permanently deleted are incomplete.
         since = clock.now() - timedelta(days=limits.RESTORE_DAYS)
         stays = or_(Workspace.deleted_at.is_(None), Workspace.deleted_at >= since)
         ids = list(db.session.scalars(select(Workspace.id).where(stays).order_by(Workspace.id)))

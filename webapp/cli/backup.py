@@ -17,7 +17,7 @@ from webapp.cli.datadir import CliError, DataDir, resolve
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Make one, or look whether one is whole. A backup that lacks something is made, and ends with 1."""
+    """Create a backup, or verify one. The exit code is 1 if files are missing from a backup."""
     path = _named(arguments.file)
     if arguments.verify:
         with upkeep.sentences():

@@ -1,8 +1,8 @@
-"""From a bare Python to a running command. Standard library only, run by the script `rowsmith`.
+"""Install and start the command with only Python available. Standard library only; run by the script `rowsmith`.
 
-Makes the virtual environment (`.venv` of the clone, or ROWSMITH_VENV), installs what the lock file names when the
-lock has changed since, and replaces itself by the command. Parallel calls wait for each other; an installation that
-was cut short is never taken for a whole one. What can go wrong on a machine is said in one sentence.
+Creates the virtual environment (`.venv` of the clone, or ROWSMITH_VENV), installs the packages of the lock file if it
+has changed, and replaces the process with the command. Concurrent calls wait for each other, and an interrupted
+installation is detected and repeated. Errors of the machine are reported in one sentence.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from types import ModuleType
 from typing import Final, NoReturn
 
 HOME: Final = Path(__file__).resolve().parents[2]
-# What a lock brings along: the development lock holds every line of the other.
+# Lock files included in others: the development lock contains all lines of the other.
 LOCKS: Final = {"requirements.lock": (), "requirements-dev.lock": ("requirements.lock",)}
 STAMP: Final = "rowsmith-installed.json"
 LOG: Final = "rowsmith-install.log"
@@ -75,7 +75,7 @@ def digest(lock: str) -> str:
 
 
 def installed(venv: Path, lock: str) -> bool:
-    """Whether `venv` works and holds exactly what `lock` says now."""
+    """Return whether `venv` works and contains exactly the packages of `lock`."""
     try:
         stamp = json.loads((venv / STAMP).read_text())
     except (OSError, ValueError):
@@ -125,7 +125,7 @@ def unwritable(folder: Path, error: OSError) -> str:
 
 
 def install(venv: Path, lock: str) -> None:
-    """Make `venv` hold `lock`; the stamp goes first and comes back last."""
+    """Install `lock` in `venv`; the stamp is removed first and written last."""
     (venv / STAMP).unlink(missing_ok=True)
     log = venv / LOG
     log.write_bytes(b"")
@@ -141,7 +141,7 @@ def install(venv: Path, lock: str) -> None:
 
 
 def works(venv: Path) -> bool:
-    """Whether `venv` has an interpreter that starts and is new enough (its base may have been removed)."""
+    """Return whether `venv` has a working, recent interpreter (its base may have been removed)."""
     python = python_of(venv)
     return python.exists() and run(
         [python, "-I", "-c", "import sys; sys.exit(sys.version_info < (3, 11))"], None
@@ -171,7 +171,7 @@ def with_pip(venv: Path, lock: str, log: Path) -> None:
         broken = (venv / "pyvenv.cfg").exists() and not works(venv)
         again = ["--clear"] if broken else []
         if not run([sys.executable, "-I", "-m", "venv", *again, venv], log):
-            raise Stop(f"The virtual environment {venv} could not be made: {last_line(log)}")
+            raise Stop(f"The virtual environment {venv} could not be created: {last_line(log)}")
     options = ["--quiet", "--no-input", "--disable-pip-version-check", "--retries", "2"]
     if run([python, "-m", "pip", "install", *options, "--require-hashes", "--requirement", HOME / lock], log):
         return
@@ -184,7 +184,7 @@ def with_pip(venv: Path, lock: str, log: Path) -> None:
 
 
 def run(command: Sequence[str | Path], log: Path | None) -> bool:
-    """Run to the end, output appended to `log` or dropped. Returns whether it ended with 0."""
+    """Run a command, with its output appended to `log` or discarded. Return whether its exit code is 0."""
     # A parent's environment or flags must not reach into this one's.
     clean = {
         name: value
@@ -214,7 +214,7 @@ def read(log: Path) -> str:
 
 
 def offline(log: Path) -> bool:
-    """Whether the package index could not be reached."""
+    """Return whether the package index could not be reached."""
     return _OFFLINE.search(read(log)) is not None
 
 

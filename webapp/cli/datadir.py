@@ -1,4 +1,4 @@
-"""The data folder of `./rowsmith up`: private to its owner, with the keys made once, held by one `up` at a time."""
+"""The data folder of `./rowsmith up`: private to its owner, with generated keys, used by one `up` at a time."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class CliError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Running:
-    """What the `up` that holds a data folder says of itself."""
+    """Information about the `up` process that uses a data folder."""
 
     pid: int
     url: str
@@ -67,8 +67,8 @@ class DataDir:
         return f"The data folder {self.path} cannot be written ({error.strerror}): give another one with --data-dir."
 
     def hold(self, otherwise: str = "or give this one another --data-dir and --port") -> None:
-        """Keep every other `up` out until this process ends, however it ends. `otherwise`: what somebody whom another
-        one keeps out can do but stop it."""
+        """Prevent other `up` processes from starting until this process exits for any reason. `otherwise`: what the
+        user can do instead of stopping the running one."""
         handle = os.open(self.path / "up.lock", os.O_RDWR | os.O_CREAT, 0o600)
         try:
             fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -95,7 +95,7 @@ class DataDir:
         _write_private(self._state, json.dumps(asdict(running)))
 
     def running(self) -> Running | None:
-        """Who holds the folder, if anybody does."""
+        """Return the process that uses the folder, or None."""
         try:
             text = self._state.read_text()
             handle = os.open(self.path / "up.lock", os.O_RDWR)
@@ -110,7 +110,8 @@ class DataDir:
         return None  # written by one that was killed
 
     def keys(self, *, make: bool) -> dict[str, str]:
-        """SECRET_KEY and VAULT_KEYS of this folder, made the first time if `make`. Losing them loses stored secrets."""
+        """Return SECRET_KEY and VAULT_KEYS of this folder, generated on first use if `make`. Without them, stored
+        secrets are lost."""
         try:
             text = self._keys.read_text()
         except FileNotFoundError:

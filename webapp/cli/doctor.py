@@ -1,7 +1,7 @@
-"""`./rowsmith doctor`: what is wrong with this installation, and what mends it.
+"""`./rowsmith doctor`: find problems of this installation, and suggest how to fix them.
 
-Each look is guarded and imports what it needs when it looks, so that half an installation is looked at as well: the
-launcher starts this module where packages are missing, with any Python.
+Each check is isolated and imports what it needs when it runs, so that incomplete installations can be checked as well:
+if packages are missing, the launcher starts this module with any Python.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _SIGNS: Final = {OK: "ok  ", WARN: "warn", FAIL: "FAIL"}
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Print the findings. 1 where one is a failure."""
+    """Print the findings. Returns 1 if one of them is a failure."""
     found = examine(Patient(HOME, arguments.data_dir))
     state = worst(found)
     if arguments.json:
@@ -38,14 +38,14 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def examine(patient: Patient) -> list[Finding]:
-    """Everything that is to be said of an installation."""
+    """Return all findings about the installation."""
     found: list[Finding] = []
     for area in AREAS:
         try:
             checks = importlib.import_module(area).CHECKS
         except ImportError as error:
-            told = f"What {area.rpartition('_')[2]} needs cannot be imported: {error}."
-            found.append(Finding(FAIL, "packages", told, "./rowsmith up installs what is missing"))
+            message = f"What {area.rpartition('_')[2]} needs cannot be imported: {error}."
+            found.append(Finding(FAIL, "packages", message, "./rowsmith up installs what is missing"))
             continue
         found += looked(patient, checks)
     return found
@@ -59,7 +59,7 @@ def _summary(found: list[Finding]) -> str:
 
 
 def main() -> int:
-    """What the launcher starts where packages are missing."""
+    """Entry point for the launcher if packages are missing."""
     from webapp.cli.arguments import parse
 
     return run(parse(sys.argv[1:])[0])

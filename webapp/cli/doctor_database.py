@@ -1,5 +1,5 @@
-"""What the doctor looks at in the database: whether it answers, its revision, whether it is whole, its clock, and what
-in it needs something outside: keys, vocabularies."""
+"""Database checks of the doctor: connection, revision, integrity, clock, and references to external data such as keys
+and vocabularies."""
 
 from __future__ import annotations
 
@@ -32,12 +32,10 @@ def reading(patient: Patient) -> Iterator[sa.Connection]:
 
 
 def answers(patient: Patient) -> Iterator[Finding]:
-    """Whether it can be reached, and its revision."""
+    """Check the connection and the revision."""
     made = patient.settings
     if made is None:
-        yield Finding(
-            WARN, "database", "It was not looked at, nor what works with it: the settings have faults."
-        )
+        yield Finding(WARN, "database", "Not checked, because the settings are invalid.")
         return
     if made.is_sqlite and not os.path.exists(path := sa.make_url(made.sqlalchemy_url).database or ""):
         yield Finding(WARN, "database", f"There is no file {path} yet.", _begin(patient))
@@ -57,19 +55,19 @@ def answers(patient: Patient) -> Iterator[Finding]:
     elif found == head:
         yield Finding(OK, "database", f"It answers, at revision {found}.")
     elif revisions.known(found):
-        told = f"It is at revision {found}; this release needs {head}."
-        yield Finding(FAIL, "database", told, f"./rowsmith upgrade{patient.at}")
+        message = f"It is at revision {found}; this release needs {head}."
+        yield Finding(FAIL, "database", message, f"./rowsmith upgrade{patient.at}")
     else:
-        told = f"It is at revision {found}, of a newer release; this one knows up to {head}."
-        yield Finding(FAIL, "database", told, "install the newer release, or restore a backup of this one")
+        message = f"It is at revision {found}, of a newer release; this one knows up to {head}."
+        yield Finding(FAIL, "database", message, "install the newer release, or restore a backup of this one")
 
 
 def _begin(patient: Patient) -> str:
-    return f"./rowsmith up{patient.at} makes them" if patient.settings.is_sqlite else "./rowsmith migrate"
+    return f"./rowsmith up{patient.at} creates them" if patient.settings.is_sqlite else "./rowsmith migrate"
 
 
 def whole(patient: Patient) -> Iterator[Finding]:
-    """Whether its pages, its references and its indexes are in order."""
+    """Check pages, foreign keys and indexes."""
     if not patient.known.get("database"):
         return
     back = "./rowsmith restore FILE --force-empty, with the last good backup"
@@ -80,8 +78,8 @@ def whole(patient: Patient) -> Iterator[Finding]:
             if list(said) != ["ok"]:
                 yield Finding(FAIL, "integrity", f"The database file is damaged: {said[0]}.", back)
             if broken:
-                told = "; ".join(f"{row[0]} row {row[1]} to {row[2]}" for row in broken)
-                yield Finding(FAIL, "integrity", f"Rows refer to others that are gone: {told}.", back)
+                message = "; ".join(f"{row[0]} row {row[1]} to {row[2]}" for row in broken)
+                yield Finding(FAIL, "integrity", f"Rows refer to missing rows: {message}.", back)
             if list(said) == ["ok"] and not broken:
                 yield Finding(OK, "integrity", "Pages, indexes and references are in order.")
             return
@@ -109,23 +107,25 @@ def agrees(patient: Patient) -> Iterator[Finding]:
 
 
 def skew(whose: str, seconds: float) -> Finding:
-    """What a difference of clocks means: leases and rates are compared by them."""
+    """Report the difference between two clocks, which matters for leases and rate limits."""
     off = abs(seconds)
     state = FAIL if off >= limits.SKEW_FAIL_SECONDS else WARN if off >= limits.SKEW_WARN_SECONDS else OK
-    told = f"{whose}'s clock and this machine's differ by {off:.1f} s."
-    return Finding(state, "clock", told, "" if state == OK else "set both by NTP (timedatectl set-ntp true)")
+    message = f"{whose}'s clock and this machine's differ by {off:.1f} s."
+    return Finding(
+        state, "clock", message, "" if state == OK else "set both by NTP (timedatectl set-ntp true)"
+    )
 
 
 def vault_keys(patient: Patient) -> Iterator[Finding]:
-    """Whether the ring seals, and opens what is stored."""
+    """Check that the key ring can encrypt, and decrypt stored secrets."""
     made = patient.settings
     if made is None:
         return
     if not made.vault_keys and patient.known.get("database") is None:
-        return  # both are made at the first start
+        return  # both are created at the first start
     if not made.vault_keys:
-        told = "There is no VAULT_KEYS: no connection with a password can be saved or used."
-        yield Finding(FAIL, "keys", told, "set VAULT_KEYS, or bring back the keys.env of the data folder")
+        message = "There is no VAULT_KEYS: no connection with a password can be saved or used."
+        yield Finding(FAIL, "keys", message, "set VAULT_KEYS, or bring back the keys.env of the data folder")
         return
     ring = backup_keys.ring_now(made)
     vault = Vault(ring)
@@ -135,11 +135,11 @@ def vault_keys(patient: Patient) -> Iterator[Finding]:
         with reading(patient) as connection:
             opened, lost = backup_keys.count(connection, ring)
     if lost:
-        told = f"{lost} of {lost + opened} stored secrets cannot be opened: the key they were sealed by is missing."
+        message = f"{lost} of {lost + opened} stored secrets cannot be opened: the key they were sealed by is missing."
         yield Finding(
             FAIL,
             "keys",
-            told,
+            message,
             "put the older key behind the others in VAULT_KEYS, or set those secrets again",
         )
     else:
@@ -161,17 +161,17 @@ def words(patient: Patient) -> Iterator[Finding]:
         finally:
             db.engine.dispose()
     for one in missing:
-        told = f"Vocabulary {one} is pinned by {pinned[one]:,} template versions but missing."
-        yield Finding(FAIL, "vocabularies", told, f"./rowsmith vocab install {one}{patient.at}")
+        message = f"Vocabulary {one} is pinned by {pinned[one]:,} template versions but missing."
+        yield Finding(FAIL, "vocabularies", message, f"./rowsmith vocab install {one}{patient.at}")
     if not missing:
-        told = f"All {len(pinned)} that are pinned are there."
+        message = f"All {len(pinned)} that are pinned are there."
         if len(pinned) == 1:
-            told = "The one that is pinned is there."
-        yield Finding(OK, "vocabularies", told)
+            message = "The one that is pinned is there."
+        yield Finding(OK, "vocabularies", message)
 
 
 def secret_hosts(patient: Patient) -> Iterator[Finding]:
-    """Whether named secrets can be sent to any host."""
+    """Check whether named secrets can be sent to any host."""
     if patient.known.get("database") != revisions.head():
         return
     table = sa.table("secrets", sa.column("name"), sa.column("allowed_hosts"))
@@ -179,8 +179,8 @@ def secret_hosts(patient: Patient) -> Iterator[Finding]:
     with reading(patient) as connection:
         count = connection.execute(anywhere).scalar_one()
     if count:
-        told = f"Editors can send {count} named {'secret' if count == 1 else 'secrets'} to any host."
-        yield Finding(WARN, "secrets", told, "set the allowed hosts under Settings, Secrets")
+        message = f"Editors can send {count} named {'secret' if count == 1 else 'secrets'} to any host."
+        yield Finding(WARN, "secrets", message, "set the allowed hosts under Settings, Secrets")
     else:
         yield Finding(OK, "secrets", "Every named secret is restricted to certain hosts.")
 

@@ -1,5 +1,5 @@
-"""What the doctor looks at on the machine: Python, packages, browser code, data folder, disk, port, what was left
-behind. Standard library only."""
+"""Machine checks of the doctor: Python, packages, browser code, data folder, disk, port, stale files. Standard library
+only."""
 
 from __future__ import annotations
 
@@ -55,8 +55,8 @@ def packages(patient: Patient) -> Iterator[Finding]:
         yield Finding(FAIL, "packages", f"Not what the lock file says: {named}.", anew)
         return
     if not bootstrap.installed(venv, "requirements.lock"):
-        told = "The lock file has changed since the packages were installed."
-        yield Finding(WARN, "packages", told, "the next command of ./rowsmith installs them")
+        message = "The lock file has changed since the packages were installed."
+        yield Finding(WARN, "packages", message, "the next command of ./rowsmith installs them")
         return
     yield Finding(OK, "packages", f"{venv} holds what requirements.lock says.")
 
@@ -84,7 +84,7 @@ def _for_us(marker: str | None) -> bool:
     try:
         from packaging.markers import Marker
     except ImportError:
-        return False  # nothing to tell by; `packaging` itself is named then
+        return False  # the name is unknown; `packaging` itself is reported then
     return Marker(marker.lstrip("; ").strip()).evaluate()
 
 
@@ -96,8 +96,8 @@ def browser_code(patient: Patient) -> Iterator[Finding]:
     if assets.current(patient.home / "static") or assets.current(STATIC_COPY):
         yield Finding(OK, "browser code", "It is what package-lock.json says.")
     else:
-        told = "It is missing or old: pages would be without it."
-        yield Finding(WARN, "browser code", told, "./rowsmith up or ./rowsmith assets fetches it")
+        message = "It is missing or old: pages would be without it."
+        yield Finding(WARN, "browser code", message, "./rowsmith up or ./rowsmith assets fetches it")
 
 
 def settings(patient: Patient) -> Iterator[Finding]:
@@ -112,7 +112,7 @@ def settings(patient: Patient) -> Iterator[Finding]:
         return
     if not patient.env.get("SECRET_KEY"):
         made = (
-            "up makes one in the data folder"
+            "up creates one in the data folder"
             if not patient.folder.exists()
             else "set SECRET_KEY, or start ./rowsmith up"
         )
@@ -126,7 +126,7 @@ def data_folder(patient: Patient) -> Iterator[Finding]:
     folder = patient.folder
     if not folder.is_dir():
         yield Finding(
-            WARN, "data folder", f"{folder} is not there yet.", f"./rowsmith up{patient.at} makes it"
+            WARN, "data folder", f"{folder} is not there yet.", f"./rowsmith up{patient.at} creates it"
         )
         return
     try:
@@ -139,8 +139,8 @@ def data_folder(patient: Patient) -> Iterator[Finding]:
     open_to = [path for path in (folder, folder / "keys.env") if path.exists() and _others(path)]
     for path in open_to:
         mode = "700" if path.is_dir() else "600"
-        told = f"{path} can be read by others than its owner."
-        yield Finding(FAIL if path.is_file() else WARN, "data folder", told, f"chmod {mode} {path}")
+        message = f"{path} can be read by others than its owner."
+        yield Finding(FAIL if path.is_file() else WARN, "data folder", message, f"chmod {mode} {path}")
     if not open_to:
         yield Finding(OK, "data folder", f"{folder} is writable, and accessible only to its owner.")
 
@@ -162,9 +162,9 @@ def disk(patient: Patient) -> Iterator[Finding]:
         seen.add(there.stat().st_dev)
         free = shutil.disk_usage(there).free
         state = FAIL if free < limits.DISK_FULL_BYTES else WARN if free < limits.DISK_SCARCE_BYTES else OK
-        told = f"{free // limits.MB:,} MB are free for the {name} ({there})."
-        mend = "make room, or name another disk with --data-dir or STORAGE_URL" if state != OK else ""
-        yield Finding(state, "disk", told, mend)
+        message = f"{free // limits.MB:,} MB are free for the {name} ({there})."
+        mend = "free some space, or use another disk with --data-dir or STORAGE_URL" if state != OK else ""
+        yield Finding(state, "disk", message, mend)
 
 
 def left_behind(patient: Patient) -> Iterator[Finding]:
@@ -179,16 +179,16 @@ def left_behind(patient: Patient) -> Iterator[Finding]:
     if running is not None:
         yield Finding(OK, "up", f"./rowsmith up runs at {running.url}, pid {running.pid}.")
     elif (folder / "up.json").exists():
-        told = "The last ./rowsmith up was killed and left up.json behind; the next one replaces it."
-        yield Finding(WARN, "up", told, f"rm {folder / 'up.json'}")
+        message = "The last ./rowsmith up was killed and left up.json behind; the next one replaces it."
+        yield Finding(WARN, "up", message, f"rm {folder / 'up.json'}")
     left = sorted(path for sign in _LEFT for path in folder.glob(sign))
     for path in left:
-        told = f"{path} was left behind by a command that was killed, unless it runs just now."
-        yield Finding(WARN, "left behind", told, f"rm {path}")
+        message = f"{path} was left behind by a command that was killed, unless it runs just now."
+        yield Finding(WARN, "left behind", message, f"rm {path}")
 
 
 def port(patient: Patient) -> Iterator[Finding]:
-    """Whether the web server answers, or may listen."""
+    """Check that the web server responds, or that its port is free."""
     from webapp.cli import probe
 
     made = patient.settings
@@ -199,13 +199,13 @@ def port(patient: Patient) -> Iterator[Finding]:
     if probe.http_ok(url, "/health/live")():
         yield Finding(OK, "web", f"It answers at {url}.")
     elif running:
-        told = f"Nothing answers at {url}, though up runs."
-        yield Finding(FAIL, "web", told, f"look into {patient.folder / 'logs' / 'web.log'}")
+        message = f"Nothing answers at {url}, though up runs."
+        yield Finding(FAIL, "web", message, f"look into {patient.folder / 'logs' / 'web.log'}")
     elif reason := probe.port_is_free(made.host, made.port):
-        told = f"Port {made.port} of {made.host} is taken by something else ({reason})."
-        yield Finding(WARN, "web", told, "choose another one with --port or ROWSMITH_PORT")
+        message = f"Port {made.port} of {made.host} is used by another program ({reason})."
+        yield Finding(WARN, "web", message, "choose another one with --port or ROWSMITH_PORT")
     else:
-        yield Finding(OK, "web", f"It does not run; port {made.port} of {made.host} is free.")
+        yield Finding(OK, "web", f"Not running; port {made.port} of {made.host} is free.")
 
 
 CHECKS: Final[tuple[tuple[str, Check], ...]] = (

@@ -1,4 +1,4 @@
-"""What the doctor looks at around the database: Redis, storage, the processes that work, the sandbox of programs."""
+"""Service checks of the doctor: Redis, file storage, worker processes, the sandbox of programs."""
 
 from __future__ import annotations
 
@@ -60,14 +60,14 @@ def _memory(name: str, told: dict[str, Any]) -> Iterator[Finding]:
             FAIL, "redis", said, "redis-cli CONFIG SET maxmemory-policy noeviction, and in its file"
         )
     elif most and used > most * limits.REDIS_FULL_SHARE:
-        said = f"{about}, with {used / most:.0%} of its memory in use: it will refuse to write."
+        said = f"{about}, with {used / most:.0%} of its memory in use: it will reject writes."
         yield Finding(WARN, "redis", said, "raise maxmemory")
     else:
         yield Finding(OK, "redis", f"{about}, {used / limits.MB:,.0f} MB in use, {policy}.")
 
 
 def files(patient: Patient) -> Iterator[Finding]:
-    """Whether the storage takes a file and gives it back."""
+    """Check that the storage stores a file and returns it unchanged."""
     made = patient.settings
     if made is None:
         return
@@ -79,40 +79,38 @@ def files(patient: Patient) -> Iterator[Finding]:
     except Exception as error:  # any error of the disk, the network or the bucket
         said = str(error).strip().partition("\n")[0][:300]
         yield Finding(
-            FAIL, "storage", f"{url} does not take files: {said}.", "mend STORAGE_URL, AWS_* or its rights"
+            FAIL, "storage", f"{url} does not accept files: {said}.", "mend STORAGE_URL, AWS_* or its rights"
         )
         return
     if good:
         yield Finding(OK, "storage", f"{url} takes files and gives them back.")
     else:
-        yield Finding(
-            FAIL, "storage", f"{url} gives back something else than it was given.", "look at its disk"
-        )
+        yield Finding(FAIL, "storage", f"{url} returns different content than was stored.", "check its disk")
 
 
 def scanner(patient: Patient) -> Iterator[Finding]:
-    """Whether the virus scanner gives verdicts, where one is set."""
+    """Check that the virus scanner responds, if one is configured."""
     if patient.settings is None or patient.settings.scanner is None:
         return
     try:
         with clamd.begun(patient.settings.scanner) as scan:
             scan.verdict()
     except clamd.ScannerError as error:
-        told = f"The virus scanner gives no verdict: {error}. No workspace file can be stored."
-        yield Finding(FAIL, "scanner", told, "start clamd, or mend SCANNER_URL")
+        message = f"The virus scanner gives no verdict: {error}. No workspace file can be stored."
+        yield Finding(FAIL, "scanner", message, "start clamd, or mend SCANNER_URL")
     else:
         yield Finding(OK, "scanner", "The virus scanner gives verdicts.")
 
 
 def processes(patient: Patient) -> Iterator[Finding]:
-    """Who works."""
+    """Check the running processes."""
     client = patient.known.get("redis")
     if client is None:
         return
     since = time.time() - limits.WORKER_SEEN_SECONDS
     parts = (health.WORKER, health.RUNNER, health.SWEEPER)
     alive = {part: health.alive(client, part, since) for part in parts}
-    told = ", ".join(f"{count} {part}(s)" for part, count in alive.items())
+    message = ", ".join(f"{count} {part}(s)" for part, count in alive.items())
     if not any(alive.values()):
         yield Finding(
             WARN, "workers", "None is there: the service does not run.", f"./rowsmith up{patient.at}"
@@ -121,13 +119,15 @@ def processes(patient: Patient) -> Iterator[Finding]:
     missing = [part for part, count in alive.items() if not count]
     for part in missing:
         command = "worker --queues runs" if part == health.RUNNER else part
-        yield Finding(FAIL, "workers", f"No {part} is there, others are: {told}.", f"./rowsmith {command}")
+        yield Finding(
+            FAIL, "workers", f"No {part} is running. Other processes: {message}.", f"./rowsmith {command}"
+        )
     if not missing:
-        yield Finding(OK, "workers", f"{told} are there.")
+        yield Finding(OK, "workers", f"Running: {message}.")
 
 
 def sandbox(patient: Patient) -> Iterator[Finding]:
-    """How programs would be kept apart on this machine."""
+    """Report how programs are isolated on this machine."""
     if patient.settings is None:
         return
     modes = importlib.import_module("jobs.sandbox.supervisor")
@@ -135,8 +135,8 @@ def sandbox(patient: Patient) -> Iterator[Finding]:
     try:
         found = modes.mode(setting)
     except modes.Unprotected as error:
-        told = f"SANDBOX={setting}: programs of scenarios cannot be kept apart here: {error}."
-        yield Finding(WARN, "sandbox", told, "docs/reference/sandbox.md says what a machine needs")
+        message = f"SANDBOX={setting}: programs of scenarios cannot be kept apart here: {error}."
+        yield Finding(WARN, "sandbox", message, "docs/reference/sandbox.md says what a machine needs")
         return
     if found.name == "plain":
         yield Finding(

@@ -1,5 +1,5 @@
-"""Findings of the doctor, and the installation that it checks. Standard library only, as it also looks at
-installations in which nothing else can be imported."""
+"""Findings of the doctor, and the installation that it checks. Standard library only, so that it can also check
+installations with missing packages."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ STATES: Final = (OK, WARN, FAIL)
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """One line: its state, what was looked at, a sentence, and what mends it."""
+    """One line: its state, the checked item, a sentence, and how to fix it."""
 
     state: str
     name: str
@@ -33,13 +33,13 @@ class Finding:
 
 @dataclass
 class Patient:
-    """An installation. Unknown values are None."""
+    """An installation to check. Unknown values are None."""
 
     home: Path
     option: str | None = None
-    """--data-dir as it was given."""
+    """The value of --data-dir."""
     known: dict[str, Any] = field(default_factory=dict)
-    """What one check hands on to those after it."""
+    """Results that a check passes on to later checks."""
 
     @cached_property
     def folder(self) -> Path:
@@ -57,8 +57,8 @@ class Patient:
 
     @cached_property
     def settings(self) -> Any:
-        """The settings; None where they are faulty. Without SECRET_KEY those with another, so that all the rest can be
-        looked at."""
+        """Return the settings; None if they are invalid. If SECRET_KEY is missing, a placeholder is used, so that
+        everything else can be checked."""
         from webapp.config import Settings, SettingsError
 
         try:
@@ -68,7 +68,7 @@ class Patient:
 
     @property
     def at(self) -> str:
-        """How a command names the data folder."""
+        """Return the option that selects the data folder in a command."""
         return f" --data-dir {self.option}" if self.option else ""
 
 
@@ -76,14 +76,14 @@ Check = Callable[[Patient], Iterable[Finding]]
 
 
 def looked(patient: Patient, checks: Sequence[tuple[str, Check]]) -> list[Finding]:
-    """What some checks find. One that stumbles is a finding itself."""
+    """Run checks and yield their findings. An exception in a check becomes a finding."""
     found: list[Finding] = []
     for name, check in checks:
         try:
             found += check(patient)
         except Exception as error:  # one failed check must not hide the others
             said = str(error).partition("\n")[0]
-            found.append(Finding(FAIL, name, f"This could not be looked at: {type(error).__name__}: {said}"))
+            found.append(Finding(FAIL, name, f"This could not be checked: {type(error).__name__}: {said}"))
     return found
 
 

@@ -25,7 +25,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def make(owner: operator.Owner, name: str) -> str:
-    """The text of a new key with all that its maker may do; commits."""
+    """Return the text of a new key with all permissions of its user; commits."""
     _, text = api_keys.create(owner.actor, name, api_version=NEWEST_VERSION, user_id=owner.user.id)
     return text
 
@@ -48,7 +48,9 @@ def _new(arguments: argparse.Namespace) -> None:
 
 def _list(_arguments: argparse.Namespace) -> None:
     statement = select(ApiKey, User).join(User, User.id == ApiKey.created_by)
-    statement = statement.where(ApiKey.run_id.is_(None)).order_by(ApiKey.id)  # a run's key ends with its run
+    statement = statement.where(ApiKey.run_id.is_(None)).order_by(
+        ApiKey.id
+    )  # the key of a run expires with the run
     for key, user in db.session.execute(statement).tuples():
         used = clock.to_text(key.last_used_at) or "never used"
         print(f"{key.handle}  {_state(key):<8}  {user.email}  {key.name}  ({used})")

@@ -1,4 +1,5 @@
-"""What the operator's commands share: the application of a data folder or of the environment, and whom they mean."""
+"""Shared by the operator's commands: the application for a data folder or the environment, and the selected workspace
+and user."""
 
 from __future__ import annotations
 
@@ -58,7 +59,7 @@ def application(data_dir: str | None, *, running: bool = True) -> Iterator[Setti
 
 
 def _other_revision(settings: Settings) -> str | None:
-    """The revision of the database, where it is not this release's."""
+    """Return the revision of the database if it is not this release's."""
     try:
         was = upgrade.found(settings)
     except UpkeepError:

@@ -1,7 +1,7 @@
-"""What `./rowsmith up` does between the queue and the first part: the schema, the demo, a way in.
+"""Steps of `./rowsmith up` before the first process starts: migrate the schema, create the demo and a sign-in link.
 
 `python -m webapp.cli.prepare [PLAN]` runs as a separate process and prints one JSON object on standard output:
-`sign_in_url`, `template_id` (to try it with), and `api_key` where it was made now.
+`sign_in_url`, `template_id` (to try it with), and `api_key` if it was created now.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ def migrate(settings: Settings) -> None:
             file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         except OSError as error:
             raise CliError(
-                f"The folder of the database, {file.parent}, cannot be made ({error.strerror})."
+                f"The folder of the database, {file.parent}, cannot be created ({error.strerror})."
             ) from error
     with create_app(settings, routes=False).app_context():
         _upgrade()
@@ -47,7 +47,7 @@ def _upgrade() -> None:
 
 
 def secure_vocabularies() -> None:
-    """Put the vocabularies that template versions pin into the storage. What cannot be is said and stops nothing."""
+    """Copy the vocabularies that template versions pin to the storage. Failures are reported and ignored."""
     try:
         missing = vocabularies.secure()
     except ApiError as error:
@@ -62,8 +62,7 @@ def secure_vocabularies() -> None:
 
 
 def ways_in(settings: Settings, wanted: str | None) -> dict[str, str]:
-    """Seed the demo where nothing is, put it on the plan wanted, and say how to get in. Needs an application
-    context."""
+    """Create the demo in an empty service, set its plan, and return how to sign in. Needs an application context."""
     demo_workspace.ensure_demo(wanted or limits.DEMO_PLAN)
     owner = operator.owner()
     workspace = db.session.get_one(Workspace, owner.actor.workspace_id)

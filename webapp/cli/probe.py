@@ -16,7 +16,7 @@ from webapp.monitoring import health
 
 
 def redis_answers(url: str) -> Callable[[], bool]:
-    """Whether Redis answers a ping and has read its files."""
+    """Return whether Redis answers a ping and has loaded its data."""
     client = redis.Redis.from_url(url, socket_timeout=limits.PROBE_SECONDS)
 
     def ask() -> bool:
@@ -29,7 +29,7 @@ def redis_answers(url: str) -> Callable[[], bool]:
 
 
 def beats(url: str, part: str, least: int, since: float) -> Callable[[], bool]:
-    """Whether at least `least` processes of a part have said since `since` (epoch seconds) that they are there."""
+    """Return whether at least `least` processes of a kind have sent a heartbeat since `since` (epoch seconds)."""
     client = redis.Redis.from_url(url, socket_timeout=limits.PROBE_SECONDS)
 
     def ask() -> bool:
@@ -42,9 +42,11 @@ def beats(url: str, part: str, least: int, since: float) -> Callable[[], bool]:
 
 
 def http_ok(url: str, path: str) -> Callable[[], bool]:
-    """Whether a server of this machine answers `GET path` with 200. Its certificate need not be for this name.
+    """Return whether a server on this machine answers `GET path` with 200. Its certificate need not be valid for this
+    name.
 
-    Behind a proxy that ends TLS, an address outside loopback refuses our plain question with 403: it is there too.
+    Behind a proxy that terminates TLS, a plain request to an address outside of loopback gets a 403: this also shows
+    that the server is running.
     """
     parts = urlsplit(url)
     host, port = parts.hostname or "127.0.0.1", parts.port

@@ -18,7 +18,7 @@ _NAMES: Final = ("SECRET_KEY", "VAULT_KEYS")
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Look at the backup, at the keys and at what is there, and then put it in its place."""
+    """Check the backup, the keys and the existing installation, and then restore the backup."""
     data = DataDir(resolve(arguments.data_dir, os.environ))
     with upkeep.sentences(), Reader(upkeep.from_caller(arguments.file)) as reader:
         restore.look(reader)
@@ -38,8 +38,8 @@ def run(arguments: argparse.Namespace) -> int:
 def _tell(done: Restored) -> int:
     print(f"The backup of {done.manifest.made_at} is restored, revision {done.revision}.")
     for kind, outcome in (
-        ("runs", "open at the time of the backup: ended as failed, not repeated"),
-        ("pushes", "open at the time of the backup: ended as failed, not repeated"),
+        ("runs", "unfinished at the time of the backup: marked as failed, not repeated"),
+        ("pushes", "unfinished at the time of the backup: marked as failed, not repeated"),
         ("exports", "open at the time of the backup: created again by the workers"),
     ):
         if work := done.ended.get(kind):
@@ -92,7 +92,7 @@ class Ring:
         return {"SECRET_KEY": secret_key, "VAULT_KEYS": ",".join(ring)}
 
     def _fits(self, held: Mapping[str, str]) -> str | None:
-        """Which of the keys is not that of the backup; None where both are."""
+        """Return which key differs from that of the backup; None if both match."""
         if (
             not held.get("SECRET_KEY")
             or backup_keys.mark(held["SECRET_KEY"]) != self._manifest.secret_key_mark
@@ -114,7 +114,7 @@ class Ring:
         )
 
     def environment(self) -> dict[str, str]:
-        """The environment of the restored installation. Where nothing is known of keys, with those that are made."""
+        """Return the environment of the restored installation. If no keys are configured, it contains new ones."""
         env = self._data.environment(os.environ, make=self._without)
         return {**env, **self._kept} if self._replaces else env
 

@@ -27,8 +27,8 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def make(settings: Settings, email: str, name: str, plan: str, project: str) -> str:
-    """A workspace on a plan with a team, a project and its owner, who may have an account; the owner's one-time link.
-    CliError where they own a workspace of that name already, or nobody knows the service's address."""
+    """Create a workspace on a plan with a team, a project and its owner, who may have an account already. Return the
+    owner's one-time sign-in link. Raise CliError if they own a workspace with this name, or PUBLIC_URL is not set."""
     if not settings.public_url:
         raise CliError("Set PUBLIC_URL, so that links have an address.")
     name, project = _named(name, "--workspace"), _named(project, "--project")
@@ -52,7 +52,7 @@ def _named(text: str, option: str) -> str:
 
 
 def _refuse_twice(user: User, name: str) -> None:
-    """A command that is given twice makes no second workspace."""
+    """Repeating the command does not create a second workspace."""
     mine = select(Membership.workspace_id).where(Membership.user_id == user.id, Membership.role == "owner")
     same = select(Workspace.id).where(Workspace.id.in_(mine), Workspace.name == name).limit(1)
     if (found := db.session.scalar(same)) is not None:

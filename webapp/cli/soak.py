@@ -1,4 +1,4 @@
-"""`./rowsmith soak`: hours of mixed load on one stack, measured and drawn. Promise 25 asks for four."""
+"""`./rowsmith soak`: hours of mixed load on one stack, with measurements and charts. Promise 25 requires four hours."""
 
 from __future__ import annotations
 

@@ -54,7 +54,7 @@ class Stopped(Exception):
 
 @dataclass
 class Supervisor:
-    """Runs parts. `tell(line)` speaks to the person; `clock` gives monotonic seconds."""
+    """Runs processes. `tell(line)` prints a line for the user; `clock` returns monotonic seconds."""
 
     logs: Path
     cwd: Path
@@ -127,7 +127,7 @@ class Supervisor:
         self.tell(f"  {part.name:<12} ready in {self.clock() - running.since:.1f} s")
 
     def once(self, name: str, command: Sequence[str], env: Mapping[str, str]) -> str:
-        """Run a command to its end. Returns what it printed; CliError with the end of its log if it fails."""
+        """Run a command to its end. Returns its output; raises CliError with the end of its log if it fails."""
         running = _Running(Part(name, command, env, lambda: True), self.logs / f"{name}.log")
         self._parts.append(running)
         self._spawn(running, stdout=subprocess.PIPE)
@@ -147,7 +147,7 @@ class Supervisor:
         return output.decode()
 
     def _read(self, descriptor: int) -> bytes:
-        """The next bytes of a pipe; empty at its end. `Stopped` on a stop signal in the meantime."""
+        """Return the next bytes of a pipe; empty at its end. Raises `Stopped` on a stop signal in the meantime."""
         while True:
             self.check()
             readable, _, _ = select.select([descriptor, self._wake_in], [], [])
@@ -181,7 +181,7 @@ class Supervisor:
         process = running.process
         if process is None or process.poll() is None:
             return
-        _end_group(process.pid)  # what it left behind would be in the next one's way
+        _end_group(process.pid)  # its remaining files would disturb the next one
         lived = self.clock() - running.since
         running.quick_deaths = running.quick_deaths + 1 if lived < limits.QUICK_DEATH_SECONDS else 0
         why = _why(process.returncode)
@@ -197,7 +197,8 @@ class Supervisor:
         running.again_at = self.clock() + pause
 
     def stop(self) -> None:
-        """Stop all in reverse order: SIGTERM, STOP_SECONDS of patience, SIGKILL. A second Ctrl-C ends the patience."""
+        """Stop all processes in reverse order: SIGTERM, STOP_SECONDS to finish, SIGKILL. A second Ctrl-C skips the
+        wait."""
         if self._parts:
             self.tell("\nstopping")
         patience = self._asked + 1
@@ -216,7 +217,8 @@ class Supervisor:
         self._parts.clear()
 
     def _spawn(self, running: _Running, stdout: int | None = None) -> None:
-        """Start the process in a new session, so that Ctrl-C reaches only the supervisor; it ends with us."""
+        """Start the process in a new session, so that Ctrl-C reaches only the supervisor; it exits with the
+        supervisor."""
         part = running.part
         with open(os.open(running.log, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600), "ab") as log:
             running.offset = log.tell()

@@ -13,7 +13,7 @@ from webapp.cli import assets
 from webapp.config import LAUNCHER_NAMES
 from webapp.paths import ROOT
 
-# What takes minutes or needs more than this machine: only with --all.
+# Tests that take minutes or need additional services: only with --all.
 LONG: Final = (
     "tests/browser",
     "tests/chaos",
@@ -60,8 +60,8 @@ ON_BOTH: Final = (
     "tests/views/test_usage.py",
     "tests/views/test_webhooks.py",
 )
-# What a person's shell may hold and a test must not see: settings of the product, and one that would have each of a
-# few hundred processes compile every module anew.
+# Environment variables of the user's shell that tests must not see: settings of the product, and one that would make
+# each of several hundred processes compile all modules again.
 UNSEEN: Final = (
     *("SECRET_KEY", "VAULT_KEYS", "DATABASE_URL", "REDIS_URL", "STORAGE_URL", "PUBLIC_URL"),
     "PYTHONDONTWRITEBYTECODE",
@@ -111,8 +111,8 @@ def steps(everything: bool, rest: list[str]) -> list[tuple[str, list[str]]]:
 def pytest_arguments(everything: bool, rest: list[str]) -> list[str]:
     """Twice as many processes as processors, and without --all none of the long directories, unless one is named."""
     alone = any(word.startswith(("-n", "--numprocesses", "--pdb")) for word in rest)
-    # Half of the time a test waits for a server of its own. `worksteal` gives each process neighbouring tests, which
-    # share fixtures, and moves tests to a process that has none left.
+    # Tests wait half of the time for their servers. `worksteal` gives each process neighbouring tests, which share
+    # fixtures, and moves tests to idle processes.
     processes = ["-n", str(2 * (os.cpu_count() or 1)), "--dist", "worksteal"]
     out = [] if alone else processes
     if not everything:
@@ -122,12 +122,13 @@ def pytest_arguments(everything: bool, rest: list[str]) -> list[str]:
 
 
 def within(one: str, other: str) -> bool:
-    """Whether one of the two paths is the other or lies in it: who names a folder of `tests` names what is in it."""
+    """Return whether one of the two paths is equal to the other or inside it: a folder of `tests` includes its
+    files."""
     deep, top = sorted((one, other), key=len, reverse=True)
     return top != "tests" and (deep == top or deep.startswith(f"{top}/"))
 
 
 def passes(name: str, command: list[str], env: dict[str, str]) -> bool:
-    """Run one step where the terminal sees it. Returns whether it ended with 0."""
+    """Run one step with its output in the terminal. Returns whether its exit code is 0."""
     print(f"\n== {name}", flush=True)
     return subprocess.run(command, cwd=ROOT, env=env, stdin=subprocess.DEVNULL, check=False).returncode == 0

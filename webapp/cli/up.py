@@ -74,7 +74,7 @@ def _start(arguments: argparse.Namespace, data: DataDir, supervisor: Supervisor)
     queue = None if env.get("REDIS_URL") else valkey.prepare(data.valkey)
     if queue:
         env["REDIS_URL"] = queue.url
-    settings = Settings.from_env(env)  # a wrong setting is said here, before anything runs
+    settings = Settings.from_env(env)  # report invalid settings here, before anything runs
     here = settings.here_url
     if not is_loopback(urlsplit(here).hostname or "") and not settings.is_https:
         raise CliError(
@@ -100,7 +100,7 @@ def _start(arguments: argparse.Namespace, data: DataDir, supervisor: Supervisor)
     tell(banner(env["PUBLIC_URL"], data.path, demo))
     if host in EVERYWHERE and not settings.is_https:
         tell(
-            "  Other machines are refused until TLS_CERT and TLS_KEY are set: outside loopback only https is served.\n"
+            "  To allow other machines to connect, set TLS_CERT and TLS_KEY: only loopback is served without https.\n"
         )
 
 
@@ -116,7 +116,7 @@ def _start_queue(supervisor: Supervisor, part: Part, data: DataDir) -> None:
 
 
 def _sandboxes(url: str) -> list[str]:
-    """How the runners keep programs apart."""
+    """Return how the runners isolate programs."""
     client = redis.Redis.from_url(url, socket_timeout=limits.PROBE_SECONDS)
     try:
         return health.told(client, health.RUNNER, 0)
@@ -163,9 +163,9 @@ def _parts(env: Mapping[str, str], settings: Settings, here: str, workers: int, 
 
 
 def banner(url: str, data_dir: Path, demo: Mapping[str, Any]) -> str:
-    """What a person needs now: where it is, how to get in, what to paste.
+    """Print what the user needs: the URL, how to sign in, and a first command.
 
-    `demo`: `sign_in_url`, `api_key` (on the first start, when it is made), `template_id`; any may be missing.
+    `demo`: `sign_in_url`, `api_key` (on the first start, when it is created), `template_id`; each may be missing.
     """
     option = "" if data_dir == ROOT / "var" else f" --data-dir {shlex.quote(str(data_dir))}"
     command = f"{shlex.quote(str(ROOT / 'rowsmith'))} key new{option}"

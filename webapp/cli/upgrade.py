@@ -19,12 +19,12 @@ from webapp.cli.prepare import secure_vocabularies
 from webapp.config import Settings
 from webapp.paths import ROOT
 
-# What the doctor finds of these tells whether the upgrade went well.
+# Checks of the doctor that show whether the upgrade was successful.
 _TELLING = ("packages", "settings", "data folder", "database", "integrity", "keys", "vocabularies")
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Backup, migration, doctor. 1 where the doctor finds a failure afterwards."""
+    """Back up, migrate, and run the doctor. Returns 1 if the doctor then finds a failure."""
     data = DataDir(resolve(arguments.data_dir, os.environ))
     env = data.environment(os.environ)
     upkeep.installed(data, env)

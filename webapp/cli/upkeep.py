@@ -1,4 +1,5 @@
-"""What backup, restore and upgrade share: the application of a data folder that no service works on, and sentences."""
+"""Shared by backup, restore and upgrade: the application for a data folder whose service is not running, and
+messages."""
 
 from __future__ import annotations
 
@@ -18,7 +19,7 @@ from webapp.monitoring import health
 
 
 def from_caller(name: str) -> Path:
-    """A file that the caller named, relative to where they are."""
+    """Return the path of a file argument, relative to the current folder of the user."""
     return Path(os.environ.get("ROWSMITH_CALLER_DIR") or Path.cwd(), Path(name).expanduser()).absolute()
 
 
@@ -32,7 +33,7 @@ def sentences() -> Iterator[None]:
 
 
 def installed(data: DataDir, env: Mapping[str, str]) -> None:
-    """CliError where nothing was ever started: a name that was mistyped makes no installation."""
+    """Raise CliError if nothing was ever started there: a mistyped name must not create an installation."""
     if "SECRET_KEY" not in env:
         raise CliError(
             f"There is no installation in {data.path}: name its data folder with --data-dir, or set DATABASE_URL, "
@@ -54,8 +55,8 @@ def application(env: Mapping[str, str]) -> Iterator[Settings]:
 
 @contextmanager
 def stopped(data: DataDir, env: Mapping[str, str]) -> Iterator[None]:
-    """While the service does not run: no `up` holds the data folder, nor can one take it, and Redis, where it answers,
-    has heard of no worker for a while. CliError otherwise."""
+    """Ensure that the service is not running: lock the data folder against `up`, and check that Redis, if it is
+    running, has had no worker heartbeat for a while. Raises CliError otherwise."""
     data.prepare()
     data.hold("then try again")
     try:

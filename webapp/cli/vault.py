@@ -46,14 +46,12 @@ def _alone(data: DataDir) -> Iterator[None]:
         try:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
-            raise CliError(
-                "The keys are being changed at this moment: try again when that has ended."
-            ) from None
+            raise CliError("The keys are being changed by another process. Try again later.") from None
         yield
 
 
 def ring(data: DataDir, settings: Settings) -> list[str]:
-    """The keys as they are now, newest first."""
+    """Return the current keys, newest first."""
     return list(settings.vault_keys) if _from_environment() else data_ring(data)
 
 

@@ -25,7 +25,7 @@ from webapp.paths import ROOT
 from webapp.row_templates.services import vocabularies
 
 Environment = Callable[[Path, Sequence[str]], Path]
-"""Makes a virtual environment in a folder, with these requirements, and answers its Python."""
+"""Create a virtual environment in a folder with these requirements, and return its Python."""
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -100,7 +100,7 @@ def install(arguments: argparse.Namespace) -> int:
 
 
 def _on_disk(wanted: str) -> bool:
-    """Whether the local disk holds it whole; a file that is something else is removed."""
+    """Return whether the local disk has the complete file; an invalid file is removed."""
     path = vocabularies.local(wanted)
     try:
         return path.exists() and bool(vocabularies.checked(path, wanted))
@@ -134,11 +134,11 @@ def _lock_of(wanted: str) -> Lock:
         raise CliError(
             f"{wanted} is unknown here: {vocab_lock.LOCK.name} names the vocabularies of this release and those "
             f"before it. Take {vocabularies.key_of(wanted)} from a backup of the storage, or install it with the "
-            "newer release that made it."
+            "newer release that created it."
         ) from None
     if lock.source and lock.source != build.source_of(lock.extractor):
         raise CliError(
-            f"{wanted} cannot be built here: the extractor {lock.extractor} is not the one that made it. "
+            f"{wanted} cannot be built here: the extractor {lock.extractor} is not the one that created it. "
             "Undo the change of its files."
         )
     return lock
@@ -181,7 +181,7 @@ def make_environment(venv: Path, requirements: Sequence[str]) -> Path:
             return python
         shutil.rmtree(venv)
     if not bootstrap.run([sys.executable, "-I", "-m", "venv", venv], log):
-        raise CliError(f"The virtual environment {venv} could not be made: {bootstrap.last_line(log)}")
+        raise CliError(f"The virtual environment {venv} could not be created: {bootstrap.last_line(log)}")
     if bootstrap.run([python, "-m", "pip", "install", *_PIP, *requirements], log):
         return python
     if bootstrap.offline(log):

@@ -16,7 +16,7 @@ from webapp.extensions import db
 
 def run(arguments: argparse.Namespace) -> int:
     """List all workspaces, deleted ones marked; or take a deletion back."""
-    # A list is wanted too where nothing runs yet, such as after a restoration.
+    # The list is also needed without a running service, such as after a restoration.
     with operator.application(arguments.data_dir, running=arguments.action != "list"):
         if arguments.action == "list":
             for one in db.session.scalars(select(Workspace).order_by(Workspace.id)):

@@ -1,8 +1,8 @@
-"""Settings: one frozen object, made from a mapping of environment names, checked whole before anything starts.
+"""Settings: one immutable object, created from environment variables and validated before anything starts.
 
-Each setting is one field with its environment name and its sentence of documentation; the reference page
-`docs/reference/settings.md` is made from these (`reference()`), and a test keeps the two equal. Nothing here
-reads the process's environment by itself: `Settings.from_env(os.environ)` does, once, in `wsgi.py` and the CLI.
+Each setting is one field with the name of its environment variable and one sentence of documentation. The page
+`docs/reference/settings.md` is generated from these (`reference()`), and a test checks that it is up to date. This
+module does not read the process's environment: `Settings.from_env(os.environ)` does, once, in `wsgi.py` and the CLI.
 """
 
 # ruff: noqa: RUF009 - `_setting` returns a dataclass field, as `field` itself does
@@ -26,8 +26,9 @@ from webapp.errors import did_you_mean
 PREFIX: Final = "ROWSMITH_"
 # Names that the launcher reads (docs/reference/cli.md); they are no settings of the service, and no mistakes either.
 LAUNCHER_NAMES: Final = ("ROWSMITH_CALLER_DIR", "ROWSMITH_PYTHON", "ROWSMITH_VENV")
-EVERYWHERE: Final = {"0.0.0.0": "127.0.0.1", "::": "::1", "": "127.0.0.1"}  # noqa: S104 - where we ask, not bind
-# What the default local set-up may reach: loopback, and the private networks of RFC 1918 and RFC 4193.
+EVERYWHERE: Final = {"0.0.0.0": "127.0.0.1", "::": "::1", "": "127.0.0.1"}  # noqa: S104 - for clients, not servers
+# Networks that a default local installation may connect to: loopback, and the private networks of RFC 1918 and RFC
+# 4193.
 LOCAL_NETWORKS: Final = (
     "127.0.0.0/8",
     "::1/128",
@@ -36,7 +37,7 @@ LOCAL_NETWORKS: Final = (
     "192.168.0.0/16",
     "fc00::/7",
 )
-# What the S3 client takes from the environment when STORAGE_URL is s3://.
+# Environment variables that the S3 client uses if STORAGE_URL is s3://.
 S3_NAMES: Final = (
     "AWS_ACCESS_KEY_ID",
     "AWS_SECRET_ACCESS_KEY",
@@ -63,7 +64,7 @@ def _setting(
 
 @dataclass(frozen=True)
 class Settings:
-    """Everything that can be set, and nothing that cannot. Made by `from_env`; checked when made."""
+    """All settings. Created by `from_env`, which validates them."""
 
     secret_key: str = _setting(
         "SECRET_KEY",
@@ -330,12 +331,12 @@ class Settings:
 
     @property
     def is_https(self) -> bool:
-        """Whether people reach the service by https, so that cookies may be Secure and carry `__Host-`."""
+        """Whether users connect by https, so that cookies can be Secure and have the prefix `__Host-`."""
         return self.public_url.startswith("https://") or bool(self.tls_cert)
 
     @property
     def is_local(self) -> bool:
-        """Whether the service is reachable only from this machine."""
+        """Whether the service is only reachable from this machine."""
         here = not self.public_url or is_loopback(urlsplit(self.public_url).hostname or "")
         return here and is_loopback(self.host)
 
@@ -360,18 +361,18 @@ class Settings:
 
     @cached_property
     def program_networks(self) -> tuple[str, ...]:
-        """Where programs of scenarios may connect to, in addition to the public internet: only what the operator
-        names, never the default of connections."""
+        """Networks that programs of scenarios may connect to, in addition to the public internet: only those that the
+        operator configured, not the default for connections."""
         return tuple(one for one in self.target_networks if one != "none")
 
     @cached_property
     def mail_server(self) -> MailServer | None:
-        """Where mails are handed in; None where there is no mail."""
+        """The mail server; None if mail is not configured."""
         return mail_server(self.smtp_url) if self.smtp_url else None
 
     @property
     def link_url(self) -> str:
-        """What the links in mails begin with."""
+        """The base URL of links in e-mails."""
         return self.public_url or self.here_url
 
     @cached_property

@@ -22,7 +22,7 @@ STORAGE_SCHEMES: Final = ("file", "s3")
 
 
 def is_loopback(host: str) -> bool:
-    """Whether a host name or address of a URL stays on this machine."""
+    """Return whether a host name or address in a URL refers to this machine."""
     host = host.strip("[]").casefold()
     if host == "localhost" or host.endswith(".localhost"):
         return True
@@ -33,7 +33,7 @@ def is_loopback(host: str) -> bool:
 
 
 def faults(s: Settings) -> list[str]:
-    """What is wrong with them."""
+    """Return the errors in the settings."""
     out = [*_key_faults(s), *_url_faults(s), *_tls_faults(s), *mail_faults(s), *_oidc_faults(s)]
     if s.hosts > 1:
         if s.is_sqlite:
@@ -136,7 +136,7 @@ def _public_url_faults(s: Settings) -> list[str]:
         return found
     parts = urlsplit(s.public_url)
     if parts.scheme == "https" and not s.tls_cert and not s.trusted_proxies:
-        return ["PUBLIC_URL is https, but neither TLS_CERT nor TRUSTED_PROXIES says where TLS ends."]
+        return ["PUBLIC_URL is https, but neither TLS_CERT nor TRUSTED_PROXIES is set."]
     return []
 
 

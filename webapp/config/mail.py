@@ -22,8 +22,8 @@ TLS: Final = ("on", "off")
 
 @dataclass(frozen=True, slots=True)
 class MailServer:
-    """Where mails are handed in. `implicit`: TLS from the first byte, else STARTTLS where `tls` is set. `ca`: a PEM
-    file of certificate authorities in addition to the system's; "" for none."""
+    """The mail server. `implicit`: TLS from the first byte, else STARTTLS if `tls` is set. `ca`: a PEM file of
+    certificate authorities in addition to the system's, or ""."""
 
     host: str
     port: int
@@ -94,7 +94,7 @@ def sender(text: str) -> Address:
 
 
 def mail_faults(s: Settings) -> list[str]:
-    """What is wrong with the settings of mail; nothing where there is no mail."""
+    """Return the errors in the mail settings; none if mail is not configured."""
     out = [*_said("SMTP_URL", mail_server, s.smtp_url), *_said("MAIL_FROM", sender, s.mail_from)]
     if bool(s.smtp_url) != bool(s.mail_from):
         there, missing = ("SMTP_URL", "MAIL_FROM") if s.smtp_url else ("MAIL_FROM", "SMTP_URL")

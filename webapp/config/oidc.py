@@ -1,4 +1,4 @@
-"""What is weak or contradictory in the settings of OpenID Connect."""
+"""Check the OpenID Connect settings for insecure and contradictory values."""
 
 from __future__ import annotations
 

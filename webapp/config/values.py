@@ -1,4 +1,4 @@
-"""How the text of a setting becomes its value. Each raises ValueError, which says what it must be instead."""
+"""Convert the text of a setting to its value. Each function raises ValueError with a description of valid values."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ CLAMD_PORT: Final = 3310  # the TCPSocket of clamd.conf(5)
 
 @dataclass(frozen=True, slots=True)
 class Scanner:
-    """Where clamd listens: at a socket in the file system, or (`path` "") at a port of a host."""
+    """The address of clamd: a socket in the file system, or (`path` "") a port of a host."""
 
     path: str
     host: str
@@ -24,7 +24,7 @@ class Scanner:
 
 
 def plain(text: str) -> str:
-    """The text as it is."""
+    """Return the text unchanged."""
     return text
 
 
@@ -54,7 +54,7 @@ def switch(text: str) -> bool:
 
 
 def words(text: str) -> tuple[str, ...]:
-    """What commas or blanks set apart."""
+    """Split a text at commas and whitespace."""
     return tuple(part for part in text.replace(",", " ").split() if part)
 
 
@@ -90,7 +90,7 @@ def sandbox(text: str) -> str:
 
 
 def level(text: str) -> str:
-    """How much is logged."""
+    """The log level."""
     if text.upper() not in LOG_LEVELS:
         raise ValueError(f"must be one of {', '.join(LOG_LEVELS)}, not {text!r}")
     return text.upper()
@@ -108,14 +108,14 @@ def one_of(words: tuple[str, ...]) -> Callable[[str], str]:
 
 
 def log_format(text: str) -> str:
-    """How a line of a log looks."""
+    """The format of log lines."""
     if text.casefold() not in LOG_FORMATS:
         raise ValueError(f"must be one of {', '.join(LOG_FORMATS)}, not {text!r}")
     return text.casefold()
 
 
 def scanner(text: str) -> Scanner:
-    """Where a virus scanner listens."""
+    """The address of the virus scanner."""
     try:
         parts = urlsplit(text)
         host, port = parts.hostname or "", parts.port

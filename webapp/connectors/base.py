@@ -396,7 +396,7 @@ class Session(TableReader):
         yield
 
     def highest(self, entity: Entity, column: str) -> int | None:
-        """Return the highest value of an integer column, None where the table is empty."""
+        """Return the highest value of an integer column, None if the table is empty."""
         raise ConnectorError("The highest value cannot be read here.", reason="unsupported")
 
     @abstractmethod

@@ -32,7 +32,7 @@ class Column:
     key: bool = False
     """Whether it is part of the primary key."""
     unique: bool = False
-    """Whether it has a unique constraint of its own, not shared with other columns."""
+    """Whether it has a unique constraint on this column only."""
     generated: str = ""
     """`identity` (the target generates a number if no value is given), `computed` (cannot be written) or
     empty."""

@@ -1,4 +1,4 @@
-"""What callers send about datasets: their tables, and the rows they ask of them."""
+"""Request models of datasets: their tables, and requests for their rows."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from webapp.timestamps import Now
 READ_ONLY: Final = frozenset({"version"})
 """Keys of a table that a client sends back, and that are then ignored."""
 
-# The tables have names of their own, so none is given here.
+# The tables have names, so the option for a name is not available here.
 if TYPE_CHECKING:  # which options it has is known when the program runs
     SqlScriptSection = SqlSection
 else:
@@ -84,7 +84,7 @@ class DatasetExportInput(DatasetPreviewInput):
     )
 
     def of_table(self, count: int) -> GenerateInput:
-        """The same asked of one table. It may have no rows: parents may bear none."""
+        """Return the same request for one table. `count` can be 0, because parents may have no children."""
         told = self.model_dump(mode="json", exclude={"seed", "now"}, exclude_none=True)
         ask = GenerateInput.model_validate(told, strict=False)
         return ask.model_copy(update={"seed": self.seed, "now": self.now, "count": count})

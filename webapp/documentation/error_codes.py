@@ -14,7 +14,7 @@ ADVICE: Final = MappingProxyType(
         # code: (when it comes, what to do)
         "invalid_request": (
             "The body is not JSON, or a header or a part of the URL is malformed.",
-            "Correct the request. `details` says what was read, and where it broke.",
+            "Correct the request. `details` contains the position of the syntax error.",
         ),
         "unsupported_version": (
             "The header `Api-Version` names a date that is no version.",

@@ -148,7 +148,7 @@ TOLD: Final = {
 
 
 def value(name: str) -> str:
-    """A number of webapp/limits.py with its unit, which its name ends with."""
+    """Return a limit of webapp/limits.py with its unit, which is the suffix of its name."""
     number = getattr(limits, name)
     unit = next((told for end, told in _UNITS if name.endswith(end)), lambda plain: f"{plain:,}")
     return unit(number)
@@ -158,7 +158,7 @@ _KEPT: Final = ("Logs of runs and pushes", "Files of exports", "Runs, pushes wit
 
 
 def _kept() -> list[tuple[str, ...]]:
-    """How long each plan keeps what has ended."""
+    """Return how long each plan keeps finished work."""
     return [
         (name.capitalize(), *(f"{days:,} days" for days in (one.log_days, one.file_days, one.work_days)))
         for name, one in limits.RETENTION.items()

@@ -25,7 +25,7 @@ def text(plain: str) -> str:
 
 
 def code(plain: str) -> str:
-    """A text as code within a line or a cell; "" for nothing, and for only line ends."""
+    """Return a text as inline code for a line or a cell; "" for an empty text, and for line breaks only."""
     one_line = " ".join(plain.splitlines()) if "\n" in plain or "\r" in plain else plain
     if not one_line:
         return ""

@@ -1,8 +1,8 @@
-"""What the documentation consists of, in the order in which it is read: the one list of its pages.
+"""The list of all pages of the documentation, in reading order.
 
-A page comes from a Markdown file of the project or is written from data (`written`); either way it is Markdown
-first, so that it can be read as such, searched, and drawn by one renderer. A file under docs/guide or
-docs/reference without its line here fails a test.
+A page comes from a Markdown file of the project or is generated from data (`written`). In both cases it is Markdown
+first, so that it can be read as such, searched, and rendered in one way. A file in docs/guide or docs/reference that is
+not listed here fails a test.
 """
 
 from __future__ import annotations

@@ -64,7 +64,7 @@ class Drawn:
 
     @property
     def contents(self) -> tuple[Section, ...]:
-        """What the contents of the page list."""
+        """An entry of the table of contents."""
         return tuple(one for one in self.sections if 1 < one.level <= _DEEPEST)
 
 
@@ -103,7 +103,8 @@ def _each(tokens: Sequence[Token]) -> Iterator[Token]:
 
 
 def anchor_of(title: str, taken: set[str]) -> str:
-    """A heading's anchor as code hosts make it: small letters, hyphens for blanks, a number where it is taken."""
+    """Return a heading's anchor as code hosts create it: lower case, hyphens instead of spaces, a number if it exists
+    already."""
     plain = _NOT_IN_ANCHORS.sub("", title.lower()).replace(" ", "-") or "part"
     found, number = plain, 0
     while found in taken:
@@ -173,8 +174,8 @@ def _heading_close(_self: Any, tokens: Sequence[Token], place: int, _options: An
 
 
 def _table_open(_self: Any, tokens: Sequence[Token], place: int, _options: Any, _env: Any) -> str:
-    """A table that scrolls sideways; one of many columns that begin with a key stands in lines where it is narrow, but
-    one of numbers, which are compared down the column."""
+    """Render the start of a table that scrolls horizontally. On narrow screens, a table with many columns whose first
+    column is a key shows each row as a list, unless its columns contain numbers, which users compare."""
     whole = tokens[place : _closing(tokens, place)]
     heads = [whole[at + 1].content for at, one in enumerate(whole) if one.type == "th_open"]
     cells = [at for at, one in enumerate(whole) if one.type == "td_open"]
@@ -220,7 +221,7 @@ def _td_close(*_rest: Any) -> str:
 
 
 def _is_right(cell: Token) -> bool:
-    """Whether a column is right-aligned. The parser sets a style attribute, which the CSP forbids."""
+    """Return whether a column is right-aligned. The parser sets a style attribute, which the CSP forbids."""
     return str(cell.attrs.get("style", "")).endswith("right")
 
 
@@ -242,7 +243,7 @@ _RULES: Final = {
 
 
 def coloured(code: str, language: str) -> str:
-    """Code as HTML, in the colours of its language where that is known."""
+    """Return code as HTML, highlighted if the language is known."""
     try:
         lexer = get_lexer_by_name(language, stripnl=False, ensurenl=False) if language else None
     except ClassNotFound:

@@ -1,8 +1,8 @@
 """Search over the documentation: every heading of every page, the field types, and the operations of the API.
 
-A few hundred sections fit in memory, so a question looks at each of them. A section fits when it holds every word
-of the question, at the beginning of a word or inside one; where a word stands says how well: in the title of a page
-or as another name of a field type, in a heading, in the text.
+The few hundred sections fit in memory, so a search scans all of them. A section matches if it contains every word of
+the query, at the beginning of a word or inside it. The position of a match determines its rank: the title of a page or
+an alias of a field type, then a heading, then the text.
 """
 
 from __future__ import annotations
@@ -30,15 +30,15 @@ _MOST: Final = 20  # results
 _BEFORE: Final = 60  # characters of an excerpt before the first match
 _EXCERPT: Final = 180  # characters of an excerpt
 _WORDS: Final = re.compile(r"[\w./{}-]+")
-# What a word counts where it stands; a whole word counts double. Chosen so that a word of a page's title outweighs
-# one of a heading, and that outweighs any number of them in the text.
+# Weight of a match by its position; whole words count double. A match in the title of a page outweighs one in a
+# heading, which outweighs any number of matches in the text.
 _NAMED, _TITLE, _HEADING, _TEXT = 60, 24, 10, 1
-_MOST_TIMES: Final = 4  # a word counts so often in a text and not more
+_MOST_TIMES: Final = 4  # occurrences of a word in a text that count
 
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """What one result leads to. `page` is the page's title; `names` are other names, letters and digits only."""
+    """A section that a search can find. `page` is the page's title; `names` are aliases, letters and digits only."""
 
     href: str
     page: str
@@ -46,14 +46,14 @@ class Part:
     text: str
     names: frozenset[str] = frozenset()
     title: str = ""
-    """The page's title where this is the page itself, in small letters; so are `low_heading` and `low_text`."""
+    """The page's title if this is the start of the page, in lower case, like `low_heading` and `low_text`."""
     low_heading: str = ""
     low_text: str = ""
 
 
 @dataclass(frozen=True, slots=True)
 class Result:
-    """A result: where it leads, its page, its heading, and an excerpt in which the words are marked."""
+    """A search result: its URL, its page, its heading, and an excerpt with the words highlighted."""
 
     href: str
     page: str
@@ -91,7 +91,7 @@ def _of_word(part: Part, word: str) -> int:
 
 
 def _in(text: str, word: str) -> int:
-    """2 where a text has the whole word, 1 where a part of it begins so, else 0."""
+    """Return 2 if a text contains the whole word, 1 if one of its words begins with it, else 0."""
     if not text or word not in text:
         return 0
     return 2 if word in _WORDS.findall(text) else 1
@@ -100,7 +100,7 @@ def _in(text: str, word: str) -> int:
 def _excerpt(part: Part, words: list[str]) -> str:
     places = [place for place in (part.low_text.find(word) for word in words) if place >= 0]
     first = max(0, min(places, default=0) - _BEFORE)
-    # At the beginning of a word, where there is one before what was found.
+    # Start at the beginning of a word if the match is inside it.
     begin = (part.text.find(" ", first, first + _BEFORE) + 1 or first) if first else 0
     cut = part.text[begin : begin + _EXCERPT]
     if begin + _EXCERPT < len(part.text):
@@ -118,7 +118,8 @@ def _marked(text: str, words: Iterable[str]) -> Markup:
 
 
 def _index(app: Flask) -> tuple[Part, ...]:
-    """Every part, made once: who types asks with every letter, and the others wait for the first."""
+    """Return all sections, created once: the search runs for every typed letter, and concurrent requests wait for the
+    first."""
     with _MAKING:
         kept: tuple[Part, ...] | None = app.extensions.get(_KEPT)
         if kept is None:
@@ -133,7 +134,7 @@ def _part(href: str, page: str, heading: str, text: str, **more: Any) -> Part:
 
 
 def _lowered(text: str) -> str:
-    """Small letters, as long as the text: an excerpt is cut where a word was found."""
+    """Return the text in lower case with the same length, because excerpts are cut at the positions of matches."""
     low = text.lower()
     return low if len(low) == len(text) else "".join(one.lower()[:1] for one in text)
 

@@ -71,12 +71,12 @@ def front_as_markdown() -> Response:
 
 @route(bp, "/llms.txt", scope="public", hidden=True)
 def llms_txt() -> Response:
-    """What the documentation has, for language models."""
+    """List the contents of the documentation for language models."""
     return Response(llms.llms_txt(snippets.origin()), mimetype="text/plain")
 
 
 class SearchQuery(Query):
-    """`q` is what is looked for."""
+    """`q` is the search text."""
 
     q: Annotated[str, Field(max_length=limits.MAX_QUERY_TEXT)] = ""
 
@@ -118,7 +118,7 @@ def page(address: str) -> Response:
     found = pages.find(address.removesuffix(".md"))
     if found is None:
         g.face = "person"
-        text = "There is no such page in the documentation. Search it, or look at the list of pages."
+        text = "We couldn't find that page. Search the documentation, or see the list of pages."
         raise ApiError("not_found", text, {"id": address[:100]})
     if address.endswith(".md"):
         return Response(found.markdown, mimetype=_MARKDOWN)
@@ -147,5 +147,5 @@ def _shown(found: pages.Page, drawn: rendering.Drawn, **context: Any) -> Respons
 
 
 def _page(template: str, block: str | None = None, **context: Any) -> Response:
-    g.face = "person"  # the documentation is for people, whoever asks
+    g.face = "person"  # render HTML for API clients, too
     return reply(template=template, block=block, **context)

@@ -1,1 +1,2 @@
-"""The engine: templates in, rows out. Pure: it opens nothing, asks no clock, and knows neither web nor database."""
+"""The engine: templates in, rows out. It has no side effects: no files, no clock, and no access to web or database
+code."""

@@ -44,13 +44,13 @@ class GenerationContext:
     anchored: bool = False
     """``now`` is the template's own anchor: the templates it relates to then have theirs."""
     recorder: Recorder | None = None
-    """Who takes down which questions the rows ask of the outside, in a dry run."""
+    """Records the requests for external values that rows need, in a dry run."""
 
 
 class BoundPlan:
     """A plan with keys: an immutable source of blocks for one seed, now and set of overrides.
 
-    Raises `SpecError` where an override cannot be honoured.
+    Raises `SpecError` if an override cannot be honoured.
     """
 
     def __init__(self, plan: Plan, env: GenerationContext, overrides: dict[str, Any] | None = None) -> None:
@@ -142,7 +142,7 @@ class BoundPlan:
         return {name: self.overrides[name][0].as_py() for name in names if name in self.overrides}
 
     def check(self, offset: int, count: int) -> None:
-        """Refuses, before the first row, what cannot be unique over ``count`` rows after ``offset``."""
+        """Check that unique fields have enough values for ``count`` rows after ``offset``. Raises `SpecError`."""
         faults = source_faults(self, offset, count)
         check_capacity(self, self.plan.layer, "", offset, count, faults)
         if len(self.relatives) > 1:
@@ -151,7 +151,7 @@ class BoundPlan:
             raise SpecError(faults)
 
     def row_faults(self, count: int) -> list[Fault]:
-        """What `check` would say of the first ``count`` rows, the other templates apart."""
+        """Return the errors that `check` would raise for the first ``count`` rows, without those of other templates."""
         faults: list[Fault] = []
         check_capacity(self, self.layer, "", 0, count, faults)
         return faults
@@ -171,8 +171,8 @@ class BoundPlan:
         return Block(self, self.layer, rows, meter=meter)
 
     def blocks(self, offset: int, count: int) -> Iterator[list[pa.Array]]:
-        """The rows from ``offset`` on, block by block: a small first one, then full ones, or as many rows as fit the
-        budget of a block. Raises `TooLarge` where a single row exceeds it."""
+        """Yield the rows from ``offset`` on in blocks: a small first one, then full ones, or as many rows as fit the
+        budget of a block. Raises `TooLarge` if a single row exceeds it."""
         row, end = offset, offset + count
         size, growth = min(limits.FIRST_BLOCK_ROWS, self.block_rows), limits.BLOCK_GROWTH
         while row < end:
@@ -187,13 +187,13 @@ class BoundPlan:
             processor_time.check()
             fitting = 3 * limits.BLOCK_BYTES // 4 * size // max(1, sum(map(budget.size_of, columns)))
             yield columns
-            del columns  # else it is held while the next one is made
+            del columns  # release it before the next block is generated
             row += size
             size = max(1, min(self.block_rows, size * growth, fitting))
 
 
 class _RelatedBoundPlan(BoundPlan):
-    """Another template, whose rows are made where a relation reads them."""
+    """Another template, whose rows are generated when a relation reads them."""
 
     def __init__(
         self, relative: RelatedPlan, env: GenerationContext, relatives: dict[str, BoundPlan]
@@ -206,7 +206,8 @@ class _RelatedBoundPlan(BoundPlan):
 
 
 class Block:
-    """A vector of rows being filled. Columns and groups are made once and kept while the block lives."""
+    """A block of rows during generation. Columns and groups are generated once and cached for the lifetime of the
+    block."""
 
     __slots__ = (
         "__weakref__",
@@ -244,11 +245,12 @@ class Block:
         self._first: weakref.ref[Block] | None = None
 
     def at_rows(self, rows: np.ndarray, keep: bool = True) -> Block:
-        """The same fields at other rows (``uint64[k]``, in any order), for columns that read rows before their own.
+        """Return a block of the same fields for other rows (``uint64[k]``, in any order), for columns that read earlier
+        rows.
 
-        The first block keeps those that are reached from it and from one another, so that none is made twice; with
-        ``keep`` false the result is only for this call. Elements of arrays have no row numbers: the
-        compiler rejects fields that would need them.
+        The first block caches those that are reached from it and from one another, so that none is generated twice;
+        with ``keep`` false, the result is only for this call. Elements of arrays have no row numbers: the compiler
+        rejects fields that would need them.
         """
         if not keep:
             return self._copy(rows, False)
@@ -280,7 +282,7 @@ class Block:
                     self._from_parent(name) if compiled is None else self._make(compiled, self.prefix + name)
                 )
                 size = budget.size_of(made)
-                # Objects and arrays are made of columns that are counted already.
+                # Objects and arrays consist of columns that are counted already.
                 self.meter.add(max(0, size - (self.meter.used - before)) if made.type.num_fields else size)
             except TooLarge as error:
                 path = name if compiled is None else compiled.spec.path
@@ -364,7 +366,7 @@ class Block:
 
 
 class ColumnContext(RandomStream):
-    """What one column sees while it fills a block."""
+    """The context of one column while it generates its values for a block."""
 
     __slots__ = ("_block", "_column", "path")
 
@@ -380,7 +382,7 @@ class ColumnContext(RandomStream):
 
     @property
     def state(self) -> Any:
-        """What the type's `prepare` answered for this request."""
+        """The result of the type's `prepare` for this request."""
         return self._block.bound.states[self.path]
 
     @property
@@ -408,7 +410,7 @@ class ColumnContext(RandomStream):
 
     @property
     def meter(self) -> Meter:
-        """What counts the memory of the block."""
+        """The memory meter of the block."""
         return self._block.meter
 
     def relative(self, address: str) -> BoundPlan:
@@ -441,7 +443,7 @@ class PermutedContext(ColumnContext):
 
 
 def source_faults(bound: BoundPlan, offset: int, count: int) -> list[Fault]:
-    """What is wrong with ``count`` rows after ``offset`` of a template whose source has fewer."""
+    """Return the errors for ``count`` rows after ``offset`` of a template whose source has fewer rows."""
     taken = bound.plan.taken
     if taken is None or offset + count <= taken.real.rows:
         return []
@@ -477,7 +479,7 @@ def check_capacity(
         if (unique or column.type.primary) and path in bound.overrides and count > 1:
             text = "A unique field cannot have one fixed value in several rows."
             faults.append(
-                Fault(f"overrides.{path}", "not_unique", text, "Ask for one row, or drop the override.")
+                Fault(f"overrides.{path}", "not_unique", text, "Request one row, or remove the override.")
             )
             continue
         size = column.type.space_in(bound.states[path]) if unique else None
@@ -493,7 +495,7 @@ def check_capacity(
 
 
 class RelatedRows:
-    """The rows of another template that a block's rows belong to, each row of it made once."""
+    """The rows of another template that a block's rows refer to; each is generated once."""
 
     __slots__ = ("_block", "_take", "_valid")
 
@@ -510,7 +512,7 @@ class RelatedRows:
         self._block, self._valid = bound.at(distinct, meter), valid
 
     def column(self, name: str) -> pa.Array:
-        """The other template's column ``name``, a value for each row of the block; blank where there is no row."""
+        """Return the other template's column ``name`` with a value for each row of the block; null without a row."""
         column = self._block.column(name)
         if self._take is None:
             return column if self._valid is None else postprocess.blanked(column, ~self._valid)
@@ -518,8 +520,8 @@ class RelatedRows:
 
 
 def distinct_of(rows: np.ndarray) -> tuple[np.ndarray, np.ndarray | None]:
-    """The rows that occur, and where each of ``rows`` is among them; None for the rows themselves, where they hardly
-    repeat or finding that out costs more than it saves."""
+    """Return the distinct rows, and the position of each of ``rows`` among them; None instead of positions if rows
+    hardly repeat, or if finding the distinct rows costs more than it saves."""
     if rows.size < 2:
         return rows, None
     low, high = int(rows.min()), int(rows.max())
@@ -536,8 +538,8 @@ def distinct_of(rows: np.ndarray) -> tuple[np.ndarray, np.ndarray | None]:
 
 
 def reach_faults(bound: BoundPlan, rows: int) -> list[Fault]:
-    """What the templates around ``bound`` lack for its first ``rows`` rows; each fault has the path of the field that
-    reads them."""
+    """Return the values that the templates around ``bound`` lack for its first ``rows`` rows; the path of each error is
+    the field that reads them."""
     most = {"": rows}
     waiting = [("", rows, "")]
     found: dict[tuple[str, str], Fault] = {}

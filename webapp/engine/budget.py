@@ -47,7 +47,7 @@ class Meter:
         self.used = 0
 
     def add(self, size: int) -> None:
-        """Count ``size`` bytes more. Raises `TooLarge` where that exceeds the budget."""
+        """Add ``size`` bytes. Raises `TooLarge` if the total exceeds the budget."""
         self.used += size
         if self.used > limits.BLOCK_BYTES:
             raise TooLarge(self.used)
@@ -92,7 +92,7 @@ def _coded(column: pa.DictionaryArray) -> int:
 
 
 def text_bytes(texts: pa.Array) -> np.ndarray:
-    """``int64[n]``: the bytes of each text of a plain string array, 0 where it is blank."""
+    """``int64[n]``: the bytes of each text of a plain string array, 0 if it is blank."""
     if not len(texts):
         return np.zeros(0, np.int64)
     ends = np.frombuffer(texts.buffers()[1], np.int32)[texts.offset : texts.offset + len(texts) + 1]
@@ -113,7 +113,7 @@ def row_bytes(column: pa.Array) -> np.ndarray:
 
 
 def taken(column: pa.Array, places: pa.Array) -> pa.Array:
-    """``column.take(places)``. Raises `TooLarge` before making what exceeds the budget."""
+    """Return ``column.take(places)``. Raises `TooLarge` before allocating more than the budget."""
     small = column.get_total_buffer_size() * len(places) <= limits.BLOCK_BYTES
     if not small and len(column) and not pa.types.is_dictionary(column.type):
         found = places.fill_null(0).to_numpy(zero_copy_only=False)
@@ -122,7 +122,7 @@ def taken(column: pa.Array, places: pa.Array) -> pa.Array:
 
 
 def joined(pieces: Sequence[pa.Array | pa.Scalar | str], n: int) -> pa.Array:
-    """Texts one after the other, row by row. Raises `TooLarge` before making what exceeds the budget."""
+    """Concatenate texts row by row. Raises `TooLarge` before allocating more than the budget."""
     check(sum(size_of(piece) if isinstance(piece, pa.Array) else n * _length(piece) for piece in pieces))
     return pc.binary_join_element_wise(*pieces, "")
 
@@ -132,9 +132,10 @@ def _length(text: pa.Scalar | str) -> int:
 
 
 def in_parts(make: Callable[[np.ndarray], pa.Array], rows: np.ndarray) -> pa.Array:
-    """``make(rows)``, or the same from fewer rows at a time where they exceed the budget.
+    """Return ``make(rows)``, or concatenate its results for fewer rows at a time if they exceed the budget.
 
-    For values that are folded or counted and not kept; ``make`` must not depend on which rows are made together.
+    For values that are aggregated or counted and not kept; ``make`` must not depend on which rows are generated
+    together.
     """
     try:
         return make(rows)

@@ -39,9 +39,9 @@ if TYPE_CHECKING:
 
 
 class Compiler:
-    """What field types see while they are constructed: other columns, the vocabulary, and where to put faults.
+    """The context of field types during construction: other columns, the vocabulary, and a function to report errors.
 
-    ``related_plans`` knows the other templates that relations reach.
+    ``related_plans`` has the other templates that relations reach.
     """
 
     def __init__(
@@ -88,7 +88,7 @@ class Compiler:
 
     @property
     def in_array(self) -> bool:
-        """Whether the field being compiled belongs to the elements of an array, which have no row before them."""
+        """Whether the field being compiled is in the elements of an array, which have no previous rows."""
         return self._scope.array
 
     def fault(self, spec: FieldSpec, option: str, code: str, message: str, hint: str | None = "") -> None:
@@ -113,7 +113,7 @@ class Compiler:
         return self._source if self._scope is self._roots[""] else None
 
     def source_column(self, name: str) -> str | None:
-        """The source's column that the field ``name`` takes; None where it is made."""
+        """Return the source's column that the field ``name`` reads; None for a generated field."""
         answer = self.library.answers.get(self._source.key) if self._source is not None else None
         found = self._roots[""].fields.get(name)
         if answer is None or answer.taken is None or found is None:
@@ -121,7 +121,7 @@ class Compiler:
         return sourced.column_of(found, answer.taken.real.columns)
 
     def _taken(self, spec: FieldSpec, made: FieldType) -> FieldType:
-        """``made``, or what takes its place where the template has a source."""
+        """Return ``made``, or its replacement if the template has a source."""
         if self.source is None:
             if spec.common.column is not None:
                 text = "Only a field of a template with a source can name a column of it."
@@ -133,7 +133,7 @@ class Compiler:
         return made if answer is None or answer.taken is None else sourced.take(made, answer.taken, self)
 
     def read_so_far(self) -> list[FieldSpec]:
-        """Every field that the one being compiled is made of, by what it has required until now."""
+        """Return all fields that the current field has required so far."""
         here = self._pending[-1]
         found: list[FieldSpec] = []
         for column_ref in self._reads.reached(here) - {here}:
@@ -143,8 +143,8 @@ class Compiler:
         return found
 
     def locale_of(self, spec: FieldSpec) -> str | None:
-        """The field's own locale, else the template's, as the vocabulary spells it; None where neither says, or the
-        vocabulary has none such (which is reported when the column is made)."""
+        """Return the field's own locale, else the template's, with the vocabulary's spelling; None if neither is set,
+        or if the vocabulary does not have it (which is reported when the column is constructed)."""
         asked = spec.common.locale or self.locale
         return self.vocabulary.resolve(asked) if asked else None
 
@@ -154,7 +154,7 @@ class Compiler:
         return [field for field in self._scope.fields.values() if groups.key_of(field) == key]
 
     def members(self, name: str, kind: str) -> tuple[FieldSpec, ...]:
-        """The fields of this level that are in a group or read it; none where there is no such group."""
+        """Return the fields of this level that are in a group or read it; empty if the group does not exist."""
         return self._scope.members.get((name, kind), ())
 
     def require(self, spec: FieldSpec, option: str, name: str) -> Column | None:
@@ -174,8 +174,8 @@ class Compiler:
     def related(
         self, spec: FieldSpec, option: str, address: str, name: str, group: str = ""
     ) -> Column | None:
-        """The column ``name`` of the template at ``address``, compiled; None after a fault. ``group`` names the
-        references that lead there, where they are not those of the field itself."""
+        """Return the compiled column ``name`` of the template at ``address``; None after an error. ``group`` names the
+        references that lead there if they are not those of the field itself."""
         scope = self._root(address)
         if name not in scope.fields:
             text = f'"{self.related_plans.known(address).name}" has no field "{name}".'
@@ -328,7 +328,7 @@ class Compiler:
         if waiting:
             circle = [self._called(where, field) for where, field in self._pending[waiting[0] :]]
             cycle = " -> ".join([*circle, circle[0]])
-            assert reader is not None  # what waits is read
+            assert reader is not None  # fields that are waiting are read
             self.fault(
                 reader, option, "cycle", f"These fields wait for each other: {cycle}.", "Break the circle."
             )
@@ -365,13 +365,13 @@ class Compiler:
         return column
 
     def check_cost(self) -> None:
-        """Refuses columns that take too many others to be made. Asked once all are compiled without a fault."""
+        """Reject columns that need too many other cells. Called after all fields were compiled without errors."""
         for name, spec in self._scope.fields.items():
             blocks, rows = self._reads.cost((self._scope, name))
             if rows > limits.MAX_CELL_COST or blocks > limits.MAX_LOOKBACKS:
                 most = limits.MAX_CELL_COST if rows > limits.MAX_CELL_COST else limits.MAX_LOOKBACKS
-                text = f"One value takes up to {max(rows, blocks):,} rows to be made; {most:,} is the most."
-                hint = "Lower the cardinality of the children that it is made of, or read fewer references in a row."
+                text = f"One value needs up to {max(rows, blocks):,} other rows; the maximum is {most:,}."
+                hint = "Lower the cardinality of its children, or use shorter chains of references."
                 self.fault(spec, "", "too_many_cells", text, hint)
 
     def _compile_together(self, scope: Scope, word: str) -> None:
@@ -421,7 +421,7 @@ class Compiler:
             text = "In upper case the Turkish letters ı and i become the same, so names may repeat."
             self.fault(spec, "unique", "not_unique", text, "Remove text_case, or remove unique.")
         elif common.unique and made.space() is None:
-            text = f"{spec.type.label} cannot be kept unique as it is set."
+            text = f"{spec.type.label} cannot be unique with these options."
             self.fault(spec, "unique", "not_unique", text, made.unique_hint())
         elif common.unique and formula is not None and formula.proof is None:
             self.fault(spec, "unique", "not_unique", "Its formula may give the same value twice.", ADVICE)
@@ -431,7 +431,7 @@ class Compiler:
 
 
 class ExternalRequests:
-    """The questions of one plan, with the columns that ask them."""
+    """The external requests of one plan, with the columns that need them."""
 
     def __init__(self) -> None:
         self._asks: dict[str, tuple[ExternalRequest, set[ColumnRef]]] = {}
@@ -446,8 +446,8 @@ class ExternalRequests:
     def asks(
         self, own: Mapping[str, ColumnRef], reached: Callable[[ColumnRef], set[ColumnRef]]
     ) -> tuple[ExternalRequest, ...]:
-        """Every question, those first that others wait for. ``own`` are the template's columns, ``reached`` says of
-        what columns one is made."""
+        """Return all requests, sorted by dependency. ``own`` are the template's columns, ``reached`` returns the
+        columns that a column depends on."""
         if not self._asks:
             return ()
         made_of = {name: reached(column_ref) for name, column_ref in own.items()}
@@ -492,7 +492,7 @@ class _Step:
 
 
 class ColumnReads:
-    """Who reads whom. Columns never read each other in a circle."""
+    """The dependencies between columns. Columns never depend on each other circularly."""
 
     def __init__(self) -> None:
         self._beside: defaultdict[ColumnRef, set[ColumnRef]] = defaultdict(set)

@@ -250,7 +250,7 @@ def parse(source: str) -> tuple[Part, ...]:
 
 
 def needs_clock(source: str) -> bool:
-    """Whether the format shows anything finer than a day."""
+    """Return whether the format shows anything smaller than a day."""
     return any(kind == "clock" for kind, _ in parse(source))
 
 
@@ -265,7 +265,7 @@ def _strftime(source: str) -> Iterator[Part]:
             raise DateFormatError(f"There is no date directive %{directive}.")
         yield ("text", "%") if directive == "%" else _part(directive)
     if "%" in source[end:]:
-        raise DateFormatError(f'"{source}" ends in a % that names nothing.')
+        raise DateFormatError(f'"{source}" ends with an incomplete % directive.')
     yield "text", source[end:]
 
 
@@ -284,7 +284,7 @@ def _part(directive: str) -> Part:
 
 
 def longest(source: str) -> int:
-    """Characters of the longest text a format makes."""
+    """Return the length of the longest text that a format produces."""
     return sum(len(value) if kind == "text" else WIDTHS[value] for kind, value in parse(source))
 
 
@@ -343,7 +343,7 @@ _MOMENTS = (pa.timestamp("us"), pa.timestamp("us", "UTC"))
 
 
 def _integers(column: pa.Array, kind: type) -> np.ndarray:
-    """The integers a column of dates or timestamps is made of; 0 at nulls."""
+    """Return the integers of a column of dates or timestamps; 0 for nulls."""
     numbers: np.ndarray = np.frombuffer(column.buffers()[1], kind)[
         column.offset : column.offset + len(column)
     ]

@@ -1,7 +1,7 @@
-"""Sets of values as 64-bit digests: what tells whether a value is among millions, in bounded memory.
+"""Sets of values as 64-bit digests: test membership among millions of values in bounded memory.
 
-A digest is Python's own hash of a text: keyed by a secret of the process and never stored, so that nothing can be
-looked up in it later.
+A digest is Python's own hash of a text, keyed by a secret of the process and never stored, so it cannot be used to look
+values up later.
 """
 
 from __future__ import annotations
@@ -45,16 +45,16 @@ class Digests:
     bits: int = 0
     """Only digests that end in this many zero bits are kept if there are too many values to keep all."""
     doubled: bool = False
-    """Whether a value occurs twice."""
+    """Return whether a value occurs twice."""
 
     @property
     def distinct(self) -> int:
-        """How many values there are; estimated if not all digests are kept."""
+        """Return the number of values; estimated if not all digests are kept."""
         return self.sorted.size << self.bits
 
     @property
     def share(self) -> float:
-        """Of the values that are looked for."""
+        """Return the digests of the values to look for."""
         return 1.0 / (1 << self.bits)
 
     def holds(self, digests: np.ndarray) -> np.ndarray:
@@ -67,7 +67,7 @@ class Digests:
 
 
 def of_column(real: SourceTable, name: str) -> Digests:
-    """The distinct values of a source's column but for their case, found once."""
+    """The distinct values of a source's column, ignoring case, calculated once."""
     return real.remembered(("digests", name), lambda: _of_column(real, name, folded))
 
 

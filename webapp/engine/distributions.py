@@ -1,12 +1,11 @@
-"""Draws that follow a distribution: random bits of a cell in, whole numbers out, the same on every processor.
+"""Sample from distributions: random bits of a cell in, integers out, the same on every processor.
 
-A continuous distribution is a `Quantile`: a function that never falls, from a probability (``uint64``, in units of
-2**-64) to whole units. Its tables have one run of entries for each halving of the probability, so the far tail is
-as fine as the middle, down to 2**-53. Cutting a distribution at a least and a largest value (`Quantile.within`)
-keeps its shape: the probabilities are narrowed to those that fall inside, instead of piling up what is outside at
-the ends.
+A continuous distribution is a `Quantile`: a monotonic function from a probability (``uint64``, in units of 2**-64) to
+integers. Its tables have one range of entries for each halving of the probability, so the far tail is as precise as the
+middle, down to 2**-53. Truncating a distribution to a minimum and a maximum (`Quantile.within`) keeps its shape: the
+probabilities are restricted to those of values inside, instead of accumulating values at the ends.
 
-A discrete distribution is a `Discrete`: integer weights, drawn by the alias method. Parameters are exact fractions
+A discrete distribution is a `Discrete`: integer weights, sampled with the alias method. Parameters are exact fractions
 in the caller's units.
 """
 
@@ -76,7 +75,8 @@ class Quantile(Draw):
         return _cut(self, low, high)
 
     def first(self, holds: Callable[[np.ndarray], np.ndarray]) -> int:
-        """The least probability at whose value ``holds`` is true; it stays true beyond. 2**64 if there is none."""
+        """Return the lowest probability for whose value ``holds`` is true; it stays true above it. 2**64 if it never
+        is."""
         start, step = 0, 1 << 56
         while True:
             ends = [min(start + step * i - 1, (1 << 64) - 1) for i in range(1, 257)]

@@ -1,9 +1,9 @@
-"""What rows take from outside: the questions that a plan asks, and the answers that its caller hands in.
+"""External values: the requests of a plan, and the responses that its caller passes in.
 
-The engine itself makes no calls. A field type that needs external values asks its compiler. If the caller has supplied
-the answer, the column uses it; if not, it uses a placeholder value. Answers are constants of the plan: a plan with the
-same answers always generates the same rows. A question may depend on values of the row (``{{field}}`` in a query): a
-dry run with a `Recorder` finds the sets of values that occur, and each set is requested once.
+The engine itself makes no calls. A field type that needs external values requests them from its compiler. If the caller
+has supplied the response, the column uses it; if not, it uses a placeholder value. Responses are constants of the plan:
+a plan with the same responses always generates the same rows. A request may depend on values of the row (``{{field}}``
+in a query): a dry run with a `Recorder` finds the sets of values that occur, and each set is requested once.
 """
 
 from __future__ import annotations
@@ -37,9 +37,8 @@ _BLANK = "\\0"  # no value is spelled so: a backslash in one is doubled
 @dataclass(frozen=True, slots=True)
 class Question:
     """One request to a connection: ``keys`` (table, columns, filter), ``query`` (query, with ``{{p0}}``, ``{{p1}}`` for
-    values of the row), ``http`` (a path), ``ai`` (prompt, seed and row) ``source`` (all rows of a file, a table or a
-    query; see ``source_data.py``) or ``file`` (another workspace file). What is said ``of`` it does not change the
-    answer."""
+    values of the row), ``http`` (a path), ``ai`` (prompt, seed and row), ``source`` (all rows of a file, a table or a
+    query; see ``source_data.py``) or ``file`` (another workspace file). ``of`` does not influence the response."""
 
     connection_id: str
     """Empty: the only one of its kind."""
@@ -50,7 +49,7 @@ class Question:
 
     @property
     def key(self) -> str:
-        """What tells it from every other question: 64 hexadecimal digits."""
+        """The identity of the request: 64 hexadecimal digits."""
         return hashlib.sha256(
             orjson.dumps([self.connection_id, self.kind, self.said, *self.values])
         ).hexdigest()
@@ -65,13 +64,13 @@ class ExternalRequest:
 
     question: Question
     path: str
-    """The first field that asks it."""
+    """The first field that needs it."""
     keyed: bool
     """Whether it depends on values of the row."""
     level: int = 0
-    """How many other questions have to be answered before its values are known."""
+    """The number of other requests that must be answered before its values are known."""
     columns: tuple[str, ...] = ()
-    """Columns of the template itself that are made of the answer."""
+    """Columns of the template that depend on the response."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,7 +81,7 @@ class ReadSource:
     keys: Any
     """`webapp.engine.masking.Keys` of the workspace; the current one is the one that the rows are masked with."""
     place: str
-    """Where the answer is stored, for the pins of a push or export."""
+    """The storage location of the response, for the pins of a push or export."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,7 +91,7 @@ class Answer:
 
     table: pa.Table
     snapshot: str
-    """SHA-256 of it: the same rows are made of the same answer."""
+    """SHA-256 of the response: the same responses produce the same rows."""
     keys: pa.Array | None = None
     starts: np.ndarray = field(default_factory=lambda: np.zeros(1, np.int64))
     taken: ReadSource | None = None
@@ -107,13 +106,13 @@ class Recorder:
     found: dict[str, dict[str, tuple[Any, ...]]] = field(default_factory=dict)
 
     def note(self, question: str, path: str, keys: pa.Array, columns: Sequence[pa.Array]) -> None:
-        """Raises `SpecError` where there are more than ``most`` sets of values in all."""
+        """Record sets of values. Raises `SpecError` if there are more than ``most`` in total."""
         known = self.found.setdefault(question, {})
         distinct = pc.unique(keys)
         fresh = [key for key in distinct.to_pylist() if key not in known]
         if sum(map(len, self.found.values())) + len(fresh) > self.most:
-            message = f"The rows ask more than {self.most:,} different questions of the connection."
-            hint = "Ask for fewer rows, or let the values in the query be chosen from fewer."
+            message = f"The rows need more than {self.most:,} different requests to the connection."
+            hint = "Request fewer rows, or use fewer distinct values in the query."
             raise SpecError([Fault(path, "too_many_questions", message, hint)])
         for key, row in zip(
             fresh, pc.index_in(pa.array(fresh, pa.string()), value_set=keys).to_pylist(), strict=True
@@ -122,7 +121,7 @@ class Recorder:
 
 
 def keys_of(columns: Sequence[pa.Array]) -> pa.Array:
-    """``string[n]``: what tells the sets of values of some columns apart, row by row."""
+    """Return ``string[n]``: a key for the set of values of some columns in each row."""
     spelled = [pc.fill_null(_escaped(text.decode(text.to_text(column))), _BLANK) for column in columns]
     return spelled[0] if len(spelled) == 1 else pc.binary_join_element_wise(*spelled, _BETWEEN)
 
@@ -133,7 +132,7 @@ def _escaped(column: pa.Array) -> pa.Array:
 
 
 def shown_key(key: str) -> str:
-    """The values of a set as a person reads them."""
+    """Return the values of a set as text for users."""
     return ", ".join("blank" if one == _BLANK else one for one in key.split(_BETWEEN))
 
 

@@ -25,7 +25,7 @@ NO_DATA = frozenset(
     " cache_pattern generator_attrs add_element get_words_list enum binary json_bytes zip tar image pyobject"
     " xml".split()
 )
-"""Methods that are refused by name."""
+"""Methods that are not supported."""
 _SIZED = re.compile(r"(^|_)(nb|num|length|digits|size|count|chars|rows|elements|bytes|limit)(_|$)")
 _NEAREST = 3
 _COMPARED = 20
@@ -47,7 +47,7 @@ class Clock:
         self.now, self.asked = now, False
 
     def seconds(self) -> float:
-        """What ``time.time()`` answers."""
+        """The return value of ``time.time()``."""
         self.asked = True
         return float(self.now)
 
@@ -105,7 +105,7 @@ def chosen(generator: Any, method: str) -> tuple[Any, str | None]:
     """A method by its name, and the locale whose words it has (None: it has none)."""
     known = methods(generator)
     if method.startswith("_") or method in NO_DATA:
-        text = f'Faker\'s "{method}" is refused: it makes no data that a row can hold.'
+        text = f'Faker\'s "{method}" is not supported: its result cannot be stored in a row.'
         raise Refused(
             "refused_method", "method", text, "Name a method of one of Faker's providers, such as `name`."
         )
@@ -121,7 +121,7 @@ def chosen(generator: Any, method: str) -> tuple[Any, str | None]:
 
 
 def check_arguments(call: Any, arguments: dict[str, Any], most: int) -> None:
-    """Refuses arguments that the method does not take, and sizes beyond ``most``."""
+    """Reject arguments that the method does not accept, and sizes beyond ``most``."""
     parameters = inspect.signature(call).parameters
     open_ended = any(one.kind is inspect.Parameter.VAR_KEYWORD for one in parameters.values())
     takes = [name for name, one in parameters.items() if one.kind is not inspect.Parameter.VAR_POSITIONAL]
@@ -132,11 +132,11 @@ def check_arguments(call: Any, arguments: dict[str, Any], most: int) -> None:
         size = value if isinstance(value, int | float) and not isinstance(value, bool) else 0
         if _SIZED.search(name) and abs(size) > most:
             text = f"{name} is {size:,}; {most:,} is the most."
-            raise Refused("too_large", f"arguments.{name}", text, "Ask for less.")
+            raise Refused("too_large", f"arguments.{name}", text, "Use smaller arguments.")
 
 
 def draw(call: Any, request: dict[str, Any]) -> list[Any]:
-    """As many values as the request asks for, within its time (of the processor) and size."""
+    """Return the requested number of values, within the limits of processor time and size."""
     arguments, end = request["arguments"], time.process_time() + request["seconds"]
     made: list[Any] = []
     size = 0
@@ -147,7 +147,7 @@ def draw(call: Any, request: dict[str, Any]) -> list[Any]:
             raise
         except MemoryError:
             raise Refused(
-                "too_large", "arguments", "A value takes too much memory.", "Ask for less."
+                "too_large", "arguments", "A value takes too much memory.", "Use smaller arguments."
             ) from None
         except Exception as error:  # a provider may raise anything
             text = f"Faker says: {type(error).__name__}: {str(error)[:200]}"
@@ -156,14 +156,16 @@ def draw(call: Any, request: dict[str, Any]) -> list[Any]:
         length = len(value[1]) if isinstance(value[1], str) else 8
         if length > request["longest"]:
             text = f"A value has {length:,} characters; {request['longest']:,} is the most."
-            raise Refused("too_large", "arguments", text, "Ask for shorter ones.")
+            raise Refused("too_large", "arguments", text, "Use arguments for shorter values.")
         size += length
         if size > request["bytes"]:
             text = f"{at + 1:,} values are {request['bytes']:,} characters already."
-            raise Refused("too_large", "arguments", text, "Ask for shorter ones.")
+            raise Refused("too_large", "arguments", text, "Use arguments for shorter values.")
         if time.process_time() > end and at + 1 < request["count"]:
             text = f"{at + 1:,} of {request['count']:,} values took {request['seconds']:g} seconds."
-            raise Refused("too_slow", "arguments", text, "Ask for smaller values, or for another method.")
+            raise Refused(
+                "too_slow", "arguments", text, "Use arguments for smaller values, or another method."
+            )
     return made
 
 
@@ -210,7 +212,8 @@ def json_value(value: Any) -> Any:
 
 
 def answer(request: dict[str, Any]) -> dict[str, Any]:
-    """What is drawn: ``kinds`` and ``values`` by number, the method's locale, and whether it asked for the time."""
+    """The drawn values: ``kinds`` and ``values`` by number, the method's locale, and whether it used the current
+    time."""
     from faker import Faker
 
     generator = Faker(request["locale"])._factories[0]

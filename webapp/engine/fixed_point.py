@@ -17,7 +17,7 @@ import numpy as np
 PLACES = 40
 ONE = 1 << PLACES
 SATURATED = 1 << 62
-"""What `exp2` answers instead of anything larger."""
+"""The maximum result of `exp2`."""
 
 _FINE = 80
 _POWER_BITS = 14

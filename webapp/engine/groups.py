@@ -33,8 +33,8 @@ class Group:
     kind: GroupKind
     fields: tuple[str, ...]
     founder: str
-    """What keys the group: its oldest field's id (the smallest), so that a new field leaves the rest as it was;
-    or the group's name where fields have no ids."""
+    """The key of the group: the id of its oldest field (the smallest), so that a new field does not change the others;
+    or the group's name if fields have no ids."""
 
     def key(self, seed: str, prefix: str) -> np.uint64:
         """The group's key under ``seed``; every kind of one group has its own."""
@@ -73,7 +73,7 @@ def members(
 
 
 def key_of(field: FieldSpec) -> tuple[str, str] | None:
-    """The group a field is in, (name, kind); None where it shares nothing."""
+    """Return the group of a field, (name, kind); None if it is in no group."""
     kind = field.type.group_kind
     if kind is None or (field.type.solitary and field.group is None):
         return None
@@ -121,7 +121,7 @@ def _assign(fields: tuple[FieldSpec, ...], settled: Collection[str]) -> tuple[Fi
 
 
 def _alone(field: FieldSpec, fields: Sequence[FieldSpec], settled: Collection[str]) -> bool:
-    """Whether a field of a type that only joins finds nothing to join."""
+    """Return whether a field of a type that needs another group member finds none."""
     if not field.type.joins:
         return False
     if field.common.unique or field.id in settled:

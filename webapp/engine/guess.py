@@ -34,12 +34,12 @@ STARTERS: Final[Mapping[str, Mapping[str, Any]]] = {
 
 
 def type_of(name: str) -> str:
-    """The type for a field of this name; words where it suggests none."""
+    """Return the type for a field with this name; words if the name suggests none."""
     plain = re.sub(r"[^a-z0-9]+", "_", re.sub(r"([a-z0-9])([A-Z])", r"\1_\2", name).lower()).strip("_")
     words = [word for word in plain.split("_") if word]
     for start in range(len(words)):
         kind = find("".join(words[start:]))
-        if kind is not None and kind.category != "external":  # of which nothing is made without a connection
+        if kind is not None and kind.category != "external":  # they generate nothing without a connection
             return kind.name
     for pattern, wanted in HABITS:
         if re.search(pattern, plain) and find(wanted) is not None:

@@ -1,9 +1,9 @@
-"""JSONPath as fields take it: names, indices, slices, wildcards, one `..`, and filters (jsonpath-ng's extensions).
+"""JSONPath in fields: names, indices, slices, wildcards, one `..`, and filters (jsonpath-ng's extensions).
 
-The library reads a path; it is followed here, only as far as its first match, which the library cannot. Parts that
-multiply what was found before (unions, parents, the same name twice), make texts longer (arithmetic) or match regular
-expressions are refused by name. Others can still visit a value many times, such as `$.a.*.$.a.*.$.a.*`, so visits are
-counted, and a path may make at most `limits.JSON_PATH_VISITS` of them.
+The library parses a path; it is evaluated here, only up to its first match, which the library does not support.
+Expressions that multiply matches (unions, parents, the same name twice), build longer texts (arithmetic) or use regular
+expressions are rejected. Others can still visit a value many times, such as `$.a.*.$.a.*.$.a.*`, so visits are counted,
+and limited to `limits.JSON_PATH_VISITS`.
 """
 
 from __future__ import annotations
@@ -43,8 +43,8 @@ def read(text: str) -> plain.JSONPath:
 
 
 def first(path: plain.JSONPath, document: Any) -> tuple[bool, Any]:
-    """Whether there is something at a path, and the first of it. Raises ValueError where a filter does not fit the
-    document, or the path visits too many values."""
+    """Return whether a path has a match, and the first match. Raises ValueError if a filter does not fit the document,
+    or the path visits too many values."""
     try:
         for value in _Search(document).found(path, document):
             return True, value
@@ -144,7 +144,7 @@ def _check(part: Any) -> None:
 
 
 def _parts(node: Any) -> Iterator[Any]:
-    """A path and all that it is made of."""
+    """Yield a path and all of its parts."""
     yield node
     for value in vars(node).values():
         for one in value if isinstance(value, list | tuple) else (value,):

@@ -32,7 +32,7 @@ class Column:
     after: postprocess.Text | None
     """Case, prefix and suffix, if the field sets any."""
     formula: Expression | None = None
-    """What is done to the values first, where a formula is given."""
+    """The formula that transforms the values first, if any."""
 
     @property
     def name(self) -> str:
@@ -65,12 +65,12 @@ class Layer:
     expansion: int
     """The most elements at this level in one row of the template."""
     relation: str | None = None
-    """The group of references that ``parent`` means, where a field reads it."""
+    """Return the group of references that ``parent`` means, if a field reads it."""
     together: Mapping[tuple[str, ...], tuple[UniqueTogether, int]] = field(default_factory=dict)
     """Fields and groups of references that are unique together with others, and which part of the combination is
     theirs."""
     bad: InvalidDataPlan | None = None
-    """What of a template's visible columns is bad on purpose."""
+    """The settings for invalid data of a template's visible columns."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,7 +83,8 @@ class RelatedPlan:
     rows: int
     """Rows it has: what references to it choose from."""
     salt: str = ""
-    """What sets its values apart from the same template's elsewhere; see ``relations/related_plans.py``."""
+    """A value that distinguishes its values from those of the same template in other places; see
+    ``relations/related_plans.py``."""
 
 
 @dataclass(eq=False)
@@ -106,7 +107,7 @@ class Scope:
     joined: set[str] = field(default_factory=set)
 
     def layer(self, visible: tuple[str, ...]) -> Layer:
-        """What was compiled."""
+        """The compiled columns."""
         order = {name: self.columns[name] for name in self.fields if name in self.columns}
         schema = pa.schema([order[name].arrow_field() for name in visible if name in order])
         return Layer(order, self.groups, visible, schema, self.expansion, self.relation, self.together)

@@ -38,13 +38,13 @@ _NOT_DIGITS: Final = bytes(set(range(256)) - set(b"0123456789"))
 _NOT_DIGITS_OR_END: Final = bytes(set(range(256)) - set(b"0123456789\0"))
 _LETTER: Final = re.compile(r"[^\W\d_]")
 _LONG_DIGITS: Final = 9
-"""Digits of a number that is looked for in other columns however it is spelled there."""
+"""Digits of a number, to find it in other columns in any format."""
 _CODED: Final = ("tokenize", "hash")
 _SAME: Final = ("redact", "null")
 
 
 def leak_watch(bound: BoundPlan) -> Watch | None:
-    """Who watches what leaves of a template with a source; None where nothing in it is sensitive."""
+    """Return the leak check for the output of a template with a source; None if nothing in it is sensitive."""
     layer = bound.plan.layer
     kept = {
         name: one.type
@@ -63,7 +63,7 @@ def leak_watch(bound: BoundPlan) -> Watch | None:
 
 
 def _read_by(layer: Layer, name: str) -> set[str]:
-    """The columns that one is made of in the same row, itself among them."""
+    """Return the columns that a column depends on in the same row, including itself."""
     found, waiting = {name}, [name]
     while waiting:
         column = layer.columns.get(waiting.pop())
@@ -102,7 +102,7 @@ class _Values:
 
     @functools.cached_property
     def long(self) -> list[int]:
-        """Those that are long enough to be looked for inside others."""
+        """Return the values that are long enough to be searched inside others."""
         enough = _true(pc.greater_equal(pc.utf8_length(self.folded), limits.LEAK_SUBSTRING_CHARS))
         return np.flatnonzero(self.telling & enough).tolist()
 
@@ -113,7 +113,7 @@ class _Values:
 
 
 class Watch:
-    """Looks at what leaves of one request. Safe over threads; what it has seen is in `report`."""
+    """Checks the output of one request. Thread-safe; the results are in `report`."""
 
     def __init__(
         self, kept: Mapping[str, Sourced], carriers: frozenset[str], maskers: Mapping[str, Any]
@@ -125,8 +125,8 @@ class Watch:
     def check(
         self, rows: np.ndarray, columns: Mapping[str, pa.Array], known: dict[str, _Values] | None = None
     ) -> None:
-        """Some columns of some rows (``uint64[n]``), as they are about to leave. ``known`` keeps the real values of
-        these rows from one call to the next. Error: ApiError leak_found."""
+        """Check some columns of some rows (``uint64[n]``) before they are sent. ``known`` caches the real values of
+        these rows between calls. Error: ApiError leak_found."""
         known = {} if known is None else known
         carried = {name: made for name, made in columns.items() if name in self._carriers}
         for name, one in self._kept.items():
@@ -139,7 +139,7 @@ class Watch:
             self._beside(rows, known, carried)
 
     def report(self) -> list[dict[str, Any]]:
-        """What has been looked at so far, column by column."""
+        """Return the results so far, column by column."""
         message = []
         for name, one in self._kept.items():
             masker, known = self._maskers[name], digests.of_column(one.real, one.column)
@@ -171,7 +171,7 @@ class Watch:
     def _own(self, name: str, rows: np.ndarray, real: _Values, made: pa.Array) -> None:
         masker = self._maskers[name]
         telling = real.telling
-        if masker.strategy in _SAME:  # what was redacted before stays so
+        if masker.strategy in _SAME:  # previously redacted values stay redacted
             telling = telling & ~_true(pc.equal(real.folded, "[redacted]"))
         place = np.flatnonzero(telling & made.is_valid().to_numpy(zero_copy_only=False))
         low_before = real.folded.take(pa.array(place))
@@ -247,7 +247,7 @@ class Watch:
         hint = (
             "Choose another masking for it."
             if where == name
-            else f'Make "{where}" sensitive too (redact suits free text), or take it out of the template.'
+            else f'Make "{where}" sensitive too (redact suits free text), or remove it from the template.'
         )
         return ApiError("leak_found", text, {**details, "hint": hint})
 
@@ -265,7 +265,8 @@ def _digits(texts: list[str]) -> list[bytes]:
 
 
 def _stands(value: str, line: str) -> bool:
-    """Whether a value occurs in a text; digits do not count inside a longer number, where they match by chance."""
+    """Return whether a value occurs in a text; digits inside a longer number do not count, because they match by
+    chance."""
     if value not in line or _LETTER.search(value):
         return value in line
     return re.search(rf"(?<!\d){re.escape(value)}(?!\d)", line) is not None

@@ -1,8 +1,8 @@
-"""Columns of numbers, dates or truth values in which some cells are text: what a file of bad data holds.
+"""Columns of numbers, dates or booleans in which some cells are text, for files with invalid data.
 
-A mixed column is an Arrow extension array over ``struct<value, text>``: a cell has one of the two, or neither where it
-is null. Formats write ``value`` as they write its type, and ``text`` as text. Texts are plain by construction (see
-`PLAIN`), so that no format has to escape or quote them.
+A mixed column is an Arrow extension array over ``struct<value, text>``: a cell has one of the two, or neither if it is
+null. Formats write ``value`` like its type, and ``text`` as text. Texts only contain characters in `PLAIN`, so that no
+format has to escape or quote them.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 PLAIN: Final = re.compile(r"[A-Za-z0-9 :./#!-]*[A-Za-z0-9:./#!-]")
-"""What the texts of a mixed column are made of: nothing that any format escapes, quotes or trims."""
+"""The characters in texts of a mixed column: no format escapes, quotes or trims them."""
 
 _NAME: Final = "rowsmith.mixed"
 
@@ -52,7 +52,7 @@ pa.register_extension_type(MixedType(pa.int64()))  # rows cross processes as Arr
 
 
 def is_mixed(dtype: pa.DataType) -> bool:
-    """Whether columns of this type contain texts in addition to their values."""
+    """Return whether columns of this type contain texts in addition to their values."""
     return isinstance(dtype, MixedType)
 
 
@@ -71,7 +71,7 @@ def mixed(values: pa.Array, texts: pa.Array | None = None) -> pa.Array:
 
 
 def parts(column: pa.Array) -> tuple[pa.Array, pa.Array]:
-    """Values and texts of a mixed column, both as long as it is."""
+    """Return values and texts of a mixed column, both with its length."""
     value, text = column.storage.flatten()
     return value, text
 

@@ -1,8 +1,8 @@
-"""Points in time as a person writes them: ISO 8601, or relative to the ``now`` of a request.
+"""Points in time as users write them: ISO 8601, or relative to the ``now`` of a request.
 
-Relative ones are ``now`` or ``today`` (midnight), then any of ``+2w``, ``-30d``, ``-1y6mo``, ``-2 hours``. Units are
-y, mo (or M), w, d, h, min (or m), s and their English names. Years and months go by the calendar: a month before 31
-March is the last day of February. Everything is in UTC; a time without a zone is taken as UTC.
+Relative ones are ``now`` or ``today`` (midnight), followed by any of ``+2w``, ``-30d``, ``-1y6mo``, ``-2 hours``. Units
+are y, mo (or M), w, d, h, min (or m), s and their English names. Years and months follow the calendar: a month before
+31 March is the last day of February. Everything is in UTC; a time without a time zone is treated as UTC.
 """
 
 from __future__ import annotations

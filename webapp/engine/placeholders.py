@@ -41,13 +41,13 @@ class Hole:
     filters: tuple[Filter, ...]
     position: int
     start: int = 0
-    """Where ``name`` begins, in characters from 0."""
+    """Position of ``name``, in characters from 0."""
     quoted: bool = False
     """The name stood in quotation marks: it is a field's."""
 
     @property
     def json(self) -> bool:
-        """What comes out is JSON."""
+        """Whether the result is JSON."""
         return bool(self.filters) and self.filters[-1] is _json
 
 

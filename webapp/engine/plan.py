@@ -44,12 +44,12 @@ class Plan:
     """The other templates that relations reach, by their addresses (see ``relations/related_plans.py``)."""
     rows: int = limits.DEFAULT_QUANTITY
     """Rows of the template: its quantity, the requested number, or as many as its parents have children."""
-    asks: tuple[ExternalRequest, ...] = ()  # what it takes from outside
-    made_from: tuple[str | None, Library] | None = None  # locale and library, where there is something to ask
+    asks: tuple[ExternalRequest, ...] = ()  # its external values
+    made_from: tuple[str | None, Library] | None = None  # locale and library, for types that need them
 
     @property
     def taken(self) -> ReadSource | None:
-        """Its source, where it has one that has been read."""
+        """Its source, if it has one that was loaded."""
         if self.spec.source is None or self.made_from is None:
             return None
         found = self.made_from[1].answers.get(self.spec.source.question().key)
@@ -116,7 +116,7 @@ def bind_fields(
     return BoundPlan(plan, GenerationContext(seed, now, locale))
 
 
-# What is only known with the templates that relations reach, or follows from a field that could not be parsed.
+# Errors that depend on related templates, or follow from a field that could not be parsed.
 _NEEDS_LIBRARY = frozenset({"unknown_template", "no_cardinality", "no_parent", "related_fault"})
 
 

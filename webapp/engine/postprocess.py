@@ -1,4 +1,4 @@
-"""What is done to a column after its type has filled it: case, prefix, suffix, blanks and fixed values."""
+"""Transform a column after its type has generated it: case, prefix, suffix, nulls and fixed values."""
 
 from __future__ import annotations
 
@@ -64,14 +64,14 @@ class Text:
 
 
 def text_steps(common: CommonKeys) -> Text | None:
-    """The text steps a field asks for, or None."""
+    """Return the text transformations of a field, or None."""
     if not (common.text_case or common.prefix or common.suffix):
         return None
     return Text(common.text_case, common.prefix, common.suffix)
 
 
 def merges_letters(common: CommonKeys, locale: str | None) -> bool:
-    """Whether the field's case makes one letter of two that the lists of ``locale`` tell apart."""
+    """Return whether the field's case makes two letters equal that are distinct in the lists of ``locale``."""
     return common.text_case in ("upper", "title", "sentence") and (locale or "")[:2] in ("tr", "az")
 
 
@@ -88,7 +88,8 @@ def blanked(column: pa.Array, blank: np.ndarray) -> pa.Array:
 
 
 def fixed(value: Any, dtype: pa.DataType) -> pa.Array:
-    """A one-value pool for an override: of the column's own type where the value fits it, else of the value's."""
+    """Return a pool with one value for an override: of the column's own type if the value fits it, else of the
+    value's."""
     for candidate in (dtype, _natural(value)):
         try:
             return pa.array([_as_python(value, candidate)], type=candidate)

@@ -5,8 +5,8 @@ request runs inside a `Budget`, and the engine calls `check` before each column 
 counts only while the thread of the request works, so a busy machine, a slow target or a slow client costs a request
 nothing. Background work has no budget: people can cancel it.
 
-The budget belongs to a thread and is not passed along, because everything that a request generates counts, whichever
-service asks for it.
+The budget is stored per thread instead of being passed as an argument, because everything that a request generates
+counts, independent of the service that generates it.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ class Budget:
         self.limit = max(self.limit, self._seconds * share)
 
     def check(self) -> None:
-        """Raise `TooSlow` where the time is used up."""
+        """Raise `TooSlow` if the time is used up."""
         if self.spent > self.limit:
             raise TooSlow(self.limit)
 
@@ -90,6 +90,6 @@ def allow(rows: int) -> None:
 
 
 def check() -> None:
-    """Raise `TooSlow` where this thread's request has used up its time."""
+    """Raise `TooSlow` if this thread's request has used up its time."""
     if _current.budget is not None:
         _current.budget.check()

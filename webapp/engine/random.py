@@ -1,8 +1,8 @@
-"""The only source of randomness: integers that depend on a key and a row number, and nothing else.
+"""The only source of randomness: integers that depend only on a key and a row number.
 
-Every function takes numpy ``uint64`` vectors of any row numbers, in any order, and answers a vector of the
-same length. There is no generator state, so a cell can be had again from any process, offset or chunk. All
-arithmetic is on integers, which come out the same on every processor.
+Every function takes numpy ``uint64`` vectors of any row numbers, in any order, and returns a vector of the same length.
+There is no generator state, so a cell can be generated again in any process, at any offset or in any chunk. All
+calculations use integers, so the results are the same on every processor.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ _TINY = 7  # so few can be put in order by a table of all orders
 _FEW_ROUNDS_FROM = 128  # below, permutations of short domains need twice the rounds to be even
 
 
-@lru_cache(maxsize=8192)  # builders and pipelines ask with the same seed again and again
+@lru_cache(maxsize=8192)  # builders and pipelines repeat requests with the same seed
 def key(seed: str, *path: str) -> np.uint64:
     """The key of one column: a 64-bit digest of the seed and of what names the column (its field id)."""
     digest = _seeded(seed).copy()
@@ -115,7 +115,7 @@ def _high_word_of_short(a: Rows, n: np.uint64) -> Rows:
 
 
 def below_each(random: Rows, limits: Rows) -> Rows:
-    """Even draws from 0 to ``limits[i]`` - 1, a limit for each draw (0 where that is 0)."""
+    """Even draws from 0 to ``limits[i]`` - 1, a limit for each draw (0 if that is 0)."""
     return _high_word(random, limits)
 
 
@@ -172,10 +172,10 @@ class Weighted:
 
 
 def permutation(column: np.uint64, rows: Rows, n: int) -> Rows:
-    """Where a keyed permutation of 0..n-1 sends each of ``rows`` (all below ``n``); n < 2**63.
+    """Apply a keyed permutation of 0..n-1 to each of ``rows`` (all below ``n``); n < 2**63.
 
-    A Feistel network on Z_a x Z_b with a about the root of n, which walks on while it lands at n or beyond.
-    Six rounds: four fail a uniformity test at n = 100.
+    A Feistel network on Z_a x Z_b with a about the root of n, which is repeated while the result is n or more. Six
+    rounds: with four, a uniformity test fails at n = 100.
     """
     if n <= _SMALL_PERMUTATION:
         return _small_permutation(int(column), n)[rows]
@@ -212,7 +212,7 @@ def permutation_by(columns: Rows, rows: Rows, n: int) -> Rows:
 
 @lru_cache(maxsize=2)
 def _steps(rounds: int) -> tuple[np.uint64, ...]:
-    """What sets the rounds of `permutation_by` apart; its keys are random, so adding is enough."""
+    """A value that distinguishes the rounds of `permutation_by`; its keys are random, so adding is enough."""
     return tuple(derive(np.uint64(0), i) for i in range(rounds))
 
 
@@ -286,7 +286,7 @@ def _halves(x: Rows, b: np.uint64) -> tuple[Rows, Rows]:
 
 
 def _reduced(half: Rows, size: int) -> Rows:
-    """``half`` modulo ``size``, of which it has less than two: where it has none, the difference wraps round."""
+    """``half`` modulo ``size``; ``half`` is less than twice as large. If it is smaller, the difference wraps around."""
     return np.minimum(half, half - np.uint64(size))
 
 
@@ -301,9 +301,9 @@ def blanks(column: np.uint64, rows: Rows, numerator: int, denominator: int) -> n
 
 
 def filled_rank(column: np.uint64, rows: Rows, numerator: int, denominator: int) -> np.ndarray:
-    """``int64[n]``: how many rows before each one are not blank, or -1 where the row itself is.
+    """``int64[n]``: the number of rows before each one that are not null, or -1 for a row that is null.
 
-    Blank is what `blanks` says with the same arguments.
+    Null values are those that `blanks` returns with the same arguments.
     """
     blocks, which, place, packed, latest = _hundreds(column, rows, numerator, denominator)
     full = packed > latest[:, None]
@@ -342,8 +342,8 @@ def filled_row(column: np.uint64, ranks: Rows, numerator: int, denominator: int)
 
 
 def filled(count: int, numerator: int, denominator: int) -> int:
-    """How many of the first ``count`` rows are not blank: exact in full hundreds; of a last partial hundred the
-    most there can be, for its blanks may all come later."""
+    """Return how many of the first ``count`` rows are not null: exact for full hundreds; for a last partial hundred the
+    maximum, because its nulls may all come later."""
     blocks, rest = divmod(count, 100)
     sure, following = (100 * b - b * numerator // denominator for b in (blocks, blocks + 1))
     return sure + min(rest, following - sure)
@@ -383,7 +383,7 @@ def _floor_share(n: Rows, p: np.uint64, d: np.uint64) -> Rows:
 
 
 class RandomStream:
-    """Random bits under one key for the rows of a block; ``salt`` tells several draws of a cell apart."""
+    """Random bits with one key for the rows of a block; ``salt`` distinguishes several values for a cell."""
 
     __slots__ = ("key", "rows")
 

@@ -1,9 +1,8 @@
-"""How many records the arrays of rows contain, which count towards limits in addition to the rows.
+"""Count the records in arrays of rows, which count towards limits in addition to the rows.
 
 A record is an object in an array: an element of a nested or JSON array, or a row of a template inside a row. Arrays
-directly in a row are counted exactly, which needs no values but how many elements each has. Arrays inside arrays count
-with their largest number of elements. Single values in arrays are no records; as many of them as a template may have
-fields count as one.
+directly in a row are counted exactly, which only needs their lengths. Arrays inside arrays count with their maximum
+length. Scalar values in arrays are not records; as many of them as a template may have fields count as one.
 """
 
 from __future__ import annotations
@@ -26,9 +25,9 @@ Counts = Callable[["BoundPlan", np.uint64, np.ndarray], np.ndarray]
 
 @dataclass(frozen=True, slots=True)
 class RecordCounts:
-    """What a value of a column holds. ``most``: its largest number of elements. ``record``: each is a record, and not
-    a single value. ``layer``: the fields of each, or ``address`` of the template whose rows they are. ``counts``: the
-    number of elements in some rows, by the column's key; None where each row has just one."""
+    """The contents of a value of a column. ``most``: its maximum number of elements. ``record``: whether each one is a
+    record, and not a scalar. ``layer``: the fields of each, or ``address`` of the template whose rows they are.
+    ``counts``: the number of elements in some rows, by the column's key; None if each row has exactly one."""
 
     most: int
     record: bool

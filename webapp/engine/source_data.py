@@ -1,9 +1,8 @@
 """Rows from real data: the source that a template declares, and its contents once they have been read.
 
-The engine itself reads no file and makes no call. A template with a `source` has one question (see
-``external_values.py``), whose answer is a table on disk of which only the rows in hand are looked at. What is sensitive
-in it is masked before any other column can read it (``types/sourced.py``), and looked for in what leaves
-(``leaks.py``).
+The engine itself reads no file and makes no call. A template with a `source` has one external request (see
+``external_values.py``), whose response is a table on disk, of which only the current rows are read. Sensitive values
+are masked before any other column can read them (``types/sourced.py``), and searched for in the output (``leaks.py``).
 """
 
 from __future__ import annotations
@@ -91,7 +90,7 @@ class SourceSpec(whole.Model):
 
 
 def stored(raw: Mapping[str, Any] | None) -> SourceSpec | None:
-    """Return the source as it is stored in a template."""
+    """Return the source as stored in a template."""
     return None if raw is None else SourceSpec.model_validate(dict(raw))
 
 
@@ -105,10 +104,10 @@ _MOMENT: Final = r"^[0-9]{4}-[0-9]{2}-[0-9]{2}[T ][0-9]{2}:[0-9]{2}(:[0-9]{2}(\.
 
 
 class SourceTable:
-    """A source that was read: an Arrow table whose columns have types that the engine knows. Safe over threads.
+    """A loaded source: an Arrow table whose columns have types that the engine supports. Thread-safe.
 
-    `snapshot` tells it from every other: the same rows are taken from the same one. What is found out about a column
-    is kept next to it.
+    `snapshot` identifies its contents: the same snapshot produces the same rows. Derived data about a column are cached
+    with it.
     """
 
     def __init__(self, table: pa.Table, snapshot: str) -> None:
@@ -120,7 +119,7 @@ class SourceTable:
 
     @property
     def rows(self) -> int:
-        """How many there are."""
+        """The number of rows."""
         return self.table.num_rows
 
     @property
@@ -153,7 +152,7 @@ class SourceTable:
         return total
 
     def remembered(self, key: Any, find: Callable[[], T]) -> T:
-        """What ``find`` found the first time."""
+        """Return the cached result of ``find``."""
         with self._lock:
             if key in self._known:
                 return self._known[key]
@@ -174,7 +173,7 @@ class SourceTable:
         return self.remembered(("longest", name), find)
 
     def fits(self, name: str, dtype: pa.DataType) -> bool:
-        """Whether every text of a column is the one spelling of a value of a type."""
+        """Return whether every text of a column is the canonical text of a value of a type."""
         pattern = _pattern(dtype)
         if pattern is None:
             return False

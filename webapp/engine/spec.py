@@ -24,7 +24,7 @@ from webapp.errors import Fault, did_you_mean
 FIELD_ID = re.compile(r"fld_[0-9A-HJKMNP-TV-Z]{26}")
 
 ELEMENT = "of"
-"""The option of a type whose values are arrays of one kind: the field that an element is made by."""
+"""The option of a type whose values are arrays of one kind: the field that generates an element."""
 
 READ_ONLY_KEYS = frozenset({"label"})
 """Keys the service adds to a field when it answers; ignored when they come back."""
@@ -131,7 +131,7 @@ class FieldSpec:
         return self.common.group
 
     def to_json(self) -> dict[str, Any]:
-        """The field as it is stored and answered, defaults of the common keys included."""
+        """Return the field as stored and returned by the API, including defaults of the common keys."""
         common = self.common
         options = self.options.model_dump(mode="json", exclude_unset=True, by_alias=True)
         if self.children:
@@ -169,9 +169,9 @@ class TemplateSpec:
     fields: tuple[FieldSpec, ...]
     locale: str | None = None
     source: SourceSpec | None = None
-    """Where its rows come from, where they are not made."""
+    """The source of its rows, if they are not generated."""
     invalid: Invalid | None = None
-    """Bad values on purpose among its rows."""
+    """The settings for invalid data."""
 
     def walk(self) -> Iterator[FieldSpec]:
         """Every field, nested ones included, parents before children."""
@@ -270,8 +270,8 @@ class _Parser:
             return self._placeholder_field(raw.get("name"), path)
         self._check_id(common.id, path)
         if common.invalid is not None and depth > 1:
-            text = "Only fields of the template itself can have bad values, not those inside another field."
-            hint = "Take it away, or say it of the field around it, which can be missing as a whole."
+            text = "Only top-level fields support invalid data, not nested fields."
+            hint = "Remove it, or set it for the enclosing field, which can be missing as a whole."
             self._refuse(f"{path}.invalid", "not_here", text, hint)
         of_itself = len(self.faults) > before
         options, children = self._options(kind, common.options, path, depth)
@@ -314,7 +314,7 @@ class _Parser:
 
     def _type(self, raw: Any, path: str) -> type[FieldType] | None:
         if not isinstance(raw, str):
-            return None  # the common keys have said so
+            return None  # the common keys have reported this error already
         kind = find(raw)
         if kind is None:
             hint = did_you_mean(raw.lower(), BY_NAME) or "GET /field-types lists every type."
@@ -342,7 +342,7 @@ class _Parser:
         return validated(kind.Options, raw, f"{path}.options", self.faults), children
 
     def _element(self, raw: Any, path: str, depth: int) -> tuple[FieldSpec, ...]:
-        """The field that the elements of an array are made by; it needs no name."""
+        """Return the field that generates the elements of an array; it needs no name."""
         if not isinstance(raw, dict):
             code = "required" if raw is None else "wrong_type"
             return self._refuse(path, code, 'Give the type of the elements: {"type": "city", "options": {}}.')

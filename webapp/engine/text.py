@@ -1,7 +1,7 @@
-"""Values as text: the one canonical spelling used where a value is put inside another text.
+"""Values as text: the canonical form used when a value is inserted into another text.
 
-Integers in decimal, decimals with their declared places, dates and times by ISO 8601, booleans as ``true`` and
-``false``, objects and arrays as JSON. Blank stays blank.
+Integers in decimal, decimals with their declared digits, dates and times in ISO 8601, booleans as ``true`` and
+``false``, objects and arrays as JSON. Null stays null.
 """
 
 from __future__ import annotations
@@ -75,7 +75,7 @@ def _padded(rest: np.ndarray, places: int) -> pa.Array:
 
 
 def decimal_units(column: pa.Array) -> np.ndarray:
-    """``int64[n]``: a decimal128 column in units of its last place; the engine makes none beyond int64."""
+    """``int64[n]``: a decimal128 column in units of its last digit; the engine generates none beyond int64."""
     words = np.frombuffer(column.buffers()[1], np.int64)
     return words[2 * column.offset : 2 * (column.offset + len(column)) : 2]
 

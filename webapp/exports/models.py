@@ -14,13 +14,13 @@ from webapp.work.models import Noticed, Work
 
 
 class Export(Work, Noticed, SoftDeleted, InProject, Base):
-    """One file to be made from one template version, or from all tables of one dataset version.
+    """One file to be created from one template version, or from all tables of one dataset version.
 
-    `request` is the body as accepted (format, overrides, options); `pins` is what it takes to make the same bytes
-    again: seed, now, version, vocabulary, engine; for a dataset those of each table, with its name and count.
+    `request` is the body as accepted (format, overrides, options); `pins` is everything needed to generate the same
+    bytes again: seed, now, version, vocabulary, engine; for a dataset those of each table, with its name and count.
 
-    One with `part_rows` is made as parts of so many rows, which have the files; its own row has no file and no worker,
-    and is kept by what happens to them.
+    An export with `part_rows` is split into parts of this many rows, which contain the files. Its own row has no file
+    and no worker, and is updated when its parts change.
     """
 
     __tablename__ = "exports"
@@ -38,7 +38,8 @@ class Export(Work, Noticed, SoftDeleted, InProject, Base):
     bytes: Mapped[int | None] = mapped_column(BigInteger)
     sha256: Mapped[str | None] = mapped_column(String(HASH_CHARS))
     leaks: Mapped[list[Any] | None] = mapped_column(JSON_DOC)
-    """Of rows taken from real data: what the leak check saw, table by table; of one in parts the parts have it."""
+    """Results of the leak check for rows from real data, table by table; for an export in parts, the parts have
+    them."""
     storage_key: Mapped[str | None] = mapped_column(String(300))
     file_removed_at: Mapped[datetime | None]
     """When its file, or those of its parts, went because the plan keeps them no longer."""
@@ -58,14 +59,14 @@ class Export(Work, Noticed, SoftDeleted, InProject, Base):
 
     @property
     def parts(self) -> int | None:
-        """How many parts it is made in; None where it is one file."""
+        """The number of parts; None for a single file."""
         return -(-self.count // self.part_rows) if self.part_rows else None
 
 
 class ExportPart(Work, Base):
-    """Rows of an export that one worker makes, and their file: `count` rows from row `offset` of the template on.
+    """Rows of an export that one worker generates, and their file: `count` rows from row `offset` of the template on.
 
-    `number` counts from 1. A part that a retry took over shares its file with the part of the export before.
+    `number` counts from 1. A part that was reused by a retry shares its file with the part of the earlier export.
     """
 
     __tablename__ = "export_parts"

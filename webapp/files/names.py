@@ -33,7 +33,7 @@ def is_id(text: str) -> bool:
 
 
 def normal(name: str) -> str:
-    """Return a name as it is stored and compared."""
+    """Return the normalized form of a name for storing and comparing."""
     return unicodedata.normalize("NFC", name)
 
 
@@ -49,7 +49,7 @@ def faults(name: str, path: str = "name") -> list[Fault]:
     """Return the problems of a name, one message each. The list is empty for a valid name."""
     name = normal(name)
     if not name:
-        return [Fault(path, "missing", "A file needs a name.")]
+        return [Fault(path, "missing", "Enter a name for the file.")]
     parts = name.split("/")
     found = [Fault(path, code, text, hint) for code, text, hint in _of_whole(name, parts)]
     for part in dict.fromkeys(parts):
@@ -65,49 +65,51 @@ def _of_whole(name: str, parts: list[str]) -> list[_Told]:
     if len(name) > limits.MAX_FILE_NAME_CHARS:
         most = limits.MAX_FILE_NAME_CHARS
         found.append(
-            ("too_long", f"A name may have {most} characters with its folders; this has {len(name)}.", None)
+            (
+                "too_long",
+                f"A name can have up to {most} characters, including its folders; this one has {len(name)}.",
+                None,
+            )
         )
     if name.startswith("/"):
-        hint = "Leave the first slash out." if name.strip("/") else None
-        found.append(("wrong_form", "A name does not begin with a slash: it starts in the workspace.", hint))
-    if name.endswith("/"):
+        hint = "Remove the first slash." if name.strip("/") else None
         found.append(
-            ("wrong_form", "A name does not end with a slash: it names a file and not a folder.", None)
+            ("wrong_form", "A name must not begin with a slash: it is relative to the workspace.", hint)
         )
+    if name.endswith("/"):
+        found.append(("wrong_form", "A name must not end with a slash: it must be the name of a file.", None))
     if any(not part for part in parts[1:-1]):
-        found.append(("wrong_form", "A name has no empty folders: two slashes stand side by side.", None))
+        found.append(
+            ("wrong_form", "A name must not contain empty folder names: remove the double slash.", None)
+        )
     for place, char in enumerate(name, 1):
         if char in _TURNING:
-            text = f"The character U+{ord(char):04X} at place {place} turns the direction of what follows."
-            found.append(("wrong_form", text, "Leave it out: it can make a name look like another one."))
+            text = f"The character U+{ord(char):04X} at position {place} changes the text direction."
+            found.append(("wrong_form", text, "Remove it: it can make a name look like another one."))
             break
         if unicodedata.category(char) in _UNSEEN:
-            text = f"A name has no control characters; U+{ord(char):04X} stands at place {place}."
+            text = f"A name must not contain control characters: U+{ord(char):04X} at position {place}."
             found.append(("wrong_form", text, None))
             break
     if "\\" in name:
-        found.append(("wrong_form", "A name has no backslashes.", "Folders are told apart by a slash (/)."))
+        found.append(
+            ("wrong_form", "A name must not contain backslashes.", "Separate folders with a slash (/).")
+        )
     if is_id(name):
-        found.append(("reserved", "A name may not look like a file's id: files are found by both.", None))
+        found.append(("reserved", "A name must not look like the ID of a file.", None))
     return found
 
 
 def _of_part(part: str) -> list[_Told]:
     found: list[_Told] = []
     if part in (".", ".."):
-        found.append(
-            ("wrong_form", f"`{part}` is no name of a folder or file: a name leads nowhere else.", None)
-        )
+        found.append(("wrong_form", f"`{part}` is not allowed as the name of a folder or file.", None))
     if part.strip(" ") != part:
-        found.append(
-            ("wrong_form", f"`{_brief(part)}` begins or ends with a space, which nobody would see.", None)
-        )
+        found.append(("wrong_form", f"`{_brief(part)}` begins or ends with a space.", None))
     length = len(part.encode("utf-8", "surrogatepass"))
     if length > limits.FILE_PART_BYTES:
         most = limits.FILE_PART_BYTES
-        text = (
-            f"What stands between two slashes may have {most} bytes in UTF-8; `{_brief(part)}` has {length}."
-        )
+        text = f"The name of a folder or file can have up to {most} bytes in UTF-8; `{_brief(part)}` has {length}."
         found.append(("too_long", text, None))
     return found
 

@@ -92,7 +92,7 @@ def _wanted(actor: Actor, connection: Connection, ask: FillInput) -> list[Entity
         text = "This database has no tables."
         raise validation_error([Fault("tables", "nothing_to_fill", text, "Create its tables first.")])
     if len(found) > limits.MAX_DATASET_TABLES:
-        text = f"This database has {len(found):,} tables; at most {limits.MAX_DATASET_TABLES:,} are filled at once."
+        text = f"This database has {len(found):,} tables; the maximum is {limits.MAX_DATASET_TABLES:,}."
         raise validation_error([Fault("tables", "too_many", text, "Name the tables to fill.")])
     return found
 

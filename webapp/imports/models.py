@@ -1,4 +1,4 @@
-"""What imports made of files, beside the templates that came of it."""
+"""Models of imports, in addition to the templates that they create."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from webapp.model_base import JSON_DOC, Base, Created, reference
 
 
 class TemplateImport(Created, Base):
-    """One import onto a template, the first or a later one; never changed.
+    """One import into a template, the first or a later one; immutable.
 
-    `report`: `[{table, column, type, state, reason}]`. `columns`: by column, the field that its schema led to then
-    (None where none was made); against these the next import of a changed schema is compared.
+    `report`: `[{table, column, type, state, reason}]`. `columns`: by column, the field that its schema led to at that
+    time (None without one); the next import of a changed schema is compared with these.
     """
 
     __tablename__ = "template_imports"

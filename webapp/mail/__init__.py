@@ -1,1 +1,1 @@
-"""Mail: what is on its way, and when a person wants it."""
+"""E-mails: the outbox, and users' notification settings."""

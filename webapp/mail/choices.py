@@ -1,4 +1,4 @@
-"""When a person wants mail about work that they started."""
+"""Users' settings for e-mails about jobs that they started."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ from webapp.mail.models import MAIL_CHOICES, NoticeChoice
 
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """When a person wants mail about work that they started: `mail` is never, failed or always, and then only of what
-    took longer than `minutes`."""
+    """A user's setting for e-mails about jobs that they started: `mail` is never, failed or always, and only applies to
+    jobs that took longer than `minutes`."""
 
     mail: str
     minutes: int
@@ -27,7 +27,7 @@ class Choice:
 
 DEFAULT: Final = Choice(
     "failed", limits.NOTICE_MINUTES
-)  # of who has said nothing; holds where mail is set up
+)  # default of users without a setting; applies if mail is configured
 
 
 def _choice(session: Session, user_id: str) -> Choice:
@@ -46,8 +46,8 @@ def choose(actor: Actor, chosen: Choice) -> None:
     if chosen.mail not in MAIL_CHOICES:
         faults.append(Fault("mail", "not_allowed", f"Choose one of {', '.join(MAIL_CHOICES)}."))
     if not 0 <= chosen.minutes <= limits.NOTICE_MOST_MINUTES:
-        told = f"Give whole minutes from 0 to {limits.NOTICE_MOST_MINUTES:,}."
-        faults.append(Fault("minutes", "out_of_range", told))
+        message = f"Give whole minutes from 0 to {limits.NOTICE_MOST_MINUTES:,}."
+        faults.append(Fault("minutes", "out_of_range", message))
     if faults:
         raise validation_error(faults)
     # The user's row is locked, so that two parallel forms do not both insert.

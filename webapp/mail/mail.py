@@ -45,8 +45,8 @@ NO_ADDRESS: Final = "This is no address that mail can be sent to."
 
 @dataclass(frozen=True, slots=True)
 class Letter:
-    """The content of an e-mail. `lines` are paragraphs; `facts` a list of names and values; `link` is
-    what to do and where. `because`: why they get it. What people gave (names) goes through `plain` first."""
+    """The content of an e-mail. `lines` are paragraphs; `facts` a list of names and values; `link` is an action with
+    its URL. `because`: why the user gets it. User-provided texts (names) must be passed through `plain` first."""
 
     kind: str
     to: str
@@ -60,12 +60,12 @@ class Letter:
 
 
 def configured() -> bool:
-    """Whether mail is set up."""
+    """Return whether mail is configured."""
     return _settings().mail_server is not None
 
 
 def link(path: str) -> str:
-    """The address of a page, for mails: they are written where there is no request."""
+    """Return the absolute URL of a page, for e-mails that are created outside of a request."""
     return f"{_settings().link_url}{path}"
 
 
@@ -77,7 +77,7 @@ def plain(text: str, most: int = limits.MAIL_NAME_CHARS) -> str:
 
 
 def fit(address: str) -> bool:
-    """Whether mail can be addressed to it."""
+    """Return whether an e-mail can be sent to the address."""
     return _address(address) is not None
 
 
@@ -89,8 +89,8 @@ def post(
     user_id: str | None = None,
     about: str | None = None,
 ) -> Mail | None:
-    """Put a mail into the outbox, in the caller's transaction. None, and no mail, where none is set up. One whose
-    address cannot be is there as failed. Error: unavailable, without a key to seal by."""
+    """Add an e-mail to the outbox, in the caller's transaction. Return None without an e-mail if mail is not
+    configured. An e-mail to an invalid address is added as failed. Error: unavailable without a key for encryption."""
     if not configured():
         return None
     now, good = clock.now(), fit(letter.to)
@@ -155,7 +155,7 @@ def send_due(now: Callable[[], datetime] = clock.now, stopping: threading.Event 
 
 
 def _claimed(now: datetime) -> Mail | None:
-    """The next mail that is due, taken for this sender."""
+    """Return the next e-mail that is due, claimed for this sender."""
     free = or_(Mail.claimed_until.is_(None), Mail.claimed_until < now)
     due = select(Mail.id).where(Mail.status == "queued", Mail.next_at <= now, free).order_by(Mail.next_at)
     with reading() as session:
@@ -249,7 +249,8 @@ def _address(text: str) -> Address | None:
 
 
 def reseal() -> None:
-    """Seal what waits by the newest key of the ring; commits. Error: unavailable, where some cannot be opened."""
+    """Encrypt waiting e-mails with the newest key of the ring; commits. Error: unavailable if some cannot be
+    decrypted."""
     waiting = select(Mail).where(Mail.sealed.is_not(None)).with_for_update()
     lost = 0
     for mail in db.session.scalars(waiting).all():
@@ -263,7 +264,7 @@ def reseal() -> None:
 
 
 def waiting() -> int:
-    """How many mails wait."""
+    """Return the number of waiting e-mails."""
     with reading() as session:
         return session.scalar(select(func.count()).select_from(Mail).where(Mail.status == "queued")) or 0
 

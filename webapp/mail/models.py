@@ -1,4 +1,4 @@
-"""Mails on their way, and when a person wants mail."""
+"""The outbox of e-mails, and users' notification settings."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ MAIL_CHOICES = ("never", "failed", "always")
 
 
 class Mail(Created, Base):
-    """A mail on its way, or what is left of it: `sealed` is its text, which is removed when it has ended.
+    """An e-mail in the outbox: `sealed` is its encrypted text, which is deleted when it was sent or has failed.
 
-    `claimed_until`: a sender has it in hand. `about` is the id of what it tells of (an invitation, a run).
+    `claimed_until`: a sender is processing it. `about` is the id of its subject (an invitation, a run).
     """
 
     __tablename__ = "mails"
@@ -43,11 +43,11 @@ class Mail(Created, Base):
     claimed_until: Mapped[datetime | None]
     ended_at: Mapped[datetime | None]
     reason: Mapped[str] = mapped_column(String(500), default="")
-    """Why the last attempt failed."""
+    """The error of the last attempt."""
 
 
 class NoticeChoice(Base):
-    """When a person wants mail about work that they started. Who has none here has said nothing."""
+    """A user's setting for e-mails about jobs that they started. Users without a row use the default."""
 
     __tablename__ = "notice_choices"
     __table_args__ = (

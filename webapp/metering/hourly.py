@@ -1,8 +1,8 @@
-"""Usage by the hour, written down: rows with the seals of the trail, requests out of Redis.
+"""Save usage by the hour: rows when audit entries are sealed, requests from Redis.
 
-Rows are exact: the hours change in the transaction that seals the entries they come from. Requests are counted in
-Redis with the question whether there is room for them, and taken over by the sweeper; a Redis that is emptied loses
-what was not taken over yet (`limits.USAGE_FOLD_SECONDS`).
+Row counts are exact: they change in the transaction that seals the entries. Requests are counted in Redis by the rate
+limiter's script, and moved to the database by the sweeper. If Redis is emptied, the counts since the last move are lost
+(`limits.USAGE_FOLD_SECONDS`).
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ _TEMPLATES: Final = frozenset({"template", "dataset"})
 _FOLD: Final = b"fold"
 
 # Set the counts apart under an id, unless some are apart already. KEYS: counts, counts set apart. ARGV: the id.
-# -> the counts set apart, as HGETALL tells them.
+# -> the counts that are ready to be moved, as HGETALL returns them.
 _APART: Final = """
 if redis.call('EXISTS', KEYS[2]) == 0 then
   if redis.call('EXISTS', KEYS[1]) == 0 then return {} end
@@ -54,7 +54,7 @@ def rows_of(entry: Mapping[Any, Any]) -> int:
 
 
 def part_of(entry: Mapping[Any, Any]) -> Part:
-    """Where the rows of an entry are counted."""
+    """Return the key under which the rows of an entry are counted."""
     template = (entry["details"] or {}).get("template_id") or (
         entry["object_id"] if entry["object_type"] in _TEMPLATES else ""
     )
@@ -102,12 +102,12 @@ def _upsert(session: Session) -> Insert:
 
 
 def counts_key(workspace_id: str) -> str:
-    """Where a workspace's requests are counted until they are taken over: a hash, see `field_of`."""
+    """Return the Redis key of a workspace's requests that have not been moved yet: a hash, see `field_of`."""
     return f"rowsmith:{{{workspace_id}}}:asked"
 
 
 def field_of(project_id: str | None, key_id: str | None, user_id: str | None) -> str:
-    """What a caller's requests are counted under; the hour is put before it by Redis itself: `489123|prj|key|usr`."""
+    """Return the hash field for a caller's requests; Redis prepends the hour: `489123|prj|key|usr`."""
     return f"{project_id or ''}|{key_id or ''}|{user_id or ''}"
 
 
@@ -155,7 +155,7 @@ def _asked(name: str) -> Part:
 
 
 def waiting(client: redis.Redis, workspace_id: str, fold: str) -> list[tuple[Part, int]]:
-    """Requests of a workspace that were not taken over yet; `fold` is the id of the last counts that were."""
+    """Requests of a workspace that have not been moved yet; `fold` is the id of the last move."""
     key = counts_key(workspace_id)
     with client.pipeline(transaction=False) as asked:
         asked.hgetall(key)

@@ -11,8 +11,8 @@ from webapp.model_base import ID_CHARS, Base
 
 
 class UsageHour(Base):
-    """One hour (its beginning, UTC) of one workspace, by project, template or dataset, key and person; "" where there
-    is none. `rows` are summed up from the audit log when its entries are sealed, `requests` from Redis.
+    """Usage in one hour (its start, in UTC) of one workspace, by project, template or dataset, key and user; "" for
+    usage without one. `rows` are summed up from the audit log when its entries are sealed, `requests` from Redis.
     """
 
     __tablename__ = "usage_hours"
@@ -31,7 +31,7 @@ class UsageHour(Base):
 
 
 class UsageFold(Base):
-    """The last counts of a workspace that were taken over from Redis, so that none is taken twice."""
+    """The last move of a workspace's counts from Redis, so that no count is added twice."""
 
     __tablename__ = "usage_folds"
 

@@ -1,8 +1,9 @@
-"""How much JSON a workspace keeps in the database: the versions of its templates, datasets and scenarios, the variables
-of scenarios and of their runs, the requests of its exports and pushes, and for a day the answers to requests with an
-Idempotency-Key. One of them may have 10 MB, and every change of a template is a version.
+"""Limit the JSON that a workspace stores in the database: the versions of its templates, datasets and scenarios, the
+variables of scenarios and of their runs, the requests of its exports and pushes, and for a day the responses to
+requests with an Idempotency-Key. Each can have up to 10 MB, and every change of a template creates a version.
 
-The sum is read from the database once a day and counted on in Redis. What was deleted counts until it is removed.
+The total is read from the database once a day, and updated in Redis in between. Deleted objects count until they are
+permanently removed.
 """
 
 from __future__ import annotations
@@ -20,14 +21,14 @@ from webapp.model_base import Base
 
 
 def take(actor: Actor, *documents: Any) -> None:
-    """Count documents that are about to be stored. Error: quota_exceeded, where the workspace keeps too much."""
+    """Count documents that are about to be stored. Error: quota_exceeded if the workspace stores too much."""
     size = sum(len(orjson.dumps(one, default=str)) for one in documents)
     check(actor, size)
     add(actor.workspace_id, size)
 
 
 def check(actor: Actor, size: int = 0) -> None:
-    """Error: quota_exceeded, where the workspace keeps too much for `size` bytes more."""
+    """Check the quota. Error: quota_exceeded if the workspace cannot store `size` more bytes."""
     most = limits.STORED_JSON_BYTES[actor.plan]
     redis, name = redis_client(), _name(actor.workspace_id)
     kept = redis.get(name)

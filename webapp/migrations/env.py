@@ -25,8 +25,8 @@ def render(kind: str, item: Any, _autogen: Any) -> str | Literal[False]:
 
 @contextmanager
 def unlinked(connection: sa.Connection) -> Iterator[None]:
-    """SQLite rebuilds tables by dropping them, which would take along the rows of others that refer to them: foreign
-    keys are off meanwhile, and looked at afterwards."""
+    """Disable foreign keys during migrations and check them afterwards: SQLite rebuilds tables by dropping them, which
+    would otherwise delete the rows that refer to them."""
     if connection.dialect.name != "sqlite":
         yield
         return

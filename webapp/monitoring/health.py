@@ -36,7 +36,7 @@ WORKER = "worker"
 RUNNER = "runner"
 SWEEPER = "sweeper"
 WEB = "web"
-"""Web processes, where they count for /metrics."""
+"""Web processes, as counted for /metrics."""
 
 
 def process_name() -> str:
@@ -69,7 +69,7 @@ def beat(client: redis.Redis, part: str, process: str, now: float) -> None:
 
 
 def gone(client: redis.Redis, part: str, process: str) -> None:
-    """Say that `process` has ended."""
+    """Record that `process` has ended."""
     client.zrem(_key(part), process)
 
 
@@ -79,7 +79,7 @@ def tell(client: redis.Redis, part: str, process: str, word: str) -> None:
 
 
 def told(client: redis.Redis, part: str, since: float) -> list[str]:
-    """What the living processes of a part say of themselves, each word once, in order."""
+    """Return the attributes that the living processes of a component report, without duplicates, in order."""
     found = _spoke(client, part, since)
     words = client.mget([f"{_key(part)}:{name}" for name, _ in found]) if found else []
     return sorted({word.decode() for word in words if isinstance(word, bytes)})
@@ -96,7 +96,7 @@ def _spoke(client: redis.Redis, part: str, since: float) -> list[tuple[str, floa
 def alive(client: redis.Redis, part: str, since: float) -> int:
     """Return the number of processes of `part` with a heartbeat at or after `since` (epoch seconds). Error: RedisError.
 
-    Readiness asks for those of the last WORKER_SEEN_SECONDS.
+    The readiness check counts those of the last WORKER_SEEN_SECONDS.
     """
     return int(client.zcount(_key(part), since, "+inf"))
 
@@ -127,9 +127,9 @@ _making = threading.Lock()
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """One part. `state`: ok, missing (it said no, or broke), slow (no answer within READY_SECONDS), behind (the
-    database's schema is older than this release). `facts` is what is known of it: kind, version, revision, count;
-    `ms` how long it took to answer."""
+    """The state of a component. `state`: ok, missing (it failed), slow (no response within READY_SECONDS), behind (the
+    database's schema is older than this release). `facts` are its details: kind, version, revision, count; `ms` is its
+    latency."""
 
     name: str
     state: str
@@ -148,7 +148,7 @@ class Queue:
 
 
 class _Question:
-    """One part's question; at most one thread asks it at a time."""
+    """The check of one component; at most one thread runs it at a time."""
 
     def __init__(self, app: Flask, name: str, ask: Callable[[], tuple[str, dict[str, Any]]]) -> None:
         self._app, self._name, self._ask = app, name, ask
@@ -166,7 +166,7 @@ class _Question:
             return self._done
 
     def answer(self, done: threading.Event, until: float) -> Part:
-        """What was found, or that it is slow."""
+        """Return the result, or the state slow."""
         if done.wait(max(0.0, until - time.monotonic())) and self._found is not None:
             return self._found
         return Part(self._name, "slow", round(limits.READY_SECONDS * 1000))
@@ -209,12 +209,12 @@ def _questions() -> dict[str, _Question]:
 def _database() -> tuple[str, dict[str, Any]]:
     with reading() as session:
         kind = session.get_bind().dialect.name
-        told = "SELECT sqlite_version()" if kind == "sqlite" else "SHOW server_version"
-        facts = {"kind": kind, "version": str(session.scalar(text(told))), "revision": None}
+        message = "SELECT sqlite_version()" if kind == "sqlite" else "SHOW server_version"
+        facts = {"kind": kind, "version": str(session.scalar(text(message))), "revision": None}
     with reading() as session:
         try:
             facts["revision"] = session.scalar(text("SELECT version_num FROM alembic_version"))
-        except DatabaseError as error:  # made by other means than migrations: nothing to compare
+        except DatabaseError as error:  # created without migrations: there is nothing to compare
             log.debug("no revision: %s", type(error).__name__)
     behind = facts["revision"] is not None and facts["revision"] < newest_revision()
     return ("behind" if behind else "ok"), facts
@@ -257,7 +257,7 @@ def since() -> float:
 
 
 def sandbox() -> str:
-    """How the runners that are there keep programs apart; "" where none says."""
+    """Return the sandbox of the active runners; "" if none reports it."""
     try:
         return ", ".join(told(redis_client(), RUNNER, since()))
     except redis.RedisError:
@@ -291,15 +291,15 @@ def queues() -> list[Queue]:
 
 
 def oldest_lease_seconds() -> float | None:
-    """For how long the most silent worker that holds work has not beaten; None where nothing is held. Above
-    LEASE_SECONDS its work is about to be taken over."""
+    """Return the age of the oldest heartbeat of a worker with a lease; None without leases. Above LEASE_SECONDS, its
+    work is about to be taken over."""
     found = _leases(func.min)
     return round(max(found), 1) if found else None
 
 
 def lease_ahead_seconds() -> float:
-    """By how much the clock of a worker that holds work is at least before this one's; 0 where none is. Work of such a
-    worker is taken for lost that much later."""
+    """Return how far the clock of a worker with a lease is ahead of this one, at least; 0 if none is. Its work is
+    considered lost that much later."""
     return round(max([0.0, *(-silent for silent in _leases(func.max))]), 1)
 
 

@@ -55,7 +55,7 @@ _SHAPES: Final[tuple[tuple[re.Pattern[str], str], ...]] = (
 
 _lock = threading.Lock()
 _known: OrderedDict[str, tuple[str, ...] | None] = OrderedDict()
-"""Secrets, and the forms of each, which are made when a line is first looked through for it."""
+"""Secrets with their encoded forms, which are created when a line is first searched for them."""
 
 
 def learn(*secrets: str) -> None:
@@ -104,19 +104,19 @@ def _folded(secret: str) -> tuple[str, ...]:
 
 
 def _in(folded: str, made: tuple[str, ...]) -> bool:
-    """Whether any form may be found in a text: looking is much cheaper than cutting."""
+    """Return whether a text may contain any form. This check is much cheaper than redacting."""
     return any(form in folded for form in made)
 
 
 def _of_request() -> Iterator[str]:
-    """What the request in hand came with: its key, its cookies, the secret fields of its form."""
+    """The secrets of the current request: its key, its cookies, and secret fields of its form."""
     if not has_request_context():
         return
     key = request.environ.get("HTTP_X_API_KEY", "")
     _, _, token = request.environ.get("HTTP_AUTHORIZATION", "").partition(" ")
     yield from (one for one in (key, token.strip()) if len(one) >= limits.HUSHED_CHARS)
     yield from (one for one in request.cookies.values() if len(one) >= limits.HUSHED_COOKIE_CHARS)
-    form = request.__dict__.get("form")  # only where it was read already: reading it may fail
+    form = request.__dict__.get("form")  # only if it was parsed already, because parsing can fail
     for name, value in form.items() if form else ():
         if re.search(_NAMES, name, re.IGNORECASE) and len(value) >= limits.HUSHED_CHARS:
             yield value

@@ -1,12 +1,13 @@
 """What the processes of the service count for /metrics.
 
-Each process sums up in its own memory, which costs a request a few microseconds, and adds that to a hash in Redis
-every METRICS_FLUSH_SECONDS; a job's process does so at its end. So several web processes, workers and machines add up,
-the numbers of a process outlive it, and whichever web process is scraped tells those of all. Emptying Redis begins them
-at nought, which Prometheus takes for what it is: a restart. Without ROWSMITH_METRICS nothing is counted.
+Each process counts in its own memory, which costs a few microseconds per request, and adds its counts to a hash in
+Redis every METRICS_FLUSH_SECONDS; the process of a job does so when it exits. So the counts of all web processes,
+workers and machines are added up, they outlive their process, and any web process can return the totals. If Redis is
+emptied, the counters restart at zero, which Prometheus detects as a restart. Without ROWSMITH_METRICS nothing is
+counted.
 
-Labels are of small closed sets: route templates, methods, statuses, formats, kinds, outcomes. Names of workspaces and
-of people, ids and addresses are none of them.
+Labels have small, fixed sets of values: route templates, methods, statuses, formats, kinds, outcomes. They never
+contain names of workspaces or users, ids or addresses.
 """
 
 from __future__ import annotations
@@ -45,7 +46,7 @@ _making = threading.Lock()
 
 @dataclass(frozen=True, slots=True)
 class Told:
-    """One metric: its help text, its labels, and for a histogram the upper ends of its buckets."""
+    """One metric: its help text, its labels, and for a histogram the upper bounds of its buckets."""
 
     kind: Literal["counter", "histogram"]
     help: str
@@ -63,13 +64,13 @@ COUNTED: Final[Mapping[str, Told]] = MappingProxyType(
             limits.METRICS_REQUEST_BUCKETS,
         ),
         "rows_generated": Told(
-            "counter", "Rows of generates as asked for, and of exports as made.", ("format",)
+            "counter", "Rows of generate requests as requested, and of exports as generated.", ("format",)
         ),
-        "push_rows": Told("counter", "Rows of ended pushes, by what became of them.", ("outcome",)),
-        "work_ended": Told("counter", "Work that a worker or the sweeper ended.", ("kind", "status")),
+        "push_rows": Told("counter", "Rows of finished pushes, by outcome.", ("outcome",)),
+        "work_ended": Told("counter", "Jobs finished by a worker or the sweeper.", ("kind", "status")),
         "work_seconds": Told(
             "histogram",
-            "Seconds from the moment a worker took a piece of work to its end.",
+            "Seconds from the start of a job to its end.",
             ("kind",),
             limits.METRICS_WORK_BUCKETS,
         ),
@@ -168,11 +169,11 @@ class Meter:
             redis_client().hset(POOLS, name, told)
             health.beat(redis_client(), health.WEB, name, time.time())
         except redis.RedisError as error:
-            log.debug("the pool is not told: %s", type(error).__name__)
+            log.debug("the pool could not be reported: %s", type(error).__name__)
 
 
 def meter() -> Meter | None:
-    """This process's meter; None where nothing is counted."""
+    """Return this process's meter, or None if metrics are disabled."""
     if not has_app_context():
         return None
     app = application()
@@ -190,7 +191,7 @@ def count(name: str, amount: float = 1, **labels: str) -> None:
 
 
 def ended(kind: str, status: str, seconds: float | None) -> None:
-    """Count a piece of work that has ended, and how long it took, where it had begun."""
+    """Count a finished job, and its duration if it was started."""
     if (found := meter()) is None:
         return
     found.add(("work_ended", kind, status))
@@ -199,7 +200,7 @@ def ended(kind: str, status: str, seconds: float | None) -> None:
 
 
 def hand_over_now() -> None:
-    """Hand over what this process has counted: at its end, at that of a job or a sweep, before a scrape."""
+    """Send this process's counts to Redis: at its end, after a job or a sweep, and before a scrape."""
     if (found := meter()) is not None:
         found.hand_over()
 
@@ -285,7 +286,9 @@ def _of_redis() -> Iterator[Metric]:
 def _counter(name: str, told: Told, sums: dict[tuple[str, ...], float]) -> Metric:
     family = CounterMetricFamily(PREFIX + name, told.help, labels=list(told.labels))
     for labels, value in sorted(sums.items()):
-        if len(labels) == len(told.labels):  # what another release counted under other labels is not told
+        if len(labels) == len(
+            told.labels
+        ):  # counts of another release with different labels are not reported
             family.add_metric(list(labels), value)
     return family
 
@@ -318,7 +321,7 @@ def _pools(client: redis.Redis) -> Iterator[Metric]:
 
 
 def _of_database() -> Iterator[Metric]:
-    work = GaugeMetricFamily(f"{PREFIX}work", "Work that has not ended.", labels=["queue", "state"])
+    work = GaugeMetricFamily(f"{PREFIX}work", "Jobs that have not finished.", labels=["queue", "state"])
     oldest = GaugeMetricFamily(
         f"{PREFIX}work_oldest_queued_seconds", "How long the oldest queued work has waited.", labels=["queue"]
     )

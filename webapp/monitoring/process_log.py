@@ -51,7 +51,7 @@ class Text(logging.Formatter):
     """A redacted line of text, with the request id."""
 
     def format(self, record: logging.LogRecord) -> str:
-        """The line, with a traceback behind it where there is one."""
+        """Format the line, followed by a traceback if there is one."""
         return log_redaction.hushed(super().format(record))
 
 

@@ -1,1 +1,1 @@
-"""Addresses, and the one place where an HTTP session is made."""
+"""Network addresses, and the only place that creates HTTP sessions."""

@@ -41,10 +41,10 @@ class Door:
         except smtplib.SMTPResponseException as error:
             # The operator can correct a rejected sender address, and then this mail can be sent.
             theirs = isinstance(error, smtplib.SMTPSenderRefused)
-            told = (
+            message = (
                 "The server rejected the address in MAIL_FROM" if theirs else "The server rejected this mail"
             )
-            raise _refused(told, error.smtp_code, error.smtp_error, may_pass=theirs) from None
+            raise _refused(message, error.smtp_code, error.smtp_error, may_pass=theirs) from None
         except smtplib.SMTPNotSupportedError:
             raise MailError(
                 "The server does not support addresses with non-ASCII characters.", permanent=True

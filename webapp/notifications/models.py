@@ -1,4 +1,4 @@
-"""What tells people and programs of work that ended: mails on their way, webhooks and their deliveries."""
+"""Webhooks and their deliveries, for notifications about finished work."""
 
 from __future__ import annotations
 
@@ -34,10 +34,10 @@ DELIVERY_STATES = ("pending", "delivered", "failed")
 
 
 class Webhook(Updated, SoftDeleted, InWorkspace, Base):
-    """A URL that is notified when work has ended: in one project, or without one in the whole workspace.
+    """A URL that is notified about finished work: in one project, or without one in the whole workspace.
 
-    `sealed` is the secret that signs; after a change the one before signs too until `before_until`. `failures` counts
-    attempts in a row that failed, since `failing_since`.
+    `sealed` is the encrypted signing secret; after a rotation, the previous one also signs until `before_until`.
+    `failures` counts consecutive failed attempts since `failing_since`.
     """
 
     __tablename__ = "webhooks"
@@ -53,7 +53,7 @@ class Webhook(Updated, SoftDeleted, InWorkspace, Base):
     before_until: Mapped[datetime | None]
     active: Mapped[bool] = mapped_column(Boolean, default=True)
     off_reason: Mapped[str | None] = mapped_column(String(16))
-    """Why the service turned it off: gone (the receiver said so) or failing."""
+    """Why the service disabled it: gone (the receiver responded so) or failing."""
     failures: Mapped[int] = mapped_column(Integer, default=0)
     failing_since: Mapped[datetime | None]
     created_by: Mapped[str | None] = reference("users.id", nullable=True, ondelete="SET NULL", index=False)
@@ -98,7 +98,7 @@ class Delivery(Created, Base):
     ms: Mapped[int | None] = mapped_column(Integer)
     reason: Mapped[str] = mapped_column(String(500), default="")
     head: Mapped[str] = mapped_column(String(limits.WEBHOOK_HEAD_CHARS), default="")
-    """How the answer to the last attempt begins, without the secret."""
+    """The beginning of the response to the last attempt, with the secret redacted."""
     next_at: Mapped[datetime | None]
     claimed_until: Mapped[datetime | None]
     ended_at: Mapped[datetime | None]

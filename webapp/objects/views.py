@@ -109,7 +109,7 @@ class MovesOut(Output):
 
 
 def restore_address(type: str, object_id: str) -> str:
-    """Where a deletion of that kind is taken back."""
+    """Return the URL that undoes a deletion of that kind."""
     if type == "team":
         return url_for("projects.restore_team", team_id=object_id)
     blueprint, part = PLACES[type]
@@ -127,7 +127,7 @@ DELETED_WITH: dict[str, str] = {"secret": "secrets", "project": "admin", "team":
 
 
 def _asked(actor: Actor, found: Any) -> dict[str, Any]:
-    """What the page needs to ask whether an object is to be deleted."""
+    """Return the data of the confirmation dialog for a deletion."""
     kind = usages.word_of(type(found))
     scope = DELETED_WITH.get(kind, "write")
     if kind == "team":
@@ -151,8 +151,8 @@ _LISTS: dict[str, str] = {
 
 
 def object_address(type: str, object_id: str = "") -> str:
-    """The page of an object, or without an id of its kind's list; "" where it has none. Kinds whose objects have no
-    page of their own are shown by their list."""
+    """Return the URL of an object's page, or without an id the URL of the list of its kind; "" if there is no such
+    page. Kinds without object pages use their list."""
     if type in _LISTS:
         return _LISTS[type]
     if type == "file":
@@ -214,10 +214,10 @@ def move(actor: Actor, project_id: str, body: MoveIn) -> Response:
     project = tenancy.get(actor, Project, project_id, "write", lock=True)
     name = project.name
     moved = moves.move(actor, project, body.objects, body.related)
-    told = f"{len(moved)} {'object' if len(moved) == 1 else 'objects'} moved to {name}."
+    message = f"{len(moved)} {'object' if len(moved) == 1 else 'objects'} moved to {name}."
     see = (
         object_address(moved[0]["type"], moved[0]["id"])
         if g.face == "person" and len(moved) == 1
         else "/templates"
     )
-    return reply({"items": moved, "total": len(moved)}, see=see, flashed=told)
+    return reply({"items": moved, "total": len(moved)}, see=see, flashed=message)

@@ -1,5 +1,5 @@
-"""The demo: a workspace with linked templates, a dataset, a database to push to and programs that use them, enough to
-see what the product is. Seeded once."""
+"""The demo: a workspace with linked templates, a dataset, a target database and scenarios, to show what the product
+does. Created once."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ _SEEDED: Final = "demo_seeded"  # among the workspace's settings, once all of it
 
 @dataclass(frozen=True, slots=True)
 class DemoInfo:
-    """Where the demo is. `made` says whether this call finished it."""
+    """The location of the demo. `made` says whether this call completed it."""
 
     email: str
     workspace_id: str
@@ -88,7 +88,7 @@ TOTALS: Final = (
     _field("lines", "aggregate", template_id="Order lines", function="count"),
     _field("total", "aggregate", template_id="Order lines", function="sum", field="amount"),
 )
-"""Fields of an order that its lines make; they come once there are lines."""
+"""Fields of an order that are calculated from its lines; added after the lines exist."""
 
 LINES: Final[dict[str, Any]] = {
     "name": "Order lines",
@@ -184,11 +184,10 @@ TABLES: Final = (
 
 
 def ensure_demo(plan: str = limits.DEMO_PLAN) -> DemoInfo | None:
-    """Seed the demo where the service is empty, or finish a seeding that was cut off. Needs an application
-    context; commits.
+    """Create the demo in an empty service, or complete an interrupted creation. Needs an application context; commits.
 
-    Return where the demo is; None if there is another workspace instead. A demo that is
-    complete is left as its users made it: plan, names and deleted templates stay.
+    Return the location of the demo; None if there is another workspace instead. A completed demo is not changed: plan,
+    names and deleted templates stay as its users left them.
     """
     user = people.find_user(EMAIL)
     if user is None:

@@ -31,7 +31,8 @@ from webapp.work import batch_delete
 from webapp.work.batch_delete import Turn
 from webapp.work.models import END_STATES
 
-# Soft-deleted rows go after RESTORE_DAYS; children before parents, whose removal takes what is left in them along.
+# Soft-deleted rows are removed after RESTORE_DAYS; children before parents, whose removal also removes remaining
+# children.
 _SOFT: Final[tuple[Any, ...]] = (
     Export,
     Dataset,
@@ -78,8 +79,8 @@ def purge(now: datetime, turn: Turn | None = None, *, bytes_too: bool = True) ->
 
 
 def _drain(gone: datetime, turn: Turn) -> int:
-    """What may have a million rows hanging on it: pushes, and runs of scenarios or projects that are about to go, key
-    maps and saved sets of such projects. Returns the number of pushes, entries and sets."""
+    """Remove objects that can have a million dependent rows: pushes, and runs of scenarios or projects that are about
+    to be removed, key maps and saved sets of such projects. Returns the number of pushes, entries and sets."""
     with reading() as session:
         ended = session.execute(select(Push.workspace_id, Push.id).where(_going(Push, gone))).all()
         programs = select(Scenario.id).where(_going(Scenario, gone))
@@ -124,8 +125,8 @@ def _parts(session: Session, gone: datetime) -> list[str]:
 
 
 def _ended(model: Any, gone: datetime) -> Any:
-    """Deleted long enough ago, or a connection that was made for an endpoint which has gone. A connection stays while
-    answers of it do, whose files their rows name."""
+    """Return a condition: deleted long enough ago, or a connection of a removed endpoint. A connection stays as long as
+    its stored responses, because their rows refer to the files."""
     ended = model.deleted_at < gone
     if model is not Connection:
         return ended
@@ -140,7 +141,7 @@ def _going(model: Any, gone: datetime) -> Any:
 
 
 def pinned(session: Any) -> set[str]:
-    """The files that open exports, and pushes as long as there are any, are made of."""
+    """Return the files that unfinished exports, and existing pushes, use."""
     exports = select(Export.pins).where(Export.status.not_in(END_STATES))
     pushes = select(Push.pins).where(Push.pins["snapshot"].as_string().is_not(None))
     places: set[str] = set()

@@ -1,8 +1,8 @@
-"""What a workspace's plan keeps, and for how long: logs, files of exports, finished work. Called by the sweeper.
+"""Retention by plan: logs, export files, finished work. Called by the sweeper.
 
-Logs of runs and pushes and the files of exports go first; what they belong to stays, and says so. Later whole runs,
-pushes with their ledgers, and exports go. The trail stays: what is removed here leaves an entry there by the day, and
-who did what, with which seed and version, is in the entries that were made then.
+Logs of runs and pushes and the files of exports are deleted first; the runs, pushes and exports stay, and show this.
+Later, whole runs, pushes with their ledgers, and exports are deleted. The audit log stays: a deletion adds an entry per
+day, and the entries that were written earlier contain who did what, with which seed and version.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ log = logging.getLogger(__name__)
 
 QUIET: Final = {"synchronize_session": False}
 Done = Counter[tuple[str, str]]
-"""How many of what were removed, by workspace."""
+"""Return the numbers of deleted objects, by workspace."""
 
 
 def sweep(now: datetime, turn: Turn) -> int:

@@ -52,7 +52,7 @@ class Piece:
 
     @property
     def lost(self) -> bool:
-        """Whether the sweeper takes it from its worker now."""
+        """Return whether the sweeper would take it from its worker now."""
         return self.silent is not None and self.silent > limits.LEASE_SECONDS
 
 
@@ -132,7 +132,7 @@ def going_on(actor: Actor) -> list[Piece]:
 
 
 def failed(actor: Actor) -> list[Piece]:
-    """What failed or ran out of time in the last days, the newest first; at most STATUS_FAILED. Error: forbidden."""
+    """Return jobs that failed or timed out in the last days, newest first; at most STATUS_FAILED. Error: forbidden."""
     require(actor, "admin")
     now, found = clock.now(), []
     since = now - timedelta(days=limits.STATUS_FAILED_DAYS)
@@ -148,12 +148,12 @@ def failed(actor: Actor) -> list[Piece]:
 
 
 def release(actor: Actor, work_id: str, epoch: int) -> Piece:
-    """Take running work from its worker; commits. The epoch rises, so the worker writes nothing more, and sends at
-    most the request in hand. An export, part or push is queued for the next worker; a run ends failed, since its
-    program may have acted.
+    """Take running work from its worker; commits. The epoch is incremented, so the worker cannot write any more, and
+    sends at most its current request. An export, part or push is queued for the next worker; a run is marked as failed,
+    because its program may have made changes.
 
-    `epoch` is the one that was seen: work that another worker has taken since is not changed. Errors: not_found,
-    forbidden, conflict (another epoch, or it does not run any more).
+    `epoch` is the one that the user saw: work that another worker has taken since is not changed. Errors: not_found,
+    forbidden, conflict (another epoch, or it is no longer running).
     """
     require(actor, "admin")
     kind = KIND_OF.get(work_id.partition("_")[0])
@@ -165,7 +165,7 @@ def release(actor: Actor, work_id: str, epoch: int) -> Piece:
     )
     work = db.session.scalars(locked).one()
     if work.status != "running" or work.epoch != epoch:
-        text = "This work is not held as you saw it any more: it ended, or another worker has it. Load the page again."
+        text = "This job has finished or was taken by another worker in the meantime. Reload the page."
         raise ApiError("conflict", text, {"id": work_id, "status": work.status, "epoch": work.epoch})
     was, moment = work.lease_owner or "", clock.now()
     work.epoch, work.lease_owner, work.lease_until = epoch + 1, None, None

@@ -25,8 +25,8 @@ _HOLDERS: Final = (Project, Team, WorkspaceFile)
 
 
 def wind_up(gone: datetime) -> None:
-    """Have all that lies in workspaces deleted before `gone` removed as whatever was deleted then is: with its files,
-    and a little at a time."""
+    """Mark the contents of workspaces deleted before `gone` as deleted, so that the usual cleanup removes them and
+    their files in small steps."""
     with writing() as session:
         for workspace in session.scalars(select(Workspace).where(Workspace.deleted_at < gone)):
             for model in _HOLDERS:

@@ -1,4 +1,4 @@
-"""What pushes answer, as models."""
+"""Response models of pushes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What callers ask pushes with: one model an input; a push keeps it as `request["ask"]`."""
+"""Request models of pushes; a push stores its request as `request["ask"]`."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ _NULL_UNLESS = "For endpoints and connections that speak HTTP."
 
 
 def _canary(value: Any) -> Any:
-    """Said in one message, whichever of its types was meant."""
+    """Validate ``canary`` in one place, so that there is one error message for all of its types."""
     if value is None or isinstance(value, bool):
         return value
     if not isinstance(value, int) or not 1 <= value <= limits.PUSH_CHUNK_ROWS:
@@ -43,7 +43,7 @@ def _canary(value: Any) -> Any:
 
 
 class SendingInput(RowsInput):
-    """What is asked of every push, whatever its rows."""
+    """Parameters of every kind of push."""
 
     connection_id: Name | None = Field(None, description="The target connection.")
     endpoint_id: Name | None = Field(None, description="The target endpoint, instead of a connection.")
@@ -87,7 +87,7 @@ class SendingInput(RowsInput):
 
     @property
     def canary_rows(self) -> int | None:
-        """Rows that are sent first; None: all at once."""
+        """Number of rows that are sent first, or None to send all rows without a canary."""
         if self.canary is True:
             return limits.PUSH_CANARY_ROWS
         return self.canary or None
@@ -104,7 +104,7 @@ class SendingInput(RowsInput):
 
 
 class TableInput(SendingInput):
-    """What is asked of a push into one table."""
+    """Parameters of a push into one table."""
 
     target: Target | None = Field(
         None, description="Table, collection or entity set. Default: the one with the template's name."

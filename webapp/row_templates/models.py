@@ -18,16 +18,16 @@ class Template(Versioned):
     id: Mapped[str] = identity("tpl")
     field_count: Mapped[int] = mapped_column(Integer, default=0)
     made_from_id: Mapped[str | None] = reference("connections.id", nullable=True, ondelete="SET NULL")
-    """The connection from one of whose tables it was made."""
+    """The connection of the table from which it was created."""
     made_from_entity: Mapped[str | None] = mapped_column(String(limits.MAX_NAME_CHARS))
     """That table, as the connection's metadata called it then."""
 
 
 class TemplateVersion(Version):
-    """A whole template as of one version; never changed.
+    """One immutable version of a template.
 
-    `spec`: name, description, quantity, fields, locale, anchor. `pins`: the versions of the templates it refers
-    to as they were when it was saved, and the vocabulary and engine it was saved under.
+    `spec`: name, description, quantity, fields, locale, anchor. `pins`: the versions of related templates when it was
+    saved, and the vocabulary and engine it was saved with.
     """
 
     __tablename__ = "template_versions"

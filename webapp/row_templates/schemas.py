@@ -1,6 +1,6 @@
-"""What callers ask rows with: one model an input; from it come the checks, the forms and the documentation.
+"""Request models for rows, which define validation, forms and documentation.
 
-The same models are what an export keeps of its request, so that a worker reads it as the web process did.
+An export stores its request with the same models, so that a worker reads it in the same way as the web process.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ READ_ONLY: Final = frozenset(
 
 
 class RowsInput(whole.Model):
-    """A body of this page: unknown keys are refused, nothing is coerced."""
+    """A body of this module: unknown keys are rejected, and types are not converted."""
 
     model_config = ConfigDict(extra="forbid", strict=True)
     read_only: ClassVar[frozenset[str]] = READ_ONLY
@@ -46,7 +46,7 @@ class _Section(whole.Model):
 
 
 def section(name: str, kind: type[Format], *without: str) -> type[_Section]:
-    """The options of a format as a key of the request, without those that stand beside it."""
+    """Return the options of a format as a key of the request, without the options that are separate keys."""
     fields: dict[str, Any] = {
         key: (info.annotation, info) for key, info in kind.Options.model_fields.items() if key not in without
     }
@@ -79,7 +79,7 @@ else:
 Count = Annotated[int, Field(ge=limits.MIN_ROWS)]
 Seed = Annotated[str, Field(min_length=1, max_length=limits.MAX_SEED_CHARS)]
 Locale = Annotated[str, Field(min_length=1, max_length=limits.MAX_LOCALE_CHARS)]
-# Fields are checked by the engine, which tells every fault of every field; what they look like is told here.
+# The engine validates fields and reports all errors of all fields; this schema only documents them.
 FIELD_SCHEMA: Final = {**field_schema(), "title": "Field", "additionalProperties": True}
 Fields = Annotated[
     list[Any],

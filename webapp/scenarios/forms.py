@@ -76,7 +76,7 @@ def variables(given: Rows, path: str) -> tuple[dict[str, str], list[Fault]]:
             faults.append(Fault(f"{path}[{at}]", "missing", f'The value "{one["value"][:40]}" has no name.'))
         elif one["name"] in made:
             faults.append(
-                Fault(f"{path}.{one['name'][:60]}", "duplicate", f"{one['name'][:60]} stands here twice.")
+                Fault(f"{path}.{one['name'][:60]}", "duplicate", f"{one['name'][:60]} is set twice.")
             )
         else:
             made[one["name"]] = one["value"]

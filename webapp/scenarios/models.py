@@ -85,7 +85,7 @@ class Run(Work, Noticed, InProject, Base):
     key_id: Mapped[str | None] = mapped_column(String(ID_CHARS))
     """The API key that requested the run."""
     closed_at: Mapped[datetime | None] = mapped_column(index=True)
-    """When its end was recorded: last line written, its own key revoked."""
+    """When its end was processed: last log line written, its API key revoked."""
     log_removed_at: Mapped[datetime | None]
     """When the log lines were deleted at the end of the plan's retention period; a single line records this."""
 

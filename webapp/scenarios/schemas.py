@@ -1,4 +1,4 @@
-"""What callers say of a scenario: one model an input, which its checks, forms and documentation come from."""
+"""Request models of scenarios, which define validation, forms and documentation."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ Timeout = Annotated[
 ]
 _TAKEN: Final = "|".join([*(f"{one}.*" for one in RESERVED_FRONTS), *sorted(RESERVED)])
 NAME_PATTERN: Final = f"^(?!(?:{_TAKEN})$)[A-Za-z_][A-Za-z0-9_]*$"
-# Names and values are checked by `run_variables`, which tells every fault; what they look like is told here.
+# `run_variables` validates names and values and reports all errors; this schema only documents them.
 VARIABLES_SCHEMA: Final = {
     "type": "object",
     "maxProperties": limits.MAX_VARIABLES,

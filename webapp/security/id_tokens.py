@@ -12,8 +12,8 @@ from joserfc.jwk import JWKRegistry, KeySet
 
 from webapp import limits
 
-# Signatures that only the provider can make. `none` is no signature, and with HS256 anyone with the public key
-# could sign, were it taken for the secret.
+# Signatures that only the provider can create. `none` means no signature, and with HS256 anyone with the public key
+# could sign if the key were used as a shared secret.
 ALGORITHMS: Final = (
     *("RS256", "RS384", "RS512", "PS256", "PS384", "PS512"),
     *("ES256", "ES384", "ES512", "EdDSA", "Ed25519"),
@@ -26,14 +26,14 @@ class TokenRefused(Exception):
 
 
 def algorithms(supported: object) -> Sequence[str]:
-    """Those that a provider says it signs with and we take; RS256 where it does not say (Discovery 1.0, 3)."""
+    """Return the algorithms that a provider uses and we accept; RS256 if it does not list any (Discovery 1.0, 3)."""
     named = supported if isinstance(supported, list) else ["RS256"]
     return [one for one in ALGORITHMS if one in named]
 
 
 def keys_of(document: Mapping[str, Any]) -> KeySet:
-    """The provider's public keys for signatures, of its JWKS document. What is no such key, or of a kind that we do
-    not know, is left out (RFC 7517, 5). TokenRefused where none is left."""
+    """Return the provider's public signature keys from its JWKS document. Other keys, and keys of unknown kinds, are
+    ignored (RFC 7517, 5). Error: TokenRefused if none remains."""
     found = []
     named = document.get("keys")
     for data in named if isinstance(named, list) else ():
@@ -75,14 +75,14 @@ def claims_of(
         )
         claims.validate(now=int(now), leeway=limits.OIDC_LEEWAY_SECONDS)
     except (JoseError, ValueError, TypeError, KeyError) as error:
-        raise TokenRefused(f"its ID token was refused: {_brief(error)}") from None
+        raise TokenRefused(f"its ID token was rejected: {_brief(error)}") from None
     subject = claims["sub"]
     if (
         not isinstance(subject, str)
         or not 0 < len(subject) <= limits.OIDC_TEXT_CHARS
         or not subject.isprintable()
     ):
-        raise TokenRefused("its ID token was refused: the subject is no text of 1 to 255 characters")
+        raise TokenRefused("its ID token was rejected: the subject must have 1 to 255 characters")
     return dict(claims)
 
 

@@ -1,7 +1,7 @@
-"""API keys and tokens: made, taken apart, compared.
+"""API keys and tokens: generate, parse and compare them.
 
-A key is `rws_<handle>_<secret>`. Handle and secret are base 62, the secret has 256 bits of randomness, so one
-round of SHA-256 is a safe hash: there is no dictionary to try (argon2 is for passwords, which people choose).
+A key is `rws_<handle>_<secret>`. Handle and secret are in base 62. The secret has 256 bits of randomness, so one round
+of SHA-256 is a safe hash: dictionary attacks are impossible (argon2 is for passwords, which people choose).
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ def new_token(random: Random) -> tuple[str, str]:
 
 
 def digest(secret: str) -> str:
-    """What is stored of a secret or token: SHA-256 in hexadecimal."""
+    """Return the stored hash of a secret or token: SHA-256 in hexadecimal."""
     return hashlib.sha256(secret.encode("utf-8", "surrogateescape")).hexdigest()
 
 

@@ -39,8 +39,8 @@ def picture(text: str) -> str:
 
 
 def step_of(secret: str, code: str, now: float, drift: int) -> int | None:
-    """The time step whose code this is: the present one or, up to `drift` steps away, one beside it. None for a wrong
-    code. Every candidate is compared, each in constant time. `now` is in seconds since 1970."""
+    """Return the time step of a code: the current one or an adjacent one, up to `drift` steps away. None for an invalid
+    code. Every candidate is compared in constant time. `now` is in seconds since 1970."""
     totp, present, found = _totp(secret), int(now) // limits.TOTP_STEP_SECONDS, None
     for step in range(present - drift, present + drift + 1):
         if pyotp.utils.strings_equal(totp.generate_otp(step), code):

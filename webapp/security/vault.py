@@ -63,7 +63,7 @@ class Vault:
         )
 
     def renewed(self, sealed: bytes) -> bytes | None:
-        """The same secret sealed by the newest key; None where it is already. VaultError as `open`."""
+        """The same secret sealed by the newest key; None if it is already. VaultError as `open`."""
         text = self.open(sealed)
         try:
             Fernet(self._keys[0].encode()).decrypt(sealed)

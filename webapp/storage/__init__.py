@@ -1,8 +1,8 @@
-"""Files behind four verbs: put a stream, get a range as a stream, list, delete.
+"""File storage with four operations: put a stream, get a range as a stream, list, delete.
 
-A local folder by default, S3 by STORAGE_URL. Keys are paths such as `exports/exp_01.../rows.csv`. A put is all or
-nothing: the file is not visible until it is complete. The client has its own threads, so a process that
-forks must not have used it before; it is made at first use.
+A local folder by default, S3 with STORAGE_URL. Keys are paths such as `exports/exp_01.../rows.csv`. A put is atomic:
+the file is not visible until it is complete. The S3 client has its own threads, so a process must not use it before it
+forks; it is created on first use.
 """
 
 from __future__ import annotations
@@ -74,7 +74,7 @@ class Storage:
         return counted.total
 
     def head(self, key: str) -> Stored:
-        """What is known of a file without reading it. Error: MissingError."""
+        """Return the metadata of a file. Error: MissingError."""
         import obstore
 
         try:
@@ -129,7 +129,7 @@ class Storage:
             return
 
     def usable(self) -> bool:
-        """Whether a file can be written, read and removed just now."""
+        """Return whether a file can currently be written, read and deleted."""
         key = f"health/{uuid.uuid4().hex}"
         self.put(key, [b"ok"])
         try:
@@ -170,7 +170,7 @@ def check_key(key: str) -> str:
 
 
 def from_url(url: str, s3_options: dict[str, str] | None = None) -> Storage:
-    """`file:///folder` (made when missing) or `s3://bucket/prefix` with the AWS_* options."""
+    """Open `file:///folder` (created if missing) or `s3://bucket/prefix` with the AWS_* options."""
     parts = urlsplit(url)
     if parts.scheme == "file":
         return Storage(lambda: _local(Path(unquote(parts.path))))

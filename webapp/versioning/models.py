@@ -1,4 +1,4 @@
-"""What objects have whose every change is a version: a head, and a row for each version."""
+"""Models of objects with versions: a head, and one row for each version."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class Versioned(Updated, SoftDeleted, InProject, Base):
 
     @declared_attr
     def created_by(cls) -> Mapped[str | None]:
-        """Who made it."""
+        """The user who created it."""
         return _maker()
 
 
@@ -45,5 +45,5 @@ class Version(Created, Base):
 
     @declared_attr
     def created_by(cls) -> Mapped[str | None]:
-        """Who made this version."""
+        """The user who created this version."""
         return _maker()

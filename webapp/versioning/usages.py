@@ -1,7 +1,7 @@
-"""What uses an object: asked before it is deleted, and part of the answer when that is rejected.
+"""Dependents of an object: shown before it is deleted, and part of the error if that is rejected.
 
-Each kind of object has a function that finds its uses. They look at all domains, so `objects.services.usages` has them,
-and `create_app` passes them in.
+Each kind of object has a function that finds its dependents. These functions query all domains, so they are defined in
+`objects.services.usages`, and `create_app` passes them in.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ def told(actor: Actor, uses: Iterable[Use]) -> list[dict[str, Any]]:
 
 
 def refuse(actor: Actor, uses: Iterable[Use], what: str) -> None:
-    """`in_use` where some of the uses block a deletion; those that the actor may not see are only counted."""
+    """Return `in_use` if some of the dependents block a deletion; those that the actor may not see are only counted."""
     blocking = told(actor, (one for one in uses if one.blocks))
     if not blocking:
         return

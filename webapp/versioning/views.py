@@ -1,7 +1,7 @@
 """Routes shared by objects with versions: list, delete and restore, versions, pins.
 
-What a kind's versions say differs, and so do its making, reading, changing and comparing: see templates.py and
-datasets.py.
+The kinds have different contents of versions, and different routes for creating, reading, changing and comparing: see
+templates.py and datasets.py.
 """
 
 from __future__ import annotations
@@ -48,8 +48,7 @@ class OtherQuery(Query):
 
 
 def matched(actor: Actor, kind: Kind[H, Any], object_id: str) -> H:
-    """The head, locked for a change that it is in the state for which If-Match asks. Errors: not_found, forbidden,
-    version_conflict."""
+    """Return the head, locked for a change, after checking If-Match. Errors: not_found, forbidden, version_conflict."""
     head = kind.get(actor, object_id, "write", lock=True)
     matching(kind.show(head))
     return head
@@ -61,8 +60,8 @@ def declare_list(
     returns: type[Output],
     last_runs: Callable[[Actor, list[str]], Mapping[str, Any]] = versions.last_runs,
 ) -> None:
-    """Declare the list of a kind, whose addresses begin with the blueprint's name; `last_runs` tells people what was
-    last done with some of it, by id."""
+    """Declare the list of a kind, whose endpoints begin with the blueprint's name; `last_runs` returns the latest
+    activity of some objects for pages, by id."""
     many = bp.name
 
     @route(
@@ -86,7 +85,7 @@ def declare_deletion(bp: Blueprint, kind: Kind[Any, Any], returns: type[Output])
     )  # fmt: skip
     def delete(actor: Actor, **address: Any) -> Response:
         gone = kind.delete(actor, matched(actor, kind, address[f"{name}_id"]))
-        if g.face == "person":  # the category of a message is where its Undo goes
+        if g.face == "person":  # the category of the message contains the URL of its Undo button
             flash(f"{name.title()} {gone['name']} deleted", url_for(".restore", **address))
         return reply(gone, see=url_for(".index"))
 
@@ -101,7 +100,7 @@ def declare_deletion(bp: Blueprint, kind: Kind[Any, Any], returns: type[Output])
 
 
 def declare_versions(bp: Blueprint, kind: Kind[Any, Any], returns: type[Output], *, restores: str) -> None:
-    """Declare the list of versions, and how an earlier one is made the newest, and what that `restores` in words."""
+    """Declare the list of versions and the restoring of an earlier one; `restores` describes the latter."""
     one, name = f"/{bp.name}/<{kind.name}_id>", kind.name
 
     @route(

@@ -1,8 +1,8 @@
-"""Server-sent events: what a follower of a long piece of work is sent (HTML standard, section 9.2).
+"""Server-sent events about the progress of a job (HTML standard, section 9.2).
 
-`event: progress` with the counts as JSON whenever they changed, `event: end` once at the end, a comment every 15
-seconds in between. A follower that comes again with Last-Event-ID is not told the same state twice, and always
-gets an end.
+The stream has `event: progress` with the counts as JSON when they change, one `event: end`, and a comment every 15
+seconds of silence. A client that reconnects with Last-Event-ID does not get the same state twice, and always gets an
+end event.
 """
 
 from __future__ import annotations
@@ -20,15 +20,15 @@ from webapp.web import stream_slots
 
 
 class State(Protocol):
-    """One look at a piece of work."""
+    """The state of a job at one moment."""
 
     @property
     def mark(self) -> str:
-        """What tells this state from the ones before it."""
+        """A value that identifies this state among those of the job."""
 
     @property
     def ended(self) -> bool:
-        """Whether nothing will change any more."""
+        """Whether the state is final."""
 
     def counts(self) -> Mapping[str, Any]:
         """The data of a `progress` event."""
@@ -49,7 +49,7 @@ def progress(
     wait: Callable[[float], object] = time.sleep,
     clock: Callable[[], float] = time.monotonic,
 ) -> Iterator[bytes]:
-    """The events of a piece of work until it ends or is gone, or SSE_MAX_SECONDS have passed."""
+    """Yield the events of a job until it ends or is deleted, or SSE_MAX_SECONDS have passed."""
     began = spoke = clock()
     while (state := look()) is not None:
         now = clock()

@@ -175,7 +175,7 @@ def request_id(sent: str) -> str:
 
 
 def _is_safe_transport(origin: addresses.Origin, host: str) -> bool:
-    """Whether the request uses TLS, or loopback as both client address and host name, without a proxy."""
+    """Return whether the request uses TLS, or loopback as both client address and host name, without a proxy."""
     if origin.scheme == "https":
         return True
     return addresses.is_loopback(origin.address) and _names_loopback(host) and not origin.forwarded

@@ -1,11 +1,11 @@
-"""Idempotency-Key on POSTs that create or run: the first call acts, the others get its answer.
+"""Idempotency-Key on POSTs that create or run something: the first request is executed, the others get its response.
 
-The first call claims the key by inserting its row (a unique constraint decides between callers, on any
-database) and commits that; others with the same key wait a little for its answer. What the view then commits
-carries the mark `acted` in the same transaction, so that after a crash it is known whether anything was done:
-if not, the claim is taken over; if so, the response is lost and clients get an error, but nothing is done twice.
-An answer is kept for 24 hours, sealed with a key made from the caller's own Idempotency-Key. Refusals that did
-nothing are not kept.
+The first request claims the key by inserting a row (a unique constraint decides between requests, on any database) and
+commits it. Other requests with the same key wait for a short time for its response. When the view commits its changes,
+it sets the mark `acted` in the same transaction. So after a crash it is known whether anything was changed: if not, the
+next request takes over the claim; if so, the response is lost and clients get an error, but nothing is done twice. A
+response is kept for 24 hours, encrypted with a key derived from the client's Idempotency-Key. Errors of requests that
+changed nothing are not kept.
 """
 
 from __future__ import annotations
@@ -179,7 +179,7 @@ class _Claim:
         session.execute(statement, execution_options={"synchronize_session": False})
 
     def failed(self, error: ApiError) -> None:
-        """The view refused or broke: release the key when nothing was done, else keep the answer."""
+        """The view failed: release the key if nothing was changed, else keep the response."""
         db.session.rollback()  # the present one: a view that waited may have let go of the one it began with
         if not self._release():
             body = orjson.dumps(error.as_dict())
@@ -207,7 +207,7 @@ class _Claim:
                 .where(IdempotencyRecord.id == self.id)
                 .values(state="answered", status=status, headers=headers, body=sealing.seal(self.seal, body))
             )
-        with contextlib.suppress(redis.RedisError):  # what it is kept for is done
+        with contextlib.suppress(redis.RedisError):  # its purpose is fulfilled
             stored_json.add(self.workspace_id, len(body))
 
     def replay(self, record: IdempotencyRecord) -> Response:

@@ -1,9 +1,9 @@
 """Request input: JSON bodies, forms and query strings, each validated by one pydantic model that reports all errors.
 
-An input is a class of `Input` with its keys. JSON is taken strictly (the text "5" is no number); a form and a
-query, where everything is text, leniently. Unknown keys are refused by name with a "did you mean"; read-only
-keys that a client sends back (`Input.read_only`) are dropped. A form names nested values by the same paths that
-faults have: `fields[3].options.min`.
+An input is a subclass of `Input` with its keys. JSON is parsed strictly (the text "5" is not a number); forms and query
+strings, where everything is text, leniently. Unknown keys are rejected with a "did you mean"; read-only keys that a
+client sends back (`Input.read_only`) are dropped. A form names nested values by the same paths as errors:
+`fields[3].options.min`.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ M = TypeVar("M", bound=BaseModel)
 
 
 class Input(whole.Model):
-    """A JSON body or form. Keys it does not declare are refused, those of `read_only` ignored."""
+    """A JSON body or form. Unknown keys are rejected, those in `read_only` are ignored."""
 
     model_config = ConfigDict(extra="forbid", strict=True, str_strip_whitespace=False)
     read_only: ClassVar[frozenset[str]] = READ_ONLY
@@ -46,7 +46,7 @@ class Query(BaseModel):
 
 
 class ListQuery(Query):
-    """What every list takes."""
+    """Query parameters of every list."""
 
     cursor: str | None = None
     limit: Annotated[int, Field(ge=1, le=limits.PAGE_LIMIT_MAX)] = limits.PAGE_LIMIT_DEFAULT
@@ -103,14 +103,14 @@ def read_body(request: Request, model: type[M], max_bytes: int, *, forms: Collec
 
 
 def read_json(raw: bytes) -> Any:
-    """JSON as Python values; `invalid_request` says where it breaks."""
+    """Parse JSON; the error `invalid_request` contains the position of a syntax error."""
     containers = raw.count(b"[") + raw.count(b"{")
     if containers > limits.MAX_JSON_CONTAINERS:
         for text in _JSON_TEXT.finditer(raw):  # characters in strings do not count
             containers -= raw.count(b"[", *text.span()) + raw.count(b"{", *text.span())
         if containers > limits.MAX_JSON_CONTAINERS:
-            told = f"The body has more than {limits.MAX_JSON_CONTAINERS:,} arrays and objects."
-            raise ApiError("invalid_request", told)
+            message = f"The body has more than {limits.MAX_JSON_CONTAINERS:,} arrays and objects."
+            raise ApiError("invalid_request", message)
     try:
         value = orjson.loads(raw)
     except orjson.JSONDecodeError as error:
@@ -119,7 +119,7 @@ def read_json(raw: bytes) -> Any:
             f"The body is not JSON: {error.msg} (line {error.lineno}, column {error.colno}).",
             {"line": error.lineno, "column": error.colno},
         ) from None
-    # The walks are for the rare body that may hold either; most are cleared by looking at the bytes.
+    # Only bodies that may contain either are walked; most are excluded by a search in their bytes.
     if containers > limits.MAX_JSON_DEPTH or len(raw) > limits.LARGE_JSON_BYTES:
         _check_shape(value)
     if b"\\u0000" in raw:
@@ -179,7 +179,7 @@ def parse(model: type[M], value: Any, *, strict: bool | None = None) -> M:
             text = f"The body has {error.error_count():,} faults, too many to list."
             hint = "Check that it is the body of this address and that its lists have elements of the right type."
             raise validation_error([Fault("", "too_many", text, hint)]) from None
-        more = getattr(model, "more_faults", None)  # what a model checks later, by other means than pydantic
+        more = getattr(model, "more_faults", None)  # values that a model validates later, without pydantic
         raise validation_error(faults(model, error) + (more(value) if more else [])) from None
 
 

@@ -1,11 +1,11 @@
-"""Log lines of a piece of work as server-sent events: each under its own number, then the end.
+"""Log lines of a job as server-sent events: each with its line number, then the end.
 
     id: 17
     event: log
-    data: the line as it is
+    data: the line
 
-A follower that comes again with Last-Event-ID gets the lines after that one, and `event: end` in every case, also long
-after the work has ended. How many follow costs little: see `log_hub` for who reads, and `seats` for how many may.
+A client that reconnects with Last-Event-ID gets the lines after that one, and always `event: end`, even long after the
+job has ended. See `log_hub` for reading logs, and `stream_slots` for the maximum number of followers.
 """
 
 from __future__ import annotations
@@ -87,8 +87,8 @@ def following(
     present: Callable[[], bool] = lambda: True,
     clock: Callable[[], float] = time.monotonic,
 ) -> Iterator[bytes]:
-    """The events of a log above line `after` until its work has ended or is gone, the follower has left, or
-    SSE_MAX_SECONDS have passed."""
+    """Yield the events of a log after line `after` until its job has ended or is deleted, the follower has
+    disconnected, or SSE_MAX_SECONDS have passed."""
     began = spoke = clock()
     while True:
         found, behind = feed.next(after, limits.FOLLOW_GONE_SECONDS)
@@ -103,7 +103,7 @@ def following(
             yield made
             continue
         if behind:
-            after = feed.base  # what is not there will not come
+            after = feed.base  # missing lines will not arrive any more
             continue
         if over and after >= reached and state is not None:
             yield events.event("end", str(after), state.end())

@@ -1,8 +1,8 @@
-"""One reader for all who follow the same work in this process.
+"""One reader for all followers of the same job in this process.
 
-A thread of the process listens to Redis for the word that a log has grown, reads the new lines once and hands them to
-every follower. Where no word comes it looks by itself, so Redis only makes it quicker. The thread is there as long as
-anything is followed.
+A background thread subscribes to Redis for notifications about new log lines, reads the lines once, and passes them to
+every follower. Without notifications, it polls, so Redis only reduces the latency. The thread runs as long as any log
+is followed.
 """
 
 from __future__ import annotations
@@ -37,11 +37,11 @@ class Source(Protocol):
 
     @property
     def key(self) -> str:
-        """What tells this work from any other."""
+        """A value that identifies the job."""
 
     @property
     def channel(self) -> str | None:
-        """Where Redis tells that there is more; None: it is looked at every SSE_POLL_SECONDS."""
+        """The Redis channel of notifications about new lines; None: poll every SSE_POLL_SECONDS."""
 
     def pieces(self, after: int) -> Sequence[Piece]:
         """The next lines above a number; none when there are no more now."""
@@ -55,7 +55,7 @@ class Source(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Told:
-    """What a follower gets first: lines as events, up to number `last`."""
+    """What a new follower gets first: lines as events, up to number `last`."""
 
     first: int
     last: int
@@ -78,7 +78,7 @@ def told(piece: Piece) -> Told:
 
 
 class Feed:
-    """What is known of one followed work. Followers read it under `changed`."""
+    """The cached state of one followed job. Followers read it while holding `changed`."""
 
     def __init__(self, source: Source) -> None:
         self.source = source
@@ -86,7 +86,7 @@ class Feed:
         self.state: events.State | None = None
         self.gone = False
         self.over = False
-        """Ended, and every line of it is read."""
+        """Whether the job has ended and all of its lines have been read."""
         self.base = self.reached = 0
         """The window holds the lines above `base`, up to `reached`."""
         self.window: deque[Told] = deque()
@@ -96,8 +96,8 @@ class Feed:
         self._size = 0
 
     def next(self, after: int, wait: float) -> tuple[list[Told], bool]:
-        """What holds lines above a number, waiting for them for a while; and whether the window no longer reaches back
-        so far, so the source has to be read."""
+        """Return lines after a number, waiting for them for a while; and whether the cache starts too late, so that the
+        source has to be read."""
         with self.changed:
             if after >= self.reached and not (self.over or self.gone):
                 self.changed.wait(wait)
@@ -106,7 +106,7 @@ class Feed:
             return [one for one in self.window if one.last > after], False
 
     def apply(self, state: events.State | None, found: Sequence[Told], *, over: bool, read: bool) -> None:
-        """What was looked up last; `read`: the log too."""
+        """Store the latest state; `read`: and the lines."""
         with self.changed:
             self.gone = state is None
             if state is not None:
@@ -158,7 +158,7 @@ class Hub:
         return feed
 
     def detach(self, feed: Feed, *, lines: bool) -> None:
-        """What `attach` with the same `lines` began."""
+        """End what `attach` with the same `lines` has started."""
         with self._lock:
             feed.users -= 1
             feed.readers -= lines
@@ -223,7 +223,7 @@ def of(app: Flask) -> Hub:
 
 
 class _Ear:
-    """What Redis says, over one connection; silence while it is away."""
+    """Yield messages of one Redis connection; nothing while Redis is unavailable."""
 
     def __init__(self, url: str) -> None:
         self._client = make_redis(url)

@@ -25,10 +25,10 @@ from webapp.model_base import (
 
 
 class IdempotencyRecord(Created, InWorkspace, Base):
-    """One use of a key by one caller. The unique constraint is what makes the first the only one.
+    """One use of an Idempotency-Key by one client. The unique constraint guarantees that only one request is the first.
 
-    The key is kept as a hash, and the answer is sealed with a key made from the caller's Idempotency-Key, so the
-    table gives away nothing that an answer may have shown once (a new API key's secret).
+    The key is stored as a hash, and the response is encrypted with a key derived from the Idempotency-Key. So the table
+    does not reveal secrets that a response shows only once, such as a new API key.
     """
 
     __tablename__ = "idempotency_records"

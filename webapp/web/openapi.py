@@ -1,6 +1,6 @@
-"""The OpenAPI 3.1 document, made from the declarations of the routes and their pydantic models.
+"""Generate the OpenAPI 3.1 document from the declarations of the routes and their pydantic models.
 
-Nothing is written here that a route does not say about itself, so the document cannot drift from the service.
+The document contains only what the routes declare, so it always matches the service.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What every page needs around its own content: who is here, where one can go, addresses of assets, small filters."""
+"""The context of every page around its content: user, navigation, asset URLs, filters."""
 
 from __future__ import annotations
 
@@ -92,7 +92,7 @@ def init_app(app: Flask, gauges: Gauges) -> None:
 
 
 def _max_age(filename: str | None) -> int | None:
-    """How long a browser may keep a static file unasked: an address with a hash for long, others not at all."""
+    """Return how long a browser may cache a static file: URLs with a hash for a year, others not at all."""
     return limits.ASSET_SECONDS if "v" in request.args else None
 
 
@@ -111,7 +111,7 @@ class Shell:
 
     @property
     def actor(self) -> Actor | None:
-        """Who is signed in."""
+        """The signed-in user."""
         return getattr(g, "actor", None)
 
     @property
@@ -144,7 +144,7 @@ class Shell:
 
     @cached_property
     def near(self) -> str:
-        """A warning where the workspace has used much of a limit; "" where it has not, or Redis does not answer."""
+        """Return a warning if the workspace has used much of a limit; "" if not, or if Redis is unavailable."""
         rate_limit = getattr(g, "rate_limit", None)
         if self.actor is None or rate_limit is None:
             return ""
@@ -168,7 +168,7 @@ class Shell:
 
     @property
     def keys(self) -> bool:
-        """Whether single keys act."""
+        """Return whether keyboard shortcuts are enabled."""
         return request.cookies.get("keys") != "off"
 
     @property
@@ -217,7 +217,7 @@ def brief(value: Any, most: int = _BRIEF_CHARS) -> str:
 
 
 def lean(html: str) -> Markup:
-    """The HTML of a control without what a browser takes for granted of an input: type text, and no value."""
+    """Return the HTML of a control without the default attributes of an input: type text, and an empty value."""
     plain = (
         str(html).replace(' type="text" value=""', "").replace(' type="number" value=""', ' type="number"')
     )

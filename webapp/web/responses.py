@@ -2,10 +2,10 @@
 
     return reply(data, template="things/show.html", status=201, see=url_for("things.show", thing_id=...))
 
-A program gets `data` as JSON with `status`. A person gets `template` (a page that extends `base.html`) with
-`data` and whatever else is given by name; after a form that changed something they are sent to `see` instead;
-asked for by htmx, they get only `block`, a named block of that same page. Without a template a person sees the
-data as it is. A single resource gives `tag=True`: its ETag is then sent, and If-None-Match is answered with 304.
+A program gets `data` as JSON with `status`. A browser gets `template` (a page that extends `base.html`), rendered with
+`data` and all other keyword arguments. After a form has changed something, it is redirected to `see` instead. An htmx
+request gets only `block`, a named block of the same page. Without a template, a browser shows the data itself. With
+`tag=True`, the ETag of a single resource is sent, and If-None-Match can be answered with 304.
 
 How a new resource is added:
 
@@ -34,7 +34,7 @@ from webapp import clock
 from webapp.errors import ApiError
 
 JSON: Final = "application/json"
-# What changes without the resource being changed, and so does not count for its ETag.
+# Attributes that can change without a change of the resource, which are excluded from its ETag.
 _VOLATILE: Final = frozenset({"last_used_at", "last_used_address", "last_seen_at", "next_run_at", "unused"})
 
 
@@ -59,7 +59,7 @@ def reply(
     else:
         response = _page(data, template, block, status, see, flashed, context)
     for name, value in (headers or {}).items():
-        if not (name == "Location" and g.face == "person"):  # a person goes where `see` says
+        if not (name == "Location" and g.face == "person"):  # browsers are redirected to `see`
             response.headers[name] = value
     return response
 
@@ -115,7 +115,7 @@ def render_block(template: str, block: str, **context: Any) -> str:
 
 
 def problem(error: ApiError) -> Response:
-    """An error in the caller's face: the one JSON shape, or a page for a person."""
+    """Return an error in the client's format: JSON, or an HTML page for browsers."""
     if getattr(g, "face", "program") == "program":
         response = json_reply(error.as_dict(), error.status)
     elif "HX-Request" in request.headers:
@@ -158,7 +158,7 @@ def _unless_known(response: Response) -> Response:
     return response
 
 
-# What goes out, as pydantic models: the same declaration fills an answer and the OpenAPI document.
+# Responses as pydantic models: the same declaration serializes a response and documents it in OpenAPI.
 
 # A time as RFC 3339 in UTC ending in `Z`.
 Time = Annotated[

@@ -1,12 +1,12 @@
-"""How a route is declared, and what is done for it before its function is called.
+"""Declare routes, and everything that happens before a view function is called.
 
     @route(bp, "/things", ["POST"], scope="write", body=ThingIn, returns=ThingOut, status=201, idempotent=True)
     def create(actor: Actor, body: ThingIn) -> ResponseReturnValue:
         return reply(things.create(actor, body), status=201)
 
-The function gets what it names and its declaration gives: `actor`, `body`, `query`, and the parts of the address.
-From the declaration come the authorisation, the checks of body and query, Idempotency-Key, the line in
-`/openapi.json` and the line the access matrix of the tests demands.
+The function gets the arguments that it names: `actor`, `body`, `query`, and the path parameters. The declaration
+defines the authorization, the validation of body and query, Idempotency-Key, the entry in `/openapi.json`, and the
+entry in the access matrix of the tests.
 """
 
 from __future__ import annotations
@@ -104,10 +104,10 @@ def route(
     endpoint: str | None = None,
     summary: str | None = None,
 ) -> Callable[[View], View]:
-    """Declare a view. `errors` lists codes beyond those every route can answer, for the documentation.
+    """Declare a view. `errors` lists error codes, in addition to those of all routes, for the documentation.
 
-    `hidden` keeps a page for people out of /openapi.json. `summary` stands for the view's docstring, where one
-    function serves several kinds of object. See `Declaration` for the rest.
+    `hidden` excludes a page for browsers from /openapi.json. `summary` replaces the view's docstring if one function
+    serves several kinds of objects. See `Declaration` for the rest.
     """
     if scope not in SCOPES:
         raise ValueError(f"unknown scope {scope!r}")
@@ -163,7 +163,7 @@ def declaration_of(app: Flask, endpoint: str | None) -> Declaration | None:
 
 
 def methods_here(face: str) -> list[str]:
-    """The methods that the address of this request takes from a program, or from anybody for a person."""
+    """Return the methods that the URL of this request accepts from an API client, or all methods for a browser."""
     app = application()
     adapter = app.create_url_adapter(request)
     assert adapter is not None  # there is a request
@@ -224,7 +224,7 @@ def _inputs(
         forms: Sequence[str] = inputs.FORM_TYPES
         if (
             g.actor is not None and g.actor.kind == "key"
-        ):  # a program sends JSON, or a file where one is expected
+        ):  # API clients send JSON, or a file where one is expected
             forms = ("multipart/form-data",) if declared.multipart else ()
         try:
             given["body"] = inputs.read_body(request, declared.body, declared.max_body, forms=forms)
@@ -244,7 +244,7 @@ Face = Literal["person", "program"]
 
 
 def method_not_allowed() -> ApiError:
-    """405 with the methods this address takes from the caller; 404 where it takes none."""
+    """Return 405 with the methods that this URL accepts from the client; 404 if there are none."""
     allowed = methods_here(g.face)
     if not allowed:
         return ApiError("not_found", "This page is for people. Sign in to see it.")
@@ -252,7 +252,7 @@ def method_not_allowed() -> ApiError:
 
 
 def prefers_html() -> bool:
-    """Whether the caller would rather have a page than JSON."""
+    """Return whether the client prefers HTML to JSON."""
     if "text/html" not in request.environ.get("HTTP_ACCEPT", ""):
         return False
     accepts = request.accept_mimetypes

@@ -12,7 +12,7 @@ _MOST: Final = 120  # characters of a cell; the rest is in its title
 
 
 def cell(value: Any) -> dict[str, str]:
-    """`{text, kind, full}`: kind is n (number), null, or ""; full is the whole text where it was cut."""
+    """Return `{text, kind, full}`: kind is n (number), null, or ""; full is the complete text if it was shortened."""
     if value is None:
         return {"text": "null", "kind": "null", "full": ""}
     if isinstance(value, bool):

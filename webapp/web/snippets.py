@@ -1,4 +1,4 @@
-"""What a page does, as commands and programs to copy: curl and Python, filled with the reader's own ids."""
+"""The API equivalent of a page as code samples in curl and Python, with the user's own ids."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def _json(body: Any) -> str:
 
 
 def _python(value: Any, indent: str = "") -> str:
-    """A JSON value as Python prints it, wrapped where it is long."""
+    """Return a JSON value as a Python literal, wrapped if it is long."""
     flat = repr(value)
     if len(flat) <= 88 or not isinstance(value, dict | list):
         return flat
@@ -89,7 +89,7 @@ def of_template(base: str, template_id: str, given: Mapping[str, Any], seed: str
                 {"seed": seed or "sample"},
             ),
             _part(
-                "A file made by a worker",
+                "A file created in the background",
                 "For many rows: progress by events, and a download that can be resumed.",
                 "POST",
                 f"{url}/exports",
@@ -97,7 +97,7 @@ def of_template(base: str, template_id: str, given: Mapping[str, Any], seed: str
             ),
             _part(
                 "This template, read and changed",
-                "Every change makes a version.",
+                "Every change creates a version.",
                 "PATCH",
                 url,
                 {"fields": draft["fields"]},
@@ -134,7 +134,7 @@ def of_dataset(base: str, dataset_id: str, given: Mapping[str, Any]) -> list[dic
     return [
         _part(
             "All tables in one file",
-            "A worker makes it: xlsx a workbook, sql a script, every other format a ZIP archive of files.",
+            "A worker creates it: a workbook (xlsx), a script (sql), or a ZIP archive of files (other formats).",
             "POST",
             f"{url}/exports",
             {"format": "xlsx", "seed": seed},
@@ -149,7 +149,7 @@ def of_dataset(base: str, dataset_id: str, given: Mapping[str, Any]) -> list[dic
         ),
         _part(
             "This dataset, read and changed",
-            "Every change makes a version, on the newest versions of its templates.",
+            "Every change creates a version, with the newest versions of its templates.",
             "PATCH",
             url,
             {"templates": tables},
@@ -171,7 +171,7 @@ def _part(
 
 
 def first_call(base: str) -> dict[str, Any]:
-    """The first call a program makes; a part as in `of_template`."""
+    """Return the first API request of a new user; a part as in `of_template`."""
     fields = [{"name": "name", "type": "Name"}, {"name": "email", "type": "E-Mail"}]
     return _part(
         "Rows without saving anything",

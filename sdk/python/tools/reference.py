@@ -148,5 +148,5 @@ def _errors(module: Any) -> Iterable[str]:
     yield "|---|---|"
     for kind in kinds:
         base = kind.__bases__[0].__name__
-        told = f" (a {base})" if base not in ("Exception", "ServiceError") else ""
-        yield f"| `{kind.__name__}`{told} | {_line(kind.__doc__)} |"
+        message = f" (a {base})" if base not in ("Exception", "ServiceError") else ""
+        yield f"| `{kind.__name__}`{message} | {_line(kind.__doc__)} |"

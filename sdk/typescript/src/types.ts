@@ -430,7 +430,7 @@ export interface DiffOut {
   preview: Record<string, any> | null;
 }
 
-/** What was imported. */
+/** The imported document. */
 export interface DocumentOut {
   bytes: number;
   sha256: string;
@@ -884,6 +884,8 @@ export interface FillInput {
   tables?: string[] | null;
   /** Number of rows for each table. A table whose unique columns or parents have fewer values gets as many rows as they allow. */
   rows?: number;
+  /** Tables that have rows: `add` adds rows, `use` leaves them as they are. Rows of other tables refer to the existing rows of tables that are not filled. */
+  existing?: "add" | "use";
   /** The same seed produces the same rows. Default: a new one, which is returned. */
   seed?: string | null;
   /** Effect of a failed row; see the push of a dataset. */
@@ -2062,7 +2064,7 @@ export interface UndoInput {
   confirm?: string | null;
 }
 
-/** An uploaded file. `purged` are deleted files that were removed permanently to make room for it. */
+/** An uploaded file. `purged` are deleted files that were permanently removed to free space for it. */
 export interface UploadedOut {
   id: string;
   name: string;

@@ -1,7 +1,7 @@
 """Becomes an ordinary user, and a command: `python -m tests.chaos.hostile.ordinary <uid> <command>...`, as root.
 
-Where Python lies in a folder that only root may enter, that folder is opened for this process alone: in a mount
-namespace of its own an empty folder takes its place, in which Python is at its old path.
+If Python is in a folder that only root may enter, that folder is replaced for this process only: in a separate mount
+namespace, by an empty folder that contains Python at its old path.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ def mount(source: str, target: str, kind: str | None, flags: int, options: str |
 
 
 def open_way_to(folder: Path) -> None:
-    """Let everybody enter what lies above a folder."""
+    """Allow all users to enter the parents of a folder."""
     closed = [one for one in reversed(folder.parents) if not one.stat().st_mode & 0o001]
     if not closed:
         return

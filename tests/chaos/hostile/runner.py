@@ -1,5 +1,5 @@
-"""Runs one hostile program beside a harmless neighbour: `python -m tests.chaos.hostile.runner`, a JSON of settings on
-standard input, a JSON of what came of it on standard output."""
+"""Run one hostile program next to a harmless neighbour: `python -m tests.chaos.hostile.runner`, with JSON settings on
+standard input and a JSON result on standard output."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ NEIGHBOUR = "import time\nwhile True:\n    print('tick')\n    time.sleep(0.05)\n
 
 
 class Canary:
-    """Listens where nobody may come: on loopback, by TCP and UDP, and on an abstract unix name."""
+    """Listens where programs must not connect: on loopback, by TCP and UDP, and on an abstract Unix socket."""
 
     def __init__(self) -> None:
         self.touched: list[str] = []
@@ -56,7 +56,7 @@ class Canary:
 
 
 class Running:
-    """A program in a folder of its own, and what it has printed."""
+    """A program in a new folder, and its output."""
 
     def __init__(
         self, folder: Path, source: Path | str, way: Mode, env: dict[str, str], **settings: object
@@ -100,7 +100,7 @@ class Running:
 def main() -> None:
     given = json.load(sys.stdin)
     os.environ["WORKER_SECRET"] = "canary-of-the-worker"
-    # /tmp, so that an ordinary user reaches it; what the worker itself runs in is nobody else's.
+    # In /tmp, so that an ordinary user can access it; the worker's own folder is not accessible.
     top = Path(tempfile.mkdtemp(prefix="hostile-"))
     top.chmod(0o711)
     secret = top / "secret.txt"

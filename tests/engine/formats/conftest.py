@@ -13,7 +13,7 @@ from webapp.engine.formats import layout
 
 @pytest.fixture(autouse=True)
 def every_view_is_checked(monkeypatch: pytest.MonkeyPatch) -> None:
-    """No view may point outside its buffer: Arrow copies what it is told to, without looking."""
+    """Check that views never point outside of their buffer, because Arrow copies them without bounds checks."""
     copied = layout.copied
 
     def checked(laid: pa.Array) -> pa.Array:
@@ -38,7 +38,7 @@ def postgresql() -> Iterator[Any]:
 
 @pytest.fixture
 def mariadb() -> Iterator[Any]:
-    """A cursor in an empty database of its own."""
+    """A cursor in a new, empty database."""
     pymysql = pytest.importorskip("pymysql")
     host, port = (
         os.environ.get("TEST_MYSQL_HOST", "127.0.0.1"),

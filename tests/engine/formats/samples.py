@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-# ruff: noqa: DTZ001 - timestamps without a zone are a type of their own
+# ruff: noqa: DTZ001 - timestamps without a time zone are a separate type
 import datetime as dt
 import io
 import zipfile

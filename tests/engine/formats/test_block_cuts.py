@@ -1,4 +1,4 @@
-"""The bytes of JSON, NDJSON, CSV and SQL hang on the rows alone: not on blocks, pools or the way taken.
+"""The bytes of JSON, NDJSON, CSV and SQL depend only on the rows, not on blocks, pools or the code path.
 
 Promise 12 of docs/promises.md.
 """
@@ -62,14 +62,14 @@ def test_bytes_do_not_depend_on_where_blocks_are_cut(name, options, data):
 
 
 @pytest.mark.parametrize(("name", "options"), TEXT_FORMATS, ids=FORMAT_IDS)
-def test_every_type_is_written_alike_row_by_row_and_all_at_once(name, options):
+def test_every_type_is_written_the_same_row_by_row_and_as_a_block(name, options):
     whole = samples.file(name, EVERYTHING, **options)
     assert samples.file(name, EVERYTHING, list(range(ROWS)), **options) == whole
     assert samples.file(name, EVERYTHING, [1, 50], **options) == whole
 
 
 @pytest.mark.parametrize(("name", "options"), TEXT_FORMATS, ids=FORMAT_IDS)
-def test_every_type_is_written_alike_from_a_pool(name, options, monkeypatch):
+def test_every_type_is_written_the_same_from_a_pool(name, options, monkeypatch):
     monkeypatch.setattr(layout, "POOLS", layout.PoolCache())
     shared = {key: samples.pooled(column) for key, column in EVERYTHING.items()}
     whole = samples.file(name, EVERYTHING, **options)
@@ -78,7 +78,7 @@ def test_every_type_is_written_alike_from_a_pool(name, options, monkeypatch):
 
 
 @pytest.mark.parametrize(("name", "options"), TEXT_FORMATS, ids=FORMAT_IDS)
-def test_a_single_row_is_written_alike_both_ways(name, options, monkeypatch):
+def test_a_single_row_is_written_the_same_in_both_ways(name, options, monkeypatch):
     few = samples.file(name, EVERYTHING, list(range(ROWS)), **options)
     monkeypatch.setattr(rows, "_FEW_ROWS", 0)
     assert samples.file(name, EVERYTHING, list(range(ROWS)), **options) == few

@@ -57,7 +57,7 @@ def test_every_flat_value_is_read_back_equal(few, delimiter, quote):
 
 @BOTH_WAYS
 @pytest.mark.parametrize("quote", ["minimal", "all"])
-def test_null_and_the_empty_text_are_told_apart(few, quote):
+def test_null_and_the_empty_text_are_distinguished(few, quote):
     texts = ["x", "", None, '"', "NULL", "a,b"] * 20
     text = file("csv", {"a": pa.array(texts), "b": pa.array([1] * 120)}, quote=quote)
     options = pacsv.ConvertOptions(
@@ -89,7 +89,7 @@ HARMLESS = ["-5", "+1.5e3", "-.5", "a=1", "'=1", " =1", "", None, "ö", "1-2", '
 @BOTH_WAYS
 @pytest.mark.parametrize("quote", ["minimal", "all"])
 @pytest.mark.parametrize("delimiter", [",", "\t"])
-def test_text_that_a_spreadsheet_would_run_is_escaped_when_asked_for(few, quote, delimiter):
+def test_text_that_a_spreadsheet_would_run_is_escaped_on_request(few, quote, delimiter):
     texts = [*FORMULAS, *HARMLESS] * 6
     table = {"=a": pa.array(texts), "b": pa.array([-5] * len(texts)), "c": pa.array(texts).dictionary_encode()}
     text = file("csv", table, quote=quote, delimiter=delimiter, escape_formulas=True)
@@ -101,7 +101,7 @@ def test_text_that_a_spreadsheet_would_run_is_escaped_when_asked_for(few, quote,
     assert {row[1] for row in lines} == {"-5"}
 
 
-def test_both_ways_of_writing_escape_formulas_alike(monkeypatch):
+def test_both_writers_escape_formulas_in_the_same_way(monkeypatch):
     """A file's bytes do not depend on how many rows are written at a time."""
     texts = [*FORMULAS, *HARMLESS] * 6
     cells = mixed_columns.mixed(pa.array([-1, None] * (len(texts) // 2)), pa.array([None, "-1-1"] * (len(texts) // 2)))
@@ -176,7 +176,7 @@ def test_arrays_as_columns_make_at_most_500(most, fits):
     assert caught.value.faults[0].code == "too_many_columns"
 
 
-def test_an_array_longer_than_declared_is_refused():
+def test_an_array_longer_than_declared_is_rejected():
     with pytest.raises(FormatError) as caught:
         file(
             "csv", {"tags": pa.array([["a", "b"]])}, arrays="columns", metadata={"tags": {b"max_items": b"1"}}
@@ -187,13 +187,13 @@ def test_an_array_longer_than_declared_is_refused():
 @pytest.mark.parametrize(
     "option", [{"delimiter": "ab"}, {"delimiter": '"'}, {"quote": "none"}, {"escape": "\\"}]
 )
-def test_unknown_options_are_refused(option):
+def test_unknown_options_are_rejected(option):
     with pytest.raises(ValueError, match="validation error"):
         samples.FORMATS["csv"].Options(**option)
 
 
 @BOTH_WAYS
-def test_a_date_that_iso_cannot_write_is_refused_by_name(few):
+def test_a_date_beyond_iso_8601_is_rejected_by_name(few):
     table = {"a": pa.array([1]), "born": pa.array([4_000_000], pa.int32()).cast(pa.date32())}
     with pytest.raises(FormatError) as caught:
         file("csv", table)

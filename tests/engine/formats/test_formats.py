@@ -23,7 +23,7 @@ def test_the_registry_holds_the_six_formats_under_their_names():
 
 
 @EVERY_FORMAT
-def test_a_format_says_what_it_is(name):
+def test_a_format_describes_itself(name):
     cls = FORMATS[name]
     assert issubclass(cls, Format)
     assert "/" in cls.media_type
@@ -33,13 +33,13 @@ def test_a_format_says_what_it_is(name):
 
 
 @EVERY_FORMAT
-def test_options_nobody_knows_are_refused(name):
+def test_unknown_options_are_rejected_by_the_driver_settings(name):
     with pytest.raises(ValidationError, match="Extra inputs"):
         FORMATS[name].Options(colour="red")
 
 
 @EVERY_FORMAT
-def test_the_first_bytes_leave_before_a_second_block_is_asked_for(name):
+def test_the_first_bytes_are_sent_before_a_second_block_is_requested(name):
     asked = []
 
     def blocks():
@@ -100,7 +100,7 @@ def test_memory_stays_flat_over_200_000_rows(name, monkeypatch):
     assert pa.total_allocated_bytes() - arrow < 8_000_000
 
 
-def test_memory_stays_flat_however_wide_a_row(monkeypatch):
+def test_memory_stays_flat_with_rows_of_any_width(monkeypatch):
     monkeypatch.undo()
     column = pa.array([f"text of some length {i}" for i in range(2_048)])
     cls = FORMATS["json"]

@@ -124,12 +124,12 @@ def test_values_hidden_under_a_null_do_not_show():
     assert json.loads(file("json", {"a": hidden})) == [{"a": 1}, {"a": None}, {"a": 3}]
 
 
-def test_a_column_of_an_unknown_type_is_refused():
+def test_a_column_of_an_unknown_type_is_rejected():
     with pytest.raises(TypeError, match="binary"):
         file("json", {"a": pa.array([b"x"])})
 
 
-def test_a_schema_without_columns_is_refused():
+def test_a_schema_without_columns_is_rejected():
     fmt = samples.FORMATS["json"]
     with pytest.raises(samples.FormatError) as caught:
         fmt(pa.schema([]), fmt.Options(), title="x")

@@ -38,7 +38,7 @@ def test_pools_inside_objects_and_arrays_are_read():
     assert got.to_pylist() == [{"o": {"x": "a"}, "l": ["a", None, "b"]}, {"o": {"x": None}, "l": ["a"]}]
 
 
-def test_row_groups_are_of_a_fixed_size_whatever_the_blocks(monkeypatch):
+def test_row_groups_have_a_fixed_size_with_any_blocks(monkeypatch):
     monkeypatch.setattr(parquet_format.limits, "PARQUET_GROUP_ROWS", 100)
     table = {"n": pa.array(list(range(250)))}
     for cuts in ([], [30, 60, 90, 120, 249]):

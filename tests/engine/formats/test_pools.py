@@ -55,7 +55,7 @@ def test_a_large_pool_is_written_once_enough_rows_have_used_it(calls, write):
     assert calls == [1_000]
 
 
-def test_a_pool_that_cannot_be_spelled_is_asked_about_once():
+def test_a_pool_that_cannot_be_written_is_only_tried_once():
     asked = []
     cache, pool = PoolCache(), pa.array(["a"])
     for _ in range(3):
@@ -63,7 +63,7 @@ def test_a_pool_that_cannot_be_spelled_is_asked_about_once():
     assert asked == [1]
 
 
-def test_a_pool_with_a_null_among_its_values_is_left_alone(calls, write):
+def test_a_pool_with_nulls_is_not_changed(calls, write):
     assert PoolCache().get("k", pa.array(["a", None]), 10, write) is None
     assert calls == []
 
@@ -77,7 +77,7 @@ def test_the_cache_stays_within_its_bytes(write):
 
 def test_a_held_pool_cannot_be_mistaken_for_one_at_its_old_address(write):
     cache = PoolCache()
-    for number in range(300):  # each array may come to lie where the one before it lay
+    for number in range(300):  # each array may reuse the address of the previous one
         found = cache.get("k", pa.array([f"the pool of number {number}"]), 1, write)
         assert found.data.to_pybytes() == b"THE POOL OF NUMBER %d" % number
 

@@ -100,7 +100,7 @@ def test_a_long_text_from_a_pool_is_put_together_too():
 
 @BOTH_WAYS
 @pytest.mark.parametrize("dialect", [name for name in DIALECTS if name != "mysql"])
-def test_a_text_with_nul_is_refused_by_name(few, dialect):
+def test_a_text_with_nul_is_rejected_by_name(few, dialect):
     table = {"n": pa.array([1, 2, 3] * 20), "bad": pa.array(["a", "b", "c\0"] * 20)}
     with pytest.raises(FormatError) as caught:
         file("sql", table, dialect=dialect)
@@ -207,7 +207,7 @@ def test_the_table_is_named_after_the_title(title, name):
         ({"engine": "x"}, "Extra inputs"),
     ],
 )
-def test_options_that_a_dialect_cannot_honour_are_refused(options, word):
+def test_options_that_a_dialect_does_not_support_are_rejected(options, word):
     with pytest.raises(ValueError, match=word):
         samples.FORMATS["sql"].Options(**options)
 
@@ -222,7 +222,7 @@ def test_options_that_a_dialect_cannot_honour_are_refused(options, word):
         ("ansi", ["a\0"], [("a\0", "name_does_not_fit")]),
     ],
 )
-def test_columns_that_a_dialect_cannot_name_are_refused_all_at_once(dialect, names, faults):
+def test_columns_with_names_that_a_dialect_does_not_support_are_rejected_together(dialect, names, faults):
     fmt = samples.FORMATS["sql"]
     schema = pa.schema([(name, pa.int64()) for name in names])
     with pytest.raises(FormatError) as caught:
@@ -230,7 +230,7 @@ def test_columns_that_a_dialect_cannot_name_are_refused_all_at_once(dialect, nam
     assert [(fault.path, fault.code) for fault in caught.value.faults] == faults
 
 
-def test_names_that_differ_in_case_alone_stand_where_the_dialect_tells_them_apart():
+def test_names_that_differ_only_in_case_are_allowed_if_the_dialect_distinguishes_them():
     assert b'("Name", "name")' in file(
         "sql", {"Name": pa.array([1]), "name": pa.array([2])}, dialect="postgresql"
     )

@@ -1,4 +1,4 @@
-"""SQL files carried out by real databases hold what was generated."""
+"""SQL files, run by real databases, create the generated rows."""
 
 from __future__ import annotations
 
@@ -126,7 +126,7 @@ def test_postgresql_copies_the_csv_file(postgresql, rows, names):
     assert got == list(zip(*(column.to_pylist() for column in table.values()), strict=True))
 
 
-# H2 stands in for servers that cannot be had; it knows their text literals, not all of their types.
+# H2 replaces servers that are not available here. It supports their text literals, but not all of their types.
 H2_MODES = {
     "ansi": ("REGULAR", []),
     "oracle": ("Oracle", ["float"]),

@@ -1,4 +1,4 @@
-"""What a stream holds is gone when the stream is: megabytes do not wait for the collector of cycles."""
+"""Closing a stream frees its memory immediately, without garbage collection."""
 
 from __future__ import annotations
 

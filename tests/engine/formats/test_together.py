@@ -57,7 +57,7 @@ def script(dialect="ansi", shop=SHOP, keys=KEYS, **more):
 
 
 @pytest.mark.parametrize("name", ["json", "ndjson", "csv", "sql", "xlsx"])
-def test_an_archive_holds_the_file_that_each_table_is_alone(name):
+def test_an_archive_contains_the_file_of_each_single_table(name):
     data = file(ZipArchive(FORMATS[name], tables(SHOP, name)))
     with zipfile.ZipFile(io.BytesIO(data)) as archive:
         assert archive.testzip() is None
@@ -88,7 +88,7 @@ def test_a_workbook_has_a_sheet_for_each_table_with_its_own_formats():
     assert book.active.title == "people"
 
 
-def test_sheets_of_one_name_but_for_case_are_told_apart():
+def test_sheets_with_names_that_differ_only_in_case_are_distinguished():
     shop = dict.fromkeys(("Data", "data", "Data (2)", "x" * 40, "x" * 41), PEOPLE)
     book = openpyxl.load_workbook(io.BytesIO(file(Sheets(tables(shop, "xlsx")), shop)))
     assert book.sheetnames == ["Data", "data (2)", "Data (2) (2)", "x" * 31, "x" * 27 + " (2)"]
@@ -147,7 +147,7 @@ def test_postgresql_loads_a_ring_whose_last_key_comes_after_the_rows(postgresql)
         postgresql.execute("UPDATE a SET b = 9")
 
 
-def test_a_dialect_that_cannot_alter_says_which_key_it_goes_without():
+def test_a_dialect_without_alter_lists_the_omitted_keys():
     text = script("ansi", RING, RING_KEYS)
     assert "ALTER" not in text
     assert text.endswith('-- "a": FOREIGN KEY ("b") REFERENCES "b" ("id") would close a ring\n')
@@ -169,13 +169,13 @@ def test_mariadb_loads_the_script_with_its_keys(mariadb, shop, keys):
 
 
 @pytest.mark.parametrize("dialect", list(DIALECTS))
-def test_what_a_session_needs_stands_once_at_the_head(dialect):
+def test_session_settings_are_written_once_at_the_beginning(dialect):
     text, preamble = script(dialect), DIALECTS[dialect].preamble
     assert text.startswith(f"{preamble}CREATE TABLE")
     assert not preamble or text.count(preamble) == 1
 
 
-def test_without_create_table_there_are_rows_alone():
+def test_without_create_table_there_are_only_rows():
     text = script(create_table=False)
     assert text.startswith('INSERT INTO "people"')
     assert "KEY" not in text
@@ -202,7 +202,7 @@ def test_no_key_joins_columns_of_two_types_or_columns_that_are_not_there():
         assert "FOREIGN" not in script("postgresql", shop, Keys(["id", "gone"], [relation]))
 
 
-def test_a_column_that_is_referred_to_beside_the_primary_key_is_unique():
+def test_a_referenced_column_other_than_the_primary_key_is_unique():
     keys = Keys(["id"], [Relation(0, "boss", 0, "name")])
     shop = {"p": {"id": pa.array([1]), "name": pa.array(["x"]), "boss": pa.array(["x"])}}
     text = script("postgresql", shop, keys)

@@ -37,7 +37,7 @@ def read(data: bytes):
 
 
 def unhidden(text):
-    """Text as a spreadsheet shows it: openpyxl leaves ``_xHHHH_`` as it stands in the file."""
+    """Return a text as a spreadsheet shows it: openpyxl does not decode ``_xHHHH_``."""
     return text and re.sub("_x([0-9A-F]{4})_", lambda match: chr(int(match[1], 16)), text)
 
 
@@ -140,7 +140,7 @@ def test_a_sheet_holds_as_many_rows_as_excel_takes():
 
 @BOTH_WAYS
 @pytest.mark.parametrize("pooled", [False, True], ids=["plain", "pooled"])
-def test_a_text_longer_than_a_cell_is_refused_by_name(few, pooled):
+def test_a_text_longer_than_a_cell_is_rejected_by_name(few, pooled):
     texts = pa.array(["ok", "😀" * 16_384] * 30)  # two UTF-16 units each
     table = {"n": pa.array([1] * 60), "long": texts.dictionary_encode() if pooled else texts}
     with pytest.raises(FormatError) as caught:
@@ -156,7 +156,7 @@ def test_a_text_as_long_as_a_cell_is_taken(few):
     assert read(file("xlsx", {"a": pa.array(texts)}))["a"] == texts
 
 
-def test_more_columns_than_a_sheet_holds_are_refused():
+def test_more_columns_than_a_sheet_holds_are_rejected():
     fmt = samples.FORMATS["xlsx"]
     wide = pa.schema([pa.field("o", pa.struct([(f"c{n}", pa.int64()) for n in range(16_385)]))])
     with pytest.raises(FormatError) as caught:
@@ -183,7 +183,7 @@ def test_names_and_titles_with_mark_up_are_read_back():
     assert unhidden(lines[0][0]) == '<a> & "b" _x0041_'
 
 
-def test_the_same_rows_make_the_same_file_whenever_it_is_made():
+def test_the_same_rows_always_produce_the_same_file():
     table = samples.columns(samples.FLAT, 60)
     data = file("xlsx", table)
     assert data == file("xlsx", table)

@@ -56,7 +56,7 @@ def fault(expression: str, *fields: dict) -> Fault:
 
 
 def faults(expression: str, *fields: dict) -> list[Fault]:
-    """All faults of a formula field beside ``fields``."""
+    """Return all errors of a formula field that is used together with ``fields``."""
     try:
         bound([*fields, formula(expression)])
     except SpecError as error:

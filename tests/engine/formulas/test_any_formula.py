@@ -75,7 +75,7 @@ def columns(pick: random.Random, n: int) -> dict[str, pa.Array]:
 
 
 def source(pick: random.Random, depth: int) -> str:
-    """A formula of so many levels at most."""
+    """Return a random formula with up to ``depth`` levels."""
     if depth == 0 or pick.random() < 0.2:
         return pick.choice(ATOMS)
     kind, parts = pick.random(), [source(pick, depth - 1) for _ in range(3)]
@@ -117,7 +117,7 @@ def keeps_its_word(made: Expression, given: dict[str, pa.Array], n: int, pick: r
 
 
 @pytest.mark.parametrize("seed", range(12))
-def test_a_formula_gives_what_it_announced_or_says_why_not(seed):
+def test_a_formula_returns_its_announced_type_or_an_error(seed):
     pick, kept = random.Random(seed), 0
     for _ in range(400):
         n = pick.choice([0, 1, 2, 7, 40])

@@ -21,7 +21,7 @@ MONEY = st.integers(-(10**6), 10**6)
 
 
 def half_even(value: Fraction, places: int) -> Fraction:
-    """To so many digits, as the language promises."""
+    """Round to ``places`` digits, half to even, as the language specifies."""
     return Fraction(round(value * 10**places), 10**places)
 
 
@@ -107,7 +107,7 @@ def test_quotients_are_rounded_once_half_to_even(rows, places):
     b=st.integers(-(2**63) + 1, 2**63 - 1),
     sign=st.sampled_from(["+", "-", "*"]),
 )
-def test_nothing_ever_wraps(a, b, sign):
+def test_no_calculation_overflows(a, b, sign):
     expected = {"+": a + b, "-": a - b, "*": a * b}[sign]
     columns = {"a": pa.array([a, 1], pa.int64()), "b": pa.array([b, 1], pa.int64())}
     if vectors.fits(expected, expected):
@@ -133,7 +133,7 @@ def test_large_quotients_are_exact_too(a, b):
 
 @settings(max_examples=200, deadline=None)
 @given(value=st.integers(0, 10**14), places=st.integers(0, 4))
-def test_roots_are_the_nearest_of_all_numbers_with_so_many_digits(value, places):
+def test_roots_are_the_nearest_decimals_with_the_given_digits(value, places):
     column = pa.array([Decimal(value).scaleb(-3)], pa.decimal128(38, 3))
     root = Fraction(reckoned(f"sqrt(a, {places})", a=column)[0])
     half = Fraction(1, 2 * 10**places)
@@ -170,14 +170,14 @@ def test_the_type_of_a_number_is_known_before_any_row():
         assert compiled(source, columns).dtype == expected, source
 
 
-def test_what_bounds_tell_is_refused_before_any_row():
+def test_values_outside_of_bounds_are_rejected_before_any_row():
     wide = {"name": "wide", "type": "number", "options": {"min": 0, "max": 2**53 - 1}}
     found = fault("wide * wide", wide)
     assert (found.code, found.position) == ("too_large", 1)
     assert made([wide, formula("wide * 1000 >= wide")], "r") == [True] * 5
 
 
-def test_what_only_rows_tell_is_refused_with_the_formulas_path():
+def test_errors_that_only_rows_show_have_the_formulas_path():
     fields = [{"name": "n", "type": "sequence", "options": {"start": 2**52, "step": 1}}, formula("n * n * n")]
     with pytest.raises(SpecError) as caught:
         made(fields, "r")

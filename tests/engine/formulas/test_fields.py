@@ -1,5 +1,4 @@
-"""Where formulas stand: the key `formula` of any field, the types derived, formula and case; and what of it can be
-unique."""
+"""Formulas in fields: the key `formula` of any field and the types derived, formula and case, with uniqueness."""
 
 from __future__ import annotations
 
@@ -56,7 +55,7 @@ def test_the_key_formula_decides_the_type_and_reads_other_fields():
     )
 
 
-def test_the_key_formula_finds_circles_and_faults_with_their_place():
+def test_the_key_formula_reports_circular_references_and_errors_with_their_position():
     assert (
         "cycle" in refusals({**SOME, "formula": "this + price"}, {**PRICE, "formula": "this + some"}).values()
     )
@@ -68,7 +67,7 @@ def test_an_override_is_final_and_the_formula_does_not_touch_it():
     assert made([{**SOME, "formula": "this + 100"}], "some", 2, overrides={"some": 7}) == [7, 7]
 
 
-def test_a_list_cannot_stand_in_for_a_text_that_a_formula_reads():
+def test_a_list_cannot_replace_a_text_that_a_formula_reads():
     with pytest.raises(ValueFault, match='"tag" is fixed to a value that is not a text'):
         read(pa.array([["a", "b"]]), formulas_types.text(), "tag")
 
@@ -104,7 +103,7 @@ def test_derived_is_text_with_holes_or_an_expression():
         ("{{name|shout}}", "bad_placeholder", 1),
     ],
 )
-def test_a_derived_text_tells_where_it_is_wrong(value, code, position):
+def test_an_error_in_a_derived_text_has_its_position(value, code, position):
     with pytest.raises(SpecError) as caught:
         bound([NAME, PRICE, {"name": "r", "type": "derived", "options": {"value": value}}])
     found = caught.value.faults[0]
@@ -216,7 +215,7 @@ AROUND = [ID, PRICE, NAME, UID, CODE, SOME, MAYBE, DEBT]
 
 
 @pytest.mark.parametrize("field", UNIQUE, ids=lambda field: str(field["options"]))
-def test_what_is_one_to_one_with_a_unique_field_never_repeats(field):
+def test_values_one_to_one_with_a_unique_field_never_repeat(field):
     field = {**field, "unique": True}
     if field.pop("_refused", False):
         assert refusals(*AROUND, field) == {"fields[8].unique": "not_unique"}
@@ -227,7 +226,7 @@ def test_what_is_one_to_one_with_a_unique_field_never_repeats(field):
 
 
 @pytest.mark.parametrize("field", REPEATED, ids=lambda field: str(field["options"]))
-def test_what_cannot_be_proven_unique_is_refused_with_advice(field):
+def test_unproven_uniqueness_is_rejected_with_advice(field):
     with pytest.raises(SpecError) as caught:
         bound([*AROUND, {**field, "unique": True}])
     (found,) = caught.value.faults
@@ -259,7 +258,7 @@ def test_a_field_of_an_outer_level_is_not_unique_inside():
     assert refusals(ID, lines) == {}
 
 
-def test_the_key_formula_keeps_a_unique_field_unique_or_is_refused():
+def test_the_formula_of_a_unique_field_keeps_it_unique_or_is_rejected():
     assert len(set(made([{**ID, "formula": "'A' + (this * 3)"}], "id", 3000))) == 3000
     assert refusals({**ID, "formula": "this // 3"}) == {"fields[0].unique": "not_unique"}
     assert refusals({**ID, "formula": "this + 1"}, formula("id * 2", unique=True)) == {}

@@ -62,8 +62,8 @@ HOSTILE = {
     "pattern that repeats": 'regex_replace(name, "(a{500}){500}", "x")',
     "pattern of many states": "matches(name, '" + "\\\\pL{99}" * 20 + "')",
     "pattern of nested repeats": "matches(name, '(((a{99}){99}){99})')",
-    "group that is none": "regex_replace(name, 'a', '\\\\7')",
-    "pattern that is none": 'regex_replace(name, "(", "x")',
+    "group that does not exist": "regex_replace(name, 'a', '\\\\7')",
+    "invalid pattern": 'regex_replace(name, "(", "x")',
     "brackets": "(" * 10_000 + "1" + ")" * 10_000,
     "brackets within the length": "(" * 1_900 + "1" + ")" * 1_900,
     "signs": "-" * 3_999 + "1",
@@ -106,7 +106,7 @@ HOSTILE = {
 
 
 @pytest.mark.parametrize("source", HOSTILE.values(), ids=HOSTILE.keys())
-def test_what_a_formula_may_not_contain_is_refused_with_its_place(source):
+def test_forbidden_parts_of_a_formula_are_rejected_with_their_position(source):
     found = faults(source, NAME, PRICE)
     assert found
     for one in found:
@@ -127,7 +127,7 @@ def test_there_are_many_of_them():
         ("price * roww", "unknown_field", 9, "Did you mean `row`?"),
         ("1 + uper(name)", "unknown_function", 5, "Did you mean `upper`?"),
         ("price * (1 + 2", "bad_formula", 9, "Add a )."),
-        ("price * 2)", "bad_formula", 10, "Take it away."),
+        ("price * 2)", "bad_formula", 10, "Remove it."),
         ("price && 1", "bad_formula", 7, "Write and."),
         ("price = 1", "bad_formula", 7, "Write == to compare."),
         ('name + "x', "bad_formula", 8, 'Add a " on the same line.'),
@@ -150,7 +150,7 @@ def test_a_mistake_is_named_with_its_place_and_a_way_out(source, code, position,
     assert (found.code, found.position, found.hint or "") == (code, position, hint)
 
 
-def test_all_unknown_names_are_told_at_once():
+def test_all_unknown_names_are_reported_together():
     found = faults("pric + nam + uper(name)", NAME, PRICE)
     assert sorted((one.code, one.position) for one in found) == [
         ("unknown_field", 1), ("unknown_field", 8), ("unknown_function", 14),
@@ -158,7 +158,7 @@ def test_all_unknown_names_are_told_at_once():
 
 
 def test_only_the_whitelist_comes_through_the_parser():
-    # Whatever Python's grammar offers, a tree holds nothing else than these.
+    # A parsed formula contains only these nodes, although Python's grammar has more.
     import ast
 
     for source in (

@@ -1,4 +1,4 @@
-"""The language: blanks, texts, conditions, lists, dates, names, and that a cell hangs on nothing but its row."""
+"""The formula language: null, texts, conditions, lists, dates and names. A cell depends only on its row."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ def test_every_function_is_declared_whole(one):
 
 
 @pytest.mark.parametrize("one", FUNCTIONS, ids=lambda one: one.name)
-def test_every_function_tells_of_too_many_and_too_few_arguments(one):
+def test_every_function_reports_too_many_and_too_few_arguments(one):
     if one.least:
         assert fault(f"{one.name}()").code == "wrong_arguments"
     if one.most is not None:
@@ -102,7 +102,7 @@ def test_a_comparison_with_blank_is_false_and_conditions_are_true_or_false():
     assert reckoned("0 < a <= 3", a=NUMBERS) == [True, False, False]
 
 
-def test_blanks_are_filled_and_asked_for():
+def test_nulls_are_generated_and_queried():
     assert reckoned("coalesce(a, b, 9)", a=NUMBERS, b=[None, None, 1]) == [3, 9, -2]
     assert reckoned("is_blank(t)", t=["a", "", None]) == [False, True, True]
     assert reckoned("is_blank(l)", l=LINES) == [False, True, True, False]
@@ -119,7 +119,7 @@ def test_membership_of_lists_and_texts():
     assert reckoned("d in ['2026-01-31']", d=[date(2026, 1, 31), None]) == [True, False]
 
 
-def test_text_beside_a_date_is_read_as_a_date():
+def test_a_text_next_to_a_date_is_parsed_as_a_date():
     days = [date(2025, 12, 31), date(2026, 1, 1), None]
     assert reckoned('d >= "2026-01-01"', d=days) == [False, True, False]
     assert reckoned("d + 1", d=days) == [date(2026, 1, 1), date(2026, 1, 2), None]
@@ -200,7 +200,7 @@ EXPRESSIONS = (
 
 
 @pytest.mark.parametrize("source", EXPRESSIONS)
-def test_a_cell_hangs_on_its_row_alone(source):
+def test_a_cell_depends_only_on_its_row(source):
     bound_ = bound([*ORDER, formula(source)])
     whole = table(bound_, 0, 700)["r"]
     assert (
@@ -225,7 +225,7 @@ def test_chances_are_even():
     assert 0.48 < sum(made([formula("random()")], "r", 6000)) / 6000 < 0.52
 
 
-def test_fields_of_the_row_are_read_whatever_their_names():
+def test_fields_of_the_row_are_read_with_any_names():
     fields = [
         {"name": "row", "type": "constant", "options": {"value": "mine"}},
         formula("row"),
@@ -257,7 +257,7 @@ def test_objects_are_read_by_their_fields_only():
     assert found.code == "unknown_field"
 
 
-def test_an_override_is_seen_by_formulas_and_refused_where_it_is_of_another_kind():
+def test_an_override_is_used_by_formulas_and_rejected_if_it_has_another_type():
     fields = [ORDER[3], ORDER[4], formula("price * 2")]
     assert made(fields, "r", 2, overrides={"price": 10.25}) == [Decimal("20.50")] * 2
     assert made(fields, "r", 2, overrides={"price": 3}) == [Decimal("6.00")] * 2
@@ -306,7 +306,7 @@ def test_texts_are_as_short_as_announced():
         assert max(len(text) for text in table(source_bound, 0, 500)["r"]) <= int(longest), source
 
 
-def test_every_type_of_the_catalogue_can_be_read_or_is_refused_by_name():
+def test_every_type_of_the_catalogue_is_supported_or_rejected_by_name():
     from tests.engine.catalogue_cases import cases
     from webapp.engine.types.registry import REGISTRY
 

@@ -1,6 +1,6 @@
 """A shop with bad data in every way there is, read back by validators that are not ours.
 
-`KINDS` says which field has which kind; every field has one alone, so that what a validator finds can be told apart.
+`KINDS` maps fields to kinds. Every field has exactly one kind, so that the validators' errors can be assigned.
 """
 
 from __future__ import annotations

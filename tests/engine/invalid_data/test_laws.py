@@ -1,4 +1,4 @@
-"""What holds for bad values whatever they are: cells, shares, good values for all who read, and refusals by path."""
+"""Rules for all kinds of invalid data: cells, shares, valid values for dependent fields, and errors with paths."""
 
 from __future__ import annotations
 
@@ -105,7 +105,7 @@ def test_kinds_come_as_often_and_a_template_spoils_one_cell_of_a_row():
     assert {one["field"] for one in told} == {"id", "email", "age"}
 
 
-def test_a_field_with_a_share_of_its_own_is_left_alone_by_the_template():
+def test_a_field_with_its_own_share_ignores_the_templates_share():
     source = bound([with_bad(AGE, 0.1, ["missing"]), EMAIL], {"rate": 0.5, "kinds": ["missing"]})
     counts = Counter(one["field"] for one in shop.answers(source, 1_000))
     assert counts == {"age": 100, "email": 500}
@@ -189,7 +189,7 @@ def test_texts_of_mixed_columns_need_no_escaping_anywhere():
     assert [text for text in said if not mixed_columns.PLAIN.fullmatch(text)] == []
 
 
-def test_edges_of_unicode_are_told_by_their_signs_and_none_is_the_zero_that_files_cannot_hold():
+def test_unicode_edge_cases_are_recognizable_and_never_nul():
     made = {abilities.unicode_edge("plain", bits) for bits in range(100)}
     assert len(made) == 10
     assert all(set(text) & abilities.EDGE_SIGNS for text in made)
@@ -197,12 +197,12 @@ def test_edges_of_unicode_are_told_by_their_signs_and_none_is_the_zero_that_file
 
 
 @pytest.mark.parametrize("country", government.TAX_COUNTRIES)
-def test_broken_tax_numbers_are_refused_by_python_stdnum(country):
+def test_invalid_tax_numbers_are_rejected_by_python_stdnum(country):
     _all_refused(government.tax_number(vocabulary.default(), country), states.TAX[country])
 
 
 @pytest.mark.parametrize("country", government.VAT_COUNTRIES)
-def test_broken_vat_numbers_are_refused_by_python_stdnum(country):
+def test_invalid_vat_numbers_are_rejected_by_python_stdnum(country):
     _all_refused(government.vat_number(vocabulary.default(), country), states.VAT[country])
 
 
@@ -211,7 +211,7 @@ def _all_refused(code, module):
     if code.check_place is None:
         pytest.skip("this number has no check digit")
     if module == "kr.brn":
-        pytest.skip("python-stdnum looks at the form of these alone")
+        pytest.skip("python-stdnum only checks the format of these")
     numbers = states.made(code, count=2_000)
     changed = [
         broken(number, code.check_place, bits * 0x9E3779B97F4A7C15) for bits, number in enumerate(numbers)
@@ -241,30 +241,30 @@ def _all_refused(code, module):
         ({"name": "t", "type": "time"}, ["out_of_range"], "wrong_type, bad_format, missing"),
     ],
 )
-def test_a_kind_that_a_field_cannot_have_is_refused_by_path_with_those_that_it_can(field, kinds, can):
+def test_an_unsupported_kind_is_rejected_with_the_supported_ones(field, kinds, can):
     ((path, code, hint),) = refusals([with_bad(field, 0.1, kinds)])
     assert (path, code) == ("fields[0].invalid.kinds[0]", "not_for_this_type")
     assert hint.startswith(f"It can have: {can}")
 
 
-def test_a_kind_that_no_field_can_have_is_refused_for_the_template():
+def test_a_kind_that_no_field_supports_is_rejected_for_the_template():
     ((path, code, hint),) = refusals([AGE, EMAIL], {"rate": 0.1, "kinds": ["missing", "orphan"]})
     assert (path, code) == ("invalid.kinds[1]", "not_for_these_fields")
     assert "orphan" not in hint
 
 
-def test_fields_inside_others_are_refused():
+def test_nested_fields_are_rejected():
     inside = {"name": "o", "type": "nested", "options": {"fields": [with_bad(AGE)]}}
     ((path, code, hint),) = refusals([inside])
     assert (path, code) == ("fields[0].options.fields[0].invalid", "not_here")
-    assert hint == "Take it away, or say it of the field around it, which can be missing as a whole."
+    assert hint == "Remove it, or set it for the enclosing field, which can be missing as a whole."
     around = {**inside, "options": {"fields": [AGE]}}
     assert [one["o"] is None for one in rows(bound([with_bad(around, 0.5, ["missing"])]), 100)].count(
         True
     ) == 50
 
 
-def test_where_every_row_is_bad_none_is_a_duplicate():
+def test_without_valid_rows_no_row_is_a_duplicate():
     assert refusals([with_bad(ID, 1, ["duplicate"])])[0][:2] == ("fields[0].invalid.rate", "out_of_range")
     assert "duplicate" not in {one["kind"] for one in shop.answers(bound([with_bad(ID, 1)]), 100)}
 
@@ -273,11 +273,11 @@ def test_where_every_row_is_bad_none_is_a_duplicate():
     "said", [{"rate": 0}, {"rate": 1.5}, {"rate": 0.1, "kinds": []}, {"rate": 0.1, "kinds": ["odd"]},
              {"rate": 0.1, "kinds": ["missing", "missing"]}, {"rate": 0.1, "more": 1}, {}, 5]
 )  # fmt: skip
-def test_what_is_said_is_checked(said):
+def test_settings_are_validated(said):
     assert refusals([{**AGE, "invalid": said}])[0][0].startswith("fields[0].invalid")
 
 
-def test_orphans_are_refused_where_every_key_has_its_parent():
+def test_orphans_are_rejected_if_every_key_has_its_parent():
     customers = [{"name": "id", "type": "number", "unique": True, "options": {"min": 1, "max": 20}}]
     reference = {"name": "of", "type": "reference", "options": {"template_id": "customers", "field": "id"}}
     world = shop.World(customers=(20, customers), orders=(50, [with_bad(reference, 0.1, ["orphan"])]))
@@ -296,5 +296,5 @@ def test_mixed_columns_cross_arrow_streams():
     assert mixed_columns.is_mixed(again.type)
 
 
-def test_every_kind_can_be_had():
+def test_every_kind_is_available():
     assert set(KINDS) == {bad for _, _, bad in shop.FIELDS.values()}

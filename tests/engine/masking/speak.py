@@ -19,7 +19,7 @@ KEYS = Keys(2, {1: b"1" * 32, 2: b"2" * 32})
 
 
 def field(kind: str, masking: dict[str, Any] | None = None, **more: Any) -> FieldSpec:
-    """A sensitive field beside one that says whose it is."""
+    """Return a sensitive field. The template also has a field that identifies the row."""
     said = {"name": "x", "type": kind, "sensitive": True, **({"masking": masking} if masking else {}), **more}
     return parse([said, {"name": "who", "type": "uuid"}]).fields[0]
 

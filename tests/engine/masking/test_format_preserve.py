@@ -1,4 +1,4 @@
-"""format_preserve: other values of the same shape, each from one real value alone."""
+"""format_preserve: different values of the same format; each depends on exactly one original value."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def test_it_is_a_permutation_that_leaves_no_number_where_it_is(n, b):
     assert (made != numbers).all()
 
 
-def test_each_tweak_and_each_context_has_a_permutation_of_its_own():
+def test_each_tweak_and_each_context_has_its_own_permutation():
     numbers, aes = np.arange(1000, dtype=np.uint64), Aes(b"k" * 32)
     tweaks = np.repeat(np.array([1, 2], np.uint64), 500)
     plain = Permutation(aes, 1000, 7).moved(numbers)
@@ -96,7 +96,7 @@ def test_an_address_keeps_its_domain(addresses):
             assert other.rpartition("@")[0].casefold() != front.casefold()
 
 
-def test_what_is_no_address_is_masked_whole():
+def test_an_invalid_url_is_masked_completely():
     (plain, odd, two) = masked("email", "format_preserve", ["anna", "--@host.org", "a@b@host.org"])
     assert re.fullmatch("[a-z]{4}", plain)
     assert re.fullmatch(r"--@[a-z]{4}\.[a-z]{3}", odd)
@@ -183,7 +183,7 @@ def test_numbers_of_few_bits_stay_within_them_and_decimals_keep_their_places():
     assert made[0] != prices[0]
 
 
-def test_what_has_no_format_is_refused_when_it_comes():
+def test_an_unknown_format_is_rejected_on_upload():
     with pytest.raises(MaskingError) as told:
         masker("words", "format_preserve").mask(pa.array([datetime(2026, 1, 1, tzinfo=UTC)]))
     assert told.value.code == "not_for_this_type"

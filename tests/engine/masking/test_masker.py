@@ -1,4 +1,4 @@
-"""What every strategy owes: blanks stay, blocks do not matter, keys do, and nobody is named."""
+"""Rules for all masking strategies: null stays null, blocks do not matter, keys do, and no personal data remains."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def test_the_key_its_version_the_domain_and_the_run_decide(strategy):
     assert once != made(consistent=False, run="another")
 
 
-def test_fields_of_one_domain_agree_whatever_their_types_and_kinds():
+def test_fields_of_one_domain_agree_with_any_types_and_kinds():
     numbers, texts = pa.array([4711, 4712]), pa.array(["4711", "4712"])
     by_number = masker("words", "tokenize", domain="customer").mask(numbers).to_pylist()
     assert (
@@ -72,7 +72,7 @@ def test_fields_of_one_domain_agree_whatever_their_types_and_kinds():
     )
 
 
-def test_another_process_masks_alike():
+def test_another_process_masks_in_the_same_way():
     program = (
         "from tests.engine.masking.speak import masked\n"
         f"print([masked(kind, strategy, {EMAILS!r}) for kind, strategy in {CASES!r}])"
@@ -88,7 +88,7 @@ def test_a_version_that_is_not_there_is_named():
     assert (fault.path, fault.code) == ("fields[0].masking.key_version", "unknown_key_version")
 
 
-def test_what_is_masked_by_no_key_says_so():
+def test_masking_without_a_key_is_reported():
     assert (masker("email", "redact").key_version, masker("email", "hash").key_version) == (0, 2)
 
 
@@ -107,7 +107,7 @@ def test_names_are_of_the_fields_locale_and_never_the_real_ones():
     assert survivors(real, made) == 0
 
 
-def test_replaced_addresses_lie_in_reserved_domains_and_carry_their_bits():
+def test_replaced_addresses_are_in_reserved_domains_and_unique():
     made = masked("email", "replace", [f"p{at}@mail.org" for at in range(100)])
     assert {one.rpartition("@")[2] for one in made} == {"example.com", "example.org", "example.net"}
     assert len({one.rpartition("@")[0][-13:] for one in made}) == 100
@@ -120,7 +120,7 @@ def test_a_type_of_one_value_cannot_hide_it():
     assert "only" not in told.value.message.split()[0]
 
 
-def test_values_of_the_fields_own_type_stand_in_for_texts_and_for_numbers():
+def test_values_of_the_fields_own_type_replace_texts_and_numbers():
     options = {"min": 100, "max": 999}
     assert all(100 <= one <= 999 for one in masked("number", "replace", [1, 2, 3], options=options))
     assert all(isinstance(one, str) for one in masked("number", "replace", ["1", "2"], options=options))
@@ -178,7 +178,7 @@ def test_the_ends_of_the_calendar_hold():
     assert not set(made) & set(ends)
 
 
-def test_what_is_no_date_is_counted_not_shown():
+def test_invalid_dates_are_counted_and_not_shown():
     with pytest.raises(MaskingError) as told:
         shifted(["2020-01-01", "secret", "2020-02-31"], ["a", "b", "c"])
     assert told.value.code == "no_date"
@@ -189,7 +189,7 @@ def test_what_is_no_date_is_counted_not_shown():
     assert shifted(["", None], ["a", "b"]) == ["", None]
 
 
-def test_a_format_that_cannot_be_read_back_is_refused():
+def test_a_format_that_cannot_be_parsed_is_rejected():
     with pytest.raises(SpecError) as told:
         masker("date", "shift", person="who", options={"format": "YYYY"})
     assert told.value.faults[0].code == "not_for_this_type"
@@ -198,7 +198,7 @@ def test_a_format_that_cannot_be_read_back_is_refused():
 # --- The rest -----------------------------------------------------------------------------------------------
 
 
-def test_a_value_spelled_like_the_redaction_is_redacted_too():
+def test_a_value_equal_to_the_redaction_text_is_redacted_too():
     assert masked("email", "redact", ["x", "[redacted]", "[Redacted]"]) == [
         "[redacted]",
         "[removed]",
@@ -234,13 +234,13 @@ def test_a_sensitive_field_that_says_nothing_is_replaced_or_shows_as_little_as_i
     assert masker(kind, **said).strategy == strategy
 
 
-def test_what_is_few_is_told():
+def test_small_numbers_are_shown():
     (warning,) = masker("number", "format_preserve", options={"min": 1, "max": 99}).warnings
     assert warning.code == "guessable"
     assert masker("email", "format_preserve").warnings == ()
 
 
-def test_a_masker_says_what_it_keeps_apart():
+def test_a_masker_documents_which_values_stay_distinct():
     assert masker("email", "replace").disjoint
     assert not masker("email", "format_preserve").disjoint
     assert masker("email", "tokenize").disjoint
@@ -288,18 +288,18 @@ WHO = {"name": "who", "type": "uuid"}
         ({"type": "email", "masking": {"strategy": "hash", "salt": "s"}}, "salt", "unknown_key"),
     ],
 )
-def test_what_cannot_be_honoured_is_refused_by_its_path(said, path, code):
+def test_unsupported_options_are_rejected_by_their_path(said, path, code):
     assert faults({"name": "x", **said}, WHO) == {f"fields[0].masking.{path}": code}
 
 
-def test_masking_makes_a_field_sensitive_and_cannot_stand_beside_its_contrary():
+def test_masking_makes_a_field_sensitive_and_cannot_be_combined_with_the_opposite():
     assert field("email", {"strategy": "hash"}).common.sensitive
     said = {"name": "x", "type": "email", "masking": {"strategy": "hash"}}
     assert faults({**said, "sensitive": False}) == {"fields[0].masking": "contradiction"}
     assert faults(said) == {}
 
 
-def test_what_was_asked_comes_back_as_it_was_written():
+def test_queried_values_are_returned_unchanged():
     asked = {"strategy": "tokenize", "domain": "customers"}
     assert field("email", asked).to_json()["masking"] == asked
     assert field("email").to_json()["masking"] is None
@@ -313,7 +313,7 @@ def test_what_was_asked_comes_back_as_it_was_written():
         ("", "x", False), ("x", "", False), ("--", "**", False),
     ],
 )  # fmt: skip
-def test_what_still_tells_of_the_real_value(real, made, told):
+def test_masked_values_that_still_show_the_real_value(real, made, told):
     column = pa.array(["other", real, "3 4"]), pa.array(["thing", made, "4 3"])
     assert shows(*column).tolist() == [False, told, False]
 

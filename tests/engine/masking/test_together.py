@@ -1,4 +1,4 @@
-"""Fields of one place are replaced as one: the masked row lies somewhere that there is."""
+"""Fields of one place are masked together, so that the masked row contains a real place."""
 
 from __future__ import annotations
 
@@ -70,10 +70,10 @@ def test_city_state_and_postal_code_of_a_masked_row_agree(words, real):
     for code, state in zip(found["zip"], found["state"], strict=True):
         states.setdefault(code[:3], set()).add(state)
     assert tables is None or pairs
-    assert max(len(of) for of in states.values()) == 1, "an area of postal codes lies in one state"
+    assert max(len(of) for of in states.values()) == 1, "the first digits of a postal code belong to one state"
 
 
-def test_nothing_of_the_real_place_stays_in_its_row(words, real):
+def test_no_part_of_the_real_place_stays_in_its_row(words, real):
     found = masked(words, real)
     for name in ("city", "zip", "state"):
         old = real.column(name).to_pylist()
@@ -94,7 +94,7 @@ def test_the_same_place_becomes_the_same_other_one_in_any_order_and_run(words, r
     assert mixed["city"] == [once["city"][row] for row in order]
 
 
-def test_a_field_with_a_domain_of_its_own_stays_by_itself(words, real):
+def test_a_field_with_a_custom_domain_is_independent(words, real):
     other = [PLACE[0], {**PLACE[1], "masking": {"strategy": "replace", "domain": "codes"}}, PLACE[2]]
     codes = masked(words, real, other)["zip"]
     assert codes == masked(words, real, [other[1]])["zip"]

@@ -1,4 +1,4 @@
-"""Children by cardinality: exact totals, counts within bounds, and rows that anybody can look up alone."""
+"""Children by cardinality: exact totals, counts within bounds, and random access to every row."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ def test_every_parent_has_a_number_of_children_between_min_and_max(plan, key):
 
 @settings(max_examples=80, deadline=None)
 @given(plans(1), st.booleans(), st.data())
-def test_what_is_asked_together_does_not_change_the_answers(plan, mixed, data):
+def test_batching_requests_does_not_change_the_responses(plan, mixed, data):
     bound = plan.bind(KEY, mixed)
     starts, counts = bound.spans(rows(plan.parents))
     asked = data.draw(st.lists(st.integers(0, plan.parents - 1), min_size=1, max_size=40))
@@ -126,7 +126,7 @@ def test_blocks_of_a_stated_number_differ_by_one_child_at_most():
 
 @settings(max_examples=60, deadline=None)
 @given(st.integers(1_000, limits.MAX_PARENTS), st.data())
-def test_blocks_begin_where_exact_fractions_say(parents, data):
+def test_blocks_start_at_exact_fractions(parents, data):
     children = data.draw(st.integers(0, parents * 9))
     plan = Counts(parents, Spread(0, 9), children)
     bound = plan.bind(KEY)
@@ -140,7 +140,7 @@ def test_blocks_begin_where_exact_fractions_say(parents, data):
         assert bool((positions < bound.counts(owners)).all())
 
 
-def test_too_few_or_too_many_children_are_refused_with_both_ends():
+def test_too_few_or_too_many_children_are_rejected_with_both_bounds():
     for children in (99, 501, -1):
         with pytest.raises(OutOfRange) as caught:
             Counts(100, Spread(1, 5), children)
@@ -149,7 +149,7 @@ def test_too_few_or_too_many_children_are_refused_with_both_ends():
         Counts(0, Spread(0, 5), 1)
 
 
-def test_numbers_beyond_what_rows_can_name_are_refused():
+def test_numbers_beyond_the_row_range_are_rejected():
     with pytest.raises(TooMany):
         Counts(limits.MAX_PARENTS + 1, Spread(0, 1))
     with pytest.raises(TooMany):
@@ -191,7 +191,7 @@ def test_weights_are_kept_to_the_slot_and_gaps_stay_gaps():
 
 @pytest.mark.parametrize("shape", ["uniform", "poisson", "geometric", "zipf"])
 @pytest.mark.parametrize("mean", [Fraction(9, 4), Fraction(1, 1000), Fraction(79, 10)])
-def test_a_mean_is_kept_whatever_the_ends_cut_off(shape, mean):
+def test_a_mean_is_kept_with_any_truncation(shape, mean):
     plan = Counts(100_000, Spread(0, 8, shape, mean))
     assert plan.total == mean * 100_000
 
@@ -259,7 +259,7 @@ def test_children_are_those_that_name_the_parent_in_order(mixed):
 
 
 @pytest.mark.parametrize("children", [None, 3 * 10**12 + 12_345])
-def test_the_row_at_ten_to_the_twelfth_is_there_at_once(children):
+def test_the_row_at_ten_to_the_twelfth_is_generated_immediately(children):
     bound = Counts(10**12, Spread(1, 5), children).bind(KEY)
     for first in (10**12, bound.total - 3):
         asked = rows(first, first + 3)
@@ -323,6 +323,6 @@ def test_counts_are_what_they_have_always_been():
         {"min": 0, "max": 2, "distribution": "zipf", "exponent": Fraction(0)},
     ],
 )
-def test_a_spread_that_cannot_be_is_refused(options):
+def test_an_impossible_distribution_is_rejected(options):
     with pytest.raises(ValueError):
         Spread(**options)

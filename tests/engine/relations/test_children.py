@@ -1,4 +1,4 @@
-"""Children by cardinality: as many as their parents bear, in order, and what they read of their parents."""
+"""Children by cardinality: their number and order, and the values that they read from their parents."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def test_every_parent_has_from_min_to_max_children_at_positions_from_one_on(orde
     assert abs(len(rows) - 5 * orders) <= 1
 
 
-def test_children_of_one_parent_lie_beside_each_other_in_order_unless_mixed():
+def test_children_of_one_parent_are_consecutive_unless_mixed():
     together = lines_of({"min": 1, "max": 9}).all_rows("lines")
     assert [row["order_id"] for row in together] == sorted(row["order_id"] for row in together)
     mixed = lines_of({"min": 1, "max": 9}, layout="mixed").all_rows("lines")
@@ -48,7 +48,7 @@ def test_parents_may_be_childless():
     assert max(len(rows) for rows in found.values()) == 2
 
 
-def test_asking_for_more_children_than_there_are_is_refused_with_their_number():
+def test_requesting_more_children_than_exist_is_rejected_with_their_number():
     world = lines_of({"min": 1, "max": 5}, orders=100)
     assert len(world.rows("lines", 300)) == 300
     (fault,) = world.refused("lines", 1, start=300)
@@ -69,20 +69,20 @@ def test_a_stated_number_of_children_is_met_exactly(stated):
 
 
 @pytest.mark.parametrize("stated", [199, 1801])
-def test_a_stated_number_that_parents_cannot_bear_is_refused_with_both_ends(stated):
+def test_an_impossible_number_of_children_is_rejected_with_both_bounds(stated):
     (fault,) = lines_of({"min": 1, "max": 9}, stated={"lines": stated}).faults("lines").values()
     assert (fault.path, fault.code) == ("fields[0].options.cardinality", "unrelated")
     assert all(number in fault.message for number in ("200", "1,800", f"{stated:,}"))
     assert fault.hint
 
 
-def test_weights_say_how_many_parents_have_so_many():
+def test_weights_set_the_share_of_parents_per_number_of_children():
     world = lines_of({"min": 1, "max": 3, "distribution": "weights", "weights": [5, 3, 2]}, orders=1000)
     sizes = Counter(len(rows) for rows in families(world.all_rows("lines")).values())
     assert sizes == {1: 500, 2: 300, 3: 200}
 
 
-def test_more_children_than_can_be_numbered_are_refused():
+def test_more_children_than_can_be_numbered_are_rejected():
     world = World(p=(2**53, [ID]), c=(1, [reference("p", "p", "id", cardinality=10_000)]))
     (fault,) = world.faults("c").values()
     assert (fault.path, fault.code) == ("fields[0].options.cardinality", "unrelated")
@@ -114,7 +114,7 @@ def test_a_line_shows_fields_of_its_order_and_of_its_orders_customer():
         )
 
 
-def test_positions_begin_where_told():
+def test_positions_begin_at_the_given_number():
     child = [reference("p", "p", "id", cardinality=3), {**POSITION, "options": {"start": 0}}]
     assert [row["position"] for row in World(p=(2, [ID]), c=(1, child)).all_rows("c")] == [0, 1, 2] * 2
 
@@ -168,7 +168,7 @@ def test_other_types_read_fields_of_the_parent():
 
 
 @LAYOUTS
-def test_a_running_total_within_the_parent_begins_anew_with_each(layout):
+def test_a_running_total_restarts_for_each_parent(layout):
     running = {"name": "so_far", "type": "running_total", "options": {"field": "some", "within": "parent"}}
     world = lines_of({"min": 0, "max": 5}, running, orders=1100, layout=layout)
     rows = world.all_rows("lines")

@@ -1,4 +1,4 @@
-"""Reductions over children: exact, whatever the pieces, and never a neighbour's value."""
+"""Aggregates over children are exact in blocks of any size, and never include values of other parents."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ def test_a_reduction_is_that_of_each_parents_own_children(kind, families):
 
 @pytest.mark.parametrize("kind", sorted(FOLDS))
 @given(families=CHILDREN, data=st.data())
-def test_parents_may_be_asked_for_in_any_order_and_apart(kind, families, data):
+def test_parents_can_be_requested_in_any_order_and_separately(kind, families, data):
     values, valid, sizes = columns(families)
     starts = np.cumsum(sizes) - sizes
     asked = data.draw(st.lists(st.sampled_from(range(len(families))))) if families else []
@@ -101,14 +101,14 @@ def test_a_childless_parent_does_not_get_its_neighbours_value():
         ]
 
 
-def test_children_that_are_all_blank_count_as_none():
+def test_children_that_are_all_null_count_as_none():
     values, sizes = np.array([5, 7], np.int64), np.array([2])
     found = relations_totals.minima(values, np.array([False, False]), np.array([0]), sizes)
     assert pairs(found) == [(0, False)]
 
 
 @pytest.mark.parametrize("pieces", [1, 2, 3])
-def test_a_sum_beyond_64_bits_is_refused_and_one_that_only_passes_by_is_not(pieces):
+def test_a_sum_beyond_64_bits_is_rejected_unless_only_an_intermediate_one(pieces):
     big = 2**62
     cases = [([big, big], False), ([big, big, -big], True), ([-big, -big, -1], False), ([-big, -big], True)]
     for values, fits in cases:

@@ -22,13 +22,13 @@ SHAPES = ["uniform", "zipf", "normal"]
 
 
 def chi_square(counts, expected):
-    """How many standard deviations the statistic lies from its mean."""
+    """Return the distance of the statistic from its mean, in standard deviations."""
     freedom = counts.size - 1
     return float((((counts - expected) ** 2 / expected).sum() - freedom) / np.sqrt(2 * freedom))
 
 
 @pytest.mark.parametrize("n", [2, 7, 100, 1_500, 3 * 2**20 + 1])
-def test_uniform_parents_are_chosen_alike(n):
+def test_uniform_parents_are_chosen_with_equal_probability(n):
     drawn = relations_parents.picker("uniform", n).draw(KEY, ROWS)
     bins = min(n, 300)
     counts = np.bincount((drawn * np.uint64(bins) // np.uint64(n)).astype(np.int64), minlength=bins)
@@ -39,7 +39,7 @@ def test_uniform_parents_are_chosen_alike(n):
 @pytest.mark.parametrize("shape", SHAPES)
 @settings(max_examples=60, deadline=None)
 @given(n=st.integers(1, 2**40), key=st.integers(0, 2**64 - 1), salt=st.integers(-5, 5))
-def test_a_parent_exists_and_is_the_same_whoever_asks(shape, n, key, salt):
+def test_a_parent_exists_and_is_the_same_for_all_children(shape, n, key, salt):
     drawn = relations_parents.picker(shape, n).draw(np.uint64(key), ROWS[:200], salt)
     assert int(drawn.max()) < n
     scattered = relations_parents.picker(shape, n).draw(np.uint64(key), ROWS[150:10:-7], salt)
@@ -69,7 +69,7 @@ def test_the_most_popular_parent_has_its_zipf_share(n, exponent):
     assert abs(counts.max() / ROWS.size - share) < 5 * np.sqrt(share / ROWS.size)
 
 
-def test_popular_parents_are_not_the_first_ones_and_hang_on_the_key():
+def test_popular_parents_are_not_the_first_ones_and_depend_on_the_key():
     picker = relations_parents.picker("zipf", 100_000)
     tops = []
     for seed in "abcdefgh":
@@ -90,7 +90,7 @@ def test_normal_parents_lie_around_the_middle(n):
 
 @pytest.mark.parametrize("n", [0, limits.MAX_PARENTS + 1])
 @pytest.mark.parametrize("shape", SHAPES)
-def test_no_parents_or_too_many_are_refused(shape, n):
+def test_no_parents_or_too_many_are_rejected(shape, n):
     with pytest.raises(ValueError):
         relations_parents.picker(shape, n)
 
@@ -103,7 +103,7 @@ def test_managers_come_before_their_people(roots):
     assert not found[~having].any()
 
 
-def test_managers_are_any_earlier_row_alike():
+def test_managers_are_any_earlier_row_with_equal_probability():
     rows = ROWS[1000:]
     found, _ = relations_parents.manager(KEY, rows)
     counts = np.bincount((found * np.uint64(100) // rows).astype(np.int64), minlength=100)
@@ -113,7 +113,7 @@ def test_managers_are_any_earlier_row_alike():
     assert abs(chi_square(np.bincount(low.astype(np.int64), minlength=64), far.size / 64)) < 4
 
 
-def test_a_managers_row_does_not_hang_on_who_else_is_asked():
+def test_a_managers_row_does_not_depend_on_other_requested_rows():
     whole, _ = relations_parents.manager(KEY, ROWS)
     few, _ = relations_parents.manager(KEY, ROWS[[90_000, 5, 17]])
     assert few.tolist() == whole[[90_000, 5, 17]].tolist()
@@ -208,7 +208,7 @@ def test_every_key_of_a_vector_goes_its_own_way(n, asked):
 
 
 @pytest.mark.parametrize("n", [2, 3, 4, 5, 6])
-def test_short_permutations_come_in_all_orders_alike(n):
+def test_short_permutations_have_all_orders_with_equal_probability(n):
     keys = random.bits(KEY, ROWS)
     places = [random.permutation_by(keys, np.full(keys.size, i, np.uint64), n) for i in range(n)]
     code = sum(place * np.uint64(n**i) for i, place in enumerate(places))

@@ -40,7 +40,7 @@ REFUSED = {
         "fields[1].options.cardinality", "contradiction",
     ),
     "two templates in a group": ([to(group="g"), to("q", group="g")], "fields[1].group", "two_templates"),
-    "layout alone": ([to(layout="mixed")], "fields[0].options.layout", "not_for_this_type"),
+    "layout without cardinality": ([to(layout="mixed")], "fields[0].options.layout", "not_for_this_type"),
     "roots elsewhere": ([to(roots=2)], "fields[0].options.roots", "not_for_this_type"),
     "exponent without zipf": ([to(exponent=2)], "fields[0].options.exponent", "not_for_this_type"),
     "skewed and unique": ([to(distribution="zipf", unique=True)], "fields[0].unique", "not_unique"),
@@ -61,14 +61,14 @@ REFUSED = {
     "a position inside an array": (
         [to(cardinality=2), inside(POSITION)], "fields[1].options.fields[0].type", "no_parent",
     ),
-    "children that are none": ([ID, aggregate("s", "q", "id")], "fields[1].options.template_id", "no_cardinality"),
+    "a relation without children": ([ID, aggregate("s", "q", "id")], "fields[1].options.template_id", "no_cardinality"),
     "a total inside an array": ([ID, inside(aggregate("s", "q", "id"))], "fields[1].options.fields[0].type", "*"),
     "a broken parent": ([reference("x", "broken", "b")], "fields[0].options.field", "related_fault"),
 }  # fmt: skip
 
 
 @pytest.mark.parametrize("case", REFUSED)
-def test_it_is_refused_with_path_code_and_hint(case):
+def test_it_is_rejected_with_path_code_and_hint(case):
     fields, path, code = REFUSED[case]
     broken = [{"name": "b", "type": "number", "options": {"min": 5, "max": 1}}]
     found = World(p=(10, [ID, AMOUNT]), q=(10, [ID]), broken=(1, broken), c=(10, fields)).faults("c")
@@ -101,7 +101,7 @@ def test_a_name_that_is_nearly_right_is_proposed():
         (1.5, "cardinality"),
     ],
 )
-def test_a_cardinality_that_is_none_is_refused(given, path):
+def test_an_invalid_cardinality_is_rejected(given, path):
     found = World(p=(10, [ID]), c=(10, [to(cardinality=given)])).faults("c")
     assert list(found) == [f"fields[0].options.{path}"]
 
@@ -127,20 +127,20 @@ TOTALS = {
 
 
 @pytest.mark.parametrize("case", TOTALS)
-def test_a_total_that_cannot_be_made_is_refused(case):
+def test_an_impossible_total_is_rejected(case):
     field, option, code = TOTALS[case]
     found = World(p=(10, [ID, field]), c=(1, CHILD)).faults("p")
     assert {path: fault.code for path, fault in found.items()} == {f"fields[1].{option}": code}
     assert all(fault.hint for fault in found.values())
 
 
-def test_totals_over_a_free_reference_are_refused_with_the_way_out():
+def test_totals_over_a_free_reference_are_rejected_with_a_remedy():
     (fault,) = World(p=(10, [ID, aggregate("s", "c", "amount")]), c=(1, [to(), AMOUNT])).faults("p").values()
     assert (fault.path, fault.code) == ("fields[1].options.template_id", "no_cardinality")
     assert "cardinality" in fault.hint
 
 
-def test_totals_of_totals_that_take_too_many_cells_are_refused():
+def test_totals_of_totals_that_need_too_many_cells_are_rejected():
     middle = [ID, to("a", cardinality=200), aggregate("t", "c", "v")]
     lowest = [to("b", cardinality=100), {"name": "v", "type": "number"}]
     through = {"name": "k", "type": "derived", "options": {"value": "{{t}}"}}
@@ -154,18 +154,18 @@ def test_totals_of_totals_that_take_too_many_cells_are_refused():
         assert fault.hint
 
 
-def test_templates_whose_numbers_hang_on_each_other_are_refused():
+def test_templates_with_circular_row_counts_are_rejected():
     world = World(p=(1, [ID, to("c", cardinality=2)]), c=(1, [ID, to("p", cardinality=2)]))
     for own in ("p", "c"):
         assert {fault.code for fault in world.faults(own).values()} == {"unrelated"}
 
 
-def test_every_fault_is_told_at_once():
+def test_every_error_is_reported_together():
     fields = [to(field="amout"), reference("x", "zz", "id"), aggregate("s", "p", "id"), POSITION]
     assert len(World(p=(10, [ID, AMOUNT]), c=(10, fields)).faults("c")) == 4
 
 
-def test_references_that_double_at_every_step_are_refused_and_a_long_way_is_not():
+def test_references_that_double_at_every_step_are_rejected_and_a_long_chain_is_not():
     """Two groups of references at each of 15 steps would be 2**15 blocks; one at each is 15."""
 
     def steps(count, sides):
@@ -185,7 +185,7 @@ def test_references_that_double_at_every_step_are_refused_and_a_long_way_is_not(
     assert len(steps(6, "ab").rows("c", 3)) == 3
 
 
-def test_fields_that_wait_for_each_other_in_a_row_too_long_are_refused():
+def test_chains_of_dependent_fields_that_are_too_long_are_rejected():
     def chain(count):
         made = [reference(f"f{at}", "self", f"f{at + 1}", group=f"g{at}") for at in range(count)]
         return World(c=(1000, [*made, {"name": f"f{count}", "type": "number"}]))

@@ -117,7 +117,7 @@ def test_a_reference_may_be_dressed_itself_and_its_blanks_stay_blank():
     assert all(row["owner"] is None or row["owner"].startswith("C-") for row in rows)
 
 
-# --- Any row, from its number alone -----------------------------------------------------------------------------
+# --- Random access to rows ---------------------------------------------------------------------------------------
 
 KINDS = {
     "uniform": reference("x", "people", "id"),
@@ -186,7 +186,7 @@ def test_a_parent_that_is_far_away_costs_what_a_near_one_does_and_no_memory():
     assert spent < 30  # nothing is walked through: a walk of a billion rows would take minutes
 
 
-def test_overrides_are_shown_and_the_rest_of_the_group_says_so():
+def test_overrides_are_shown_and_the_rest_of_the_group_is_marked():
     world = pets(reference("owner", "people", "id"), reference("name", "people", "name"))
     source = world.bound("pets", overrides={"name": "Bob"})
     assert [fault.path for fault in source.warnings] == ["overrides.name"]
@@ -333,7 +333,7 @@ def test_templates_may_refer_to_each_other():
     assert all(people[row["head"]]["name"] == row["hn"] for row in units.values())
 
 
-def test_a_circle_of_values_is_refused_with_its_way():
+def test_a_circular_dependency_of_values_is_rejected_with_its_path():
     world = World(
         a=(10, [ID, reference("x", "b", "y")]),
         b=(10, [ID, reference("y", "c", "z")]),
@@ -345,7 +345,7 @@ def test_a_circle_of_values_is_refused_with_its_way():
     assert fault.hint
 
 
-def test_a_field_of_oneself_that_leads_to_itself_is_refused():
+def test_a_self_reference_to_the_same_field_is_rejected():
     (fault,) = World(a=(10, [ID, reference("x", "self", "x")])).faults("a").values()
     assert fault.code == "cycle"
 
@@ -356,7 +356,7 @@ def test_a_reference_to_a_template_without_rows_is_blank():
     assert world.rows("z", 5) == [{"x": None}] * 5
 
 
-def test_references_stand_inside_arrays_with_what_surrounds_them():
+def test_references_in_arrays_are_embedded_with_their_context():
     inner = [
         reference("pid", "p", "id"),
         reference("pn", "p", "name"),
@@ -379,7 +379,7 @@ def test_references_stand_inside_arrays_with_what_surrounds_them():
 # --- What the other template cannot give ------------------------------------------------------------------------
 
 
-def test_parents_that_have_no_distinct_values_for_all_their_rows_are_refused_before_the_first():
+def test_parents_without_enough_distinct_values_are_rejected_before_the_first_row():
     code = {**CODE, "options": {"min": 1, "max": 50}}
     (fault,) = World(p=(1000, [code]), c=(10, [reference("x", "p", "code")])).refused("c", 3)
     assert (fault.path, fault.code) == ("fields[0]", "not_enough_values")
@@ -388,7 +388,7 @@ def test_parents_that_have_no_distinct_values_for_all_their_rows_are_refused_bef
     assert fault.hint
 
 
-def test_that_is_told_of_the_field_that_leads_there_over_several_templates():
+def test_it_is_reported_at_the_field_that_leads_there_through_several_templates():
     code = {**CODE, "options": {"min": 1, "max": 50}}
     world = World(
         p=(1000, [code]), q=(10, [reference("y", "p", "code")]), c=(10, [ID, reference("x", "q", "y")])

@@ -67,7 +67,7 @@ def test_any_window_and_any_scattered_rows_are_those_of_the_whole():
     assert [fault.code for fault in world.refused("customers", 1, 120)] == ["too_far"]
 
 
-def test_a_template_that_is_no_child_stands_as_often_as_told():
+def test_a_template_without_a_parent_has_the_requested_number_of_rows():
     fields = [
         template("three", "p", quantity=3),
         template("some", "p", count={"min": 0, "max": 2}),
@@ -150,7 +150,7 @@ def test_a_nested_template_reads_other_templates():
     assert all(names[pet["owner"]] == pet["owner_name"] for pet in met)
 
 
-def test_inside_an_array_it_stands_for_every_element():
+def test_inside_an_array_it_matches_every_element():
     inner = [{"name": "n", "type": "number"}, template("tags", "tags", quantity=2)]
     array = {
         "name": "items",
@@ -174,7 +174,7 @@ def only(world, own="c"):
     return fault.path, fault.code
 
 
-def test_rows_beyond_the_distinct_values_of_a_nested_template_are_refused_before_the_first():
+def test_rows_beyond_the_distinct_values_of_a_nested_template_are_rejected_before_the_first():
     world = World(p=(1000, [CODE]), c=(10, [template("x", "p", quantity=3)]))
     codes = [one["code"] for row in world.rows("c", 16) for one in row["x"]]
     assert len(set(codes)) == 48
@@ -183,7 +183,7 @@ def test_rows_beyond_the_distinct_values_of_a_nested_template_are_refused_before
     ]
 
 
-def test_rows_beyond_those_that_parents_bear_are_refused():
+def test_more_rows_than_the_parents_have_children_are_rejected():
     lines = [reference("order", "orders", "id", cardinality=2), AMOUNT]
     world = World(orders=(10, [ID]), lines=(1, lines), other=(10, [template("x", "lines", quantity=2)]))
     assert len(world.rows("other", 10)) == 10
@@ -191,7 +191,7 @@ def test_rows_beyond_those_that_parents_bear_are_refused():
     assert (fault.path, fault.code) == ("fields[0]", "not_enough_rows")
 
 
-def test_more_elements_than_a_row_may_bear_are_refused():
+def test_more_elements_than_a_row_can_have_are_rejected():
     fields = [ID, template("kids", "self", quantity=10, max_depth=5)]
     (fault,) = World(tree=(5, fields)).faults("tree").values()
     assert (fault.path, fault.code) == ("fields", "too_many_cells")
@@ -199,12 +199,12 @@ def test_more_elements_than_a_row_may_bear_are_refused():
     assert fault.hint
 
 
-def test_branches_without_end_are_refused_quickly():
+def test_endless_branches_are_rejected_quickly():
     fields = [ID, *(template(f"k{i}", "self", array=False, max_depth=8) for i in range(9))]
     assert "too_many_cells" in {fault.code for fault in World(tree=(5, fields)).faults("tree").values()}
 
 
-def test_what_contradicts_the_cardinality_is_refused():
+def test_options_that_contradict_the_cardinality_are_rejected():
     child = [reference("p", "p", "id", cardinality=2), AMOUNT]
     for options, named in (
         ({"quantity": 2}, "quantity"),
@@ -215,7 +215,7 @@ def test_what_contradicts_the_cardinality_is_refused():
         assert only(world, "p") == (f"fields[1].options.{named}", "contradiction")
 
 
-def test_what_contradicts_itself_is_refused():
+def test_contradicting_options_are_rejected():
     plain = {"p": (5, [ID])}
     both = {"quantity": 2, "count": {"min": 1, "max": 2}}
     assert only(World(**plain, c=(1, [template("x", "p", **both)]))) == (
@@ -229,11 +229,11 @@ def test_what_contradicts_itself_is_refused():
     )
 
 
-def test_a_template_with_nothing_to_show_is_refused():
+def test_a_template_without_visible_fields_is_rejected():
     world = World(p=(5, [ID, template("x", "c")]), c=(1, [reference("p", "p", "id", cardinality=2)]))
     assert only(world, "p") == ("fields[1].options.template_id", "all_hidden")
 
 
-def test_a_foreign_key_that_is_none_of_its_fields_is_refused():
+def test_a_foreign_key_without_matching_fields_is_rejected():
     world = World(p=(5, [ID]), c=(1, [template("x", "p", quantity=1, foreign_key="idd")]))
     assert only(world) == ("fields[0].options.foreign_key", "unknown_field")

@@ -30,7 +30,7 @@ def codes(world: World, own: str, count: int, start: int = 0) -> list[tuple[str,
     return [(fault.path, fault.code) for fault in refused.value.faults]
 
 
-def test_every_combination_comes_once_and_no_more_can_be_had():
+def test_every_combination_occurs_once_and_no_more_are_available():
     world = World(shirts=(10, [COLOUR, SIZE]))
     assert len(set(values(world.rows("shirts", 120), "colour", "size"))) == 120
     assert codes(world, "shirts", 1, 120) == [("fields[0].unique", "not_enough_values")]
@@ -90,7 +90,7 @@ def lines(products: int) -> World:
     return World(orders=(500, [ID]), products=(products, [ID]), lines=(10, fields))
 
 
-def test_children_have_a_partner_only_once_beside_their_parent():
+def test_children_have_a_partner_only_once_per_parent():
     world = lines(12)
     rows = world.all_rows("lines")
     assert len(set(values(rows, "order", "product"))) == len(rows) == 2250
@@ -98,7 +98,7 @@ def test_children_have_a_partner_only_once_beside_their_parent():
     assert world.rows("lines", 50, 1111) == rows[1111:1161]
 
 
-def test_too_few_partners_for_the_most_children_of_one_parent_are_refused():
+def test_too_few_partners_for_the_maximum_children_of_one_parent_are_rejected():
     assert codes(lines(8), "lines", 1) == [("fields[0].unique", "not_enough_values")]
 
 
@@ -126,7 +126,7 @@ def test_parent_and_position_are_unique_as_they_are():
     ],
     ids=["skewed", "in a group", "blank", "alone", "two words", "skewed reference"],
 )
-def test_what_cannot_be_unique_together_is_refused(second, path):
+def test_impossible_combined_uniqueness_is_rejected(second, path):
     with pytest.raises(SpecError) as refused:
         World(things=(10, [COLOUR, second]), others=(10, [ID])).bound("things")
     assert (refused.value.faults[0].path, refused.value.faults[0].code) == (path, "not_unique")

@@ -98,7 +98,7 @@ def test_any_window_and_any_scattered_rows_are_those_of_the_whole(own, least, la
     assert world.at(own, [last - 1, 0, 0]) == [whole[-1], whole[0], whole[0]]
 
 
-def test_an_average_that_lies_between_two_goes_to_the_even_one():
+def test_an_average_between_two_values_is_rounded_to_even():
     values = {"name": "v", "type": "list_sequential", "options": {"values": [1, 2, 2, 3, -1, -2]}}
     child = [reference("p", "p", "id", cardinality=2), values]
     rows = World(p=(3, [ID, aggregate("m", "c", "v", "avg", decimals=0)]), c=(1, child)).all_rows("p")
@@ -143,7 +143,7 @@ def large(most, function="sum", **options):
 
 
 @pytest.mark.parametrize("function", ["sum", "avg"])
-def test_sums_that_may_pass_64_bits_are_refused_when_the_template_is_saved(function):
+def test_sums_that_may_exceed_64_bits_are_rejected_when_the_template_is_saved(function):
     (fault,) = large({"min": 1, "max": 9 * 10**15, "decimals": 2}, function).faults("p").values()
     assert (fault.path, fault.code) == ("fields[1].options.field", "overflow")
     assert "64 bits" in fault.message
@@ -160,7 +160,7 @@ def test_large_sums_that_fit_are_exact():
     assert all(row["t"] > 2**57 for row in rows)
 
 
-def test_sums_of_sums_that_may_pass_64_bits_are_refused_too():
+def test_sums_of_sums_that_may_exceed_64_bits_are_rejected_too():
     middle = [ID, reference("a", "a", "id", cardinality=100), aggregate("t", "c", "v")]
     lowest = [
         reference("b", "b", "id", cardinality=99),

@@ -60,14 +60,14 @@ def test_a_question_is_the_rendered_prompt_the_seed_and_the_row():
     assert asked(plan, seed="t").keys().isdisjoint(asked(plan))
 
 
-def test_equal_prompts_are_one_question_where_the_field_says_so():
+def test_equal_prompts_are_one_request_if_the_field_says_so():
     plan = planned(CODES, ai("v", "A word", options={"same_for_equal_prompts": True}))
     assert list(asked(plan).values()) == [("A word", "s")]
     plan = answered(plan, "shiny")
     assert rows(plan, 0, 4)["v"] == ["shiny"] * 4
 
 
-def test_what_the_answer_hangs_on_makes_another_question_and_what_it_does_not_none():
+def test_a_request_differs_only_by_what_its_response_depends_on():
     def hashed(**options: Any) -> Any:
         question = planned(CODES, ai(options=options)).asks[0].question
         return [one for one in question.said if one[0] != "of"]
@@ -99,7 +99,7 @@ def test_answers_are_of_the_kind_that_the_field_says(options, value, made):
     assert rows(plan, 0, 4)["v"] == [made] * 4
 
 
-def test_rows_that_nobody_has_asked_for_are_blank_and_without_any_answer_stand_in():
+def test_unrequested_rows_are_null_and_without_any_response_have_placeholders():
     plan = planned(CODES, ai(options={"examples": ["dull"]}))
     assert rows(plan, 0, 2)["v"] == ["dull"] * 2
     assert rows(planned(CODES, ai(options={"choices": ["gold", "tin"]})), 0, 2)["v"] == ["gold"] * 2
@@ -115,12 +115,12 @@ def test_rows_that_nobody_has_asked_for_are_blank_and_without_any_answer_stand_i
         ({"on_error": "default"}, None),
     ],
 )
-def test_where_no_answer_fits_the_field_says_what_stands_there(options, made):
+def test_without_a_matching_response_the_fields_default_is_used(options, made):
     plan = answered(planned(CODES, ai(options=options)), "a", None, "c", "d")
     assert rows(plan, 0, 4)["v"] == ["a", made, "c", "d"]
 
 
-def test_an_answer_that_does_not_fit_is_a_fault_where_the_field_says_nothing():
+def test_an_invalid_response_is_an_error_for_a_field_without_a_default():
     assert told("a", None, "c", "d") == {"fields[1]": "bad_answer"}
     assert told("a", "b", "c", "d", on_error="default", default=3) == {
         "fields[1].options.default": "wrong_type"
@@ -128,7 +128,7 @@ def test_an_answer_that_does_not_fit_is_a_fault_where_the_field_says_nothing():
     assert told("a", "b", "c", "d", default="x") == {"fields[1].options.default": "contradiction"}
 
 
-def test_a_list_goes_into_a_prompt_as_json_alone():
+def test_a_list_is_inserted_into_a_prompt_only_as_json():
     inner = [{"name": "n", "type": "number"}]
     tags = {"name": "tags", "type": "nested", "options": {"array": True, "count": 2, "fields": inner}}
     assert faults(tags, ai(prompt="{{tags}}")) == {"fields[1].options.prompt": "wrong_type"}
@@ -137,7 +137,7 @@ def test_a_list_goes_into_a_prompt_as_json_alone():
 
 
 @pytest.mark.parametrize("prompt", ["{{ssn}}", "{{covered}}", "{{shown}}"])
-def test_a_prompt_made_of_sensitive_values_is_refused_however_far_they_come(prompt):
+def test_a_prompt_with_sensitive_values_is_rejected_through_any_number_of_fields(prompt):
     fields = [
         {"name": "ssn", "type": "ssn", "sensitive": True},
         {"name": "covered", "type": "derived", "options": {"value": "No. {{ssn}}"}},
@@ -148,5 +148,5 @@ def test_a_prompt_made_of_sensitive_values_is_refused_however_far_they_come(prom
     assert faults(*fields, ai(prompt="nothing of it")) == {}
 
 
-def test_what_a_model_writes_is_not_unique():
+def test_values_of_a_model_are_not_unique():
     assert faults(CODES, ai(unique=True)) == {"fields[1].unique": "not_unique"}

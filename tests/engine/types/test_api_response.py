@@ -75,7 +75,7 @@ def test_each_path_that_occurs_is_asked_once():
     assert asked(planned(CODES, call()), 500) == [["/codes/a", "/codes/b"]]
 
 
-def test_fields_with_the_same_path_ask_one_question_whatever_they_extract():
+def test_fields_with_the_same_path_send_one_request():
     plan = planned(CODES, call("x", options={"extract": "$.x"}), call("y", options={"extract": "$.y"}))
     assert len(plan.asks) == 1
     made = rows(calling(call("x", options={"extract": "$.x"}), call("y", options={"extract": "$.y"}),
@@ -101,13 +101,13 @@ def test_a_row_with_a_blank_value_in_its_path_asks_nothing_and_is_blank():
     assert rows(ready, count=4)["v"] == [1, None, 1, None]
 
 
-def test_without_an_answer_every_row_has_the_stand_in():
+def test_without_a_response_every_row_has_the_placeholder():
     plan = planned(CODES, call(), call("n", options={"kind": "decimal", "decimals": 3}), call("c", "/all"))
     made = rows(plan, count=3)
     assert (made["v"], made["n"], made["c"]) == (["example"] * 3, [Decimal("1.000")] * 3, ["example"] * 3)
 
 
-def test_a_path_without_fields_is_one_question_of_its_own():
+def test_a_path_without_fields_is_a_separate_request():
     plan = planned(call(path="/all", options={"extract": "$.total"}))
     (ask,) = plan.asks
     assert (ask.keyed, ask.question.values) == (False, ("/all",))
@@ -130,7 +130,7 @@ def test_objects_and_arrays_become_nested_json():
 
 
 @pytest.mark.parametrize("what", ["error", "blank", "default"])
-def test_nothing_found_is_an_error_blank_or_the_default(what):
+def test_a_missing_value_is_an_error_null_or_the_default(what):
     options = {"extract": "$.x", "on_empty": what, **({"default": 9} if what == "default" else {})}
     for nothing in ({"y": 1}, [], ...):
         if what == "error":
@@ -160,12 +160,12 @@ def test_blank_for_one_and_the_default_for_the_other():
     assert rows(plan.answered(known), count=3)["v"] == [1, None, 0]
 
 
-def test_a_default_alone_gives_the_kind_where_no_path_has_a_value():
+def test_a_default_sets_the_type_if_no_path_has_a_value():
     options = {"extract": "$.x", "on_empty": "default", "default": 3}
     assert rows(calling(call(options=options), a={}, b={}), count=2)["v"] == [3, 3]
 
 
-def test_a_default_of_another_kind_is_refused():
+def test_a_default_of_another_type_is_rejected():
     options = {"extract": "$.x", "on_empty": "default", "default": "none"}
     assert told(call(options=options), a={"x": 1}, b={}) == {"fields[1].options.default": "wrong_type"}
     assert told(call(options=options), a={"x": {}}, b={}) == {"fields[1].options.default": "wrong_type"}
@@ -212,7 +212,7 @@ def test_sensitive_values_are_replaced_before_any_other_field_sees_them():
 
 
 @pytest.mark.parametrize("what", ["own", "other"])
-def test_a_sensitive_value_stands_in_no_message(what):
+def test_a_sensitive_value_is_in_no_message(what):
     code = {**CODES, "options": {"values": ["secret-1", "b"]}, "sensitive": what == "other"}
     plan = planned(code, call(options={"extract": "$.x"}, sensitive=what == "own"))
     with pytest.raises(SpecError) as error:
@@ -221,7 +221,7 @@ def test_a_sensitive_value_stands_in_no_message(what):
     assert dict(plan.asks[0].question["of"])["quiet"]
 
 
-def test_what_a_field_bears_is_part_of_what_it_asks():
+def test_field_limits_are_part_of_the_request():
     plan = planned(CODES, call("x"), call("y", options={"on_error": "blank"}))
     assert [dict(one.question["of"])["bears"] for one in plan.asks] == [False, True]
 
@@ -240,7 +240,7 @@ def test_a_path_names_fields_that_are_there_and_hold_single_values():
     assert faults(call(path="/{{a")) == {"fields[0].options.path": "bad_placeholder"}
 
 
-def test_what_is_fetched_is_never_taken_for_unique():
+def test_fetched_values_are_never_considered_unique():
     assert faults(call(path="/x", unique=True)) == {"fields[0].unique": "not_unique"}
 
 
@@ -301,7 +301,7 @@ def test_the_first_match_is_that_of_the_library(document, steps, deep, last):
         "x" * (limits.JSON_PATH_CHARS + 1),
     ],
 )
-def test_a_json_path_that_costs_without_bound_is_refused(path):
+def test_a_json_path_with_unbounded_cost_is_rejected(path):
     assert set(faults(call(path="/x", options={"extract": path}))) == {"fields[0].options.extract"}
 
 

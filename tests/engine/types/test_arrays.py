@@ -19,7 +19,7 @@ def array(of: dict, **options) -> dict:
     return {"name": "x", "type": "array", "options": {"of": of, **options}}
 
 
-def test_elements_are_as_many_as_asked_for_and_of_their_type():
+def test_elements_have_the_requested_number_and_type():
     source = bound([array({"type": "number", "options": {"min": 1, "max": 6}}, count={"min": 0, "max": 4})])
     assert pa.types.is_integer(source.schema.field("x").type.value_type)
     made = table(source, 0, 2_000)["x"]
@@ -28,7 +28,7 @@ def test_elements_are_as_many_as_asked_for_and_of_their_type():
     assert {len(one) for one in table(bound([array({"type": "city"}, count=3)]), 0, 50)["x"]} == {3}
 
 
-def test_an_element_hangs_on_nothing_but_its_row_and_place():
+def test_an_element_depends_only_on_its_row_and_position():
     source = bound([array({"type": "uuid"}, count={"min": 0, "max": 5})])
     whole = table(source, 0, 500)["x"]
     assert table(source, 250, 10)["x"] == whole[250:260]
@@ -70,7 +70,7 @@ def test_elements_read_the_fields_around_them():
         ({"of": {"type": "number"}, "count": 10_001}, {"options.count": "out_of_range"}),
     ],
 )
-def test_what_no_array_can_be_made_of_is_refused_where_it_stands(options, wanted):
+def test_unsupported_array_elements_are_rejected_with_their_path(options, wanted):
     assert faults("array", options) == wanted
 
 

@@ -53,7 +53,7 @@ def test_a_value_written_twice_is_twice_as_likely():
 
 @settings(max_examples=12, deadline=None)
 @given(st.lists(st.integers(0, 1000), min_size=1, max_size=12).filter(any), st.sampled_from([1, 0.1, 0.001]))
-def test_weights_are_kept_whatever_their_scale(weights, scale):
+def test_weights_are_kept_at_any_scale(weights, scale):
     options = {"values": list(range(len(weights))), "weights": [weight * scale for weight in weights]}
     counts = np.bincount(np.array(values("enum", N, options=options)), minlength=len(weights))
     share = np.array(weights) / sum(weights)
@@ -81,7 +81,7 @@ def test_without_weights_an_enum_is_even():
         ({"values": ["a"], "weights": ["much"]}, {"options.weights[0]": "decimal_parsing"}),
     ],
 )
-def test_an_enum_that_cannot_be_drawn_is_refused(options, expected):
+def test_an_impossible_enum_is_rejected(options, expected):
     assert faults("enum", options) == expected
 
 
@@ -111,7 +111,7 @@ def mapped(source: dict, **options) -> list[tuple]:
     return list(zip(made["from"], made["it"], strict=True))
 
 
-def test_a_map_says_what_stands_for_each_value():
+def test_a_map_replaces_each_value():
     source = {"type": "enum", "options": {"values": ["DE", "FR", "XX"]}}
     rows = mapped(source, map={"DE": "Germany", "FR": "France"}, default="elsewhere")
     assert set(rows) == {("DE", "Germany"), ("FR", "France"), ("XX", "elsewhere")}
@@ -142,7 +142,7 @@ def test_a_blank_value_takes_the_default():
     assert all(made == "-" for value, made in mapped(plain, map={"?": "!"}, default="-"))
 
 
-def test_a_map_refuses_a_field_that_is_not_there_or_has_no_single_values():
+def test_a_map_rejects_a_missing_field_and_one_without_single_values():
     assert faults("mapped", {"field": "nope", "map": {"a": 1}}) == {"options.field": "unknown_field"}
     nested = {"name": "o", "type": "nested", "options": {"fields": [{"name": "n", "type": "number"}]}}
     it = {"name": "it", "type": "mapped", "options": {"field": "o", "map": {"a": 1}}}

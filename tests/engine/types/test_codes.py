@@ -52,7 +52,7 @@ def test_checks_wait_for_the_checks_they_count():
         assert int(text[0]) == sum(map(int, text[1:])) % 10
 
 
-def test_two_checks_that_need_one_digit_are_refused():
+def test_two_checks_that_need_one_digit_are_rejected():
     one = types_codes.weighted((1,), 11, types_codes.remainder)
     with pytest.raises(ValueError, match="two checks"):
         Code(Run(DIGITS), one, one)
@@ -82,7 +82,7 @@ def test_draws_are_even():
     assert all(9_500 < count < 10_500 for count in counts.values())
 
 
-def test_mixed_codes_stand_in_their_rows():
+def test_mixed_codes_keep_their_rows():
     codes = [Code("a", Run(DIGITS, 3)), Code("bb", Run(DIGITS, 5)), Code("c", Run(DIGITS))]
     source = RandomStream(np.uint64(4), ROWS)
     which = (ROWS % np.uint64(2)).view(np.int64)

@@ -1,4 +1,4 @@
-"""Addresses nobody is troubled at, and numbers that could be dialled."""
+"""E-mail addresses in domains reserved for examples, and valid phone numbers."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def test_mail_goes_to_domains_that_are_reserved_for_examples():
     assert all(len(address.partition("@")[0]) <= 64 for address in made)  # RFC 5321, section 4.5.3.1.1
 
 
-def test_a_domain_that_is_asked_for_is_the_only_one():
+def test_a_requested_domain_is_the_only_one():
     made = values("email", 500, options={"domain": "mail.acme.test"})
     assert {address.partition("@")[2] for address in made} == {"mail.acme.test"}
     assert [address.partition("@")[0] for address in made] == [
@@ -29,7 +29,7 @@ def test_a_domain_that_is_asked_for_is_the_only_one():
 @pytest.mark.parametrize(
     "domain", ["", "acme", "a b.test", "-a.test", "a..test", "x@y.test", "a.test\n", "ä.test"]
 )
-def test_what_is_no_domain_is_refused(domain):
+def test_an_invalid_domain_is_rejected(domain):
     assert set(faults("email", {"domain": domain})) == {"options.domain"}
 
 
@@ -83,7 +83,7 @@ def test_a_country_of_the_number_is_that_of_its_place():
     assert all(number.startswith("+55 ") for number in made["p"])
 
 
-def test_unknown_and_contradicting_countries_are_refused():
+def test_unknown_and_contradicting_countries_are_rejected():
     assert faults("phone_number", {"country": "Atlantis"}) == {"options.country": "unknown_country"}
     two = [
         {"name": str(i), "type": kind, "group": "g", "options": {"country": country}}

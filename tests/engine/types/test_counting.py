@@ -14,7 +14,7 @@ from tests.engine.types.made import assert_laws, bound, faults, table, values
 from webapp.engine.errors import SpecError
 
 
-def test_a_counter_begins_again_after_its_end():
+def test_a_counter_restarts_after_its_end():
     assert values("counter", 7, options={"start": 3, "step": 2, "end": 8}) == [3, 5, 7, 3, 5, 7, 3]
     assert values("counter", 5, options={"start": 0, "step": -5, "end": -10}) == [0, -5, -10, 0, -5]
     assert values("counter", 3, 10**12) == [10**12 + 1, 10**12 + 2, 10**12 + 3]
@@ -35,7 +35,7 @@ def test_a_counter_is_unique_for_one_round():
         ({"step": -1, "end": 4}, "options.end"),
     ],
 )
-def test_counters_that_lead_nowhere_are_refused(options, path):
+def test_counters_without_an_end_are_rejected(options, path):
     assert faults("counter", options) == {path: "wrong_value"}
 
 
@@ -83,7 +83,7 @@ def test_unique_combinations_leave_out_what_databases_take_for_the_same():
         {"lists": [["a"], ["b"]], "part": 1},
     ],
 )
-def test_combinations_that_may_be_written_alike_are_not_unique(options):
+def test_combinations_with_ambiguous_text_are_not_unique(options):
     assert faults("cartesian", options, unique=True) == {"unique": "not_unique"}
 
 
@@ -97,7 +97,7 @@ def test_combinations_that_may_be_written_alike_are_not_unique(options):
         ({"lists": [["a"]], "part": 1, "separator": "-"}, {"options.separator": "conflict"}),
     ],
 )
-def test_lists_that_cannot_be_combined_are_refused(options, expected):
+def test_lists_that_cannot_be_combined_are_rejected(options, expected):
     assert faults("cartesian", options) == expected
 
 
@@ -118,7 +118,7 @@ def test_money_has_its_symbol_behind_the_minus():
     assert_laws("money", {"min": -1, "max": 1})
 
 
-def test_digits_stand_where_the_mask_says():
+def test_digits_are_placed_as_in_the_mask():
     made = values("digit_sequence", 100, options={"format": r"(###) \#@-##"})
     assert all(re.fullmatch(r"\(\d{3}\) #@-\d\d", one) for one in made)
     assert len(set(values("digit_sequence", 1000, options={"format": "###"}, unique=True))) == 1000
@@ -207,12 +207,12 @@ def test_a_histogram_of_wide_bins_reaches_every_decimal():
         ({"bins": [{"from": 0}]}, {"bins[0].to": "required"}),
     ],
 )
-def test_histograms_that_say_two_things_or_nothing_are_refused(options, expected):
+def test_ambiguous_and_empty_histograms_are_rejected(options, expected):
     found = faults("number", {**HISTOGRAM, **options})
     assert {path.removeprefix("options."): code for path, code in found.items()} == expected
 
 
-def test_bins_without_a_histogram_are_refused():
+def test_bins_without_a_histogram_are_rejected():
     assert faults("number", {"bins": [{"from": 0, "to": 5}]}) == {"options.bins": "not_for_this_distribution"}
     assert faults("number", {**HISTOGRAM, "bins": [{"from": 0, "to": 5}]}, unique=True) == {
         "unique": "not_unique"

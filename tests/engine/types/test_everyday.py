@@ -21,7 +21,7 @@ def test_slugs_are_words_of_plain_letters():
     assert_laws("slug")
 
 
-def test_slugs_of_a_field_say_what_it_says():
+def test_slugs_of_a_field_match_its_text():
     titles = ["Crème Brûlée & Co.", "  Straße 12b ", "It's -- here", "ÅNGSTRÖM", "…", "ﬁne ℡"]
     fields = [
         {"name": "title", "type": "list_sequential", "options": {"values": titles}},
@@ -36,7 +36,7 @@ def test_slugs_of_a_field_say_what_it_says():
     assert made["plain"][:2] == ["1", "2"]
 
 
-def test_slugs_are_asked_for_in_one_way():
+def test_slugs_have_one_way_to_be_requested():
     assert faults("slug", {"field": "x"}) != {}
     other = {"name": "title", "type": "city"}
     with pytest.raises(Exception, match="words are those") as error:
@@ -49,7 +49,7 @@ NATO += "Sierra Tango Uniform Victor Whiskey X-ray Yankee Zulu"
 
 
 @pytest.mark.parametrize("count", [1, 2, 3, 12])
-def test_letters_are_spelled_as_on_the_telephone(count):
+def test_letters_use_the_spelling_alphabet(count):
     made = values("nato_phonetic", 2_000, options={"count": count})
     assert {word for one in made for word in one.split(" ")} == set(NATO.split())
     assert {len(one.split(" ")) for one in made} == {count}
@@ -233,7 +233,7 @@ def test_second_lines_are_in_the_words_of_the_locale():
 # --- Money and numbers of papers ------------------------------------------------------------------------------
 
 
-def test_prices_end_as_asked_and_reach_both_ends():
+def test_prices_have_the_requested_ending_and_reach_both_bounds():
     made = values("price", 20_000)
     assert {int(one * 100) % 100 for one in made} == {99, 95, 49, 0}
     assert (min(made), max(made)) == (Decimal("1.00"), Decimal("500.00"))
@@ -255,7 +255,7 @@ def test_prices_end_as_asked_and_reach_both_ends():
         ({"endings": []}, {"options.endings": "too_short"}),
     ],
 )
-def test_prices_that_there_are_none_of_are_refused(options, wanted):
+def test_impossible_prices_are_rejected(options, wanted):
     assert faults("price", options) == wanted
 
 
@@ -293,7 +293,7 @@ def test_orders_are_of_their_mask():
 # --- Machines -----------------------------------------------------------------------------------------------
 
 
-def test_hosts_lie_under_a_domain_that_is_nobodys_or_the_one_asked_for():
+def test_hosts_are_in_a_reserved_domain_or_the_requested_one():
     assert all(
         re.fullmatch(r"[a-z]+-\d\d\.[a-z]+\.example(\.(com|net|org))?", one)
         for one in values("hostname", 1_000)

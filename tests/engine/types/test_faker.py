@@ -38,11 +38,11 @@ def fault(method: str, arguments: dict | None = None, **common):
 
 
 @pytest.mark.parametrize("method", ["catch_phrase", "pybool", "pyint", "date_of_birth", "currency", "ssn"])
-def test_rows_hang_on_nothing_but_their_number(method):
+def test_rows_depend_only_on_their_number(method):
     assert_laws("faker", {"method": method})
 
 
-def test_a_pool_has_what_faker_draws_and_says_how_much_differs():
+def test_a_pool_has_the_values_of_faker_and_reports_the_number_of_distinct_ones():
     asked = faker.Asked("de_DE", "city", "{}")
     drawn = faker.drawn(asked)
     assert drawn.pool.place.size == limits.FAKER_POOL >= 10_000
@@ -55,7 +55,7 @@ def test_a_pool_has_what_faker_draws_and_says_how_much_differs():
     assert column.plan.layer.columns["x"].type.space() == len(drawn.pool.distinct)
 
 
-def test_what_is_drawn_more_often_comes_more_often():
+def test_higher_weights_are_drawn_more_often():
     drawn = faker.drawn(faker.Asked("en_US", "pybool", '{"truth_probability": 90}'))
     share = drawn.pool.values.take(pa.array(drawn.pool.place)).to_pylist().count(True) / limits.FAKER_POOL
     assert 0.88 < share < 0.92
@@ -86,7 +86,7 @@ def test_structures_become_json_in_one_order():
     assert faker_worker.plain(float("nan")) == ("null", None)
 
 
-def test_dates_hang_on_the_requests_now():
+def test_dates_depend_on_the_requests_now():
     field = {"name": "x", "type": "faker", "options": {"method": "past_datetime"}}
     plan = compile_plan(groups.assign(parse([field])), vocabulary.default())
     for now in (NOW, datetime(2031, 5, 6, tzinfo=UTC)):
@@ -119,13 +119,13 @@ def test_unique_reaches_as_far_as_the_pool():
     ["seed", "seed_instance", "add_provider", "binary", "zip", "tar", "image", "_provider", "__class__", "format",
      "parse", "json_bytes", "random", "unique", "optional"],
 )  # fmt: skip
-def test_what_is_no_data_is_refused_by_name(method):
+def test_a_faker_method_without_data_is_rejected_by_name(method):
     found = fault(method)
     assert (found.path, found.code) == ("fields[0].options.method", "refused_method")
     assert f'"{method}"' in found.message
 
 
-def test_an_unknown_method_is_refused_with_the_nearest():
+def test_an_unknown_method_is_rejected_with_a_suggestion():
     found = fault("frist_name")
     assert (found.path, found.code) == ("fields[0].options.method", "unknown_method")
     assert "`first_name`" in found.hint
@@ -142,7 +142,7 @@ def test_arguments_are_checked_by_name_and_size():
     assert fault("word", {"ext_word_list": ["x" * limits.FAKER_ARGUMENT_CHARS]}).code == "too_long"
 
 
-def test_a_method_that_raises_says_why():
+def test_a_method_that_raises_returns_the_reason():
     found = fault("pyint", {"min_value": 9, "max_value": 1})
     assert (found.path, found.code) == ("fields[0].options.arguments", "method_failed")
     assert "Faker says: " in found.message
@@ -161,14 +161,14 @@ def test_a_pool_is_bounded_in_size_and_time(monkeypatch):
     assert "of 10,000 values took" in found.message
 
 
-def test_a_locale_that_faker_does_not_know_for_the_method_is_refused():
+def test_a_locale_that_fakers_method_does_not_support_is_rejected():
     found = fault("swift", locale="ja_JP")
     assert (found.path, found.code) == ("fields[0].locale", "no_such_locale")
     assert "ja_JP" in found.message
     assert made("first_name", 20, locale="nb_NO")
 
 
-def test_a_template_pinned_to_another_version_of_faker_is_refused_by_name(monkeypatch):
+def test_a_template_pinned_to_another_version_of_faker_is_rejected_by_name(monkeypatch):
     monkeypatch.setattr(faker, "faker_version", lambda: "99.0")
     found = fault("word")
     assert found.code == "library_moved"

@@ -23,7 +23,7 @@ FINANCE = (
 
 
 @pytest.mark.parametrize("kind", FINANCE)
-def test_rows_hang_on_nothing_but_their_number(kind):
+def test_rows_depend_only_on_their_number(kind):
     assert_laws(kind)
 
 
@@ -62,7 +62,7 @@ def test_account_keys_of_modulus_97_leave_the_ibans_check_digits_constant(countr
     assert {number[2:4] for number in made} == {start}
 
 
-def test_formatted_ibans_stand_in_groups_of_four():
+def test_formatted_ibans_have_groups_of_four():
     made = values("iban", 200, options={"countryCode": "PT", "formatted": True})
     assert all(number == iban.format(number) for number in made)
     assert all(map(iban.is_valid, made))
@@ -99,7 +99,7 @@ def test_bics_and_routing_numbers_pass_python_stdnum():
 
 
 @pytest.mark.parametrize("length", [1, 4, 10, 26])
-def test_account_numbers_have_the_length_asked_for(length):
+def test_account_numbers_have_the_requested_length(length):
     made = values("account_number", 500, options={"length": length})
     assert all(len(number) == length and number.isdigit() and number[0] != "0" for number in made)
 
@@ -195,7 +195,7 @@ def test_amounts_by_mean_and_deviation_are_normal_and_not_negative():
     assert min(values("currency", 5000, options={"mean": 10, "stddev": 20})) >= 0
 
 
-def test_amounts_that_cannot_be_are_refused():
+def test_impossible_amounts_are_rejected():
     assert faults("currency", {"min": 5, "max": 1}) == {"options.min": "min_above_max"}
     assert faults("currency", {"stddev": -1}) == {"options.stddev": "wrong_value"}
     assert faults("currency", {"mean": 5}, unique=True) == {"unique": "not_unique"}

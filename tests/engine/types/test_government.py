@@ -85,7 +85,7 @@ def test_korean_and_chinese_numbers_have_their_inner_check_digits():
 
 
 @pytest.mark.parametrize("kind", ["tax_id", "vat_id", "ssn", "ein", "nhs_number", "siren", "siret"])
-def test_rows_hang_on_nothing_but_their_number(kind):
+def test_rows_depend_only_on_their_number(kind):
     assert_laws(kind)
 
 
@@ -119,7 +119,7 @@ def test_tax_id_follows_option_then_locale_then_the_united_states():
     assert all(map(ein.is_valid, values("tax_id", 20)))
 
 
-def test_a_locale_without_a_vat_number_warns_and_a_country_without_one_is_refused():
+def test_a_locale_without_a_vat_number_warns_and_a_country_without_one_is_rejected():
     source = bound([{"name": "x", "type": "vat_id", "locale": "ja_JP"}])
     assert [warning.code for warning in source.warnings] == ["other_country"]
     assert faults("vat_id", {"country": "US"}) == {"options.country": "unknown_country"}

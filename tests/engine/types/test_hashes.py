@@ -20,7 +20,7 @@ def url64(text: str) -> bytes:
 
 
 @pytest.mark.parametrize(("kind", "digits"), [("md5", 32), ("sha1", 40), ("sha256", 64)])
-def test_digests_are_hexadecimal_and_never_alike(kind, digits):
+def test_digests_are_hexadecimal_and_unique(kind, digits):
     made = values(kind, 20_000)
     assert all(re.fullmatch(f"[0-9a-f]{{{digits}}}", one) for one in made)
     assert len(set(made)) == 20_000
@@ -70,7 +70,7 @@ def test_other_schemes_and_their_costs():
     assert faults("password_hash", {"cost": 99}) == {"options.cost": "out_of_range"}
 
 
-def test_tokens_are_of_their_alphabet_and_differ_whatever_their_case():
+def test_tokens_use_their_alphabet_and_differ_ignoring_case():
     assert all(re.fullmatch("[A-Za-z0-9]{32}", one) for one in values("token", 500))
     assert all(
         re.fullmatch("[0-9a-f]{64}", one)
@@ -112,14 +112,14 @@ def test_signed_tokens_are_signed_and_in_time():
 
 
 @pytest.mark.parametrize("issuer", [None, "a", "ab", "abc"])
-def test_claims_are_read_whatever_their_length(issuer):
+def test_claims_are_read_with_any_length(issuer):
     for one in values("jwt", 20, options={} if issuer is None else {"issuer": issuer}):
         said = json.loads(url64(one.split(".")[1]))
         assert said.get("iss") == issuer
         assert said["exp"] - said["iat"] == 3600
 
 
-def test_a_short_secret_is_refused():
+def test_a_short_secret_is_rejected():
     assert faults("jwt", {"secret": "short"}) == {"options.secret": "string_too_short"}
 
 
@@ -203,7 +203,7 @@ def test_base58_addresses_have_a_right_checksum(options, first, signs):
     if first == 0:
         assert any(
             one.startswith("11") for one in made
-        )  # a second byte that is nought has a letter of its own
+        )  # a second byte that is zero is encoded as a separate letter
     assert faults("bitcoin_address", options, unique=True) == {"unique": "not_unique"}
 
 

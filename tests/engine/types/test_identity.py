@@ -75,7 +75,7 @@ def test_a_primary_key_is_never_blank():
     assert faults("uuid", {"primary_key": True}) == {}
 
 
-def test_an_unknown_version_is_refused():
+def test_an_unknown_version_is_rejected():
     assert faults("uuid", {"version": 1}) == {"options.version": "literal_error"}
 
 

@@ -1,4 +1,4 @@
-"""Networks and sites: right in form, and nobody's."""
+"""IP addresses, host names and URLs: valid, but not in use by anyone."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from tests.engine.types.made import assert_laws, bound, faults, table, values
      ("user_agent", {}), ("http_method", {}), ("http_status", {}), ("mime_type", {}), ("file_name", {}),
      ("file_name", {"extension": "csv"}), ("password", {}), ("password", {"length": 4})],
 )  # fmt: skip
-def test_rows_hang_on_nothing_but_their_number(kind, options):
+def test_rows_depend_only_on_their_number(kind, options):
     assert_laws(kind, options)
 
 
@@ -43,7 +43,7 @@ def test_addresses_of_a_network_leave_out_its_own_and_the_broadcast_address():
     assert set(values("ipv4", 200, options={"cidr": "192.0.2.4/31"})) == {"192.0.2.4", "192.0.2.5"}
 
 
-def test_networks_that_are_none_are_refused():
+def test_invalid_networks_are_rejected():
     assert faults("ipv4", {"cidr": "10.0.0.0/33"}) == {"options.cidr": "wrong_format"}
     assert faults("ipv4", {"cidr": "10.0.0.0/8", "private": True}) == {"options.private": "conflict"}
     assert faults("ipv6", {"cidr": "2001:db8::/129"}) == {"options.cidr": "wrong_format"}
@@ -53,7 +53,7 @@ def test_networks_that_are_none_are_refused():
     "cidr", ["2001:db8::/32", "2001:db8::/64", "fe80::/10", "::/0", "fd00::/8", "2001:db8:0:7::/120", "::1/128",
              "2001:db8:0:0:100::/72", "1:0:0:2:0:0:0:0/96"],
 )  # fmt: skip
-def test_ipv6_addresses_lie_in_their_network_and_are_spelled_as_rfc_5952_wants(cidr):
+def test_ipv6_addresses_are_in_their_network_and_formatted_as_in_rfc_5952(cidr):
     network = ipaddress.IPv6Network(cidr)
     for text in values("ipv6", 300, options={"cidr": cidr}):
         assert ipaddress.IPv6Address(text) in network
@@ -82,7 +82,7 @@ def test_sites_lie_under_reserved_names():
         assert rest.partition("/")[0].endswith(ends)
 
 
-def test_sites_take_the_ending_asked_for():
+def test_sites_have_the_requested_domain():
     assert all(name.endswith(".co.uk") for name in values("domain_name", 50, options={"tld": ".CO.UK"}))
     assert all(".dev/" in url for url in values("url", 50, options={"tld": "dev"}))
     assert faults("domain_name", {"tld": "-x-"}) == {"options.tld": "wrong_format"}
@@ -110,13 +110,13 @@ def test_first_characters_of_passwords_are_of_every_class():
     assert all(firsts & set(alphabet) for alphabet in CLASSES.values())
 
 
-def test_passwords_that_cannot_hold_every_class_are_refused():
+def test_passwords_too_short_for_every_class_are_rejected():
     assert faults("password", {"length": 3}) == {"options.length": "too_short"}
     assert faults("password", {"classes": []}) == {"options.classes": "too_short"}
     assert faults("password", {"classes": ["runes"]})["options.classes[0]"] == "literal_error"
 
 
-def test_files_end_as_asked():
+def test_files_have_the_requested_extension():
     assert all(name.endswith(".csv") for name in values("file_name", 50, options={"extension": "csv"}))
 
 

@@ -13,7 +13,7 @@ from tests.engine.types.made import assert_laws, faults, values
     ("kind", "options"),
     [("color", {}), ("hex_color", {}), ("hex_color", {"case": "upper"}), ("rgb_color", {})],
 )
-def test_rows_hang_on_nothing_but_their_number(kind, options):
+def test_rows_depend_only_on_their_number(kind, options):
     assert_laws(kind, options)
 
 

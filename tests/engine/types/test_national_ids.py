@@ -50,12 +50,12 @@ def test_numbers_of_each_country_pass_python_stdnum(country):
 
 
 @pytest.mark.parametrize("country", sorted(CHECKS))
-def test_another_last_digit_is_refused(country):
+def test_any_other_check_digit_is_rejected(country):
     checker = importlib.import_module(f"stdnum.{CHECKED_BY[country]}")
     for number in made(country, False, 50):
         place = max(at for at, sign in enumerate(number) if sign.isalnum())
         if country == "IS":
-            place -= 1  # behind the check digit stands the century
+            place -= 1  # the century follows the check digit
         if country == "AT":
             place = 3
         sign = number[place]
@@ -64,7 +64,7 @@ def test_another_last_digit_is_refused(country):
         assert not checker.is_valid(number[:place] + other + number[place + 1 :]) or country == "BE"
 
 
-def test_the_locale_says_the_country_and_an_option_says_it_louder():
+def test_the_locale_sets_the_country_and_an_option_overrides_it():
     assert re.fullmatch(r"\d{11}", values("national_id", 1, locale="pl_PL")[0])
     assert re.fullmatch(
         r"\d{6}-\d{4}", values("national_id", 1, locale="pl_PL", options={"country": "SE"})[0]

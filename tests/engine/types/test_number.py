@@ -23,14 +23,14 @@ def column_type(kind: str, options: dict) -> pa.DataType:
     return bound([{"name": "x", "type": kind, "options": options}]).schema.field("x").type
 
 
-def test_a_number_is_whole_unless_decimals_are_asked_for():
+def test_a_number_is_an_integer_unless_decimals_are_requested():
     assert column_type("number", {}) == pa.int64()
     assert column_type("number", {"decimals": 2}) == pa.decimal128(38, 2)
     assert column_type("float", {}) == pa.decimal128(38, 2)
     assert column_type("float", {"precision": 0}) == pa.int64()
 
 
-def test_a_number_lies_between_0_and_1000_by_default():
+def test_a_number_is_between_0_and_1000_by_default():
     found = values("number", 20_000)
     assert (min(found), max(found)) == (0, 1000)
     assert min(values("number", 5000, options={"min": 5000})) >= 5000
@@ -95,7 +95,7 @@ SHAPES = {
 
 
 @pytest.mark.parametrize("shape", SHAPES)
-def test_a_distribution_has_the_mean_and_deviation_asked_for(shape):
+def test_a_distribution_has_the_requested_mean_and_deviation(shape):
     options, mean, deviation = SHAPES[shape]
     options = {**options, "distribution": shape, "decimals": 3}
     found = np.array([float(value) for value in values("number", N, options=options)])
@@ -116,7 +116,7 @@ def test_min_and_max_cut_a_distribution_and_nothing_piles_up_there(shape, decima
         assert found.count(25.0) < found.count(15.0)
 
 
-def test_a_step_holds_beside_a_distribution():
+def test_a_step_is_applied_to_a_distribution():
     found = values(
         "number", 5000, options={"distribution": "normal", "mean": 50, "stddev": 20, "min": 3, "step": 10}
     )
@@ -131,7 +131,7 @@ def test_the_mean_of_a_stepped_distribution_is_kept():
     assert set((found % 5).tolist()) == {0}
 
 
-def test_zipf_ranks_begin_at_min():
+def test_zipf_ranks_start_at_min():
     found = np.array(values("number", N, options={"distribution": "zipf", "min": 10, "max": 19}))
     counts = np.bincount(found - 10)
     weights = 1 / np.arange(1, 11)
@@ -179,7 +179,7 @@ def test_the_heaviest_tail_stays_within_json_integers():
         ({"min": "ten"}, {"options.min": "decimal_parsing"}),
     ],
 )
-def test_what_makes_no_sense_is_refused_where_it_stands(options, expected):
+def test_meaningless_options_are_rejected_with_their_path(options, expected):
     assert faults("number", options) == expected
 
 
@@ -197,7 +197,7 @@ def test_a_boolean_keeps_its_share(share):
     assert abs(found.mean() - share) <= 4 * math.sqrt(share * (1 - share) / N)
 
 
-def test_a_boolean_refuses_what_is_no_share_and_no_choice():
+def test_a_boolean_rejects_invalid_shares_and_choices():
     assert faults("boolean", {"probability": 50}) == {"options.probability": "out_of_range"}
     assert faults("boolean", {"truthy": "x", "falsy": "x"}) == {"options.falsy": "duplicate"}
     assert faults("boolean", {"probability": 0.5}, unique=True) == {"unique": "not_unique"}
@@ -224,7 +224,7 @@ def test_a_type_named_after_a_distribution_follows_it(kind):
 
 @pytest.mark.parametrize("kind", ["binomial", "geometric"])
 @pytest.mark.parametrize("share", [0, 1, 1.5])
-def test_a_chance_that_decides_nothing_is_refused(kind, share):
+def test_a_probability_without_effect_is_rejected(kind, share):
     assert faults(kind, {"probability": share}) == {"options.probability": "out_of_range"}
 
 

@@ -122,11 +122,11 @@ def test_no_date_leaves_the_years_1_to_9999():
         ),
     ],
 )
-def test_offsets_that_cannot_be_are_refused(base, options, expected):
+def test_impossible_offsets_are_rejected(base, options, expected):
     assert refused(base, **options) == expected
 
 
-def test_a_fixed_base_is_moved_and_one_that_is_no_date_is_refused():
+def test_a_fixed_base_is_shifted_and_an_invalid_date_is_rejected():
     fields = [DAY, {"name": "it", "type": "date_relative", "options": {"field": "base", "offset": "1d"}}]
     assert table(bound(fields, overrides={"base": "2024-02-28"}), 0, 2)["it"] == [date(2024, 2, 29)] * 2
     with pytest.raises(SpecError) as error:
@@ -134,7 +134,7 @@ def test_a_fixed_base_is_moved_and_one_that_is_no_date_is_refused():
     assert [fault.path for fault in error.value.faults] == ["overrides.base"]
 
 
-def test_a_series_lies_one_interval_apart():
+def test_a_series_has_a_fixed_interval():
     made = values("time_series", 100, options={"start": "2024-03-01T12:00:00Z", "interval": "15min"})
     start = datetime(2024, 3, 1, 12, tzinfo=UTC)
     assert made == [start + timedelta(minutes=15 * row) for row in range(100)]
@@ -143,7 +143,7 @@ def test_a_series_lies_one_interval_apart():
 @pytest.mark.parametrize(
     ("interval", "jitter"), [("1h", "59min"), ("1s", "999ms"), ("2s", "1s"), ("1mo", "27d")]
 )
-def test_a_series_rises_strictly_whatever_the_jitter(interval, jitter):
+def test_a_series_increases_strictly_with_any_jitter(interval, jitter):
     count = 5000 if interval != "1mo" else 2000
     options = {"start": "2024-01-31", "interval": interval, "jitter": jitter}
     made = values("time_series", count, options=options)
@@ -166,7 +166,7 @@ def test_a_series_of_months_goes_by_the_calendar_from_its_start():
     ]
 
 
-def test_a_series_starts_relative_to_now_and_far_rows_are_had_at_once():
+def test_a_series_starts_relative_to_now_and_distant_rows_are_fast():
     assert values("time_series", 1, options={"start": "-1d"}) == [(NOW - timedelta(days=1)).replace(second=0)]
     far = values("time_series", 1, 10**9, options={"start": "2024-01-01", "interval": "1min"})
     assert far == [datetime(2024, 1, 1, tzinfo=UTC) + timedelta(minutes=10**9)]
@@ -196,7 +196,7 @@ def test_a_series_ends_with_the_year_9999():
         ({"format": "1"}, {"options.format": "bad_format"}),
     ],
 )
-def test_series_that_do_not_rise_are_refused(options, expected):
+def test_series_that_do_not_increase_are_rejected(options, expected):
     assert faults("time_series", options) == expected
 
 
@@ -231,5 +231,5 @@ def test_parts_of_a_duration_that_are_nothing_are_left_out(length, expected):
         ({"min": "long"}, {"options.min": "bad_duration"}),
     ],
 )
-def test_durations_that_cannot_be_are_refused(options, expected):
+def test_impossible_durations_are_rejected(options, expected):
     assert faults("duration", options) == expected

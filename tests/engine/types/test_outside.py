@@ -80,7 +80,7 @@ def test_every_row_takes_a_key_of_the_list_each_about_as_often():
     assert all(1_850 < times < 2_150 for times in counted.values())
 
 
-def test_any_rows_are_those_of_the_whole_and_hang_on_seed_and_list_alone():
+def test_any_rows_are_part_of_the_whole_and_depend_only_on_seed_and_list():
     plan = answered(planned(key(id="fld_01J00000000000000000000000")), KEYS)
     whole = rows(plan)["k"]
     assert rows(plan, 700, 10)["k"] == whole[700:710]
@@ -102,7 +102,7 @@ def test_columns_of_two_groups_are_drawn_apart():
     assert len(set(zip(made["a"], made["b"], strict=True))) == 16
 
 
-def test_unique_takes_each_key_once_and_refuses_one_row_more():
+def test_unique_uses_each_key_once_and_rejects_one_row_more():
     plan = answered(planned(key(unique=True)), KEYS)
     assert sorted(rows(plan, count=4)["k"]) == [7, 8, 9, 10]
     with pytest.raises(SpecError, match=r"5 values were requested and only 4 exist") as error:
@@ -143,7 +143,7 @@ def test_an_empty_list_is_an_error_blank_or_the_default_as_the_option_says():
     assert rows(fixed, count=3)["k"] == [5] * 3
 
 
-def test_without_an_answer_every_row_has_the_stand_in():
+def test_without_a_response_every_row_has_the_placeholder():
     plan = planned(key(), ask(), ask("n", options={"kind": "decimal", "decimals": 3}))
     made = rows(plan, count=3)
     assert made == {"k": [4711] * 3, "q": ["example"] * 3, "n": [Decimal("1.000")] * 3}
@@ -171,12 +171,12 @@ def test_a_query_with_fields_is_asked_once_for_each_set_of_values():
     assert set(zip(made["code"], made["q"], strict=True)) == {("a", "A"), ("b", "B1"), ("b", "B2")}
 
 
-def test_values_are_told_apart_whatever_is_in_them():
+def test_values_are_distinguished_whatever_they_contain():
     columns = [pa.array(["a\x1f", "a", "\\0", None]), pa.array(["b", "\x1fb", "x", "x"])]
     assert len(set(external_values.keys_of(columns).to_pylist())) == 4
 
 
-def test_a_query_may_hang_on_what_another_one_answers():
+def test_a_query_can_depend_on_the_response_of_another():
     plan = planned(CODES, ask("first", "one {{code}}"), ask("second", "two {{first}}"))
     assert [(one.path, one.level) for one in plan.asks] == [("fields[1]", 0), ("fields[2]", 1)]
     half = keyed(plan, a=["x"], b=["y"])
@@ -185,7 +185,7 @@ def test_a_query_may_hang_on_what_another_one_answers():
     assert sorted(recorder.found[plan.asks[1].question.key]) == ["x", "y"]
 
 
-def test_too_many_different_questions_are_refused_by_number():
+def test_too_many_different_requests_are_rejected_by_number():
     plan = planned({"name": "code", "type": "row_number"}, ask(query="{{code}}"))
     with pytest.raises(SpecError, match="more than 100") as error:
         BoundPlan(plan, GenerationContext("s", NOW, recorder=Recorder(100))).block(0, 101)
@@ -219,13 +219,13 @@ def test_sensitive_values_are_replaced_before_any_other_field_sees_them():
     assert rows(numbers, count=3)["k"] == [None] * 3
 
 
-def test_other_maskings_of_sensitive_values_are_refused_by_name():
+def test_other_maskings_of_sensitive_values_are_rejected_by_name():
     field = ask(sensitive=True, masking={"strategy": "replace"})
     assert faults(field) == {"fields[0].masking": "not_available"}
     assert faults(ask(sensitive=True, masking={"strategy": "redact"})) == {}
 
 
-def test_what_is_fetched_is_never_taken_for_unique():
+def test_fetched_values_are_never_considered_unique():
     assert faults(ask(unique=True)) == {"fields[0].unique": "not_unique"}
     assert faults(key(unique=True, sensitive=True)) == {"fields[0].unique": "not_unique"}
 
@@ -257,14 +257,14 @@ def test_decimals_of_an_answer_that_may_grow_do_not_change_their_spelling():
     assert few[0] == more[0]
 
 
-def test_a_kind_that_a_value_is_not_is_refused():
+def test_a_value_of_the_wrong_type_is_rejected():
     plan = planned(ask(options={"kind": "integer"}))
     with pytest.raises(SpecError) as error:
         answered(plan, pa.table({"name": ["4", "x"]}))
     assert [(one.path, one.code) for one in error.value.faults] == [("fields[0].options.kind", "wrong_type")]
 
 
-def test_a_column_that_the_answer_has_not_is_told_with_those_it_has():
+def test_a_column_missing_in_the_response_is_reported_with_the_existing_ones():
     plan = planned(ask(options={"column": "nam"}))
     with pytest.raises(SpecError, match="it has name, no") as error:
         answered(plan, pa.table({"name": ["x"], "no": [1]}))

@@ -1,4 +1,4 @@
-"""People: whatever is asked of one person agrees."""
+"""All attributes of one person are consistent."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ def test_both_sexes_are_as_frequent():
     assert abs(counted["female"] - 5_000) < 4 * 50  # four standard deviations
 
 
-def test_a_field_alone_draws_the_same_people_as_in_company():
+def test_a_single_field_generates_the_same_people_as_in_a_group():
     together = people(300)
     for kind in PERSON:
         assert [row[kind] for row in people(300, kind)] == [row[kind] for row in together]
@@ -79,7 +79,7 @@ def test_a_few_rows_are_drawn_like_many():
     assert people(10, start=40) == people(100)[40:50]
 
 
-def test_hungarian_names_begin_with_the_family_name():
+def test_hungarian_names_start_with_the_family_name():
     rows = localised(100, "hu")
     assert all(row["name"] == f"{row['last_name']} {row['first_name']}" for row in rows)
 
@@ -95,7 +95,7 @@ def test_the_locale_of_one_field_is_that_of_its_person():
     assert all(address.isascii() for address in made["email"])
 
 
-def test_two_locales_for_one_person_are_refused():
+def test_two_locales_for_one_person_are_rejected():
     two = [
         {"name": "a", "type": "first_name", "locale": "de_DE"},
         {"name": "b", "type": "last_name", "locale": "fr_FR"},
@@ -106,11 +106,11 @@ def test_two_locales_for_one_person_are_refused():
     bound([two[0], {**two[1], "group": "other"}])
 
 
-def test_an_unknown_locale_of_a_field_is_refused():
+def test_an_unknown_locale_of_a_field_is_rejected():
     assert faults("first_name", locale="tlh_KX") == {"locale": "unknown_locale"}
 
 
-def test_a_sex_that_is_asked_for_holds_for_the_whole_person():
+def test_a_requested_sex_applies_to_the_whole_person():
     made = table(
         bound([{"name": "f", "type": "first_name", "options": {"sex": "female"}}, *fields("sex", "name")]),
         0,
@@ -167,7 +167,7 @@ def test_a_fixed_title_fixes_the_department():
 @pytest.mark.parametrize(
     "overrides", [{"first_name": "Zaphod"}, {"name": "Nobody"}, {"sex": "robot"}, {"email": "zzz@acme.test"}]
 )
-def test_nobody_fits_is_a_warning_and_leaves_the_rest_as_it_was(overrides):
+def test_fixed_values_that_no_one_matches_are_a_warning_and_change_nothing_else(overrides):
     source = bound(fields(*PERSON), overrides=overrides)
     (name,) = overrides
     assert [(fault.path, fault.code) for fault in source.warnings] == [(f"overrides.{name}", "no_match")]
@@ -176,7 +176,7 @@ def test_nobody_fits_is_a_warning_and_leaves_the_rest_as_it_was(overrides):
     assert [made[kind] for kind in others] == [free[kind] for kind in others]
 
 
-def test_fixed_values_that_fit_nobody_together_are_warned_of():
+def test_fixed_values_that_no_one_matches_are_warned_about():
     source = bound(fields(*PERSON), overrides={"first_name": "Anna", "sex": "male"})
     assert {fault.path for fault in source.warnings} == {"overrides.first_name", "overrides.sex"}
 
@@ -231,7 +231,7 @@ def test_unique_names_use_up_every_pair_of_names_once(locale):
 
 
 @pytest.mark.parametrize("kind", ["name", "first_name", "last_name"])
-def test_a_unique_name_beside_others_of_its_person_is_refused_with_advice(kind):
+def test_a_unique_name_in_a_group_of_a_person_is_rejected_with_advice(kind):
     with pytest.raises(SpecError) as error:
         bound([{"name": "x", "type": kind, "unique": True}, *fields("email")])
     (fault,) = error.value.faults

@@ -87,7 +87,7 @@ def test_ten_thousand_places_of_the_world_never_contradict_themselves():
     assert len({(code, name) for code, _, name in regions}) == len(regions)
 
 
-def test_ten_thousand_places_of_the_united_states_stand_in_the_postal_register():
+def test_ten_thousand_places_of_the_united_states_are_in_the_postal_register():
     known = {(city["zip_code"]): city for city in zipcodes.list_all()}
     area_codes = defaultdict(set)
     for entry in known.values():
@@ -218,7 +218,7 @@ def test_a_country_without_divisions_or_codes_has_blanks_there_and_nothing_made_
     assert {row["zip_code"] for row in made} == {None}
 
 
-def test_a_field_alone_draws_the_same_places_as_in_company():
+def test_a_single_field_generates_the_same_places_as_in_a_group():
     together = rows(200)
     for kind in PLACE:
         assert [row[kind] for row in rows(200, kind)] == [row[kind] for row in together]
@@ -282,7 +282,7 @@ def test_an_address_may_be_street_and_number_only():
     assert made["a"] == made["street_address"]
 
 
-def test_numbers_stand_where_the_country_puts_them():
+def test_numbers_are_formatted_as_in_the_country():
     assert all(re.match(r"\d+ ", line) for line in values("street_address", 200, of_template="fr_FR"))
     assert all(re.search(r" \d+$", line) for line in values("street_address", 200, of_template="de_DE"))
     assert all(re.match(r"\d-\d+-\d+ ", line) for line in values("street_address", 200, of_template="ja_JP"))
@@ -304,7 +304,7 @@ def test_a_postal_pattern_is_filled_with_digits():
     assert len(set(values("zip_code", 1_000, options={"format": "###"}, unique=True))) == 1_000
 
 
-def test_points_lie_on_the_globe_and_differ_within_a_city():
+def test_points_are_on_the_globe_and_differ_within_a_city():
     made = rows(2_000, "latitude", "longitude", overrides=None)
     assert all(-90 <= row["latitude"] <= 90 and -180 <= row["longitude"] <= 180 for row in made)
     lyon = table(bound(fields("city", "latitude", "longitude"), overrides={"city": "Lyon"}), 0, 100)

@@ -20,7 +20,7 @@ FIELDS = [
 @pytest.mark.parametrize(
     "kind", ["product", "product_name", "product_category", "sku", "ean13", "ean8", "upc", "isbn", "issn"]
 )
-def test_rows_hang_on_nothing_but_their_number(kind):
+def test_rows_depend_only_on_their_number(kind):
     assert_laws(kind)
 
 
@@ -69,7 +69,7 @@ def test_fixed_values_narrow_the_product():
     assert [warning.code for warning in odd.warnings] == ["no_match"]
 
 
-def test_skus_have_the_length_asked_for():
+def test_skus_have_the_requested_length():
     assert {len(sku) for sku in values("sku", 50, options={"length": 9})} == {13}
 
 
@@ -80,6 +80,6 @@ def test_ten_thousand_article_numbers_of_each_kind_pass_python_stdnum():
     assert all(map(issn.is_valid, values("issn", 10_000)))
 
 
-def test_article_numbers_come_from_the_ranges_of_nobody():
+def test_article_numbers_come_from_unassigned_ranges():
     assert {number[0] for number in values("ean13", 200) + values("ean8", 200)} == {"2"}
     assert {number[0] for number in values("upc", 200)} == {"4"}

@@ -1,4 +1,4 @@
-"""Values that hang on earlier rows: exact, the same from any offset, and never on themselves."""
+"""Values that depend on earlier rows: exact, the same from any offset, and without circular references."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ def test_previous_reads_a_fixed_value_and_text_steps():
     assert fixed["it"] == [None, Decimal(7), Decimal(7)]
 
 
-def test_a_default_of_another_kind_is_refused():
+def test_a_default_of_another_type_is_rejected():
     assert refusals([AMOUNT, reading("previous", default="none")]) == {
         "fields[1].options.default": "wrong_type"
     }
@@ -161,7 +161,7 @@ def test_streams_of_any_cut_and_scattered_rows_agree():
     assert scattered == [whole[row] for row in rows.tolist()]
 
 
-def test_what_is_kept_is_told_apart_by_seed_and_by_fixed_values():
+def test_cached_values_are_distinguished_by_seed_and_by_fixed_values():
     source = bound([AMOUNT, TOTAL])
     first = table(source, 20_000, 1)["total"]
     other = BoundPlan(source.plan, GenerationContext("another seed", source.env.now))
@@ -171,7 +171,7 @@ def test_what_is_kept_is_told_apart_by_seed_and_by_fixed_values():
     assert table(source, 20_000, 1)["total"] == first
 
 
-def test_what_is_kept_is_bounded():
+def test_the_cache_is_limited():
     plan = bound([AMOUNT, TOTAL]).plan
     now = bound([AMOUNT]).env.now
     for seed in range(limits.TOTALS_KEPT + 9):
@@ -218,7 +218,7 @@ def test_totals_of_totals_and_of_earlier_rows_are_exact():
         ({"type": "ssn"}, "wrong_type"),
     ],
 )
-def test_what_cannot_be_added_up_exactly_is_refused(source, code):
+def test_inexact_sums_are_rejected(source, code):
     assert refusals([{"name": "amount", **source}, TOTAL]) == {"fields[1].options.field": code}
 
 
@@ -250,20 +250,20 @@ def test_every_number_of_known_size_can_be_added_up(source):
 
 
 @pytest.mark.parametrize("value", ["a lot", 10**15, [1], 1.234])
-def test_a_fixed_value_that_cannot_be_added_up_is_refused(value):
+def test_a_fixed_value_that_cannot_be_summed_is_rejected(value):
     assert refusals([AMOUNT, TOTAL], overrides={"amount": value}) == {"overrides.amount": "wrong_type"}
     assert refusals([AMOUNT, TOTAL], overrides={"amount": value, "total": 1}) == {}
 
 
 @pytest.mark.parametrize("kind", ["previous", "running_total"])
-def test_unique_is_refused_with_advice(kind):
+def test_unique_is_rejected_with_advice(kind):
     with pytest.raises(SpecError) as error:
         bound([AMOUNT, {**reading(kind), "unique": True}])
     (fault,) = error.value.faults
     assert (fault.code, fault.hint) == ("not_unique", "Make the field it reads unique instead.")
 
 
-def test_an_unknown_field_is_refused_by_name():
+def test_an_unknown_field_is_rejected_by_name():
     assert faults("previous", {"field": "amuont"}) == {"options.field": "unknown_field"}
 
 

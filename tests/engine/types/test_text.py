@@ -1,4 +1,4 @@
-"""Text is made of whole words, stands as asked, and keeps to its masks and expressions."""
+"""Text types: whole words, the requested length and case, and values that match their masks and expressions."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def known(name: str, locale: str | None = None) -> set[str]:
 
 
 @pytest.mark.parametrize("count", [1, 2, 3, 7, 200])
-def test_words_are_as_many_as_asked_for(count):
+def test_words_have_the_requested_number(count):
     words = known("word")
     for text in values("words", 100, options={"count": count}):
         assert len(text.split(" ")) == count
@@ -48,7 +48,7 @@ SENTENCE = r"[A-Z][A-Za-z]*(?: [A-Za-z]+){3,11}\."
 
 
 @pytest.mark.parametrize("count", [1, 2, 5])
-def test_sentences_begin_large_and_end_in_a_full_stop(count):
+def test_sentences_start_with_a_capital_and_end_with_a_full_stop(count):
     pattern = re.compile(" ".join([SENTENCE] * count))
     found = values("sentences", 400, options={"count": count})
     assert [text for text in found if not pattern.fullmatch(text)] == []
@@ -69,7 +69,7 @@ def test_paragraphs_have_two_to_five_sentences_and_an_empty_line_between(count):
 
 
 @pytest.mark.parametrize("name", ["lineCount", "line_count", "lines"])
-def test_lorem_has_as_many_lines_as_asked_for(name):
+def test_lorem_has_the_requested_number_of_lines(name):
     words = known("lorem")
     for text in values("lorem", 200, options={name: 4}):
         lines = text.split("\n")
@@ -78,7 +78,7 @@ def test_lorem_has_as_many_lines_as_asked_for(name):
         assert {word.strip(".").lower() for line in lines for word in line.split()} <= words
 
 
-def test_long_texts_are_made_in_pieces_that_do_not_show():
+def test_long_texts_are_generated_in_pieces_without_visible_boundaries():
     source = bound([{"name": "x", "type": "paragraphs", "options": {"count": 40}}])
     whole = source.block(0, 500)[0]
     assert source.block(333, 1)[0].equals(whole.slice(333, 1))
@@ -130,7 +130,7 @@ def test_unique_strings_differ_even_where_case_is_ignored():
     assert faults("random_string", options, unique=True) == {"unique": "not_unique"}
 
 
-def test_a_random_string_refuses_min_over_max():
+def test_a_random_string_rejects_min_over_max():
     assert faults("random_string", {"min": 5, "max": 4}) == {"options.min": "min_above_max"}
     assert faults("random_string", {"min": -1, "alphabet": ""}) == {
         "options.min": "greater_than_equal",
@@ -145,7 +145,7 @@ def test_an_expression_may_be_called_what_others_call_it():
         )
 
 
-def test_an_impossible_expression_is_refused_with_its_position():
+def test_an_impossible_expression_is_rejected_with_its_position():
     from webapp.engine.errors import SpecError
 
     with pytest.raises(SpecError) as error:

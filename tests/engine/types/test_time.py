@@ -1,4 +1,4 @@
-"""Dates and times lie where they were put, hang on the request's now, and are written as asked."""
+"""Dates and times are within their bounds, relative to the request's now, and formatted as requested."""
 
 from __future__ import annotations
 
@@ -30,13 +30,13 @@ def at(now: datetime, kind: str, options: dict, count: int = 500) -> list:
     return table(BoundPlan(plan, GenerationContext("a seed", now)), 0, count)["x"]
 
 
-def test_a_date_lies_in_the_last_ten_years_by_default():
+def test_a_date_is_within_the_last_ten_years_by_default():
     found = values("date", 40_000)
     assert min(found) == date(2016, 1, 31)
     assert max(found) == TODAY
 
 
-def test_relative_ends_hang_on_now_and_on_nothing_else():
+def test_relative_bounds_depend_only_on_now():
     options = {"min": "-3d", "max": "+2d"}
     assert set(at(NOW, "date", options)) == {TODAY + timedelta(days) for days in range(-3, 3)}
     later = NOW + timedelta(days=1000)
@@ -78,7 +78,7 @@ def test_any_half_life_is_carried(half_life):
     assert found == ({TODAY} if half_life < 1 else {TODAY - timedelta(days) for days in range(10)})
 
 
-def test_a_normal_date_lies_most_in_the_middle():
+def test_normal_dates_are_mostly_in_the_middle():
     options = {"distribution": "normal", "min": "2020-01-01", "max": "2022-12-31"}
     found = np.array([day.toordinal() for day in values("date", 20_000, options=options)])
     low, high = date(2020, 1, 1).toordinal(), date(2022, 12, 31).toordinal()
@@ -142,13 +142,13 @@ def test_a_datetime_is_a_second_in_utc():
     assert {moment.second for moment in found} == set(range(60))
 
 
-def test_a_date_alone_as_the_end_means_the_whole_day():
+def test_an_end_date_without_a_time_includes_the_whole_day():
     found = values("datetime", 5000, options={"min": "2024-02-29", "max": "2024-02-29"})
     assert min(found) < datetime(2024, 2, 29, 0, 1, tzinfo=UTC)
     assert datetime(2024, 2, 29, 23, 58, tzinfo=UTC) < max(found) < datetime(2024, 3, 1, tzinfo=UTC)
 
 
-def test_past_says_which_side_of_now():
+def test_past_sets_the_side_of_now():
     assert max(values("datetime", 2000, options={"past": True})) <= NOW
     assert min(values("datetime", 2000, options={"past": False})) >= NOW
     near = values("datetime", 2000, options={"past": False, "max": "+1h"})
@@ -162,7 +162,7 @@ def test_offsets_of_a_time_are_counted():
     assert set(values("datetime", 10, options=options)) == {datetime(2024, 1, 1, tzinfo=UTC)}
 
 
-def test_a_datetime_is_written_as_asked():
+def test_a_datetime_has_the_requested_format():
     plain = values("datetime", 300)
     spelled = values("datetime", 300, options={"format": "%Y-%m-%d %I:%M:%S %p"})
     assert spelled == [moment.strftime("%Y-%m-%d %I:%M:%S %p") for moment in plain]
@@ -223,7 +223,7 @@ def test_months_and_weekdays_have_english_names():
         ("datetime", {"min": "now+1h"}, {"options.min": "min_above_max"}),
     ],
 )
-def test_what_makes_no_sense_is_refused_where_it_stands(kind, options, expected):
+def test_meaningless_options_are_rejected_with_their_path(kind, options, expected):
     assert faults(kind, options) == expected
 
 

@@ -1,4 +1,4 @@
-"""A running total that begins anew with each parent."""
+"""A running total that restarts for each parent."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def test_a_running_total_within_parents_is_the_sum_of_the_siblings_so_far(layout
 
 
 @pytest.mark.parametrize("layout", ["together", "mixed"])
-def test_a_running_total_within_parents_does_not_hang_on_where_a_block_begins(layout):
+def test_a_running_total_within_parents_does_not_depend_on_block_boundaries(layout):
     whole = lines(layout).block(0, CHILDREN)[3].to_pylist()
     source = lines(layout)
     assert [

@@ -44,12 +44,12 @@ def test_all_of_them_are_in_the_catalogue():
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_rows_hang_on_nothing_but_their_number(kind):
+def test_rows_depend_only_on_their_number(kind):
     assert_laws(kind)
 
 
 @pytest.mark.parametrize("kind", OWN, ids=lambda kind: kind.name)
-def test_the_catalogue_says_how_many_values_differ(kind):
+def test_the_catalogue_shows_the_number_of_distinct_values(kind):
     column = bound([{"name": "x", "type": kind.name}]).plan.layer.columns["x"].type
     assert column.space() == kind.capacity()
     assert kind.example in set(values(kind.name, 100_000)) or issubclass(kind, PhraseType)
@@ -112,7 +112,7 @@ def test_a_car_follows_what_is_overridden():
         ("degree", ("name", "abbreviation", "level")),
     ],
 )
-def test_formats_of_one_thing_stand_in_one_row(kind, formats):
+def test_formats_of_one_thing_are_in_one_row(kind, formats):
     listed = vocabulary.default().table(BY_NAME[kind].table).to_pylist()
     known = {tuple(row[part] for part in formats) for row in listed}
     fields = [{"name": part, "type": kind, "options": {"format": part}} for part in formats]
@@ -134,7 +134,7 @@ def test_codes_have_their_shape():
     )
 
 
-def test_airports_lie_in_the_rows_country_and_near_its_city():
+def test_airports_are_in_the_rows_country_and_near_its_city():
     kinds = of("airport_code", "airport_name", "city", "country_code", "latitude", "longitude")
     near = blank = 0
     for row in rows(kinds, 10_000):
@@ -194,14 +194,14 @@ def test_a_bank_agrees_with_its_iban_and_bic():
     assert {row["iban"][:2] for row in rows(of("iban", "bank_name"), 50, locale="de_CH")} == {"CH"}
 
 
-def test_codes_of_banks_keep_their_values_without_a_bank_beside_them():
+def test_bank_codes_keep_their_values_without_a_bank_in_the_group():
     alone, both = values("iban", 50), rows(of("iban", "bic"), 50)
     assert [row["iban"] for row in both] == table(bound(of("iban", "bic")), 0, 50)["iban"]
     assert bound(of("iban", "bic")).plan.layer.groups == {}
     assert len(set(alone)) == 50
 
 
-def test_banks_that_cannot_agree_are_refused():
+def test_contradicting_bank_options_are_rejected():
     assert faults("bank_name", {"country": "XX"}) == {"options.country": "unknown_country"}
     with pytest.raises(SpecError) as error:
         bound([{"name": "i", "type": "iban", "options": {"countryCode": "MT"}}, *of("bank_name")])

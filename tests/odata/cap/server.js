@@ -97,7 +97,7 @@ cds.on("bootstrap", (app) => {
   app.use(cov2ap.singleton());
 });
 
-// This machine alone may come in.
+// Accept only connections from this machine.
 const listen = http.Server.prototype.listen;
 http.Server.prototype.listen = function (port, ...rest) {
   const done = rest.find((one) => typeof one === "function");

@@ -1,4 +1,4 @@
-"""A running service (`./rowsmith up` with a data folder of its own), and the package installed by its lock file."""
+"""A running service (`./rowsmith up` with a new data folder), and the package installed by its lock file."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def installed(source: Path = PACKAGE, called: str = "typescript") -> Path:
     cache.mkdir(parents=True, exist_ok=True)
     folder = cache / f"{called}-{wanted}"
     with (cache / f"{called}-lock").open("w") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)  # several test processes may come at once
+        fcntl.flock(lock, fcntl.LOCK_EX)  # several test processes may start at the same time
         if not (folder / "installed").exists():
             shutil.rmtree(folder, ignore_errors=True)
             folder.mkdir()
@@ -76,7 +76,7 @@ def installed(source: Path = PACKAGE, called: str = "typescript") -> Path:
 
 @pytest.fixture(scope="module")
 def package(tmp_path_factory: pytest.TempPathFactory, start_up: Callable[..., Up]) -> Package:
-    """The package as it is now, in a folder of its own, with the address and a key of a running service."""
+    """The current package in a new folder, with the URL and an API key of a running service."""
     packages = installed()
     home = tmp_path_factory.mktemp("home")
     folder = home / "sdk"

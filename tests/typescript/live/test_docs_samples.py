@@ -29,7 +29,7 @@ declare module "node:stream/promises" {
   export function pipeline(from: AsyncIterable<unknown>, to: unknown): Promise<void>;
 }
 """
-# Answers whatever suits all methods, and writes down what was asked, one line a sample.
+# Returns data that fits all methods, and records the requests of each sample in one line.
 ASKED = """
 import { appendFileSync } from "node:fs";
 const asked = [];
@@ -56,7 +56,7 @@ def samples(app: Flask, cast: Cast) -> list[Shown]:
 
 @pytest.fixture
 def folder(tmp_path: Path, samples: list[Shown]) -> Path:
-    """A program of all samples, compiled beside the package."""
+    """A program of all samples, compiled against the package."""
     packages = installed(PACKAGE, "typescript") / "node_modules"
     sdk = tmp_path / "node_modules" / "@rowsmith" / "sdk"
     sdk.mkdir(parents=True)

@@ -110,7 +110,7 @@ def test_the_oldest_node_that_is_promised_is_the_one_that_is_tried(command: Call
 
 @pytest.fixture
 def page_at(chromium: Any, built: Package) -> Iterator[Callable[[str], Any]]:
-    """`page_at(origin)`: an empty page of that origin, which has the package beside it."""
+    """`page_at(origin)`: an empty page of that origin, with the package loaded."""
     context = chromium.new_context()
 
     def serve(route: Any) -> None:

@@ -43,7 +43,7 @@ def test_migrations_run_up_from_the_previous_release_with_data(place, file, caps
     assert place.run("upgrade", "--backup", str(file)) in (
         0,
         1,
-    )  # the doctor cannot open secrets that are none
+    )  # the test secrets are invalid, so the doctor cannot decrypt them
     said = capsys.readouterr().out
     assert f"The database is at revision {revisions.head()}; it was at {BEFORE}." in said
     with place.connect() as connection:
@@ -51,7 +51,7 @@ def test_migrations_run_up_from_the_previous_release_with_data(place, file, caps
         assert filling.contents(connection, names) == before
 
 
-def test_the_backup_of_an_upgrade_brings_the_data_of_the_release_before_into_this_one(place, new_place, file):
+def test_a_backup_of_the_previous_release_can_be_upgraded(place, new_place, file):
     place.bring(BEFORE)
     with place.connect() as connection:
         filled = filling.fill(connection)
@@ -66,7 +66,7 @@ def test_the_backup_of_an_upgrade_brings_the_data_of_the_release_before_into_thi
     }
 
 
-def test_a_migration_that_fails_leaves_the_database_as_it_was_and_says_how_to_go_on(place, file, monkeypatch):
+def test_a_failed_migration_leaves_the_database_unchanged_and_says_how_to_continue(place, file, monkeypatch):
     place.bring(BEFORE)
     with place.connect() as connection:
         filling.fill(connection)
@@ -79,7 +79,7 @@ def test_a_migration_that_fails_leaves_the_database_as_it_was_and_says_how_to_go
         return real(self, name, table, *rest, **more)
 
     monkeypatch.setattr(Operations, "create_index", broken)
-    with pytest.raises(CliError, match=r"the database is as it was: no such luck\..*revision 0007 back"):
+    with pytest.raises(CliError, match=r"The database is unchanged: no such luck\..*revision 0007 back"):
         place.run("upgrade", "--backup", str(file))
     with place.connect() as connection:
         assert tables.revision(connection) == BEFORE

@@ -37,7 +37,7 @@ SCHEDULE = {"cron": "0 * * * *", "timezone": "UTC", "enabled": True, "params": {
 
 @pytest.fixture
 def busy(place):
-    """An installation in the middle of work: one of each kind going on, one waiting; a secret; a file of a target."""
+    """An installation in use: one running and one queued job of each kind, a secret, and a file of a target."""
     with place.app().app_context(), writing() as session:
         workspace = Workspace(name="Acme")
         session.add(workspace)
@@ -88,7 +88,7 @@ def restored(busy, new_place, file):
     return there
 
 
-def test_what_was_going_on_is_not_done_twice(restored):
+def test_unfinished_work_is_not_repeated_after_a_restore(restored):
     with restored.app().app_context():
         exports, runs, pushes = (
             db.session.query(model).order_by(model.status).all() for model in (Export, Run, Push)
@@ -111,7 +111,7 @@ def test_what_was_going_on_is_not_done_twice(restored):
         db.session.remove()
 
 
-def test_a_schedule_goes_on_with_its_next_time_and_the_trail_tells_of_the_restoration(restored):
+def test_a_schedule_continues_with_its_next_time_and_the_restoration_is_audited(restored):
     with restored.app().app_context():
         now = datetime.now(UTC)
         assert now < db.session.query(Scenario).one().next_run_at <= now + timedelta(hours=1)
@@ -120,7 +120,7 @@ def test_a_schedule_goes_on_with_its_next_time_and_the_trail_tells_of_the_restor
         db.session.remove()
 
 
-def test_the_trail_tells_of_the_backup(busy, file):
+def test_the_backup_is_audited(busy, file):
     assert busy.run("backup", str(file)) == 0
     with busy.app().app_context():
         (told,) = db.session.query(AuditEntry).filter_by(action="service.backup")
@@ -140,7 +140,7 @@ def test_secrets_files_and_targets_are_there(restored):
         assert target.execute("SELECT n FROM t").fetchall() == [(17,)]
 
 
-def test_what_is_there_is_replaced_only_when_that_is_said(busy, file, capsys):
+def test_an_existing_installation_is_only_replaced_on_request(busy, file, capsys):
     assert busy.run("backup", str(file), "--include-keys") == 0
     busy.store.put("files/ws/two", [b"later"])
     told = "database has rows, the storage has files, the data folder has files of SQLite connections"
@@ -172,7 +172,7 @@ def test_without_keys_all_but_the_secrets_comes_back(busy, new_place, file, caps
     assert SECRET_KEY not in (there.data / "keys.env").read_text()
 
 
-def test_other_keys_in_the_data_folder_are_kept_beside_those_of_the_backup(busy, new_place, file):
+def test_other_keys_in_the_data_folder_are_kept_in_addition_to_those_of_the_backup(busy, new_place, file):
     assert busy.run("backup", str(file), "--include-keys") == 0
     there = new_place("sqlite")
     (there.data / "keys.env").write_text("SECRET_KEY=" + "another one, long enough, " * 2 + "\nVAULT_KEYS=\n")
@@ -184,10 +184,10 @@ def test_other_keys_in_the_data_folder_are_kept_beside_those_of_the_backup(busy,
     assert "another one" in aside.read_text()
 
 
-def test_a_backup_of_a_newer_release_is_refused(busy, new_place, file, monkeypatch):
+def test_a_backup_of_a_newer_release_is_rejected(busy, new_place, file, monkeypatch):
     assert busy.run("backup", str(file), "--include-keys") == 0
     monkeypatch.setattr(revisions, "known", lambda _revision: False)
-    with pytest.raises(CliError, match="made by a newer release"):
+    with pytest.raises(CliError, match="created by a newer release"):
         new_place("sqlite").run("restore", str(file))
 
 
@@ -292,7 +292,7 @@ def test_a_vocabulary_that_a_version_pins_comes_back_by_a_restoration(
             pins = {"vocabulary": one}
             session.add(TemplateVersion(template_id=template.id, number=number, spec={}, pins=pins))
     monkeypatch.setattr(vocabularies, "home", lambda: tmp_path)
-    (tmp_path / f"{pinned}.arrow").write_bytes(b"words")  # on this machine's disk alone
+    (tmp_path / f"{pinned}.arrow").write_bytes(b"words")  # only on the disk of this machine
     assert busy.run("backup", str(file), "--include-keys") == 1
     assert f"vocabulary {missing}: ./rowsmith vocab install {missing}" in capsys.readouterr().out
     (tmp_path / f"{pinned}.arrow").unlink()
@@ -331,7 +331,7 @@ def test_every_column_that_the_vault_seals_is_called_so_that_it_is_found():
     assert {one for one in binary if ".sealed" not in one} == others
 
 
-def test_every_column_that_names_stored_bytes_is_looked_after():
+def test_every_column_that_refers_to_stored_bytes_is_covered():
     named = {(table.name, column.name) for table in Base.metadata.tables.values() for column in table.columns
              if column.name.endswith("_key") and isinstance(column.type, sa.String)}  # fmt: skip
     values = {("key_map_entries", "old_key"), ("key_map_entries", "new_key")}  # keys of rows, which name no bytes

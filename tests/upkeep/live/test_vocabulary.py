@@ -34,7 +34,7 @@ def other(tmp_path: Path) -> Path:
 
 
 def machine(folder: Path, patch: pytest.MonkeyPatch) -> Path:
-    """A machine whose disk has the present vocabulary alone."""
+    """A machine that only has the current vocabulary on its disk."""
     folder.mkdir()
     (folder / f"{PRESENT}.arrow").symlink_to(vocab_lock.REPOSITORY / "var" / "vocab" / f"{PRESENT}.arrow")
     patch.setattr(vocabularies, "home", lambda: folder)

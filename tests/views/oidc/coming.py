@@ -25,7 +25,7 @@ def come(browser, provider, who="ada", target="/", **how):
 
 
 def told(browser, answer):
-    """The sentence on the sign-in page that one is sent back to; nobody is signed in."""
+    """The error message on the sign-in page after a redirect, with no user signed in."""
     assert answer.status_code == 303
     assert answer.headers["Location"].startswith("/sign-in?problem=")
     page = browser.get(answer.headers["Location"])

@@ -1,4 +1,4 @@
-"""A provider that lies, is away or is answered for by somebody else lets nobody in."""
+"""Sign-in fails if the identity provider sends invalid data, is unavailable, or is impersonated."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from tests.views.oidc.coming import begun, come, told
 from webapp.access.models import Identity
 from webapp.extensions import db
 
-# --- Lies ---------------------------------------------------------------------------------------------------
+# --- Invalid responses ---------------------------------------------------------------------------------------
 
 REFUSED = "The response of Acme SSO could not be verified."
 LIES = {
@@ -44,11 +44,11 @@ LIES = {
     },
     "an algorithm that was not announced": {"alg": "RS512"},
     "signed by a stranger": {"forged": True},
-    "userinfo of somebody else": {"userinfo": {"sub": "edith-2", "email": "edith@example.org", "email_verified": True}},
+    "userinfo of another user": {"userinfo": {"sub": "edith-2", "email": "edith@example.org", "email_verified": True}},
 }  # fmt: skip
 
 
-def test_an_answer_that_is_not_the_providers_word_for_this_sign_in_lets_nobody_in(app, browser, provider):
+def test_a_response_that_is_not_from_the_provider_for_this_sign_in_is_rejected(app, browser, provider):
     found = {}
     for lie, parts in LIES.items():
         provider.behave()
@@ -66,7 +66,7 @@ def test_an_answer_that_is_not_the_providers_word_for_this_sign_in_lets_nobody_i
     [{"email_verified": False}, {"email_verified": None}, {"email_verified": "false"}, {"email": "nobody"}],
     ids=str,
 )
-def test_an_address_that_the_provider_has_not_verified_lets_nobody_in(browser, provider, claims):
+def test_an_unverified_address_does_not_grant_access(browser, provider, claims):
     provider.lies.claims = claims
     edith = browser()
     assert told(edith, come(edith, provider, "edith")).startswith(
@@ -84,18 +84,18 @@ def test_an_address_that_the_provider_has_not_verified_lets_nobody_in(browser, p
     ],
     ids=str,
 )
-def test_metadata_of_another_issuer_or_without_tls_begin_nothing(browser, provider, metadata):
+def test_metadata_of_another_issuer_or_without_tls_do_not_start_a_sign_in(browser, provider, metadata):
     provider.lies.metadata = metadata
     edith = browser()
-    assert told(edith, edith.get("/sign-in/oidc")).startswith("Acme SSO does not answer as it should")
+    assert told(edith, edith.get("/sign-in/oidc")).startswith("Acme SSO is not responding correctly")
 
 
 @pytest.mark.parametrize("path", ["openid-configuration", "/token", "/keys"])
-def test_a_provider_that_is_down_is_told_so(browser, provider, path):
+def test_an_unavailable_provider_is_reported(browser, provider, path):
     edith = browser()
     provider.lies.down = path
     answer = edith.get("/sign-in/oidc") if path.startswith("open") else come(edith, provider, "edith")
-    wanted = REFUSED if path == "/token" else "Acme SSO does not answer as it should"
+    wanted = REFUSED if path == "/token" else "Acme SSO is not responding correctly"
     assert told(edith, answer).startswith(wanted)
 
 
@@ -113,20 +113,20 @@ def test_an_answer_counts_once(browser, provider):
     assert edith.get(path).headers["Location"] == "/sign-in?problem=stale"
 
 
-def test_an_answer_counts_in_the_browser_that_asked_alone(browser, provider):
+def test_a_sign_in_response_only_counts_in_the_same_browser(browser, provider):
     edith, mallory = browser(), browser()
     begun(mallory)
     path = back(provider, edith)
-    assert "begun too long ago" in told(mallory, mallory.get(path))
+    assert "This sign-in has expired" in told(mallory, mallory.get(path))
     assert edith.get(path).headers["Location"] == "/sign-in?problem=stale"  # and who tried has spent it
 
 
 @pytest.mark.parametrize("query", ["", "?code=x", "?state=made-up&code=x", "?state=../x&code=x"])
-def test_an_answer_to_nothing_is_refused_without_a_word_to_the_provider(browser, provider, query):
+def test_an_unexpected_response_is_rejected_without_contacting_the_provider(browser, provider, query):
     edith = browser()
     begun(edith)
     provider.asked.clear()
-    assert "begun too long ago" in told(edith, edith.get(f"/sign-in/oidc/callback{query}"))
+    assert "This sign-in has expired" in told(edith, edith.get(f"/sign-in/oidc/callback{query}"))
     assert provider.asked == []
 
 
@@ -138,19 +138,19 @@ def test_a_code_of_another_sign_in_does_not_fit_this_ones_verifier(browser, prov
     assert told(mallory, answer).startswith(REFUSED)
 
 
-def test_an_answer_that_names_another_issuer_is_refused(browser, provider):
+def test_a_response_from_another_issuer_is_rejected(browser, provider):
     edith = browser()
     path = back(provider, edith) + "&iss=https://evil.example.org"
     assert told(edith, edith.get(path)).startswith(REFUSED)
 
 
-def test_who_stops_at_the_provider_is_told_so_and_nothing_is_repeated(browser, provider):
+def test_cancelling_at_the_provider_is_reported_and_not_repeated(browser, provider):
     edith = browser()
     answer = come(edith, provider, "edith", deny=True)
-    assert told(edith, answer).startswith("Acme SSO did not let you in, or you stopped there.")
+    assert told(edith, answer).startswith("Acme SSO rejected the sign-in, or you cancelled it.")
 
 
-def test_what_waits_lies_sealed(app, browser, provider):
+def test_waiting_data_are_encrypted(app, browser, provider):
     asked = parse_qs(urlsplit(begun(browser())).query)
     with app.app_context():
         client = app.extensions["rowsmith.redis"]

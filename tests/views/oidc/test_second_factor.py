@@ -17,7 +17,7 @@ from webapp.extensions import db
 
 @pytest.fixture(autouse=True)
 def still(monkeypatch):
-    """The clock stands, so that no test is caught by the change of a code."""
+    """Stop the clock, so that the time step cannot change during a test."""
     present = clock.epoch()
     monkeypatch.setattr(clock, "source", lambda: present)
 

@@ -21,7 +21,7 @@ def test_the_button_is_there_where_a_provider_is_set(browser):
     assert "Sign in with Acme SSO" in browser().get("/sign-in").text
 
 
-def test_somebody_with_an_account_comes_in_by_their_verified_address_and_then_by_who_they_are(
+def test_a_user_signs_in_by_their_verified_address_and_then_by_their_identity(
     app, browser, cast, provider
 ):
     edith = browser()
@@ -46,7 +46,7 @@ def test_somebody_with_an_account_comes_in_by_their_verified_address_and_then_by
     ]
 
 
-def test_what_goes_to_the_provider_is_the_code_flow_with_pkce_state_and_nonce(browser, provider):
+def test_the_request_to_the_provider_uses_the_code_flow_with_pkce_state_and_nonce(browser, provider):
     asked = parse_qs(urlsplit(begun(browser())).query)
     assert (asked["response_type"], asked["code_challenge_method"]) == (["code"], ["S256"])
     assert asked["scope"] == ["openid email profile"]
@@ -84,7 +84,7 @@ def test_the_session_is_a_new_one_and_the_one_before_has_ended(app, browser, cas
     assert thief.get("/projects").status_code == 303
 
 
-def test_address_and_name_come_from_userinfo_where_the_token_has_none(app, browser, cast, provider):
+def test_address_and_name_come_from_userinfo_if_the_token_has_none(app, browser, cast, provider):
     invite(app, cast)
     provider.lies.userinfo = dict(provider.people["ada"])
     assert come(browser(), provider).headers["Location"] == "/"
@@ -106,7 +106,7 @@ def test_a_provider_may_change_its_key(browser, cast, provider, monkeypatch):
 @pytest.mark.parametrize(
     "target", ["//evil.example.org", "https://evil.example.org", "/\\evil", "javascript:x"]
 )
-def test_nobody_is_sent_to_another_site_after_the_provider(browser, provider, target):
+def test_the_provider_callback_does_not_redirect_to_other_sites(browser, provider, target):
     assert come(browser(), provider, "edith", target).headers["Location"] == "/"
 
 
@@ -134,7 +134,7 @@ def test_every_problem_is_one_sentence_or_nothing(browser):
         assert "{name}" not in text
 
 
-def test_a_provider_is_asked_for_its_metadata_and_keys_once(app, browser, provider):
+def test_metadata_and_keys_of_a_provider_are_requested_once(app, browser, provider):
     come(browser(), provider, "edith")
     provider.asked.clear()
     come(browser(), provider, "edith")
@@ -142,6 +142,6 @@ def test_a_provider_is_asked_for_its_metadata_and_keys_once(app, browser, provid
 
 
 @pytest.mark.parametrize("url", ["http://169.254.169.254/realm", "http://[fd00:ec2::254]/realm"])
-def test_what_clouds_tell_their_machines_is_no_provider(settings, url):
+def test_metadata_services_of_clouds_are_not_accepted_as_providers(settings, url):
     with pytest.raises(oidc_provider.Unreachable):
         oidc_provider.Provider(replace(settings, oidc_issuer=url.replace("http:", "https:"))).metadata()

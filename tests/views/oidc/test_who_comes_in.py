@@ -13,7 +13,7 @@ from webapp.extensions import db
 # --- Who comes in -------------------------------------------------------------------------------------------
 
 
-def test_nobody_without_an_account_and_an_invitation_comes_in(app, browser, cast, provider):
+def test_without_an_account_and_an_invitation_access_is_denied(app, browser, cast, provider):
     past, revoked = clock.now(), clock.now()
     invite(app, cast, expires_at=past)
     invite(app, cast, token_hash="2", revoked_at=revoked)
@@ -37,7 +37,7 @@ def test_a_closed_account_stays_closed(app, browser, cast, provider):
     assert entries(app, "session.refuse") == [("session.refuse", {"how": "oidc", "reason": "closed"})]
 
 
-def test_an_address_that_was_given_to_somebody_else_does_not_open_the_account(app, browser, provider):
+def test_a_reassigned_address_does_not_open_the_account(app, browser, provider):
     first = browser()
     assert come(first, provider, "edith").headers["Location"] == "/"
     first.submit("/sign-out")
@@ -49,13 +49,13 @@ def test_an_address_that_was_given_to_somebody_else_does_not_open_the_account(ap
     assert "is linked to another account at Acme SSO" in told(second, come(second, provider, "edith"))
 
 
-def test_an_account_of_no_workspace_is_told_so(browser, cast, provider):
+def test_an_account_without_a_workspace_is_reported(browser, cast, provider):
     provider.people["nora"] = {"sub": "nora-1", "email": cast.nora.email, "email_verified": True}
     nora = browser()
-    assert told(nora, come(nora, provider, "nora")).startswith("Your account is a member of no workspace.")
+    assert told(nora, come(nora, provider, "nora")).startswith("Your account is not a member of any workspace.")
 
 
-def test_a_person_unlinks_their_own_account_and_nobody_elses(app, browser, cast, provider):
+def test_users_can_only_unlink_their_own_account(app, browser, cast, provider):
     edith = browser()
     come(edith, provider, "edith")
     with app.app_context():
@@ -73,7 +73,7 @@ class TestOfOneDomain:
 
     def test_others_stay_outside_even_with_an_account(self, browser, provider):
         edith = browser()
-        assert "not of a domain" in told(edith, come(edith, provider, "edith"))
+        assert "domain of your e-mail address" in told(edith, come(edith, provider, "edith"))
 
     @pytest.mark.parametrize(
         "address", ["ada@evil.acme.example", "ada@acme.example.org", "ada@xacme.example"]
@@ -81,7 +81,7 @@ class TestOfOneDomain:
     def test_a_domain_is_compared_whole(self, browser, provider, address):
         provider.people["ada"]["email"] = address
         ada = browser()
-        assert "not of a domain" in told(ada, come(ada, provider))
+        assert "domain of your e-mail address" in told(ada, come(ada, provider))
 
     def test_everybody_of_it_comes_in_with_that_role(self, app, browser, cast, provider):
         provider.people["ada"]["email"] = "Ada@ACME.example"

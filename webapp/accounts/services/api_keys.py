@@ -1,4 +1,4 @@
-"""API keys: made, listed, revoked."""
+"""API keys: create, list and revoke them."""
 
 from __future__ import annotations
 
@@ -39,15 +39,16 @@ def create(
     project_id: str | None = None,
     user_id: str | None = None,
 ) -> tuple[ApiKey, str]:
-    """A key of the actor (or, for the service itself, of `user_id`) and its text, shown once; commits.
+    """Create an API key for the actor (or, if the service calls this, for `user_id`). Return it with its text, which is
+    shown only once; commits.
 
-    `scopes` None: all that the maker's role allows; a narrowed key cannot make a wider one. Errors:
-    validation_error (scopes, expiry, project), forbidden.
+    `scopes` None: all permissions of the user's role. A key with scopes cannot create one with more permissions.
+    Errors: validation_error (scopes, expiry, project), forbidden.
     """
     _may_manage(actor)
     maker = actor.user_id or user_id
     if maker is None:
-        raise ValueError("a key needs a maker")
+        raise ValueError("a key needs a user")
     project = _project(actor, project_id)
     text, handle, secret_hash = keys.new_key(os.urandom)
     key = ApiKey(
@@ -124,7 +125,7 @@ def listing(actor: Actor, *, created_by: str | None = None, unused: bool | None 
 
 
 def is_unused(key: ApiKey) -> bool:
-    """Whether a valid key was not used for KEY_UNUSED_DAYS."""
+    """Return whether a valid key has not been used for KEY_UNUSED_DAYS."""
     return key.revoked_at is None and (key.last_used_at or key.created_at) < _idle_since()
 
 
@@ -133,7 +134,7 @@ def _idle_since() -> datetime:
 
 
 def makers(actor: Actor) -> list[User]:
-    """Who made the keys of `listing`, by address."""
+    """Return the users who created the keys of `listing`, by e-mail address."""
     made = listing(actor).with_only_columns(ApiKey.created_by)
     return list(db.session.scalars(select(User).where(User.id.in_(made)).order_by(User.email)))
 
@@ -180,4 +181,4 @@ def revoke(actor: Actor, key: ApiKey) -> None:
     db.session.commit()
 
 
-# Versions of the API. A key keeps the one that was newest when it was made.
+# Versions of the API. A key keeps the version that was the newest when it was created.

@@ -101,7 +101,7 @@ class CachedKey:
 
     @property
     def is_outsider(self) -> bool:
-        """Whether the key's owner is not a member of the workspace."""
+        """Return whether the key's owner is no longer a member of the workspace."""
         return self.actor.role_for("member") is None
 
 
@@ -180,7 +180,7 @@ def _read(handle: str, project_id: str) -> CachedKey | None:
         workspace_id = session.scalar(select(ApiKey.workspace_id).where(ApiKey.handle == handle))
     if workspace_id is None:
         return None
-    epoch = actors.current(workspace_id)  # before the read: a change in between makes it stale, not wrong
+    epoch = actors.current(workspace_id)  # before the query: a concurrent change makes it outdated, not wrong
     with reading() as session:
         row = session.execute(
             select(ApiKey, User, Workspace)

@@ -1,9 +1,9 @@
-"""Signing in through a provider of OpenID Connect: the code flow with PKCE, and whose account it is here.
+"""Sign in through an OpenID Connect provider: the authorization code flow with PKCE, and the mapping to accounts.
 
-What begins a sign-in (nonce, PKCE verifier, where to go) waits in Redis under its state, sealed by a key for which this
-very browser's cookie must be known, and is taken out once. An account is found by issuer and subject. The first time it
-is found by the e-mail address, which the provider must have verified; without an account an open invitation for that
-address is accepted, and no one else unless the operator allows it (OIDC_NEW_PEOPLE).
+The state of a sign-in (nonce, PKCE verifier, target page) is stored in Redis, encrypted with a key that depends on the
+browser's cookie, and can be read once. Accounts are identified by issuer and subject. On the first sign-in, the account
+is found by the e-mail address, which the provider must have verified. If there is no account, an open invitation for
+that address is accepted. Other users are only admitted if the operator allows it (OIDC_NEW_PEOPLE).
 """
 
 from __future__ import annotations
@@ -41,17 +41,17 @@ _FORM: Final = re.compile(r"[0-9A-Za-z]{1,64}")
 
 # Messages on the sign-in page; `{name}` is the name of the provider. The log has the details.
 PROBLEMS: Final = {
-    "stopped": "{name} did not let you in, or you stopped there. Try again, or sign in another way.",
-    "stale": "This sign-in was begun too long ago, in another browser, or twice. Begin again.",
-    "unreachable": "{name} does not answer as it should. Try again in a minute, or sign in another way.",
+    "stopped": "{name} rejected the sign-in, or you cancelled it. Try again, or sign in another way.",
+    "stale": "This sign-in has expired, was started in another browser, or was used already. Start again.",
+    "unreachable": "{name} is not responding correctly. Try again in a minute, or sign in another way.",
     "refused": "The response of {name} could not be verified. Try again; if the problem persists, contact "
     "your administrator.",
-    "unverified": "{name} has not verified your e-mail address, or does not tell it. Have it verified there first.",
-    "domain": "Your e-mail address at {name} is not of a domain that comes in here. Ask an admin.",
+    "unverified": "{name} has not verified your e-mail address or does not share it. Verify it there first.",
+    "domain": "The domain of your e-mail address at {name} is not allowed. Ask an admin.",
     "uninvited": "There is no account and no open invitation for your e-mail address. Ask an admin to invite you.",
     "linked": "Your e-mail address is linked to another account at {name}. Contact your administrator.",
     "closed": "Your account is closed. Contact your administrator.",
-    "nowhere": "Your account is a member of no workspace. Ask an admin to invite you.",
+    "nowhere": "Your account is not a member of any workspace. Ask an admin to invite you.",
 }
 
 
@@ -98,7 +98,7 @@ def begin(browser: str, redirect_uri: str, target: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """What the provider sends a browser back with; "" for what is missing."""
+    """Query parameters of the provider's redirect; "" for missing ones."""
 
     state: str
     code: str
@@ -147,7 +147,8 @@ def _let_in(asked: Provider, claims: dict[str, Any], visitor: Visitor, target: s
 
 
 def _verified_email(claims: dict[str, Any], settings: Settings) -> str:
-    """The address, clean. Error: Problem, where the provider does not say that it is the person's."""
+    """Return the normalized e-mail address. Error: Problem if the provider has not verified that it belongs to the
+    user."""
     if claims.get("email_verified") not in (True, "true"):  # some write it as a text
         raise _told("unverified", "email_verified is not true")
     try:
@@ -160,7 +161,7 @@ def _verified_email(claims: dict[str, Any], settings: Settings) -> str:
 
 
 def _user_of(account: Account, name: str, settings: Settings, visitor: Visitor) -> User:
-    """Whose account it is here; a new user where that is allowed; commits. Error: Problem."""
+    """Return the user of an account at the provider, creating one if allowed; commits. Error: Problem."""
     linked = select(User).join(Identity, Identity.user_id == User.id)
     user = db.session.scalar(
         linked.where(Identity.issuer == account.issuer, Identity.subject == account.subject)
@@ -234,8 +235,8 @@ def _is_member(user: User) -> bool:
 
 
 def _workspace(settings: Settings) -> str | None:
-    """The workspace of OIDC_NEW_PEOPLE: the one of that id or name, or the oldest. None, logged, where there is none or
-    more than one."""
+    """Return the workspace of OIDC_NEW_PEOPLE: the one with that id or name, or the oldest. Log a message and return
+    None if it is missing or ambiguous."""
     statement = select(Workspace.id).where(Workspace.deleted_at.is_(None)).order_by(Workspace.id)
     wanted = settings.oidc_workspace
     if wanted:

@@ -1,8 +1,7 @@
-"""The provider of OpenID Connect that the operator named: its metadata, its keys, its answers.
+"""The OpenID Connect provider that the operator configured: its metadata, keys and responses.
 
-Metadata and keys are kept in the process for an hour; a signature by a key that is not known has the keys asked for
-again, so that a provider may change them. Every address it names must be https, as the issuer itself, unless it lies
-on loopback.
+Metadata and keys are cached in the process for an hour. A signature by an unknown key triggers a refresh of the keys,
+so that a provider can rotate them. Like the issuer, every URL in the metadata must use https, except on loopback.
 """
 
 from __future__ import annotations
@@ -32,7 +31,7 @@ _KEY: Final = "rowsmith.oidc"
 _ANYWHERE: Final = (
     "0.0.0.0/0",
     "::/0",
-)  # the operator named it; what clouds tell their machines stays closed
+)  # the operator configured the host; metadata services of clouds stay blocked
 _FORM: Final = {"Content-Type": "application/x-www-form-urlencoded", "Accept": "application/json"}
 
 
@@ -41,7 +40,7 @@ class Unreachable(Exception):
 
 
 def configured() -> bool:
-    """Whether people may sign in this way."""
+    """Return whether users can sign in through the provider."""
     return bool(current_app.config["SETTINGS"].oidc_issuer)
 
 
@@ -54,7 +53,7 @@ def provider() -> Provider:
 
 
 class Provider:
-    """Safe over threads: of two that ask for the same at the same time both ask, and the later answer is kept."""
+    """Thread-safe: two concurrent requests for the same data are both sent, and the later response is cached."""
 
     def __init__(self, settings: Settings) -> None:
         self.issuer, self.client_id = settings.oidc_issuer, settings.oidc_client_id
@@ -98,7 +97,7 @@ class Provider:
     # --- Claims about the user -----------------------------------------------------------------------------
 
     def claims(self, code: str, verifier: str, redirect_uri: str, nonce: str) -> dict[str, Any]:
-        """Who came with a code (Core 1.0, 3.1.3). Errors: Unreachable, TokenRefused."""
+        """Exchange a code for the identity of the user (Core 1.0, 3.1.3). Errors: Unreachable, TokenRefused."""
         answer = self._redeem(code, verifier, redirect_uri)
         token, access = answer.get("id_token"), answer.get("access_token")
         if not isinstance(token, str) or not isinstance(access, str):
@@ -150,7 +149,8 @@ class Provider:
             return read(fresh)
 
     def _userinfo(self, access: str, subject: str) -> dict[str, Any]:
-        """E-mail address and name where the ID token has none (Core 1.0, 5.3 and 5.4): only of the same subject."""
+        """Return e-mail address and name from userinfo if the ID token has none (Core 1.0, 5.3 and 5.4); only for the
+        same subject."""
         url = self.metadata().get("userinfo_endpoint")
         if url is None:
             return {}
@@ -189,7 +189,7 @@ class Provider:
 
 
 def _word(reply: Reply) -> str:
-    """The error code of a refusal (RFC 6749, 5.2), where it is one of its letters."""
+    """Return the error code of an error response (RFC 6749, 5.2) if it contains only allowed characters."""
     try:
         word = orjson.loads(reply.body).get("error")
     except (orjson.JSONDecodeError, AttributeError):

@@ -37,8 +37,8 @@ def clean_email(email: str, path: str = "email") -> str:
 
 
 def password_faults(password: str, path: str = "password", about: Sequence[str] = ()) -> list[Fault]:
-    """Why a password may not be used: too short or endless, one letter over and over, among those that are tried first.
-    `about`: what everybody knows of its owner, as name and address. At most one fault."""
+    """Return why a password is not allowed: too short, too long, a repeated character, or easy to guess. `about`:
+    public information about the user, such as name and address. Returns at most one error."""
     low, high = limits.PASSWORD_MIN_CHARS, limits.PASSWORD_MAX_CHARS
     if len(password) < low:
         return [Fault(path, "too_short", f"A password has at least {low} characters.")]
@@ -47,14 +47,14 @@ def password_faults(password: str, path: str = "password", about: Sequence[str] 
     if len(set(password)) < 4:
         return [Fault(path, "invalid", "A password needs more than a few different characters.")]
     if passwords.common(password):
-        told = "This password is too common or has been leaked. Choose a different one, such as several random words."
-        return [Fault(path, "not_allowed", told)]
+        text = "This password is too common or has been leaked. Choose a different one, such as several random words."
+        return [Fault(path, "not_allowed", text)]
     if passwords.obvious(password, about):
-        told = (
+        text = (
             "The password must not consist of your name, your e-mail address, or the name of the service or workspace."
             " Use a few unrelated words."
         )
-        return [Fault(path, "not_allowed", told)]
+        return [Fault(path, "not_allowed", text)]
     return []
 
 
@@ -70,7 +70,7 @@ def create_user(actor: Actor, email: str, *, name: str = "", password: str | Non
     Errors: forbidden, validation_error, conflict (the address has an account).
     """
     if actor.kind != "system":
-        raise ApiError("forbidden", "Accounts are made by invitation.", {"needs": "operator"})
+        raise ApiError("forbidden", "New accounts need an invitation.", {"needs": "operator"})
     user = add_user(email, name, password)
     db.session.commit()
     return user
@@ -97,7 +97,7 @@ def find_user(email: str) -> User | None:
 
 
 def add_member(actor: Actor, user: User, role: str, *, team_id: str | None = None) -> Membership:
-    """Make a user a member of the workspace, or of one team; commits. Error: conflict when they are."""
+    """Add a user to the workspace, or to one team; commits. Error: conflict if they are a member already."""
     require(actor, "admin")
     _check_rank(actor, role)
     member = _add_member(actor.workspace_id, user, role, team_id)
@@ -192,9 +192,10 @@ def _keep_an_owner(member: Membership) -> None:
 
 
 def invite(actor: Actor, email: str, role: str, *, team_id: str | None = None) -> tuple[Invitation, str]:
-    """An invitation and its token, shown once, and sent by mail where that is set up; commits.
+    """Create an invitation and return it with its token, which is shown only once. Sends an e-mail if mail is
+    configured; commits.
 
-    Errors: forbidden, validation_error, conflict (a member already, or an open invitation).
+    Errors: forbidden, validation_error, conflict (already a member, or an open invitation exists).
     """
     require(actor, "admin")
     _check_rank(actor, role)
@@ -232,7 +233,7 @@ def invite(actor: Actor, email: str, role: str, *, team_id: str | None = None) -
 def _limit_mails(workspace_id: str, email: str) -> None:
     """Count an invitation e-mail to a mailbox. `name+tag@domain` is the mailbox `name@domain` (RFC 5233, subaddress).
 
-    Error: rate_limited, where the workspace has sent as many as it may within an hour.
+    Error: rate_limited if the workspace has reached its limit for an hour.
     """
     if not mail.configured():
         return
@@ -271,7 +272,7 @@ def _post(actor: Actor, invitation: Invitation, token: str) -> None:
 
 
 def resend(actor: Actor, invitation: Invitation) -> str:
-    """Another token for a locked invitation, whose old link ends, open from now on; commits.
+    """Replace the token of a locked invitation, which makes its old link invalid and restarts its lifetime; commits.
 
     Errors: forbidden, conflict if it was accepted or closed in the meantime, rate_limited.
     """
@@ -323,12 +324,12 @@ def invitation_by_token(token: str, *, lock: bool = False) -> Invitation:
         statement = statement.with_for_update()
     found = db.session.scalar(statement)
     if found is None:
-        raise ApiError("not_found", "This invitation is not open (any more). Ask for a new one.")
+        raise ApiError("not_found", "This invitation is no longer valid. Ask for a new one.")
     return found
 
 
 def accept(invitation: Invitation, user: User) -> Membership:
-    """Make a user the member the invitation names, in the caller's transaction."""
+    """Add a user to the workspace as described in an invitation, in the caller's transaction."""
     invitation.accepted_at = clock.now()
     found = _membership(invitation.workspace_id, user.id, invitation.team_id)
     if found is None:
@@ -386,7 +387,7 @@ def listing(actor: Actor) -> Select[Membership]:
 
 
 def found_by(text: str | None) -> Any:
-    """A condition: the text is in a person's name or address, without regard to case; true for none."""
+    """Return a condition: a user's name or address contains the text, ignoring case; true for an empty text."""
     wanted = (text or "").strip()
     return or_(pagination.contains(User.email, wanted), pagination.contains(User.name, wanted))
 

@@ -1,6 +1,7 @@
-"""Who asks for what matters is proven once more: by their password, or where they have none by a sign-in of just now.
+"""Sensitive actions require authentication again: with the password, or without one by a recent sign-in.
 
-An unattended or stolen session then cannot change how the user signs in, or end their other sessions.
+This prevents someone with an unattended or stolen session from changing how the user signs in, or ending their other
+sessions.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from webapp.security import passwords
 
 
 def is_fresh(actor: Actor) -> bool:
-    """Whether the actor has signed in within the last minutes; a key says who it is with every request."""
+    """Return whether the actor has signed in recently; API keys authenticate with every request."""
     if actor.session_id is None:
         return True
     begun = db.session.get_one(BrowserSession, actor.session_id).created_at
@@ -25,7 +26,7 @@ def is_fresh(actor: Actor) -> bool:
 
 
 def must_be_fresh(actor: Actor) -> None:
-    """For a person without a password. Error: forbidden."""
+    """Check a user without a password. Error: forbidden."""
     if not is_fresh(actor):
         needs = f"a sign-in of the last {limits.FRESH_SIGN_IN_MINUTES} minutes"
         text = f"You have no password to say again, so this needs {needs}: sign out, sign in, and do it then."
@@ -33,8 +34,8 @@ def must_be_fresh(actor: Actor) -> None:
 
 
 def by_password(actor: Actor, password: str, *, code: bool = False) -> login_attempts.Attempt:
-    """The attempt, still open: its caller says when all was right. With `code` it counts against the day too. A person
-    without a password has to have signed in just now.
+    """Check the password and return the attempt, which the caller marks as successful after all checks. With `code`, it
+    also counts toward the daily limit. A user without a password must have signed in recently.
 
     Errors: validation_error (password), rate_limited, forbidden.
     """
@@ -50,6 +51,6 @@ def by_password(actor: Actor, password: str, *, code: bool = False) -> login_att
 
 
 def again(actor: Actor, password: str) -> None:
-    """Nothing, where the actor signed in just now or says the right password. Errors as `by_password`."""
+    """Require a recent sign-in or the password. Errors as `by_password`."""
     if not is_fresh(actor):
         by_password(actor, password).succeeded()

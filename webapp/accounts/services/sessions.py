@@ -16,7 +16,8 @@ from webapp.extensions import changed_rows, db
 
 
 def mine(actor: Actor) -> Select[BrowserSession]:
-    """A select of the actor's sessions that still count. Error: forbidden for a key that is less than its maker."""
+    """Return a query for the actor's active sessions. Error: forbidden for a key with fewer permissions than its
+    user."""
     _must_be_whole(actor)
     now = clock.now()
     return select(BrowserSession).where(
@@ -28,15 +29,15 @@ def mine(actor: Actor) -> Select[BrowserSession]:
 
 
 def _must_be_whole(actor: Actor) -> None:
-    """A key narrowed to scopes, and the key of a run, are for some work, and not for their maker's browsers."""
+    """Keys with scopes and keys of runs have a limited purpose, and must not manage their user's browsers."""
     if actor.scopes is not None or actor.run_id is not None:
-        message = "Only a key without scopes sees and ends its maker's sessions."
+        message = "Only an API key without scopes can list and end sessions."
         raise ApiError("forbidden", message, {"needs": "a key without scopes"})
 
 
 def prove(actor: Actor, session_id: str | None, password: str) -> None:
-    """Nothing, where the actor may end this session (None: others than the one that asks): the own one always, another
-    after a sign-in of just now or with the right password. Errors: validation_error, rate_limited, forbidden."""
+    """Check that the actor may end this session (None: all other sessions). The current session can always be ended;
+    others need a recent sign-in or the password. Errors: validation_error, rate_limited, forbidden."""
     _must_be_whole(actor)
     if session_id is None or session_id != actor.session_id:
         reauthentication.again(actor, password)
@@ -63,7 +64,7 @@ def end(actor: Actor, browser: BrowserSession) -> None:
 
 
 def end_others(actor: Actor) -> int:
-    """End all sessions but the one that asks, of a key's maker all; commits. Returns how many. Error: forbidden."""
+    """End all sessions except the current one (for a key, all), and return their number; commits. Error: forbidden."""
     _must_be_whole(actor)
     assert actor.user_id is not None
     ended = close(actor.user_id, actor.session_id)
@@ -74,7 +75,7 @@ def end_others(actor: Actor) -> int:
 
 
 def close(user_id: str, but: str | None = None) -> int:
-    """End a person's sessions in the caller's transaction, but one where it is named. Returns how many."""
+    """End a user's sessions in the caller's transaction, optionally except one, and return their number."""
     statement = update(BrowserSession).where(
         BrowserSession.user_id == user_id,
         BrowserSession.ended_at.is_(None),

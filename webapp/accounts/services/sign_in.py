@@ -31,7 +31,7 @@ _PURPOSE: Final = "sign-in"
 
 
 def keep(kind: str, data: dict[str, Any], extra: str = "") -> str:
-    """Keep small JSON; the token it is had again with. `extra` is a further text that must be known then."""
+    """Store small JSON data temporarily and return a token for it. `extra` must be given again to read it."""
     token, _ = keys.new_token(os.urandom)
     sealed = sealing.seal(_key(kind, token, extra), orjson.dumps(data))
     redis_client().set(_name(kind, token), sealed, ex=limits.SIGN_IN_WAIT_SECONDS)
@@ -39,7 +39,7 @@ def keep(kind: str, data: dict[str, Any], extra: str = "") -> str:
 
 
 def look(kind: str, token: str, extra: str = "") -> dict[str, Any] | None:
-    """What was kept, which stays; None when it was taken, has run out, or `extra` is another."""
+    """Return stored data without deleting it; None if it was used, has expired, or `extra` differs."""
     return _opened(kind, token, extra, redis_client().get(_name(kind, token)))
 
 
@@ -75,7 +75,7 @@ class Visitor:
 
 @dataclass(frozen=True, slots=True)
 class Entered:
-    """What a first step led to: the `token` of a new browser session, or a `step` whose code is still to come."""
+    """The result of the first step: the `token` of a new browser session, or a `step` that still needs a code."""
 
     token: str = ""
     step: str = ""
@@ -152,12 +152,12 @@ def enter(
 
 
 def _mark(user: User) -> str:
-    """What ends steps that wait: another password."""
+    """A value whose change invalidates pending steps: the password."""
     return keys.digest(f"{user.id} {user.password_hash}")
 
 
 def step_is_open(step: str) -> bool:
-    """Whether a second step still waits for its code."""
+    """Return whether a second step still needs its code."""
     return look(_STEP, step) is not None
 
 
@@ -190,7 +190,7 @@ def by_code(step: str, code: str, visitor: Visitor) -> tuple[str, str, int | Non
 
 
 def _begin_again() -> ApiError:
-    return ApiError("not_found", "This sign-in was begun too long ago. Begin again.")
+    return ApiError("not_found", "This sign-in has expired. Start again.")
 
 
 def start(
@@ -243,8 +243,8 @@ def start(
 
 
 def _link(who: Actor, user: User, account: Account) -> None:
-    """Keep that an account at the provider is this user, in the caller's transaction. Error: conflict, where it became
-    somebody else's at this moment."""
+    """Link a user to an account at the provider, in the caller's transaction. Error: conflict if the account was linked
+    to another user in the meantime."""
     known = select(Identity).where(Identity.issuer == account.issuer, Identity.subject == account.subject)
     found = db.session.scalar(known)
     if found is None:
@@ -307,7 +307,7 @@ def make_link(user: User) -> str:
 
 
 def link_is_open(token: str) -> bool:
-    """Whether a one-time link can still be used. Asking does not use it."""
+    """Return whether a one-time link can still be used, without using it."""
     now = clock.now()
     statement = select(SignInLink.id).where(
         SignInLink.token_hash == keys.digest(token), SignInLink.used_at.is_(None), SignInLink.expires_at > now

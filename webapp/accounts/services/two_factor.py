@@ -1,8 +1,8 @@
-"""The second factor: an authenticator's codes, and recovery codes for when it is lost.
+"""The second factor: codes of an authenticator app, and recovery codes in case it is lost.
 
-The secret is stored encrypted, recovery codes as hashes. A code is accepted once: its time step is
-written in the statement that asks whether it is a later one than the last. Where a workspace requires a second factor,
-its members are led to set one up before they see anything else (`views.identify`).
+The secret is stored encrypted, recovery codes as hashes. A code is accepted once: its time step is stored by the same
+statement that checks that it is later than the last one. If a workspace requires a second factor, its members must set
+one up before they can open other pages (`views.identify`).
 """
 
 from __future__ import annotations
@@ -39,14 +39,14 @@ class State:
 
 
 def state(user_id: str) -> State:
-    """Since when a person has a second factor, and how many recovery codes are left."""
+    """When a user has set up the second factor, and the number of remaining recovery codes."""
     since = db.session.scalar(select(SecondFactor.confirmed_at).where(SecondFactor.user_id == user_id))
     left = select(func.count()).where(RecoveryCode.user_id == user_id, RecoveryCode.used_at.is_(None))
     return State(since, (db.session.scalar(left) or 0) if since else 0)
 
 
 def is_on(user_id: str) -> bool:
-    """Whether a person's sign-ins need a second factor."""
+    """Return whether a user must enter a second factor when signing in."""
     return state(user_id).since is not None
 
 
@@ -93,7 +93,7 @@ class Pending:
 
 
 def pending(actor: Actor) -> Pending | None:
-    """The secret that is being set up; None where nothing is."""
+    """Return the secret that is being set up, or None."""
     found = db.session.get(SecondFactor, actor.user_id)
     if found is None or found.confirmed_at is not None:
         return None
@@ -115,7 +115,7 @@ def confirm(actor: Actor, password: str, code: str) -> list[str]:
     """
     found = db.session.get(SecondFactor, actor.user_id)
     if found is None or found.confirmed_at is not None:
-        raise ApiError("conflict", "Nothing is being set up. Begin again.")
+        raise ApiError("conflict", "No set-up is in progress. Start again.")
     secret, sealed = _opened(found), found.sealed
     attempt = reauthentication.by_password(actor, password, code=True)
     step = _step_of(secret, totp.clean(code))
@@ -164,7 +164,7 @@ def turn_off(actor: Actor, password: str, code: str) -> None:
 
 
 def requiring(user_id: str) -> list[str]:
-    """The names of a person's workspaces that require a second factor."""
+    """Return the names of a user's workspaces that require a second factor."""
     mine = select(Membership.workspace_id).where(Membership.user_id == user_id)
     found = db.session.execute(select(Workspace.name, Workspace.settings).where(Workspace.id.in_(mine)))
     return sorted(name for name, settings in found if settings.get(REQUIRED))
@@ -228,7 +228,8 @@ def _changes_one(statement: Any) -> bool:
 
 
 def _must_know(actor: Actor, password: str, code: str) -> None:
-    """Password and code, the code used up. Errors: validation_error, rate_limited, conflict where it is not on."""
+    """Check password and code, and invalidate the code. Errors: validation_error, rate_limited, conflict if it is not
+    enabled."""
     if not is_on(actor.user_id or ""):
         raise ApiError("conflict", "Two-factor sign-in is not on.")
     attempt = reauthentication.by_password(actor, password, code=True)
@@ -241,8 +242,8 @@ def _must_know(actor: Actor, password: str, code: str) -> None:
 
 
 def reseal() -> tuple[int, int]:
-    """Encrypt every secret with the newest key of the ring, and commit. Return how many were encrypted again, and how
-    many there are. Error: unavailable, where some cannot be opened."""
+    """Encrypt every secret with the newest key of the ring, and commit. Return the number of secrets that were
+    encrypted again, and their total number. Error: unavailable if some cannot be decrypted."""
     vault, renewed, total, lost, last = app_vault.vault(), 0, 0, 0, ""
     while True:
         statement = select(SecondFactor).where(SecondFactor.user_id > last).order_by(SecondFactor.user_id)
@@ -267,5 +268,5 @@ def reseal() -> tuple[int, int]:
 
 
 def count() -> int:
-    """How many are stored."""
+    """Return the number of stored secrets."""
     return db.session.scalar(select(func.count()).select_from(SecondFactor)) or 0

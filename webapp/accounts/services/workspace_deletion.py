@@ -50,7 +50,7 @@ def restore(actor: Actor, workspace: Workspace) -> None:
     Errors: forbidden, not_found after 30 days.
     """
     if actor.kind != "system":
-        raise ApiError("forbidden", "Workspaces are had back by the operator.", {"needs": "operator"})
+        raise ApiError("forbidden", "Only the operator can restore workspaces.", {"needs": "operator"})
     if workspace.deleted_at is not None:
         if clock.now() - workspace.deleted_at > timedelta(days=limits.RESTORE_DAYS):
             raise tenancy.not_found("workspace", workspace.id)

@@ -20,9 +20,9 @@ from webapp.versioning.services.deletion import restore
 
 
 def create_workspace(actor: Actor, name: str, *, plan: str = "free", owner: User | None = None) -> Workspace:
-    """A workspace, with its owner when one is given. Only the service itself makes one; commits."""
+    """Create a workspace, optionally with its owner. Only the service itself can do this; commits."""
     if actor.kind != "system":
-        raise ApiError("forbidden", "Workspaces are made by the operator.", {"needs": "operator"})
+        raise ApiError("forbidden", "Only the operator can create workspaces.", {"needs": "operator"})
     workspace = Workspace(name=name, plan=plan)
     db.session.add(workspace)
     db.session.flush()
@@ -126,8 +126,8 @@ def restore_project(actor: Actor, project: Project) -> None:
 
 
 def delete_team(actor: Actor, team: Team) -> None:
-    """Soft-delete a locked team that has no projects any more. Its members lose the role they had in it, and have it
-    again when it is restored; its open invitations end; commits.
+    """Soft-delete a locked team without projects. Its members lose their roles in it until it is restored, and its open
+    invitations are closed; commits.
 
     Errors: in_use with its projects, conflict for the last team of a workspace.
     """
@@ -139,8 +139,10 @@ def delete_team(actor: Actor, team: Team) -> None:
         if users := [
             {"type": "project", "id": row.id, "name": row.name} for row in db.session.execute(inside)
         ]:
-            told = ", ".join(one["name"] for one in users[:3])
-            text = f"This team still has projects: {told}. Move them to another team, or delete them first."
+            message = ", ".join(one["name"] for one in users[:3])
+            text = (
+                f"This team still has projects: {message}. Move them to another team, or delete them first."
+            )
             raise ApiError("in_use", text, {"used_by": users})
         others = select(func.count()).where(
             Team.workspace_id == actor.workspace_id, Team.deleted_at.is_(None), Team.id != team.id
@@ -166,8 +168,8 @@ def restore_team(actor: Actor, team: Team) -> None:
 
 
 def to_team(actor: Actor, project: Project, team_id: str) -> None:
-    """Put a locked project with all that lies in it into another team, whose members reach it from their next request
-    on; commits. Error: validation_error for a team that is not there."""
+    """Move a locked project with all of its contents to another team, whose members can access it from their next
+    request on; commits. Error: validation_error for an unknown team."""
     require(actor, "admin")
     team = db.session.scalar(listing(actor, Team).where(Team.id == team_id).with_for_update())
     if team is None:

@@ -61,7 +61,7 @@ class KeyQuery(ListQuery):
 
 
 class RevokeQuery(Query):
-    """Whose keys."""
+    """Filter by the users of the keys."""
 
     created_by: str
 
@@ -201,9 +201,9 @@ def create(actor: Actor, body: ApiKeyIn) -> Response:
 def revoke_all(actor: Actor, query: RevokeQuery) -> Response:
     """Revoke all keys of a user immediately and permanently, for example when they leave."""
     gone = [as_dict(key) for key in api_keys.revoke_all(actor, query.created_by)]
-    told = f"{len(gone)} {'key is' if len(gone) == 1 else 'keys are'} revoked."
+    message = f"{len(gone)} {'key is' if len(gone) == 1 else 'keys are'} revoked."
     see = url_for("api_keys.index", created_by=query.created_by)
-    return reply({"items": gone, "total": len(gone)}, see=see, flashed=told)
+    return reply({"items": gone, "total": len(gone)}, see=see, flashed=message)
 
 
 @route(bp, "/api-keys/<key_id>", scope="self", returns=ApiKeyOut, errors=["forbidden"])

@@ -24,7 +24,7 @@ from webapp.web.routing import route
 bp = Blueprint("members", __name__)
 
 Role = Literal["viewer", "editor", "admin", "owner"]
-EMAIL = r"^[^@\s\x00-\x1f]{1,64}@[^@\s\x00-\x1f]{1,255}$"  # what services.people takes; said here for the document
+EMAIL = r"^[^@\s\x00-\x1f]{1,64}@[^@\s\x00-\x1f]{1,255}$"  # see services.people; repeated for OpenAPI
 ONE = "/members/<member_id>"
 INVITATION = "/invitations/<invitation_id>"
 
@@ -191,7 +191,7 @@ def _page(actor: Actor, query: MemberQuery, **more: Any) -> Response:
 
 
 def _add_form(user_id: str, places: list[tuple[str, str]], error: ApiError | None = None) -> PageForm:
-    """The form that gives a person a role in one more of `places`."""
+    """The form that gives a user a role in one more of `places`."""
     return ADD.draw(
         {"user_id": user_id, "role": "editor"},
         sent=request.form if error else None,
@@ -267,8 +267,10 @@ def remove(actor: Actor, member_id: str, query: RemoveQuery) -> Response:
     matching(data)
     keys = people.remove(actor, row, everywhere=query.everywhere, revoke_keys=query.revoke_keys)
     where = "this team" if row.team_id is not None and not query.everywhere else "this workspace"
-    told = f"{data['email']} is no longer a member of {where}." + (f" Keys revoked: {keys}." if keys else "")
-    return reply(data, see=url_for(".index"), flashed=told)
+    message = f"{data['email']} is no longer a member of {where}." + (
+        f" Keys revoked: {keys}." if keys else ""
+    )
+    return reply(data, see=url_for(".index"), flashed=message)
 
 
 # --- Invitations --------------------------------------------------------------------------------------------
@@ -308,7 +310,7 @@ def _invitations_page(
 
 
 def _invite_again(actor: Actor, error: ApiError, **_address: str) -> Response:
-    """The page of the invitations with what was refused, for those who may see it."""
+    """Render the page of invitations with an error, for users who may see it."""
     if error.code == "forbidden" and not actor.can("admin"):
         raise error
     query = ListQuery()

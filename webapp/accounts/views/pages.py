@@ -16,7 +16,7 @@ _YEAR: Final = 31_536_000  # seconds a browser keeps how it shows things
 
 @route(bp, "/", scope="self", hidden=True, programs=False)
 def home() -> Response:
-    """Where one begins."""
+    """The start page."""
     return see_other(url_for("templates.index"))
 
 

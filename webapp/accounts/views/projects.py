@@ -95,10 +95,9 @@ class ProjectOut(Output):
 
 @dataclass(frozen=True, slots=True)
 class Named:
-    """What is a name in the tree of a workspace, and how it is spoken to.
+    """A named object in the hierarchy of a workspace (a team or project), with its service functions.
 
-    `endpoints`: of the list, of making one, of reading one and of changing one. `listed` and `changed` say what the
-    first and the last do.
+    `endpoints`: for listing, creating, reading and changing. `listed` and `changed` describe the first and the last.
     """
 
     model: type[Team] | type[Project]
@@ -183,8 +182,8 @@ def _around(
     error: ApiError | None = None,
     row: dict[str, Any] | None = None,
 ) -> dict[str, Any]:
-    """What the page of the teams, or of the projects, shows in addition. `error` is about the form of `row`, or about
-    that of a new one."""
+    """Return additional data for the page of teams or projects. `error` belongs to the form of `row`, or to the form
+    for a new one."""
     teams = list(db.session.scalars(tenancy.listing(actor, Team).order_by(Team.name)))
     choices = {"team_id": [(one.id, one.name) for one in teams]} if model is Project else {}
     without = ("team_id",) if len(teams) < 2 else ()
@@ -259,7 +258,7 @@ def declare_deletion(
         row = tenancy.get(actor, kind, address[f"{name}_id"], "admin", lock=True)
         matching(shape.of(row))
         delete(actor, row)
-        if g.face == "person":  # the category of a message is where its Undo goes
+        if g.face == "person":  # the category of the message contains the URL of its Undo button
             values: dict[str, Any] = {**address}
             flash(f"{name.title()} {row.name} deleted", url_for(f".{restore_at}", **values))
         return reply(shape.of(row), see=url_for(index_at))

@@ -73,7 +73,7 @@ SIGN_IN: Final = FormSpec(
 
 
 class SignInQuery(Query):
-    """Where to go after signing in, and why the last attempt through the provider did not come about."""
+    """The page to open after signing in, and the error of the last attempt through the provider."""
 
     next: str = "/"
     problem: str = ""
@@ -130,7 +130,7 @@ class ProjectForm(Input):
 
 
 class ProfileForm(Input):
-    """What people may change about themselves."""
+    """Attributes that users can change in their profile."""
 
     name: Annotated[str, Field(max_length=limits.MAX_NAME_CHARS)]
 
@@ -139,7 +139,7 @@ PROFILE: Final = FormSpec(ProfileForm, {"name": Control("Name", autocomplete="na
 
 
 class PreferencesForm(Input):
-    """How this browser shows pages, and which page to go back to."""
+    """Display settings of this browser, and the page to return to."""
 
     theme: Literal["", "light", "dark"] | None = None
     keys: Literal["on", "off"] | None = None
@@ -159,7 +159,7 @@ PREFERENCES: Final = FormSpec(
 
 
 class NoticesForm(Input):
-    """When a person wants mail about work that they started."""
+    """Conditions for e-mails about jobs that the user started."""
 
     mail: Literal["never", "failed", "always"]
     minutes: Annotated[int, Field(ge=0, le=limits.NOTICE_MOST_MINUTES)]
@@ -180,7 +180,7 @@ NOTICES: Final = FormSpec(
 
 
 class EndForm(Input):
-    """A person's password; none where they signed in just now."""
+    """A user's password; empty after a recent sign-in."""
 
     password: Password = ""
 
@@ -227,8 +227,8 @@ def safe_next(target: str) -> str:
 
 
 def enter(entered: Entered, target: str) -> Response:
-    """Put a new browser session into a new cookie, or ask for the code: nothing of the old cookie is carried over, and
-    the session that it was of has ended."""
+    """Store a new browser session in a new cookie, or ask for the code. Nothing of the old cookie is kept, and its
+    session is ended."""
     before: Actor | None = g.actor
     cookie.clear()
     g.face = "person"
@@ -368,8 +368,8 @@ def _me(actor: Actor) -> dict[str, Any]:
 def _profile(
     actor: Actor, error: ApiError | None, failed: FormSpec | None = None, ends: str | None = None
 ) -> Response:
-    """The profile. `failed` is the form that `error` is about; `ends` is the session that could not be ended, "" for
-    all others."""
+    """Render the profile. `failed` is the form that `error` belongs to; `ends` is the session that could not be ended,
+    "" for all others."""
     data = _me(actor)
     if g.face == "program":
         return reply(data)
@@ -410,7 +410,7 @@ def _profile(
 
 
 def profile_again(failed: FormSpec) -> Callable[..., Response]:
-    """What draws the profile again, with what was wrong with one of its forms."""
+    """Return a function that renders the profile with the error of one of its forms."""
 
     def again(actor: Actor, error: ApiError, session_id: str = "") -> Response:
         return _profile(actor, error, failed, session_id)

@@ -1,4 +1,4 @@
-"""The browsers that a person is signed in with."""
+"""The browser sessions of a user."""
 
 from __future__ import annotations
 

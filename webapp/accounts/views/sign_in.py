@@ -19,7 +19,7 @@ from webapp.web.responses import reply
 from webapp.web.routing import route
 
 bp = Blueprint("sign_in", __name__)
-BROWSER_FIELD: Final = "oidc"  # what ties a sign-in at the provider to this browser, inside the signed cookie
+BROWSER_FIELD: Final = "oidc"  # binds a sign-in at the provider to this browser; stored in the signed cookie
 
 
 class CodeForm(Input):
@@ -59,13 +59,13 @@ RECOVERY_CODE: Final = FormSpec(
 
 
 class BeginQuery(Query):
-    """Where to go after signing in."""
+    """The page to open after signing in."""
 
     next: str = "/"
 
 
 class AnswerQuery(Query):
-    """What the provider sends people back with (OpenID Connect Core 1.0, 3.1.2.5, and RFC 9207)."""
+    """Query parameters of the provider's redirect (OpenID Connect Core 1.0, 3.1.2.5, and RFC 9207)."""
 
     state: str = ""
     code: str = ""
@@ -104,7 +104,7 @@ def _code_again(_actor: Actor | None, error: ApiError) -> Response:
 
 @route(bp, "/sign-in/code", scope="public", hidden=True, programs=False)
 def code() -> Response:
-    """The page that asks for a code."""
+    """Render the page that asks for a code."""
     g.face = "person"
     if not _step() or not sign_in.step_is_open(_step()):
         return reply(see=url_for("session.login"))
@@ -127,7 +127,7 @@ def sign_in_by_code(body: CodeForm) -> Response:
     token, target, left = sign_in.by_code(_step(), body.code, visitor())
     answer = enter(sign_in.Entered(token), target)
     if left is not None:
-        flash(f"That recovery code is used up; {left} are left. Your profile makes new ones.")
+        flash(f"You used a recovery code; {left} are left. You can create new ones in your profile.")
     return answer
 
 

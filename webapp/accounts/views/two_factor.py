@@ -1,4 +1,4 @@
-"""A person's second factor: set up, recovery codes, turned off; and accounts at a provider that are theirs."""
+"""Two-factor authentication of a user: set-up, recovery codes, disabling; and linked accounts at a provider."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ bp = Blueprint("two_factor", __name__)
 
 
 class ProofForm(Input):
-    """The person's password, where they have one, and a code."""
+    """The user's password, if they have one, and a code."""
 
     password: Password = ""
     code: Annotated[str, Field(min_length=1, max_length=100, pattern=r"\S")]
@@ -87,7 +87,7 @@ _PROVEN: Final[dict[str, Any]] = {
 
 @route(bp, "/me/two-factor", scope="self", hidden=True, programs=False)
 def show(actor: Actor) -> Response:
-    """Whether it is on, or what is to be scanned."""
+    """Whether it is enabled, or the QR code to scan."""
     return _page(actor, None)
 
 

@@ -1,4 +1,4 @@
-"""The workspace: name, plan and limits, settings, usage, and its end."""
+"""The workspace: name, plan and limits, settings, usage, and deletion."""
 
 from __future__ import annotations
 
@@ -141,7 +141,7 @@ def show(actor: Actor) -> Response:
 
 
 def _page(actor: Actor, error: ApiError | None = None) -> Response:
-    """The workspace; to a person with its forms, and with what was wrong with the one that was sent."""
+    """Return the workspace; for browsers with its forms, and with the error of the submitted one."""
     data = WorkspaceOut.of(db.session.get_one(Workspace, actor.workspace_id))
     if g.face == "program":
         return reply(data, tag=True)
@@ -188,7 +188,7 @@ def change(actor: Actor, body: WorkspacePatch) -> Response:
 
 
 def _read_empty(sent: dict[str, Any]) -> None:
-    """What a field of a form that was left empty means: a fault where it is required; of a number, that of the plan."""
+    """Interpret an empty field of a form: an error if it is required; for a number, the value of the plan."""
     for spec in FORMS.values():
         if spec.sent_in(request.form):
             spec.check(request.form)

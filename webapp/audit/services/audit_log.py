@@ -41,11 +41,11 @@ def record(
     workspace_id: str | None = None,
     **details: Any,
 ) -> str:
-    """One entry: `record(actor, "template.generate", template, rows=10, seed="s", version=3)`; returns its id.
+    """Record an entry: `record(actor, "template.generate", template, rows=10, seed="s", version=3)`; returns its id.
 
-    `obj` is a model instance or `(type, id)`. `rows` is what counts against the hour. `details` is small JSON
-    and never holds secrets or generated data. Without `join` it blocks until committed (`unavailable` if the
-    database does not take it in time).
+    `obj` is a model instance or `(type, id)`. `rows` is the number of rows charged to the hourly quota. `details` is
+    small JSON and never contains secrets or generated data. Without `join`, it blocks until the entry is committed
+    (`unavailable` if the database does not accept it in time).
     """
     kind, object_id = _name(obj)
     entry_id = ids.new("aud")
@@ -118,7 +118,7 @@ class GroupWriter:
 
     @property
     def usable(self) -> bool:
-        """Whether this process created it: the lock of a forked child may never be released."""
+        """Return whether this process created it: in a forked child process, the lock may never be released."""
         return self._pid == os.getpid()
 
     def write(self, entry: Mapping[str, Any]) -> None:
@@ -189,7 +189,7 @@ class GroupWriter:
 
 
 def _row_maker(engine: Engine, names: list[str], positional: bool) -> Callable[[Mapping[str, Any]], Any]:
-    """An entry as the driver takes it. The two columns that need turning are turned by their own types."""
+    """Convert an entry for the database driver. Two columns are converted by their own types."""
     table = AuditEntry.__table__
     turned: dict[str, Callable[[Any], Any]] = {}
     for name in names:
@@ -248,14 +248,14 @@ def close(app: Flask) -> None:
         found.close()
 
 
-# What an entry of the trail tells of a change: the old and the new of what changed, short, and no secret.
+# The changes in an audit entry: shortened old and new values of changed attributes, without secrets.
 #
 # `{key: {"from": old, "to": new}}` for plain values; of documents within (fields, headers, variables) only which of
 # their keys or names changed, since those may hold anything.
 
 MASK: Final = "********"
-_NAMES: Final = ("name", "template_id", "id")  # what a part of a list is called by, the first that it has
-_SAME: Final = ("id", "template_id", "name")  # and what tells that it is the same one
+_NAMES: Final = ("name", "template_id", "id")  # the name of a list item is the first of these keys
+_SAME: Final = ("id", "template_id", "name")  # and these keys identify it
 _QUIET: Final = frozenset({"warnings", "updated_at", "version", "created_at"})
 
 

@@ -1,8 +1,8 @@
 """Seals of the audit log: entries are chained by hashes after they are written, so that writers never wait.
 
-The database notes each entry as pending in the transaction that adds it; a seal takes over a batch of them, in the
-order of their ids, and the notes go in the same transaction. So an entry that commits late is sealed late, and none
-is missed. Called by the sweeper; `audit_verify` reads what is made here. See docs/adr/0021.
+The database marks each entry as pending in the transaction that adds it. A seal covers a batch of pending entries in
+the order of their ids, and removes the marks in the same transaction. So an entry that is committed late is sealed
+late, and none is missed. Called by the sweeper; `audit_verify` checks the seals. See docs/adr/0021.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ _DIGITS: Final = str.maketrans(ids.ALPHABET, "0123456789abcdefghijklmnopqrstuv")
 
 
 def canonical(entry: Mapping[str, Any]) -> bytes:
-    """An entry (or any mapping of plain values and times) as it is hashed."""
+    """Return the bytes of an entry (or any mapping of plain values and times) that are hashed."""
     plain = {name: _moment(value) if isinstance(value, datetime) else value for name, value in entry.items()}
     return json.dumps(plain, sort_keys=True, separators=(",", ":")).encode()
 
@@ -78,7 +78,7 @@ def seal_hash(seal: Mapping[str, Any]) -> str:
 
 
 def is_linkable(entry_id: str) -> bool:
-    """Whether an id has our format: other ids cannot be sealed."""
+    """Return whether an id has our format: other ids cannot be sealed."""
     return ids.is_id(entry_id, "aud")
 
 
@@ -105,7 +105,7 @@ _ANCHOR_BYTES: Final = 4_096
 
 
 def seal_all(now: datetime, most: int = limits.AUDIT_SEALS_PER_TURN) -> int:
-    """Seal what is pending of every workspace, in at most `most` seals. Returns how many were made."""
+    """Seal the pending entries of every workspace, in at most `most` seals. Returns the number of seals."""
     with reading() as session:
         waiting = session.scalars(select(AuditPending.workspace_id).distinct()).all()
     made = 0
@@ -148,7 +148,7 @@ def _pending(session: Session, workspace_id: str, after: str) -> Sequence[str]:
 
 
 def _entries(session: Session, workspace_id: str, wanted: Sequence[str]) -> list[Mapping[str, Any]]:
-    """Those of them that are there, by id. One that is not was taken away: it stays pending, which `verify` tells."""
+    """Return the existing entries by id. A missing one was deleted: it stays pending, and `verify` reports it."""
     found = read(session, workspace_id, [one for one in wanted if is_linkable(one)])
     return [found[one] for one in sorted(found)]
 
@@ -268,8 +268,8 @@ def kept_head(workspace_id: str) -> dict[str, Any] | None:
 
 
 def keep_head(workspace_id: str, *, anew: bool = False) -> bool:
-    """Keep the head of a chain in the storage. False, and nothing is written, where the one that is kept there does not
-    fit the chain and needs attention. `anew`: overwrite it in any case."""
+    """Save the head of a chain in storage. Return False without writing if the saved head does not match the chain and
+    needs attention. `anew`: overwrite it in any case."""
     with reading() as session:
         head = session.get(AuditHead, workspace_id)
         kept = None if anew else kept_head(workspace_id)
@@ -284,7 +284,7 @@ def keep_head(workspace_id: str, *, anew: bool = False) -> bool:
 
 
 def holds(session: Session, workspace_id: str, number: int, hash: str) -> bool:
-    """Whether a workspace's chain has a seal with this number and hash."""
+    """Return whether a workspace's chain has a seal with this number and hash."""
     statement = select(AuditSeal.hash).where(
         AuditSeal.workspace_id == workspace_id, AuditSeal.number == number
     )
@@ -295,7 +295,7 @@ def holds(session: Session, workspace_id: str, number: int, hash: str) -> bool:
 
 
 def days_kept(workspace: Workspace) -> int:
-    """How many days a workspace keeps its entries: what it has said, within its plan."""
+    """Return how many days a workspace keeps its entries: its setting, within the limits of its plan."""
     least, most = limits.AUDIT_DAYS[workspace.plan]
     said = workspace.settings.get("audit_retention_days")
     return most if said is None else min(max(int(said), least), most)
@@ -367,8 +367,8 @@ def _entry(workspace_id: str, action: str, now: datetime, details: dict[str, Any
 
 
 def anchor_anew(workspace_id: str, now: datetime) -> None:
-    """Take the chain as it stands for the true one, such as after a backup was restored: its head is kept in place of
-    what was kept, and an entry says so."""
+    """Accept the current chain as valid, for example after a backup was restored: save its head over the saved one, and
+    record an entry about it."""
     before = kept_head(workspace_id)
     with writing() as session:
         session.add(_entry(workspace_id, "audit.anchor", now, {"before": before}))
@@ -387,8 +387,8 @@ def let_go(session: Session, workspace_id: str, now: datetime) -> None:
 
 
 def forget(session: Session) -> None:
-    """Remove the heads of workspaces that are not there any more, what is kept of them in the storage, and the notes of
-    what was written since they were emptied."""
+    """Delete the heads of workspaces that no longer exist, their copies in storage, and pending marks of entries that
+    were written after the deletion."""
     gone = select(AuditHead.workspace_id).where(AuditHead.workspace_id.not_in(select(Workspace.id)))
     for workspace_id in session.scalars(gone).all():
         storage.of(current_app).delete(anchor_key(workspace_id))

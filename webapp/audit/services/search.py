@@ -1,8 +1,8 @@
 """Search of the audit log by any column of an entry: one page, or all entries.
 
-One of the filters that have an index leads (`_LEADING`, the one that finds least first), with the times. What the
-others say is asked of the entries that it finds, of at most `limits.AUDIT_WINDOW` of them for one page: so a page
-costs the same in a log of a million entries. If it ends before it is full, its cursor continues there.
+The most selective filter that has an index (`_LEADING`) selects entries, together with the time range. The other
+filters are applied to these entries, to at most `limits.AUDIT_WINDOW` of them for one page: so a page costs the same in
+a log of a million entries. If the scan stops before the page is full, its cursor continues there.
 """
 
 from __future__ import annotations
@@ -65,8 +65,8 @@ class Wanted:
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """A page. `total` is exact, or a lower bound; `searched_until` says how far back a page looked that ended before
-    it was full."""
+    """One page. `total` is exact, or a lower bound; `searched_until` is the time of the oldest entry that was scanned
+    if the scan stopped before the page was full."""
 
     items: list[AuditEntry]
     next_cursor: str | None
@@ -149,7 +149,7 @@ def _bound(base: list[ColumnElement[bool]]) -> datetime | None:
 
 
 def _total(workspace_id: str, wanted: Wanted) -> tuple[int, bool]:
-    """How many entries there are: within the window where there is one, and no more than are worth counting."""
+    """Count the entries: within the time window if there is one, and up to the maximum."""
     base, others = _conditions(workspace_id, wanted)
     bound = _bound(base) if others else None
     within = [*base, *others, *([AuditEntry.at >= bound] if bound is not None else [])]
@@ -189,7 +189,7 @@ def _after(last: AuditEntry) -> ColumnElement[bool]:
 
 
 def names(workspace_id: str, entries: Sequence[Mapping[str, Any]]) -> dict[str, str]:
-    """What the people and keys of some entries are called, by id."""
+    """Return the names of the users and API keys of some entries, by id."""
     people = {one["user_id"] for one in entries if one["user_id"]}
     keys = {one["key_id"] for one in entries if one["key_id"]}
     found = {}
@@ -201,7 +201,7 @@ def names(workspace_id: str, entries: Sequence[Mapping[str, Any]]) -> dict[str, 
 
 
 def choices(actor: Actor) -> dict[str, list[tuple[str, str]]]:
-    """What the filters of a page offer, `(value, text)`: kinds of objects, people, keys and projects, as many as the
+    """Return the choices of the filters, as `(value, text)`: kinds of objects, users, keys and projects, as many as the
     longest page has of each."""
     most = limits.PAGE_LIMIT_MAX
     members = select(Membership.user_id).where(Membership.workspace_id == actor.workspace_id)

@@ -1,8 +1,7 @@
-"""Does the trail still say what it said? Every entry is hashed again and compared with the chain.
+"""Verify the audit log: hash every entry again and compare the hash with the chain.
 
-Errors are reported in the order of the chain: an entry that was changed, that is missing,
-that was inserted, a seal that was changed or cut off at the end. What is not sealed yet (`limits.AUDIT_SEAL_SECONDS`)
-cannot be vouched for, and is counted.
+Errors are reported in the order of the chain: a changed, missing or inserted entry, and a seal that was changed or
+removed at the end. Entries without a seal (`limits.AUDIT_SEAL_SECONDS`) cannot be verified, and are counted.
 """
 
 from __future__ import annotations
@@ -35,7 +34,7 @@ class Misfit:
 
 @dataclass(slots=True)
 class Report:
-    """What was found of one workspace: seals and entries that were looked at, entries that have no seal yet."""
+    """The result for one workspace: the number of checked seals and entries, entries without a seal, and errors."""
 
     workspace_id: str
     seals: int = 0
@@ -47,8 +46,8 @@ class Report:
 
 
 def verify(workspace_id: str, kept: dict[str, Any] | None = None) -> Report:
-    """Look at the whole chain of a workspace, as of one moment. `kept`: a head `{number, hash}` that was kept
-    elsewhere, in addition to the one in the storage. At most `limits.AUDIT_FAULTS` errors are reported."""
+    """Verify the whole chain of a workspace in one snapshot. `kept`: a head `{number, hash}` that was saved elsewhere,
+    in addition to the one in storage. At most `limits.AUDIT_FAULTS` errors are reported."""
     report = Report(workspace_id)
     heads = [head for head in (audit_seals.kept_head(workspace_id), kept) if head is not None]
     with Session(db.engine, autoflush=False) as session:

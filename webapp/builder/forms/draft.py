@@ -24,13 +24,13 @@ from webapp.web.forms.from_model import bound, inline, keys
 
 Values = MultiDict[str, str]
 INVALID: Final = "invalid."
-"""What the inputs begin with that say which rows of the template are bad on purpose."""
+"""Prefix of the inputs for invalid data of the template."""
 
 
 def read(form: Values) -> dict[str, Any]:
     """The template that a form holds, as it would be sent: head keys and field definitions.
 
-    Nothing is refused here; the parser of templates does that, for all at once.
+    This function accepts everything. The template parser validates the result and reports all errors together.
     """
     template: dict[str, Any] = {}
     for key in HEAD:
@@ -69,7 +69,7 @@ def marks(form: Values) -> list[Mark]:
 
 
 def field_id(form: Values, key: str) -> str:
-    """The id of the field whose row has this key; the key itself where the form has no such row."""
+    """Return the id of the field whose row has this key; the key itself if the form has no such row."""
     return next((mark.id for mark in marks(form) if mark.key == key), key)
 
 
@@ -114,14 +114,14 @@ def _read_row(form: Values, mark: Mark) -> dict[str, Any]:
     common |= {name: value for name, value in held.items() if name not in OWN and name not in shown}
     common |= bound(CommonKeys, formdata=form, prefix=f"{key}.", names=shown).payload()
     if common.get("masking") == {"consistent": False}:
-        del common["masking"]  # a box without its tick, where nothing is to be masked
+        del common["masking"]  # an unchecked box, where masking is not possible
     common["options"] = options
     return _unique(common, held.get("unique_together"), is_open)
 
 
 def _unique(common: dict[str, Any], before: Any, is_open: bool) -> dict[str, Any]:
-    """What was ticked and the word beside it as one key: a field that is unique together with others bears both. The
-    tick that was taken away takes the word with it, unless another word was written."""
+    """Return the checkbox and the label next to it as one value: a field that is unique in combination with others has
+    both. Clearing the checkbox also clears the label, unless another label was entered."""
     word = common.pop("unique_together", None)
     if isinstance(word, str) and word and (common.get("unique") or (is_open and word != before)):
         common["unique"] = word
@@ -134,7 +134,7 @@ def _held(text: str) -> dict[str, Any]:
 
 
 def _json(text: str) -> dict[str, Any]:
-    """A JSON object; an empty one where the text is none."""
+    """Return a JSON object, or an empty one if the text is not a JSON object."""
     try:
         found = json.loads(text) if text else {}
     except ValueError:
@@ -189,7 +189,7 @@ def blank(new_id: NewId, name: str = "") -> dict[str, Any]:
 
 
 def copy_of(given: Mapping[str, Any], new_id: NewId, taken: set[str]) -> dict[str, Any]:
-    """A field again, under another id and a free name; what lies inside it too."""
+    """Copy a field, including its nested fields, with a new id and an unused name."""
     base, number = str(given["name"]) or "field", 2
     while f"{base}_{number}" in taken:
         number += 1
@@ -224,7 +224,7 @@ KEYS: Final[Mapping[str, tuple[str, ...]]] = {
     "table": ("connection_id", "table", "where", "limit"),
     "query": ("connection_id", "query", "limit"),
 }
-"""What each way asks for; what the others' inputs hold is not taken."""
+"""Return the options of the selected source; inputs of the other sources are ignored."""
 
 
 def read_source(form: Any) -> dict[str, Any] | None:

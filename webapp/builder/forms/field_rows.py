@@ -1,10 +1,10 @@
-"""The rows of the template builder's form, from field definitions; faults put at the inputs they mean.
+"""The rows of the template builder's form, created from field definitions, with errors assigned to inputs.
 
-Every field is one row. Its inputs begin with the row's key (`r7K2M9X.name`, `r7K2M9X.o.min`), which is the end of
-the field's id. The hidden input `row` names the rows in their order (see `Row.mark`), so a row that moves on the
-page moves in the template. What a row does not show (rare options, common keys) travels in one hidden input `held`,
-as JSON, so that a closed row is small and loses nothing. The ids are given here, when a row is made: a field keeps
-its id from its first preview on, and its values with it.
+Every field is one row. The names of its inputs begin with the row's key (`r7K2M9X.name`, `r7K2M9X.o.min`), which is the
+end of the field's id. The hidden input `row` lists the rows in their order (see `Row.mark`), so a row that is moved on
+the page moves in the template. Values that a row does not show (rare options, common keys) are in one hidden input
+`held` as JSON, so that a closed row is small and loses nothing. The ids are assigned here, when a row is created: a
+field keeps its id from its first preview on, and its values with it.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ OWN: Final = frozenset({"id", "name", "type", "options", "label"})
 FOLDED: Final = "~"
 _KEY_CHARS: Final = 6
 _NOTE_CHARS: Final = 28
-_UNTOLD: Final = frozenset({"description", "group"})  # the group has a chip of its own
+_UNTOLD: Final = frozenset({"description", "group"})  # the group has its own chip
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,12 +62,12 @@ class Marked:
 
     @property
     def space(self) -> str:
-        """What stands before a caret in the next line, as wide as `before`."""
+        """Whitespace as wide as `before`, which aligns a caret in the next line."""
         return "".join("\t" if one == "\t" else " " for one in self.before)
 
 
 def marked(text: Any, position: int | None) -> Marked | None:
-    """Where `position`, in characters from 1, is in a text; its end stands for all that lies beyond."""
+    """Split a text at `position`, in characters from 1. A position beyond the end is treated as the end."""
     if position is None or not isinstance(text, str):
         return None
     text = text.replace("\r\n", "\n")
@@ -80,7 +80,7 @@ def marked(text: Any, position: int | None) -> Marked | None:
 
 
 def at_path(given: Any, path: str) -> Any:
-    """What stands at a fault's path (`fields[3].options.cases[0].when`); None where nothing does."""
+    """Return the value at the path of an error (`fields[3].options.cases[0].when`), or None."""
     for step in path.replace("[", ".").replace("]", "").split("."):
         if isinstance(given, Mapping):
             given = given.get(step)
@@ -95,9 +95,9 @@ def at_path(given: Any, path: str) -> Any:
 class Row:
     """One field as a row of the form: what its template needs to draw it."""
 
-    key: str  # what its inputs begin with
+    key: str  # prefix of the names of its inputs
     id: str
-    parent: str  # key of the row it lies in
+    parent: str  # key of the row that contains it
     depth: int
     path: str  # of its fault paths: `fields[3].options.fields[0]`
     name: str
@@ -109,26 +109,28 @@ class Row:
     rest: ModelForm | None = None  # further options of an open row
     held: dict[str, Any] = field(default_factory=dict)
     holds_fields: bool = False
-    folded: bool = False  # drawn as name and type alone, for a page of many rows; all else is held
-    fresh: bool = False  # just made: its type follows its name
+    folded: bool = (
+        False  # only name and type are rendered, for a page with many rows; all other values are in `held`
+    )
+    fresh: bool = False  # a new field: its type is guessed from its name
     faults: dict[str, str] = field(default_factory=dict)  # by input name; "" for the row as a whole
-    marks: dict[str, Marked] = field(default_factory=dict)  # likewise: where in a formula the fault is
+    marks: dict[str, Marked] = field(default_factory=dict)  # by input name: position of an error in a formula
 
     @property
     def mark(self) -> str:
-        """What the hidden input `row` says: key, field id, the type whose options are drawn (`~` before it: none of
-        them are), key of the row around."""
+        """The value of the hidden input `row`: key, field id, the type whose options are shown (`~` before it: none are
+        shown), and key of the parent row."""
         drawn = (FOLDED if self.folded else "") + (self.kind.name if self.kind else "-")
         return " ".join((self.key, self.id, drawn, self.parent)).rstrip()
 
     @property
     def label(self) -> str:
-        """The type for people; as it was written where there is no such type."""
+        """The title of the type; the text as entered for an unknown type."""
         return self.kind.label if self.kind else self.type
 
     @property
     def is_open(self) -> bool:
-        """Whether the row shows all it has."""
+        """Whether the row shows all inputs."""
         return self.more is not None
 
     @property
@@ -138,7 +140,7 @@ class Row:
         return named if isinstance(named, str) else ""
 
     def options_value(self, name: str) -> Any:
-        """What an option is set to, wherever the row has it."""
+        """Return the value of an option from any form of the row."""
         for form in (self.options, self.rest):
             if form is not None and name in form:
                 return form[name].data
@@ -151,7 +153,7 @@ class Row:
 
     @property
     def relates(self) -> bool:
-        """Whether an option of it is picked from other templates, or from connections."""
+        """Return whether one of its options selects other templates, or connections."""
         return self.kind is not None and any(
             pick["kind"] in ("template", "connection")
             for pick in form_class(self.kind.Options).picks.values()
@@ -159,7 +161,7 @@ class Row:
 
     @property
     def held_attribute(self) -> Markup:
-        """`held_json` as it stands between single quotes, which leave the quotes of JSON as they are."""
+        """`held_json`, escaped for an attribute in single quotes, which keeps the double quotes of JSON readable."""
         text = (
             self.held_json.replace("&", "&amp;")
             .replace("'", "&#39;")
@@ -170,7 +172,7 @@ class Row:
 
     @property
     def held_json(self) -> str:
-        """What the row does not show."""
+        """The values that the row does not show."""
         return (
             json.dumps(self.held, ensure_ascii=False, separators=(",", ":"), default=str) if self.held else ""
         )
@@ -193,11 +195,11 @@ def _note(key: str, value: Any) -> str:
 
 
 def _bad(said: Mapping[str, Any]) -> str:
-    """The bad values of a field in a few words: their share in percent."""
+    """A summary of a field's invalid data: its share in percent."""
     try:
-        return f"bad {Decimal(str(said.get('rate'))) * 100:f} %".replace(".00 %", " %")
+        return f"invalid {Decimal(str(said.get('rate'))) * 100:f} %".replace(".00 %", " %")
     except ArithmeticError:
-        return "bad values"
+        return "invalid data"
 
 
 def _brief(value: Any) -> str:
@@ -213,8 +215,8 @@ def rows(
     faults: Iterable[Fault] = (),
     most: int | None = None,
 ) -> list[Row]:
-    """The rows of a template's fields, nested ones after the field that holds them; from the `most`-th on folded,
-    but for those that are open or have faults."""
+    """Return the rows of a template's fields, nested ones after their parent. Rows from number `most` on are folded,
+    unless they are open or have errors."""
     found = list(_rows(fields, "", 0, "fields", new_id, frozenset(opened), set()))
     place_faults(found, faults, fields)
     for made in found[most:] if most is not None else ():
@@ -240,7 +242,7 @@ def _rows(
 ) -> Iterator[Row]:
     for number, given in enumerate(fields):
         if not isinstance(given, Mapping):
-            continue  # the parser refuses it by its path
+            continue  # the parser reports it with its path
         made = row(
             given, new_id, parent=parent, depth=depth, path=f"{path}[{number}]", opened=opened, taken=taken
         )
@@ -342,7 +344,7 @@ def _is_said(key: str, value: Any) -> bool:
 
 
 def holds_fields(kind: Kind | None) -> bool:
-    """Whether fields of this type have fields inside."""
+    """Return whether fields of this type have nested fields."""
     return kind is not None and "fields" in kind.Options.model_fields
 
 
@@ -376,7 +378,7 @@ def _owner(path: str, by_path: Mapping[str, Row]) -> Row | None:
 
 
 def _input_name(owner: Row, rest: str) -> str:
-    """The input that a fault's path means, where the row has one: `.options.min` -> `fld_1.o.min`."""
+    """Return the name of the input for the path of an error, if the row shows it: `.options.min` -> `fld_1.o.min`."""
     rest = rest.lstrip(".")
     if rest in ("name", "type"):
         return f"{owner.key}.{rest}"

@@ -1,4 +1,4 @@
-"""What changed between two versions of a template."""
+"""Differences between two versions of a template."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def compare(old: Mapping[str, Any], new: Mapping[str, Any]) -> dict[str, Any]:
     """The differences from `old` to `new`, two stored specs.
 
     `template`: head attributes that differ, `{key: {from, to}}`. `fields.added` and `fields.removed`: items
-    `{id, path, field}`; what lies inside an added or removed field is not listed again. `fields.changed`: items
+    `{id, path, field}`; fields nested in an added or removed field are not listed again. `fields.changed`: items
     `{id, path, name, changes: {key: {from, to}}}`, options by `options.<name>`. `fields.moved`: items
     `{id, path, from, to}`, places counted from 0 among the fields that both have at that level. Fields are the
     same when their ids are; a field that changed levels is removed and added.
@@ -68,8 +68,8 @@ def _changes(old: Stored, new: Stored) -> dict[str, dict[str, Any]]:
 
 
 def cells(old: Sequence[Mapping[str, Any]], new: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
-    """Which cells of two previews differ: items `{row, column, from, to}`, rows counted from 1, only columns that
-    both have; a column that one lacks is told by the fields' diff."""
+    """Return the cells that differ between two previews: items `{row, column, from, to}`, rows counted from 1. Only
+    columns of both previews are compared; the diff of the fields lists the others."""
     found = []
     for number, (before, after) in enumerate(zip(old, new, strict=True), 1):
         found += [
@@ -84,7 +84,7 @@ def between(template: Template, old: int, new: int, seed: str | None = None) -> 
     """The differences from version `old` to `new`; with a `seed`, also of their previews under it, cell by cell.
 
     `preview` is None without a seed, else `{seed, from, to, cells}` with three rows of each. Errors: not_found;
-    validation_error and unavailable where a preview cannot be made.
+    validation_error and unavailable if a preview cannot be generated.
     """
     before, after = (templates.version_of(template, number) for number in (old, new))
     out: dict[str, Any] = {

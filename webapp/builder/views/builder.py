@@ -49,7 +49,7 @@ def page(
     found: list[Fault] | None = None,
     clash: dict[str, Any] | None = None,
 ) -> Response:
-    """The builder's page: of a saved template, of a new one (`template` None), or of what a form holds (`given`)."""
+    """Render the builder for a saved template, a new one (`template` None), or the contents of a form (`given`)."""
     saved = templates.show(template) if template is not None else None
     shown = given or saved or _fresh()
     opened = opened if opened is not None else set(request.args.getlist("open"))
@@ -91,7 +91,7 @@ def _fresh() -> dict[str, Any]:
 
 
 class NewQuery(Query):
-    """What a new template begins with: names of fields, with commas between."""
+    """Initial values of a new template: names of fields, separated by commas."""
 
     names: str = ""
 
@@ -163,7 +163,7 @@ def _sent(where: str) -> Response:
 
 
 def _checked(given: dict[str, Any]) -> dict[str, Any]:
-    """The draft as `templates.create` and `change` take it; `validation_error` with every fault."""
+    """Return the draft as arguments of `templates.create` and `change`. Error: `validation_error` with all errors."""
     return parse(TemplateIn, given, strict=False).model_dump()
 
 
@@ -277,7 +277,8 @@ class DiffQuery(Query):
     bp, "/builder/<template_id>/diff/<int:number>", scope="read", query=DiffQuery, hidden=True, programs=False
 )
 def diff(actor: Actor, template_id: str, number: int, query: DiffQuery) -> Response:
-    """What changed between a version and the newest, or the one before it: fields, and previews cell by cell."""
+    """Return the differences between a version and the newest, or its previous one: fields, and previews cell by
+    cell."""
     template = templates.get(actor, template_id)
     other = query.to or (template.version if number != template.version else max(1, number - 1))
     old, new_ = sorted((number, other))

@@ -1,4 +1,4 @@
-"""What the rows of the builder's form know of the rest: other templates, groups, relations in words."""
+"""Context of the rows in the builder's form: other templates, groups, descriptions of relations."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ Choice = tuple[str, str]
 
 
 class Tables:
-    """What connections hold, looked up when it is asked for. `asks`: metadata that were never read are read now."""
+    """Metadata of connections, loaded on demand. `asks`: load metadata that has never been read from the target now."""
 
     def __init__(self, actor: Actor, asks: bool = False) -> None:
         self._actor, self.asks = actor, asks
@@ -42,7 +42,7 @@ class Tables:
         return {one.id: (one.name, one.type) for one in found}
 
     def connections(self, needs: str) -> list[Choice]:
-        """Connections that can be asked; ``needs`` is an attribute of `Capabilities`, or empty."""
+        """List connections that can be queried; ``needs`` is an attribute of `Capabilities`, or empty."""
         fitting = {name for name, kind in KINDS.items() if not needs or getattr(kind.can, needs)}
         return [(one, _text(name, kind)) for one, (name, kind) in self._listed.items() if kind in fitting]
 
@@ -53,16 +53,16 @@ class Tables:
         return f"{connection_id} (not found)"
 
     def known(self, connection_id: str) -> bool:
-        """Whether the tables of a connection are known."""
+        """Return whether the tables of a connection are known."""
         return self._columns_of(connection_id) is not None
 
     def tables(self, connection_id: str, text: str = "") -> list[str]:
-        """The tables of a connection whose names hold a text; none where they are not known."""
+        """Return the tables of a connection whose names contain a text; empty if they are not known."""
         wanted = text.strip().casefold()
         return [name for name in self._columns_of(connection_id) or () if wanted in name.casefold()]
 
     def columns(self, connection_id: str, table: str) -> list[str]:
-        """The columns of a table; none where they are not known."""
+        """Return the columns of a table; empty if they are not known."""
         return (self._columns_of(connection_id) or {}).get(table, [])
 
     def _columns_of(self, connection_id: str) -> Mapping[str, list[str]] | None:
@@ -95,10 +95,10 @@ TONES: Final = 6  # colours of groups; a seventh group has the first one's again
 
 
 class Around:
-    """Asked by the builder's templates while they draw; what nobody asks for is not looked up.
+    """Data for the templates of the builder page, loaded on demand while they are rendered.
 
-    `whole`: selects are drawn with every choice. A page of many rows draws each with its own choice alone, and the
-    others come once, in lists that the rows share (`lists`). `asks`: see `Tables`.
+    `whole`: render select elements with all choices. On a page with many rows, each select element contains only its
+    current choice, and all choices are rendered once, in lists that the rows share (`lists`). `asks`: see `Tables`.
     """
 
     def __init__(
@@ -128,7 +128,7 @@ class Around:
         return self._look.relations.get(row.id)
 
     def group(self, row: Row) -> Shared | None:
-        """The group of a field, where it shares it with others or its maker named it."""
+        """Return the group of a field, if it has several fields or a custom name."""
         found = self._look.groups.get(row.id)
         if found is None:
             return Shared(row.group, "", (row.name,)) if row.group else None
@@ -139,7 +139,7 @@ class Around:
         return (shared.tone - 1) % TONES + 1 if shared.tone else 0
 
     def groups(self, row: Row) -> list[Choice]:
-        """Groups that a field may be put into, and one of its own."""
+        """List the groups that a field can join, and a new group."""
         kind = row.kind.group_kind if row.kind else None
         if kind is None:
             return []
@@ -147,7 +147,7 @@ class Around:
         free = next(name for name in _numbered(kind) if name not in found)
         return [
             *((name, ", ".join(members)) for name, members in found.items()),
-            (free, "a group of its own"),
+            (free, "a new group"),
         ]
 
     @property
@@ -164,7 +164,7 @@ class Around:
 
     @property
     def sourced(self) -> bool:
-        """Whether the draft takes its rows from real data."""
+        """Whether the draft reads its rows from real data."""
         return bool(self._given.get("source"))
 
     def beside(self, row: Row) -> list[str]:
@@ -218,7 +218,7 @@ class Around:
     # Connections
 
     def pick(self, field: Any, row: Row) -> Pick:
-        """What a select offers for an option that names a template, a connection, or a part of one."""
+        """The choices of an option that refers to a template, a connection, or a part of one."""
         kind, whole = field.pick["kind"], self.whole or row.is_open
         of = str(row.options_value(field.pick.get("of", "")) or "")
         place = str(row.options_value(field.pick.get("in", "")) or "")
@@ -247,7 +247,7 @@ class Around:
     def _offered(
         self, pick: Mapping[str, Any], of: str, place: str
     ) -> tuple[str, Callable[[], list[Choice]]]:
-        """The id of the list that rows share, and what makes its choices."""
+        """Return the id of the list that rows share, and the function that creates its choices."""
         match pick["kind"]:
             case "template":
                 return list_of("template", pick["role"]), lambda: self.template_choices(pick["role"])
@@ -278,7 +278,7 @@ class Around:
 
     @property
     def lists(self) -> list[tuple[str, list[Choice]]]:
-        """What rows of a page share: a list of templates for each role, one of fields for each template, and so on."""
+        """Lists shared by the rows of a page: templates for each role, fields for each template, and so on."""
         found: dict[str, list[Choice]] = {}
         for one in _walk(self._given["fields"]):
             options = one["options"]
@@ -335,7 +335,7 @@ def _walk(fields: Any) -> Iterator[Mapping[str, Any]]:
 
 
 def _level(fields: Any, field_id: str) -> list[Any] | None:
-    """The fields among which one of this id stands."""
+    """Return the list of fields that contains the field with this id."""
     level = fields if isinstance(fields, list) else []
     if any(isinstance(one, Mapping) and one.get("id") == field_id for one in level):
         return level

@@ -1,4 +1,4 @@
-"""The card of the builder that says where a draft's rows come from, and the others that stand below the fields."""
+"""The builder's cards below the fields, including the source of a draft's rows."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ PAGE: Final = "templates/builder.html"
 
 
 def about(actor: Actor, given: dict[str, Any]) -> dict[str, Any]:
-    """What the cards below the fields are drawn with: the template's bad values, its source, the locales."""
+    """Context of the cards below the fields: invalid data, the source, the locales."""
     bad, said = (
         one if isinstance(one, dict) else None for one in (given.get("invalid"), given.get("source"))
     )
@@ -37,8 +37,8 @@ def about(actor: Actor, given: dict[str, Any]) -> dict[str, Any]:
 
 @route(bp, "/source", ["POST"], scope="read", reads=True, hidden=True, programs=False)
 def show(actor: Actor) -> Response:
-    """The card of the draft's source anew: tables of the connection, names of the columns. Pressed for, or where a
-    connection was chosen whose tables were never read, its target is asked."""
+    """Render the source card again, with the tables of the connection and the names of the columns. Queries the target
+    if the user requested it, or selected a connection whose tables have never been read."""
     given = draft.read(request.form)
     asks = request.form.get("do") == "read"
     if asks:
@@ -53,7 +53,7 @@ def show(actor: Actor) -> Response:
     max_body=limits.MAX_UPLOAD_BYTES + limits.UPLOAD_FORM_BYTES,
 )  # fmt: skip
 def upload(actor: Actor) -> Response:
-    """Keep a file among the workspace's, and take the draft's rows from it: the card anew."""
+    """Save an uploaded file in the workspace, use it as the source of the draft, and render the source card."""
     try:
         stored = uploads.kept_apart(actor, request)
     except ApiError as error:

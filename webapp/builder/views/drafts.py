@@ -1,7 +1,7 @@
-"""What the builder's page asks while a draft is edited: rows of its form, rows of data, JSON, commands.
+"""Requests of the builder page while a draft is edited: rows of its form, generated rows, JSON, commands.
 
-A draft lives in the browser alone. Each of these routes gets the whole form, reads it as a template
-(`forms.draft`), and answers one block of the builder's page.
+A draft exists only in the browser. Each of these routes receives the whole form, converts it to a template
+(`forms.draft`), and returns one block of the builder page.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ def values_at(rows: Iterable[Any], path: Sequence[str]) -> Iterator[Any]:
 
 
 def unhidden(fields: Sequence[Any]) -> list[Any]:
-    """Field definitions, none of them hidden: a hidden field's values are looked at like any other's."""
+    """Return field definitions with hidden fields shown, because a preview shows the values of hidden fields, too."""
     found = []
     for field in fields:
         options = field.get("options", {})
@@ -114,16 +114,16 @@ def _histogram(numbers: Sequence[float]) -> list[dict[str, Any]]:
 
 bp = Blueprint("drafts", __name__, url_prefix="/builder")
 HINTS: Final = {
-    "hidden": "Other fields may read it; output leaves it out.",
-    "locale": "Of this field alone, such as de_DE.",
-    "invalid": "A share of its cells, such as 0.01; nothing ticked: every kind that it can have.",
+    "hidden": "Usable in formulas, hidden from output.",
+    "locale": "Overrides the default locale, e.g. de_DE.",
+    "invalid": "Share of cells with invalid data, e.g. 0.01. If no kind is selected, all kinds that apply are used.",
     "group": "Fields of one group share one person, place, company, card or row of another template.",
-    "unique_together": "A word; no two rows are alike in all the fields that bear it.",
-    "text_case": "Of the finished text.",
-    "formula": "Worked on the value, which is called this.",
-    "description": "For people.",
-    "column": "The one that the field is taken from; that of its own name, if none is said.",
-    "masking": "How real values become others, where the template has a source. It makes the field sensitive.",
+    "unique_together": "Fields with the same label must be unique in combination.",
+    "text_case": "Applied to the final text.",
+    "formula": "Transforms the generated value, which is available as `this`.",
+    "description": "Notes for your team.",
+    "column": "The source column of this field. Default: the column with the field's name.",
+    "masking": "How source values are masked. Also marks the field as sensitive.",
 }
 
 
@@ -155,7 +155,7 @@ def open_rows() -> set[str]:
 
 @route(bp, "/rows", ["POST"], scope="read", reads=True, hidden=True, programs=False)
 def edit_rows(actor: Actor) -> Response:
-    """The rows that one press of a button draws anew or adds."""
+    """Render the rows that a button of the form adds or changes."""
     given = draft.read(request.form)["fields"]
     do = pressed()
     verb, _, field_id = do.partition(":")
@@ -186,7 +186,7 @@ def _rows(made: list[field_rows.Row], around: Around) -> Response:
 
 @route(bp, "/rest", ["POST"], scope="read", reads=True, hidden=True, programs=False)
 def rest(actor: Actor) -> Response:
-    """What a page leaves for later so as to be small: choices that its selects share, and folded rows in full."""
+    """Render what the page loads later to be small: choices that its select elements share, and folded rows in full."""
     given = draft.read(request.form)
     around = Around(actor, given, template_id())
     folded = {mark.id for mark in draft.marks(request.form) if mark.folded}
@@ -275,7 +275,7 @@ def preview(actor: Actor) -> Response:
 def preview_of(
     actor: Actor, given: dict[str, Any], saved_id: str, seed: str, fetch: bool = False
 ) -> dict[str, Any]:
-    """Three rows as the `preview` macro of templates/parts.html draws them. `fetch`: connections are asked."""
+    """Generate three rows for the `preview` macro of templates/parts.html. `fetch`: query connections for values."""
     started = time.perf_counter()
     try:
         if saved_id:
@@ -295,7 +295,7 @@ def preview_of(
     return {
         **row_tables.side_on(orjson.loads(made.rows), made.bad or ()),
         "warnings": [" ".join(filter(None, (w["path"], w["message"], w.get("hint")))) for w in made.warnings],
-        "note": f"Three rows in {took:.0f} ms. Seed {made.seed} gives them again.",
+        "note": f"3 rows in {took:.0f} ms. The seed {made.seed} always produces the same rows.",
     }
 
 
@@ -326,7 +326,7 @@ def faulty(given: dict[str, Any], found: list[Fault]) -> dict[str, Any]:
 
 
 def faults_of(error: ApiError) -> list[Fault]:
-    """The faults that a `validation_error` tells."""
+    """Return the errors in a `validation_error`."""
     return [
         Fault(one["path"], one["code"], one["message"], one.get("hint"), one.get("position"))
         for one in error.details["fields"]
@@ -343,7 +343,7 @@ class GridForm(Query):
 
 @route(bp, "/grid", ["POST"], scope="generate", reads=True, hidden=True, programs=False)
 def grid(actor: Actor) -> Response:
-    """One page of the asked number of rows. Only the rows of the page are made, and spent."""
+    """Render one page of the requested number of rows. Only the rows of the page are generated and counted."""
     given = draft.read(request.form)
     try:
         asked = GridForm.model_validate(
@@ -409,7 +409,7 @@ def export_grid(actor: Actor) -> Response:
 
 @route(bp, "/explain", ["POST"], scope="read", reads=True, hidden=True, programs=False)
 def explain(actor: Actor) -> Response:
-    """How the values of one field spread, told from a sample of rows."""
+    """Render the distribution of a field's values in a sample of rows."""
     given = draft.read(request.form)
     made = field_rows.rows(given["fields"], new_id)
     field_id = pressed().partition(":")[2]
@@ -438,7 +438,7 @@ def explain(actor: Actor) -> Response:
 
 @route(bp, "/estimate", ["POST"], scope="generate", reads=True, hidden=True, programs=False)
 def estimate(actor: Actor) -> Response:
-    """How large the file of an export would be, and how long it would take: measured on its first rows."""
+    """Estimate the size of an export's file and the time it takes, from its first rows."""
     values = {key: text for key, text in request.form.items() if key not in ("template_id", "csrf_token")}
     try:
         ask = parse(GenerateInput, filled(GenerateInput, form_values(MultiDict(values))), strict=False)
@@ -461,14 +461,14 @@ def estimate(actor: Actor) -> Response:
 
 @route(bp, "/json", ["POST"], scope="read", reads=True, hidden=True, programs=False)
 def to_json(actor: Actor) -> Response:
-    """The draft as the API takes it."""
+    """Return the draft in the format of the API."""
     text = orjson.dumps(draft.read(request.form), option=orjson.OPT_INDENT_2).decode()
     return Response(render_block(PAGE, "json", json_text=text))
 
 
 @route(bp, "/from-json", ["POST"], scope="read", reads=True, hidden=True, programs=False)
 def from_json(actor: Actor) -> Response:
-    """The rows of a template written as JSON: the field table anew, or where the text breaks."""
+    """Render the fields of a template in JSON, or the position of a syntax error."""
     text = request.form.get("json", "")
     try:
         given = orjson.loads(text)
@@ -485,7 +485,7 @@ def from_json(actor: Actor) -> Response:
     table = render_block(
         PAGE, "field_table", rows=made, common_hints=HINTS, draft=given, oob=True, around=around
     )
-    state = render_block(PAGE, "json_state", state=f"In the fields now: {len(made)} fields.", bad=False)
+    state = render_block(PAGE, "json_state", state=f"Updated {len(made)} fields.", bad=False)
     cards = render_block(PAGE, "about_cards", draft=given, oob=True, **about(actor, given))
     return Response(state + table + cards, headers={"HX-Trigger-After-Settle": "preview"})
 
@@ -496,7 +496,7 @@ def _json_state(text: str, *, bad: bool) -> Response:
 
 @route(bp, "/use", ["POST"], scope="read", reads=True, hidden=True, programs=False)
 def use(actor: Actor) -> Response:
-    """What the page does, as commands and programs to copy."""
+    """Render the API equivalent of the page as code samples."""
     given = draft.read(request.form)
     return Response(
         render_block(

@@ -1,7 +1,7 @@
-"""Where the rows of a template come from, as the pages ask for it: nowhere, a file, a table or a query.
+"""Form for the source of a template's rows: generated, a file, a table or a query.
 
-The builder has it as a card beside the fields, the page of masked copies as its first step. What a page shows of a
-source are the names of its columns; a target is asked for them only where a person has just pressed for it.
+The builder shows it as a card next to the fields, and the page of masked copies as its first step. The pages show only
+the column names of a source, and query a target for them only after the user has requested it.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from webapp.sources.services import files as real_data_files
 from webapp.sources.services import sources
 
 WAYS: Final = (
-    ("", "They are made"),
+    ("", "Generated"),
     ("file", "A file"),
     ("table", "A table of a connection"),
     ("query", "A query of a connection"),
@@ -33,8 +33,8 @@ WAYS: Final = (
 
 @dataclass
 class SourceCard:
-    """What the template `templates/draft.html` draws. `given`: a source as sent, None for none. `asks`: targets may be
-    asked. `way`: what is chosen, where nothing else is said yet."""
+    """Context of the template `templates/draft.html`. `given`: a source as sent, None without one. `asks`: targets may
+    be queried. `way`: the selection if there is no other value yet."""
 
     actor: Actor
     given: Mapping[str, Any] | None
@@ -48,7 +48,7 @@ class SourceCard:
         return draft.way_of(self.given) or self.way
 
     def said(self, name: str) -> Any:
-        """What a control of the form holds."""
+        """Return the value of a control of the form."""
         value = (self.given or {}).get(name)
         return "" if value is None else value
 
@@ -83,12 +83,12 @@ class SourceCard:
 
     @property
     def table_names(self) -> list[str]:
-        """The tables of the chosen connection, as far as they are known."""
+        """Return the tables of the selected connection, if they are known."""
         return self.tables.tables(str(self.said("connection_id")))[: limits.PICKED_TABLES]
 
     @cached_property
     def columns(self) -> list[str]:
-        """The names of the source's columns; none where they are not known."""
+        """Return the names of the source's columns; empty if they are not known."""
         if not self.given:
             return []
         try:
@@ -99,7 +99,7 @@ class SourceCard:
                 return []
             names: list[str] = sources.sample(self.actor, spec, 1).column_names
             return names
-        except ValidationError:  # half filled in; whoever saves is told
+        except ValidationError:  # incomplete input; the error is shown when the user saves
             return []
         except ApiError as error:
             self.error = error

@@ -1,4 +1,4 @@
-"""A file that a person drops where rows are to be taken from: kept among the workspace's, and in place of none."""
+"""Upload a file as the source of rows: stored as a workspace file, without replacing another one."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ from webapp.files.models import WorkspaceFile
 from webapp.files.services import files as files_files
 from webapp.sources.services import files
 
-_KNOWN: Final = "CSV, TSV, JSON, NDJSON, XLSX or Parquet, told by the end of its name."
+_KNOWN: Final = "CSV, TSV, JSON, NDJSON, XLSX or Parquet, detected by the file extension."
 
 
 def kept_apart(actor: Actor, request: flask.Request) -> WorkspaceFile:
-    """The file of a form, stored. One of the same name and the same bytes is that one; where the bytes differ it gets
-    the next free name (`customers (2).csv`), so that what others take their rows from stays as it is.
+    """Save the uploaded file of a form. If a file with the same name and content exists, it is used. If the content
+    differs, the upload gets the next unused name (`customers (2).csv`), so that templates keep their source unchanged.
 
-    Errors: validation_error where there is none or it holds no rows, payload_too_large, those of `upload`.
+    Errors: validation_error if there is no file or it has no rows, payload_too_large, those of `upload`.
     """
     sent = next((one for one in request.files.getlist("file") if one.filename), None)
     if sent is None:
@@ -31,7 +31,7 @@ def kept_apart(actor: Actor, request: flask.Request) -> WorkspaceFile:
         )
     name = (sent.filename or "").replace("\\", "/").rpartition("/")[2]
     if files.kind_of(name) is None:
-        text = f'The name of "{name}" does not tell what it holds.'
+        text = f'The name of "{name}" does not have a known file extension.'
         raise validation_error([Fault("file", "not_readable", text, f"Rows are read from {_KNOWN}")])
     sha256 = _digest(sent.stream)
     for number in range(1, limits.MAX_NAME_TRIES + 1):

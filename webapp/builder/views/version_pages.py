@@ -58,13 +58,14 @@ def _fields(fields: Any, names: Mapping[str, str], depth: int = 0) -> Iterator[d
 
 
 def diff_page(template: Template, number: int, other: int, seed: str) -> Response:
-    """What changed between two versions, as a page."""
+    """Show the differences between two versions."""
     context = compared(template, number, other, seed)
     return Response(render_template("templates/version_diff.html", **context), mimetype="text/html")
 
 
 def compared(template: Template, number: int, other: int, seed: str) -> dict[str, Any]:
-    """What templates/diff.html shows: the changes, and the previews of both cell by cell. Error: not_found."""
+    """Return the context of templates/diff.html: the differences, and the previews of both cell by cell. Error:
+    not_found."""
     try:
         found = diff.between(template, number, other, seed)
     except ApiError as error:

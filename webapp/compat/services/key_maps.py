@@ -109,8 +109,8 @@ def _of(actor: Actor, map_name: str | None = None, object_name: str | None = Non
 
 def _make_room(actor: Actor, map_name: str, object_name: str, keys: Mapping[str, str]) -> list[str]:
     """Raise `quota_exceeded` if the workspace would have too many entries, or its files, sets and key maps together
-    would exceed the quota of files. Holds the workspace's row, so that two programs cannot both take the last of them.
-    Returns the storage keys of deleted files that made room, to be dropped after the commit."""
+    would exceed the quota of files. Locks the workspace's row, so that concurrent requests cannot both use the last of
+    it. Returns the storage keys of deleted files that were purged to free space, to be removed after the commit."""
     file_store.lock(actor.workspace_id)
     mine = KeyMapEntry.workspace_id == actor.workspace_id
     count = db.session.scalar(select(func.count()).select_from(KeyMapEntry).where(mine)) or 0

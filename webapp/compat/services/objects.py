@@ -79,7 +79,8 @@ def in_project(project_id: str, kind: str) -> dict[str, str]:
 
 
 def lock(actor: Actor) -> None:
-    """Lock the actor's project until the transaction ends, so that names and counts in it do not change."""
+    """Lock the actor's project until the transaction ends, so that the names and the number of its objects do not
+    change."""
     db.session.execute(select(Project.id).where(Project.id == actor.project_id).with_for_update())
 
 
@@ -167,8 +168,8 @@ def _check_document(row: CompatObject, document: Mapping[str, Any]) -> None:
 
 
 def _put_rows(actor: Actor, row: CompatObject, rows: Any) -> list[str]:
-    """Put the rows of a set into it. Returns the storage keys of deleted files that made room, to be dropped after the
-    commit."""
+    """Store the rows of a set. Returns the storage keys of deleted files that were purged to free space, to be removed
+    after the commit."""
     count = len(rows) if isinstance(rows, list) else 0
     size = 0 if rows is None else len(orjson.dumps(rows))
     if count > limits.MAX_SET_ROWS or size > limits.MAX_SET_BYTES:

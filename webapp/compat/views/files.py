@@ -40,7 +40,7 @@ FOLDERS: Final = ("uploads", "outputs")
 SCENARIO: Final = f"{ROOT}/scenarios/<scenario_id>"
 _KEY: Final = "rowsmith.compat_files"
 _BOUNDARY: Final = re.compile(rb"--([0-9A-Za-z'()+_,./:=? -]{1,70})\r\n")  # RFC 2046, 5.1.1
-# Where the hosted service keeps a file; a program may have such a key written down.
+# Prefix of the hosted service's storage keys, which programs may contain.
 _THEIRS: Final = re.compile(r"scenarios/(?:[^/]+/)*?workspace/(?P<name>.+)")
 
 
@@ -63,7 +63,7 @@ def _used(workspace_id: str) -> int:
 
 
 def out(file: WorkspaceFile, scenario_id: str) -> dict[str, Any]:
-    """A file as the clients know it. `scenario_id` is empty where the call names no scenario."""
+    """A file in the compatible format. `scenario_id` is empty if the call does not name a scenario."""
     told = files_files.as_json(file)
     folder = "outputs" if file.name.startswith(f"{names.OUTPUTS}/") else "uploads"
     name = file.name.removeprefix(f"{names.OUTPUTS}/")
@@ -170,7 +170,7 @@ def files_list(actor: Actor, scenario_id: str, query: Where) -> Response:
 
 @call(f"{SCENARIO}/storage", scope="read")
 def storage(actor: Actor, scenario_id: str) -> Response:
-    """How much of the storage is used."""
+    """Usage of the file quota."""
     scenarios.get(actor, scenario_id)
     used, most = _used(actor.workspace_id), limits.MAX_WORKSPACE_FILES_BYTES
     return reply({"storageUsed": used, "storageLimit": most, "storageUsedPercent": round(100 * used / most)})
@@ -228,7 +228,7 @@ def _named(folder: str, name: str) -> str:
 
 @call(f"{ROOT}/scenario-files", ["POST"], scope="write", body=Loose, idempotent=True)
 def file_create(actor: Actor, body: Loose) -> Response:
-    """Make a file of base64, in place of one that has its name."""
+    """Create a file from base64, replacing a file with the same name."""
     said = body.said()
     scenario_id = said.get("scenario_id")
     if not isinstance(scenario_id, str):
@@ -278,7 +278,7 @@ def file_upload(actor: Actor, scenario_id: str) -> Response:
 
 
 class _Again(io.RawIOBase):
-    """A stream whose first bytes were looked at."""
+    """A stream whose first bytes can be inspected before reading."""
 
     def __init__(self, head: bytes, rest: IO[bytes]) -> None:
         self._head, self._rest = head, rest
@@ -294,8 +294,8 @@ class _Again(io.RawIOBase):
 
 
 def _form() -> tuple[dict[str, str], FileStorage]:
-    """The parts of the body. The clients say `application/json` of it and name no boundary: the body's first line is
-    its boundary, so that is where it is read.
+    """Parse the parts of the body. The clients send the content type `application/json` without a boundary, so the
+    boundary is read from the first line of the body.
 
     Errors: unsupported_media_type, invalid_request, payload_too_large, validation_error.
     """

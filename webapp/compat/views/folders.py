@@ -87,7 +87,7 @@ class FolderIn(Placed):
 
 
 class FolderChange(Patch):
-    """What of a folder can change; what is left out stays."""
+    """Changes to a folder; missing attributes are unchanged."""
 
     name: Name | None = None
     is_database: bool | None = None

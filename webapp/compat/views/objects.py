@@ -30,7 +30,7 @@ POLICY: Final = f"{ROOT}/masking-policies/<policy_id>"
 
 
 def out(row: CompatObject) -> dict[str, Any]:
-    """What all objects of this kind have in common, as the clients know it."""
+    """Attributes that all objects of this kind have in the compatible format."""
     return {
         "id": row.id,
         "name": row.name,
@@ -43,7 +43,7 @@ def out(row: CompatObject) -> dict[str, Any]:
 
 
 class Placed(Wire):
-    """A new object: its name, and where it goes."""
+    """A new object: its name and location."""
 
     name: Name
     project_id: str | None = None
@@ -71,7 +71,7 @@ class SetIn(Placed):
 
 
 class SetPatch(Patch):
-    """What of a set can change; what is left out stays."""
+    """Changes to a set; missing attributes are unchanged."""
 
     name: Name | None = None
     data: Any = None
@@ -154,13 +154,13 @@ def set_delete(actor: Actor, set_id: str) -> Response:
 
 
 class TypeIn(Placed):
-    """A new custom data type. `fieldConfig` is kept as it is sent; with a `type` in it, fields can be of this type."""
+    """A new custom data type. `fieldConfig` is stored unchanged; if it contains a `type`, fields can use this type."""
 
     field_config: Any = None
 
 
 class TypeChange(Patch):
-    """What of a custom data type can change; what is left out stays."""
+    """Changes to a custom data type; missing attributes are unchanged."""
 
     name: Name | None = None
     field_config: Any = None
@@ -223,7 +223,7 @@ def type_delete(actor: Actor, type_id: str) -> Response:
 
 
 class Rule(Wire):
-    """How a field is masked. `consistent` and `reversible` override those of the policy."""
+    """The masking of a field. `consistent` and `reversible` override those of the policy."""
 
     read_only = frozenset()
 
@@ -249,7 +249,7 @@ class PolicyIn(Placed):
 
 
 class PolicyPatch(Patch):
-    """What of a masking policy can change; what is left out stays."""
+    """Changes to a masking policy; missing attributes are unchanged."""
 
     name: Name | None = None
     description: Description | None = None
@@ -325,9 +325,9 @@ def policy_delete(actor: Actor, policy_id: str) -> Response:
 
 
 def masked(actor: Actor, policy_id: str, fields: Any) -> Any:
-    """Return field definitions with the masking that a policy gives those it names; the others as they are.
+    """Return field definitions with the masking of a policy for the fields that it names; other fields are unchanged.
 
-    Errors: not_found, validation_error for a policy whose masking could be reversed, which no strategy here can.
+    Errors: not_found, validation_error for a policy with reversible masking, which no strategy supports.
     """
     policy = objects.get(actor, "masking_policy", policy_id).document
     rules = {rule["field"].casefold(): rule for rule in policy["fields"]}

@@ -24,7 +24,7 @@ from webapp.web.responses import reply
 MEMBER = f"{ROOT}/teamMembers/<member_id>"
 KEY = f"{ROOT}/apiKeys/<key_id>"
 _WORK: Final = ["read", "write", "generate", "push", "run"]
-# What the clients call a key's scope. The last ones say where it counts, which here its project does.
+# The clients' names of scopes. The last ones also name the level, which is determined by the key's project here.
 _SCOPES: Final[dict[str, list[str] | None]] = {
     "read": ["read"], "read_write": _WORK, "scenario": _WORK,
     "user": None, "team": None, "project": None, "workspace": None,
@@ -46,7 +46,7 @@ class _KeyName(Input):
 
 
 def user_out(user: User) -> dict[str, Any]:
-    """A person as the clients know them."""
+    """A user in the compatible format."""
     first, _, last = user.name.partition(" ")
     return {
         "id": user.id,
@@ -81,7 +81,7 @@ def users_list(actor: Actor) -> Response:
 
 @call(f"{ROOT}/users/me", scope="self")
 def user_me(actor: Actor) -> Response:
-    """Who calls."""
+    """The authenticated user."""
     where = {"teamId": actor.team_id, "projectId": actor.project_id, "role": actor.role}
     return reply({**user_out(_mine(actor)), **where})
 
@@ -132,8 +132,8 @@ def members_list(actor: Actor) -> Response:
 
 @call(f"{ROOT}/teamMembers", ["POST"], scope="admin", body=Loose)
 def member_add(actor: Actor, body: Loose) -> Response:
-    """Give a person of the workspace a role in a team."""
-    # The id of a user is what the call is about, and not one that is sent back with what it belongs to.
+    """Give a user of the workspace a role in a team."""
+    # The user id is the subject of this call, not a reference sent back by the client.
     user_id, said = str((body.model_extra or {}).get("userId") or ""), body.said()
     here = tenancy.listing(actor, Membership).where(Membership.user_id == user_id)
     if db.session.scalars(here).first() is None:
@@ -240,7 +240,7 @@ def _scopes(word: Any) -> list[str] | None:
 
 @call(KEY, ["PUT"], scope="self", body=Loose)
 def key_change(actor: Actor, key_id: str, body: Loose) -> Response:
-    """Rename a key. Its text never changes: make a new one."""
+    """Rename a key. The key itself cannot be changed: create a new one."""
     key = api_keys.get(actor, key_id, lock=True)
     name = body.said().get("name")
     if name is not None:

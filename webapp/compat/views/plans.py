@@ -33,7 +33,7 @@ class Part(Wire):
 
 
 class Scaffold(Part):
-    """What would have to be built."""
+    """The data that would have to be built."""
 
     entity: str
     ops: Texts
@@ -53,7 +53,7 @@ class Entity(Part):
 
 
 class Gap(Part):
-    """What is missing."""
+    """The missing data."""
 
     type: Literal["connect", "custom", "input", "blocker", "gap", "stale"]
     title: str
@@ -73,7 +73,7 @@ class Integration(Part):
 
 
 class Capability(Part):
-    """What the plan's rows cover."""
+    """The coverage of the plan's rows."""
 
     key: str
     name: str
@@ -90,7 +90,7 @@ class Capability(Part):
 
 
 class Coverage(Part):
-    """How much of a family is covered."""
+    """The coverage of a family."""
 
     family: str
     count: Count
@@ -98,7 +98,7 @@ class Coverage(Part):
 
 
 class CoverageConfig(Part):
-    """How coverage is judged."""
+    """The criteria for coverage."""
 
     mode: Literal["release", "migration"] = "release"
     freshness_days: Annotated[int, Field(ge=1)] = 14
@@ -131,7 +131,7 @@ class Phase(Part):
 
 
 class FieldMapping(Part):
-    """How a field of the target gets its value."""
+    """The source of a field of the target."""
 
     target_field: str
     transform: str = ""
@@ -162,14 +162,14 @@ class TaskPhase(Part):
 
 
 class Approval(Part):
-    """Whose approval the plan needs."""
+    """The approvals that the plan needs."""
 
     role: str
     reason: str
 
 
 class Lifecycle(Part):
-    """How the plan's data is kept up to date."""
+    """The maintenance of the plan's data."""
 
     mode: str
     refresh: str
@@ -177,7 +177,7 @@ class Lifecycle(Part):
 
 
 class MappingConfig(Part):
-    """What a mapping plan maps."""
+    """The mappings of a mapping plan."""
 
     key_map_name: str | None = None
     masking_policy_id: str | None = None
@@ -229,7 +229,7 @@ class Event(Part):
 
 
 class PlanPatch(Patch):
-    """What of a plan can change; what is left out stays. `rows` is the service's own count."""
+    """Changes to a plan; missing attributes are unchanged. `rows` is counted by the service."""
 
     read_only = Patch.read_only | {"rows"}
 
@@ -277,7 +277,7 @@ def plan_out(row: CompatObject) -> dict[str, Any]:
 
 
 def _document(body: PlanPatch) -> dict[str, Any]:
-    """Return what was sent as it is stored: the parts of a plan without nulls, which their document does not know."""
+    """Return the input in the stored format: the parts of a plan without nulls, which the document does not allow."""
     given = body.model_dump(by_alias=True, exclude_unset=True, exclude={"title", "project_id", "team_id"})
     kept = {key: value for key, value in given.items() if value is not None or key in _NULLABLE}
     if body.spec is not None:

@@ -1,4 +1,4 @@
-"""Who calls, how a call is declared, and how a failure looks."""
+"""Authentication, declaration of calls, and error responses of the compatible API."""
 
 from __future__ import annotations
 
@@ -53,8 +53,7 @@ def failed(error: Exception) -> ResponseReturnValue:
     found = hooks.as_api_error(error)
     body = {**found.as_dict(), "message": found.message}
     if _FETCH.match(request.headers.get("User-Agent", "")):
-        # As the document in the npm package has it: `error` and `details` are texts there, and the client makes its
-        # error's message of the first.
+        # As in the document of the npm package: `error` and `details` are texts there, and the client creates its
         details = json.dumps(found.details, ensure_ascii=False)
         body |= {"error": found.message, "code": found.code, "details": details}
     response = json_reply(body, found.status)
@@ -66,18 +65,18 @@ def failed(error: Exception) -> ResponseReturnValue:
 # Routes only of the hosted service, and unknown routes: 404 with similar routes.
 
 _PART: Final = re.compile(r"<(?:[^:<>]+:)?([^<>]+)>")
-# Of calls that the clients can make: where to go instead.
+# Alternatives for calls of the clients that are not supported.
 INSTEAD: Final = {
     "plans": "Plans are stored but not run. Use a scenario instead.",
     "keymaps": "Key maps have entries, a lookup and no further calls.",
-    "integrations": "Make a connection (POST /connections) or an endpoint (POST /endpoints) to that system.",
+    "integrations": "Create a connection (POST /connections) or an endpoint (POST /endpoints) to that system.",
     "shortcuts": "Shortcuts belong to the application's pages.",
     "feedback": "Feedback is not collected.",
     "endpoints/auth-resolve": "Credentials never leave the service: send rows to the endpoint by POST /export/rest.",
-    "users": "Accounts are made by invitation (POST /teamMembers/invite) and end with DELETE /teamMembers/{id}.",
-    "teams": "Teams are made and renamed; delete their projects (DELETE /projects/{id}).",
+    "users": "Invite users with POST /teamMembers/invite, and remove them with DELETE /teamMembers/{id}.",
+    "teams": "Teams can only be created and renamed. To delete their projects, use DELETE /projects/{id}.",
     "fields": "The catalogue is in the API itself: GET {origin}/field-types.",
-    "scenarios": "Scenarios are made and run by the API itself: POST {origin}/scenarios/{id}/run.",
+    "scenarios": "Use the native API for scenarios: POST {origin}/scenarios/{id}/run.",
 }
 _NONE: Final = ("compat.root", "compat.root_slash", "compat.unknown")
 _ALL: Final = ["GET", "POST", "PUT", "PATCH", "DELETE"]
@@ -101,7 +100,7 @@ def _unknown(path: str) -> ApiError:
     near = _near(path)
     instead = INSTEAD.get(path) or INSTEAD.get(path.partition("/")[0])
     hint = instead or (f"Did you mean `{near[0]}`?" if near else "The guide lists the calls that are there.")
-    return ApiError("not_found", f"There is no call `{asked}` here. {hint}", {"hint": hint, "near": near})
+    return ApiError("not_found", f"There is no call `{asked}`. {hint}", {"hint": hint, "near": near})
 
 
 def _near(path: str) -> list[str]:

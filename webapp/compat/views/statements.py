@@ -1,8 +1,8 @@
-"""Plain INSERT statements, read into rows: what a program of the hosted service's clients writes for `/export/db`.
+"""Parse plain INSERT statements, which programs send to `/export/db`, into rows.
 
-A statement that is nothing but named columns and literal values becomes a push, as rows do that are sent any other
-way, so no statement is executed and no permission for it is needed. Anything else in one (an expression,
-a subquery, a second statement) makes it no plain INSERT.
+A statement with only named columns and literal values becomes a push, like rows that are sent in any other way. So no
+statement is executed, and no permission for it is needed. Statements with anything else (an expression, a subquery, a
+second statement) are not plain INSERT statements.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ class Insert:
 
 
 def first_word(statement: str) -> str:
-    """What a statement does, as it says itself: `SELECT`. Empty where it does not begin with a word."""
+    """Return the kind of a statement, its first keyword: `SELECT`. Empty if it does not begin with a word."""
     start = _GAP.match(statement)
     found = re.match(r"[A-Za-z]+", statement[start.end() if start else 0 :])
     return found[0].upper() if found else ""

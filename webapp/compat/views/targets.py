@@ -29,7 +29,7 @@ ENDPOINT = f"{ROOT}/endpoints/<endpoint_id>"
 
 
 class Asked(Anything):
-    """Whose tables; those of every database of the project without."""
+    """The connection whose tables are listed; without it, those of every database of the project."""
 
     connectionId: str | None = None  # noqa: N815 - the wire's own name
 
@@ -38,8 +38,8 @@ class Asked(Anything):
 
 
 def connection_out(connection: Connection, folders: Folders | None = None) -> dict[str, Any]:
-    """A connection as the clients know it; what is secret is masked. `folders`: those of its project, where they were
-    read already."""
+    """Return a connection in the compatible format, with secrets masked. `folders`: the folders of its project, if they
+    were loaded already."""
     folders = folders or Folders(ENDPOINTS, connection.project_id)
     told = connections.as_json(connection)
     text = told["settings"].get("connection_string")
@@ -95,7 +95,7 @@ def connection_change(actor: Actor, connection_id: str, body: Loose) -> Response
     kind = said.pop("type", None) or said.pop("connection_type", None)
     if isinstance(kind, str) and connections.kind_of(kind) != found.type:
         text = f"A connection of type {found.type} stays one."
-        raise validation_error([Fault("type", "not_allowed", text, "Make a new connection.")])
+        raise validation_error([Fault("type", "not_allowed", text, "Create a new connection.")])
     Folders(ENDPOINTS, found.project_id).put(said, body, found.name)
     changes = read(ConnectionChange, said).model_dump(exclude_unset=True, by_alias=True)
     string = changes.pop("connection_string", None)
@@ -115,7 +115,7 @@ def connection_delete(actor: Actor, connection_id: str) -> Response:
 
 @call(f"{ROOT}/connections/test", ["POST"], scope="write", body=Loose)
 def connection_test(actor: Actor, body: Loose) -> Response:
-    """Whether settings lead to a target that answers; nothing is saved. One that does not is `target_failed`."""
+    """Test settings without saving them. A target that does not answer is `target_failed`."""
     said = body.said()
     here = settled(actor, "write", said)
     given = read(ConnectionIn, {"name": "test", **said})
@@ -201,8 +201,8 @@ def endpoints_list(actor: Actor, query: Anything) -> Response:
 
 
 def endpoint_out(told: dict[str, Any], folders: Folders | None = None) -> dict[str, Any]:
-    """An endpoint as the clients know it: null where it has no headers, parameters or authentication, and a path as
-    its address where it has the one of a connection."""
+    """Return an endpoint in the compatible format: null for missing headers, parameters or authentication, and a path
+    as its address if it uses the host of a connection."""
     folders = folders or Folders(ENDPOINTS, told["project_id"])
     return {
         **camelled(told),
@@ -216,7 +216,7 @@ def endpoint_out(told: dict[str, Any], folders: Folders | None = None) -> dict[s
 
 @call(f"{ROOT}/endpoints", ["POST"], scope="write", body=Loose, idempotent=True)
 def endpoint_create(actor: Actor, body: Loose) -> Response:
-    """Make an endpoint."""
+    """Create an endpoint."""
     said = body.said()
     here = settled(actor, "write", said)
     Folders(ENDPOINTS, here.project_id or "").put(said, body)

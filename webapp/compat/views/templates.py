@@ -33,7 +33,7 @@ _OURS = frozenset({"seed", "warnings", "references", "version", "deleted_at", "l
 
 
 def out(template: dict[str, Any], folders: Folders | None = None) -> dict[str, Any]:
-    """A template as the clients know it. `folders`: those of its project, where they were read already."""
+    """A template in the compatible format. `folders`: the folders of its project, if they were loaded already."""
     folders = folders or Folders(TEMPLATES, template["project_id"])
     shown = {
         key: value for key, value in template.items() if key not in ("fields", "deleted_at", "references")
@@ -53,8 +53,8 @@ def _said(body: Loose, *dropped: str) -> dict[str, Any]:
 
 
 def _put_fields(actor: Actor, said: dict[str, Any], present: Any = None) -> None:
-    """Turn the fields that were sent into those of the API proper, with the masking of the policy that is named.
-    `present`: the fields that a template has, which the policy masks where none are sent."""
+    """Convert the fields of the request to those of the native API, with the masking of the named policy. `present`:
+    the fields that a template has, which are masked if the request has none."""
     policy_id = said.pop("masking_policy_id", None)
     if "fields" in said:
         said["fields"] = fields_in(actor, said["fields"])
@@ -88,7 +88,7 @@ def template_show(actor: Actor, template_id: str) -> Response:
 
 @call(ONE, ["PUT"], scope="write", body=Loose)
 def template_change(actor: Actor, template_id: str, body: Loose) -> Response:
-    """Change a template, which makes its next version."""
+    """Change a template, which creates its next version."""
     template = matched(actor, templates.KIND, template_id)
     said = _said(body, *_OURS, "project_id", "team_id")
     _put_fields(placed(actor, "write", template.project_id), said, templates.show(template)["fields"])

@@ -43,13 +43,13 @@ _FIELD_KEYS: Final = {**{key: key for key in CommonKeys.model_fields}, "active":
 
 
 class Loose(inputs.Input):
-    """A body whose keys are looked at later, by the model of the API proper."""
+    """A body whose keys are validated later, by the model of the native API."""
 
     model_config = ConfigDict(extra="allow")
     read_only = frozenset()
 
     def said(self, **renamed: str) -> dict[str, Any]:
-        """What was sent, in the service's words; nulls and what has no counterpart left out."""
+        """Return the input with the names of the native API; nulls and unsupported attributes are removed."""
         out = {}
         for key, value in (self.model_extra or {}).items():
             name = snake(key)
@@ -92,12 +92,13 @@ def camelled(data: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def read(model: type[M], said: Mapping[str, Any]) -> M:
-    """What was said as the API proper's model of it. Error: validation_error with every fault."""
+    """Parse the input with a model of the native API. Error: validation_error with all errors."""
     return inputs.parse(model, said)
 
 
 def placed(actor: Actor, scope: str, project_id: str | None, team_id: str | None = None) -> Actor:
-    """The actor in the project that a call names, with the right to do `scope` there; their own where none is named.
+    """Return the actor in the project that a call names, with the permission `scope`; the actor's own project if none
+    is named.
 
     Errors: not_found, forbidden, validation_error (a team that is not the project's).
     """
@@ -112,7 +113,7 @@ def placed(actor: Actor, scope: str, project_id: str | None, team_id: str | None
 
 
 def settled(actor: Actor, scope: str, said: dict[str, Any]) -> Actor:
-    """As `placed`, by what a body says, which loses those keys."""
+    """Apply `placed` with the ids in a body, and remove these keys from it."""
     return placed(actor, scope, said.pop("project_id", None) or None, said.pop("team_id", None) or None)
 
 
@@ -140,8 +141,9 @@ Types = Mapping[str, Any]
 
 
 def fields_in(actor: Actor, fields: Any) -> Any:
-    """Field definitions as the service takes them; what is none is left for it to refuse. A type that is not in the
-    catalogue and is a custom data type of the actor's project stands for its definition."""
+    """Convert field definitions to the service's format. Anything that is not a definition is left for the service to
+    reject. A type that is not in the catalogue, but is a custom data type of the actor's project, is replaced by its
+    definition."""
     types: Types = {}
     if _names_unknown(fields):
         found = objects.listing(actor, "custom_data_type")
@@ -150,7 +152,7 @@ def fields_in(actor: Actor, fields: Any) -> Any:
 
 
 def _names_unknown(fields: Any) -> bool:
-    """Whether a field, at any depth, has a type that the catalogue does not know."""
+    """Return whether a field, at any level, has a type that is not in the catalogue."""
     for field in fields if isinstance(fields, list) else ():
         if isinstance(field, Mapping):
             options = field.get("options")
@@ -205,7 +207,7 @@ def _options_in(options: Mapping[str, Any], kind: Any, types: Types) -> dict[str
 
 
 def fields_out(fields: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Field definitions as the clients know them: `active` in place of `hidden`, and only what was said."""
+    """Return field definitions in the compatible format: `active` instead of `hidden`, and only explicit values."""
     return [_field_out(one) for one in fields]
 
 

@@ -1,7 +1,7 @@
 """OAuth tokens shared by web processes, workers and their jobs: encrypted in Redis, one entry per connection and
 credentials.
 
-The entry ends with the token. An emptied or unreachable Redis costs a token request and nothing else.
+The entry expires with the token. If Redis is emptied or unavailable, the only cost is another token request.
 """
 
 from __future__ import annotations

@@ -188,8 +188,8 @@ def delete(actor: Actor, name: str) -> Secret:
         raise not_found("secret", name)
     users = [{"type": one.type, "id": one.id, "name": one.name} for one in usages.of(actor, secret)]
     if users:
-        told = f"{len(users)} object(s) use this secret: {', '.join(one['name'] for one in users[:3])}."
-        raise ApiError("in_use", told, {"used_by": users})
+        message = f"{len(users)} object(s) use this secret: {', '.join(one['name'] for one in users[:3])}."
+        raise ApiError("in_use", message, {"used_by": users})
     audit_log.record(actor, "secret.delete", secret, join=True, name=name)
     db.session.delete(secret)
     db.session.commit()

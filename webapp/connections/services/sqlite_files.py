@@ -97,7 +97,7 @@ def trial(connection: Connection) -> Iterator[str]:
 
 def check_number(connection: Connection) -> None:
     """Raise quota_exceeded if the live connections of the workspace, including this one, use too many files. Removes
-    files that no live connection uses to make room for a new one."""
+    files that no live connection uses to free space for a new one."""
     live = [one for one in _live(connection.workspace_id) if one.id != connection.id]
     number = len({_file(one) for one in (*live, connection)})
     if number > limits.MAX_SQLITE_FILES:

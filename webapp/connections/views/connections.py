@@ -198,7 +198,7 @@ def _checked(actor: Actor, body: ConnectionIn) -> None:
         Fault(
             name,
             "not_yours",
-            f"{name} must be the one this call is made in.",
+            f"{name} must be the current one.",
             f"Leave it out, or send {mine}.",
         )
         for name, sent, mine in (

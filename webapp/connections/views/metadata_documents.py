@@ -20,7 +20,7 @@ ONE = "/connections/<connection_id>/metadata-document"
 
 
 class DocumentOut(Output):
-    """What was imported."""
+    """The imported document."""
 
     bytes: int
     sha256: str
@@ -57,14 +57,14 @@ def upload(actor: Actor, connection_id: str) -> Response:
     told = _put(actor, connection_id, file.read() if file else b"")
     inspection.verified(
         connections.get(actor, connection_id)
-    )  # what its page says of the target's own is over
+    )  # the cached metadata of the target are no longer valid
     see = url_for("connections.show", connection_id=connection_id)
     return reply(see=see, flashed=f"The document is stored: {told['entities']:,} entities.")
 
 
 @route(bp, ONE, scope="read", produces=("application/octet-stream",))
 def show(actor: Actor, connection_id: str) -> Response:
-    """Download the document as it was uploaded."""
+    """Download the document unchanged."""
     document = document_of(connections.get(actor, connection_id))
     if document is None:
         raise ApiError("not_found", "This connection has no metadata document.")

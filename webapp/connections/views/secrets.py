@@ -149,9 +149,9 @@ def put(actor: Actor, name: str, body: SecretIn) -> Response:
     """
     said = body.model_dump(include={"allowed_hosts", "project_id"} & body.model_fields_set)
     secret, fresh = secrets.put(actor, name, body.value, **said)
-    told = f"The secret {name} is stored."
+    message = f"The secret {name} is stored."
     return reply(
-        secrets.as_json(secret), status=201 if fresh else 200, see=url_for("secrets.index"), flashed=told
+        secrets.as_json(secret), status=201 if fresh else 200, see=url_for("secrets.index"), flashed=message
     )
 
 

@@ -157,8 +157,8 @@ class AiChat:
         )
         if reply.truncated and reply.status == 200:
             if len(reply.body) >= limits.AI_ANSWER_BYTES:
-                told = f"The response is larger than {limits.AI_ANSWER_BYTES // limits.MB} MB."
-                raise ConnectorError(told, reason="too_large", hint="Reduce rows_per_request.")
+                message = f"The response is larger than {limits.AI_ANSWER_BYTES // limits.MB} MB."
+                raise ConnectorError(message, reason="too_large", hint="Reduce rows_per_request.")
             raise ConnectorError("The response was interrupted.", reason="reset", transient=True)
         return reply
 
@@ -229,8 +229,8 @@ class AiChat:
                 "Verify the connection, and check the model.",
             )
             reason, meaning, hint = _TOLD.get(reply.status, otherwise)
-        told = f"The model's server returned {reply.status}. {meaning}{self._saying(reply)}"
-        return ConnectorError(told, reason=reason, hint=hint, details={"status": reply.status})
+        message = f"The model's server returned {reply.status}. {meaning}{self._saying(reply)}"
+        return ConnectorError(message, reason=reason, hint=hint, details={"status": reply.status})
 
     def _saying(self, reply: Reply) -> str:
         return saying(reply, self._redact)

@@ -1,1 +1,1 @@
-"""What all connections over HTTP share: authentication, tokens, TLS, retries, request templates."""
+"""Shared by all connections over HTTP: authentication, tokens, TLS, retries, request templates."""

@@ -58,7 +58,7 @@ class RequestPacer:
 
 
 class SendingStopped(Exception):
-    """`SendControl` stopped the sending, with whatever exception. The caller asks it again for the reason."""
+    """Sending was stopped by an exception of `SendControl`. The caller calls it again to get the reason."""
 
 
 class _StoppableControl:

@@ -40,7 +40,7 @@ def _write_concern(text: str) -> int | str:
 
 
 # Options of connection strings (MongoDB, "Connection String Options") that may be set here, in the driver's spelling.
-# Those that name files of this machine, or have it sign in as itself (AWS, Kerberos), are left out.
+# Options that name files of this machine, or that authenticate as this machine (AWS, Kerberos), are not supported.
 _READ: Final[Mapping[str, Callable[[str], Any]]] = {
     "authSource": str,
     "authMechanism": _one_of("DEFAULT", "SCRAM-SHA-1", "SCRAM-SHA-256", "PLAIN"),

@@ -52,7 +52,7 @@ class ConnectOptions:
 class Link(_Connection):
     """A driver connection with adjustable timeouts, which another thread can abort."""
 
-    if TYPE_CHECKING:  # what the stubs of PyMySQL leave out
+    if TYPE_CHECKING:  # attributes missing in the type stubs of PyMySQL
         _result: Any
         _sock: socket.socket | None
 
@@ -62,7 +62,7 @@ class Link(_Connection):
 
     @property
     def number(self) -> int:
-        """What the server calls this connection (`CONNECTION_ID()`)."""
+        """The server's id of this connection (`CONNECTION_ID()`)."""
         return int(self.thread_id())  # type: ignore[no-untyped-call]  # the stubs give it no types
 
     def patience(self, seconds: float | None) -> None:
@@ -80,7 +80,7 @@ class Link(_Connection):
     def _read_query_result(self, unbuffered: bool = False) -> int:
         try:
             return int(super()._read_query_result(unbuffered))  # type: ignore[misc]  # the stubs leave it out
-        except RuntimeError:  # the driver, of a server that asks for a file of this machine
+        except RuntimeError:  # the driver raises it if a server requests a local file
             self._force_close()
             raise pymysql.err.OperationalError(
                 _FILE_REFUSED, "The server requested a local file of this machine."
@@ -108,7 +108,7 @@ class Link(_Connection):
 
     @property
     def rows(self) -> tuple[tuple[Any, ...], ...]:
-        """What the last statement returned."""
+        """The result of the last statement."""
         rows: tuple[tuple[Any, ...], ...] = self._result.rows or () if self._result else ()
         return rows
 
@@ -254,7 +254,7 @@ def _prepared(params: ConnectOptions) -> Link:
         password=params.password,
         database=params.database,
         charset="utf8mb4",
-        conv=encoders,  # what comes back stays as the server wrote it
+        conv=encoders,  # values are returned as the server sent them
         autocommit=True,
         client_flag=CLIENT.FOUND_ROWS,
         auth_plugin_map=refusing,

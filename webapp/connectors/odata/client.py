@@ -51,7 +51,7 @@ class ServiceEndpoint:
         parts = urlsplit(settings.service_url.strip())
         path = parts.path.removesuffix("$metadata").rstrip("/") + "/"
         self.root = f"{parts.scheme}://{parts.netloc}{path}"
-        """Ends with a slash, without the query."""
+        """The service root, with a final slash and without the query."""
         self.query = dict(parse_qsl(parts.query, keep_blank_values=True))
         if settings.sap_client:
             self.query["sap-client"] = settings.sap_client

@@ -54,7 +54,7 @@ _ONCE_MORE: Final = "An earlier attempt of this row may have stored it."
 
 @dataclass(frozen=True, slots=True)
 class _Row:
-    """The request for a row, or the reason why there is none."""
+    """The request for a row, or the error that prevents it."""
 
     index: int
     request: Request | None
@@ -292,7 +292,7 @@ class OdataSender(Sender):
         found = sorted(ended.values(), key=lambda one: one.index)
         return [
             one for place, one in enumerate(found) if one.index == place
-        ]  # what comes before a row not begun
+        ]  # the checks before a row that has not been started
 
     def _waited(self, again: Sequence[_Row], answered: Counter[int]) -> bool:
         """Wait before rows are sent again. Returns False if the push ended."""

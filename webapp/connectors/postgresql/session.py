@@ -281,8 +281,8 @@ class PostgresqlSession(Session):
                     columns, size = [], 0
 
     def _chunks(self, statement: bytes) -> Generator[pq.abc.PGresult]:
-        """The result of a statement in chunks of a few rows, the last of which has none. The driver would otherwise
-        hold all rows in memory, whatever their width."""
+        """Yield the result of a statement in chunks of a few rows; the last chunk is empty. Otherwise the driver would
+        keep all rows in memory, even wide ones."""
         server = self.connection.pgconn
         server.send_query_params(statement, None)
         if pq.version() >= _CHUNKS_SINCE:

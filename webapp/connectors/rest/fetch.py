@@ -151,15 +151,17 @@ class Fetching:
 
     def _got(self, path: str, lanes: SenderThreads) -> Got:
         if not DOTS.isdisjoint(path.partition("?")[0].split("/")):
-            told = f"The path {self._shown(path)} contains `.` or `..` as a part."
-            raise ConnectorError(told, reason="bad_path", hint="Remove . and .. from the values in it.")
+            message = f"The path {self._shown(path)} contains `.` or `..` as a part."
+            raise ConnectorError(message, reason="bad_path", hint="Remove . and .. from the values in it.")
         tried, _ = lanes.attempt(lambda: self._sent(path))
         if tried.reply is None:
             raise self._unanswered(tried)
         reply = tried.reply
         if reply.truncated:
-            told = f"The response to {self._shown(path)} is larger than {limits.HTTP_ANSWER_BYTES:,} bytes."
-            raise ConnectorError(told, reason="too_large", hint="Choose a path that returns less.")
+            message = (
+                f"The response to {self._shown(path)} is larger than {limits.HTTP_ANSWER_BYTES:,} bytes."
+            )
+            raise ConnectorError(message, reason="too_large", hint="Choose a path that returns less.")
         if not 200 <= reply.status < 300:
             return self._refused(path, reply, tried.attempts)
         raw = reply.body.removeprefix(_BOM).strip()
@@ -243,13 +245,13 @@ class Fetching:
 
 def too_large() -> ConnectorError:
     """Return the error for results that are too large to keep in memory."""
-    told = f"The responses are larger than {limits.FETCHED_JSON_BYTES // limits.MB} MB in total."
+    message = f"The responses are larger than {limits.FETCHED_JSON_BYTES // limits.MB} MB in total."
     return ConnectorError(
-        told, reason="too_large", hint="Request fewer rows, or choose a path that returns less."
+        message, reason="too_large", hint="Request fewer rows, or choose a path that returns less."
     )
 
 
 def _late() -> ConnectorError:
-    told = f"Fetching took longer than {limits.FETCH_SECONDS:g} s."
+    message = f"Fetching took longer than {limits.FETCH_SECONDS:g} s."
     hint = "Request fewer rows, or increase parallel in the connection."
-    return ConnectorError(told, code="target_timeout", reason="timeout", hint=hint)
+    return ConnectorError(message, code="target_timeout", reason="timeout", hint=hint)

@@ -1,1 +1,1 @@
-"""What all SQL databases share: quoting, values, statements, sessions of the servers."""
+"""Shared by all SQL databases: quoting, values, statements, server sessions."""

@@ -101,7 +101,7 @@ def listed(dialect: Dialect, names: Iterable[str], lead: str = "") -> str:
 
 
 def ordered(dialect: Dialect, columns: Sequence[str], order: Sequence[str] | None) -> str:
-    """Return an ORDER BY clause for `order`, or else for `columns`; "" if there are none."""
+    """Return an ORDER BY clause for `order`, or else for `columns`; "" without columns."""
     names = listed(dialect, columns if order is None else order)
     return f" ORDER BY {names}" if names else ""
 

@@ -150,7 +150,7 @@ class StatementSession(Session):
     def keys(
         self, entity: Entity, columns: Sequence[str], where: str = "", order: Sequence[str] | None = None
     ) -> Iterator[pa.RecordBatch]:
-        """See `Session.keys`. They come over a connection of their own, which may be given up half-way."""
+        """See `Session.keys`. Uses a separate connection, which is closed if the caller stops early."""
         names = base.listed(self.dialect, columns)
         condition = base.where_clause(self.dialect.name, where)
         ordered = base.ordered(self.dialect, columns, order)
@@ -198,7 +198,7 @@ class StatementSession(Session):
         return pa.array([row in there for row in range(wanted.num_rows)], pa.bool_())
 
     def query(self, text: str, values: Mapping[str, Any], limit: int) -> pa.RecordBatch:
-        """See `Session.query`. It may hold nothing but a SELECT, and what it did nevertheless is undone."""
+        """See `Session.query`. It may only contain a SELECT, and changes that it makes anyway are rolled back."""
         statement, found = base.bound(text, values, self.marker, doubled=self.doubled)
         check_query(self.dialect.name, statement)
         return batch_of(*self.reading(self.link, statement, found, max(int(limit), 0)))

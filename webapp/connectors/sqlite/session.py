@@ -327,7 +327,7 @@ class SqliteSession(Session):
         return SqliteTarget(self.connection, self.talking, writing, self.bound)
 
     def may_suspend_foreign_keys(self) -> bool:
-        """See `Session`: whoever writes to the file may."""
+        """See `Session`: allowed if the connection may write to the file."""
         return not self.read_only
 
     @contextmanager
@@ -394,7 +394,7 @@ def _table(entity: Entity) -> str:
 
 
 def bindable(array: pa.Array, column: Column) -> list[Any]:
-    """A column's values as sqlite3 binds them: numbers, bytes and text as they are, whatever else as SQL writes it."""
+    """Return a column's values as sqlite3 binds them: numbers, bytes and text unchanged, all others as SQL literals."""
     values = fitted(array, column)
     if pa.types.is_dictionary(values.type):
         values = values.dictionary_decode()

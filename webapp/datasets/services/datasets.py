@@ -1,7 +1,7 @@
-"""Datasets: templates that are generated together under one seed; made, read, changed, deleted, and every version.
+"""Datasets and their versions: templates that are generated together with one seed; create, read, change, delete.
 
-As with templates, a dataset is a head and one row for each version, which never changes. A version pins the version
-each of its templates had when it was saved, so that it goes on making the same rows whatever becomes of them.
+Like a template, a dataset consists of a head and one immutable row per version. A version pins the versions of its
+templates at the time when it was saved, so that it always generates the same rows, even if the templates change.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from webapp.row_templates.services import related_templates, relations
 from webapp.versioning.services import versions as objects_versions
 
 CHANGEABLE: Final = ("name", "description", "templates", "seed", "anchor")
-"""The attributes that a caller sets; together they are a version's stored spec, with `warnings` beside them."""
+"""The attributes that clients can set; together with `warnings` they are the stored spec of a version."""
 
 Spec = Mapping[str, Any]
 """A version's stored spec; its `templates` are `{template_id, count, name}`."""
@@ -69,10 +69,10 @@ def create(
     seed: str | None = None,
     anchor: datetime | None = None,
 ) -> dict[str, Any]:
-    """A new dataset in the actor's project, with its first version; commits. Returns it as the API shows it.
+    """Create a dataset in the actor's project with its first version; commits. Returns it as the API shows it.
 
-    `templates` are `{template_id, count, name}`; a seed is made where none is given; without an `anchor` (aware) each
-    table hangs on its own template's. Error: validation_error with every fault of the tables.
+    `templates` are `{template_id, count, name}`; without a seed, one is generated; without an `anchor`
+    (timezone-aware), each table uses the anchor of its template. Error: validation_error with all errors of the tables.
     """
     moment = clock.now()
     spec = {
@@ -101,8 +101,8 @@ def change(actor: Actor, dataset: Dataset, changes: Mapping[str, Any]) -> dict[s
 
 
 def refresh_references(actor: Actor, dataset: Dataset) -> dict[str, Any]:
-    """Pin the newest versions of a locked dataset's templates; commits. Where they are pinned already, nothing
-    changes. Error: validation_error for a template that is gone."""
+    """Pin the newest versions of a locked dataset's templates; commits. Does nothing if they are pinned already. Error:
+    validation_error for a deleted template."""
     newest = version_of(dataset)
     ready, pins = _checked(actor, {key: newest.spec[key] for key in CHANGEABLE})
     if pins == newest.pins:
@@ -141,7 +141,7 @@ def look_up_templates(
             continue  # the model reports it
         if template_id not in found:
             text = "There is no such template here."
-            hint = "It may have been deleted: restore it, or take it out of the dataset."
+            hint = "It may have been deleted: restore it, or remove it from the dataset."
             faults.append(Fault(path, "unknown_template", text, hint))
         elif template_id in wanted[:place]:
             text = f"templates[{wanted.index(template_id)}] is this template already."
@@ -170,7 +170,7 @@ def _tables(templates: Sequence[Any]) -> list[dict[str, Any]]:
 
 
 def _checked(actor: Actor, spec: dict[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
-    """A spec as it is stored, and its pins. `validation_error` with every fault."""
+    """Return a spec in its stored form, and its pins. Error: `validation_error` with all errors."""
     found = known_templates(actor, spec)
     pinned = {one["template_id"]: found[one["template_id"]].version for one in spec["templates"]}
     names = {one["template_id"]: one["name"] or found[one["template_id"]].name for one in spec["templates"]}
@@ -178,7 +178,7 @@ def _checked(actor: Actor, spec: dict[str, Any]) -> tuple[dict[str, Any], dict[s
 
 
 def _warnings(names: Mapping[str, str], fields: relations.Templates) -> list[dict[str, str]]:
-    """What will surprise: a reference to a template that is not among the tables."""
+    """Return warnings: references to templates that are not among the tables."""
     places = {one: place for place, one in enumerate(names)}
     told = []
     for edge in relations.edges(fields):
@@ -192,7 +192,7 @@ def _warnings(names: Mapping[str, str], fields: relations.Templates) -> list[dic
     return [fault.as_dict() for fault in told]
 
 
-# What changed between two versions of a dataset.
+# Differences between two versions of a dataset.
 
 _HEAD: Final = ("name", "description", "seed", "anchor")
 
@@ -202,7 +202,7 @@ def between(dataset: Dataset, old: int, new: int) -> dict[str, Any]:
 
     `dataset`: attributes that differ, `{key: {from, to}}`. `templates.added` and `templates.removed`: the tables;
     `templates.changed`: `{template_id, changes: {count, name, version: {from, to}}}`. `order`: the template ids before
-    and after where those that both have stand in another order, else None. Error: not_found.
+    and after if the order of the common ones differs, else None. Error: not_found.
     """
     before, after = (show(dataset, number) for number in (old, new))
     was = {one["template_id"]: one for one in before["templates"]}

@@ -1,7 +1,7 @@
-"""The rows of a dataset: three of each table for a look, or all of them in one file, parents before their children.
+"""The rows of a dataset: three of each table for a preview, or all of them in one file, parents before their children.
 
-Each table is one recipe under the dataset's seed, so its rows are those that its template's own generate makes with
-that seed and as many rows.
+Each table is one recipe with the dataset's seed, so its rows equal those that its template generates with that seed and
+the same number of rows.
 """
 
 from __future__ import annotations
@@ -46,10 +46,10 @@ from webapp.sources.services import sources
 
 @dataclass(frozen=True, slots=True)
 class Member:
-    """One table of a dataset: which version of which template, what it is called, how many rows it was given."""
+    """One table of a dataset: the version of a template, its name and its requested number of rows."""
 
     place: int
-    """Where it stands in the dataset, from 0."""
+    """Its position in the dataset, from 0."""
     template_id: str
     version: int
     name: str
@@ -57,7 +57,7 @@ class Member:
 
 
 def members(spec: Mapping[str, Any], pinned: Mapping[str, int]) -> list[Member]:
-    """The tables of a dataset's stored spec, as they stand there; `pinned` are template versions by id."""
+    """Return the tables of a dataset's stored spec, in its order; `pinned` are template versions by id."""
     wanted = [one["template_id"] for one in spec["templates"]]
     versions = select(TemplateVersion).where(TemplateVersion.template_id.in_(wanted))
     related_templates.check_size(versions.where(TemplateVersion.number.in_({pinned[one] for one in wanted})))
@@ -76,7 +76,7 @@ def members(spec: Mapping[str, Any], pinned: Mapping[str, int]) -> list[Member]:
 
 
 def sources_of(found: Sequence[Member]) -> list[Source]:
-    """What the rows of each table are made from, in the same order. Every row of a dataset comes from here.
+    """Return the recipes of all tables, in the same order. All rows of datasets are generated from these.
 
     Error: validation_error, with paths such as `templates[1].fields[0]`.
     """
@@ -95,7 +95,7 @@ def _source(member: Member, members: Sequence[Member]) -> Source:
 
 @contextmanager
 def placed(member: Member) -> Iterator[None]:
-    """Faults of one table, told as the dataset's."""
+    """Convert errors of one table to errors of the dataset."""
     try:
         yield
     except ApiError as error:
@@ -120,7 +120,7 @@ class Look:
 
 @dataclass(frozen=True, slots=True)
 class Preview:
-    """The first rows of each table, and the seed they were made with."""
+    """The first rows of each table, and their seed."""
 
     looks: list[Look]
     seed: str
@@ -134,8 +134,8 @@ def preview(
     actor: Actor | None = None,
     fetch: bool = False,
 ) -> Preview:
-    """Three rows of each table of a dataset, as the tables stand; spends no rows. `fetch` as in `fetched.recipe`.
-    Errors: validation_error, those of connections."""
+    """Return three rows of each table of a dataset, in its order; not counted toward the quota. `fetch` as in
+    `fetched.recipe`. Errors: validation_error, those of connections."""
     seed = ask.seed or spec["seed"]
     looks: list[Look] = []
     left = limits.PREVIEW_BYTES
@@ -145,7 +145,7 @@ def preview(
             with placed(member):
                 source = sources.opened(actor, source, whole=False)
         count = member.count or (source.quantity if source.plan.taken is None else source.count(None))
-        # A table may have no rows: its parents bear none.
+        # A table has no rows if its parents have no children.
         few = {"count": min(count, limits.PREVIEW_ROWS)}
         wanted = GenerateInput(seed=seed, now=_now(spec, ask)).model_copy(update=few)
         with placed(member):
@@ -162,13 +162,13 @@ def preview(
 
 
 def _now(spec: Mapping[str, Any], ask: DatasetPreviewInput) -> datetime | None:
-    """What relative dates hang on; None: each table on its own template's anchor."""
+    """Return the base of relative dates; None: each table uses its template's anchor."""
     if ask.now is not None:
         return ask.now
     return timestamps.parse(spec["anchor"]) if spec["anchor"] else None
 
 
-# Errors that concern one table, so that the others can go on without it.
+# Errors that only affect one table, so that the others can continue.
 _OF_ONE_TABLE: Final = frozenset(
     {"validation_error", "not_found", "target_failed", "target_timeout", "unavailable", "row_limit_exceeded"}
 )
@@ -178,10 +178,10 @@ _OF_ONE_TABLE: Final = frozenset(
 
 
 def possible_counts(actor: Actor, dataset: Dataset) -> dict[str, tuple[int, str]]:
-    """How many rows each table of a dataset can have, at most as many as it asks for, by template; and why not more.
+    """Return how many rows each table of a dataset can have, up to the requested number, by template; and why not more.
 
-    Parents come first, so that a table knows how many rows its parents really have. A table whose rows cannot be
-    generated at all keeps its count.
+    Parents come first, so that the number of rows of a table's parents is known. A table whose rows cannot be generated
+    keeps its count.
     """
     version = datasets.version_of(dataset)
     found = members(version.spec, version.pins["templates"])
@@ -220,7 +220,7 @@ def _possible(recipe: Recipe, wanted: int) -> tuple[int, str]:
 
 
 def _too_many(recipe: Recipe, count: int) -> str:
-    """Why a recipe cannot have so many rows; "" if it can."""
+    """Return why a recipe cannot have this many rows; "" if it can."""
     try:
         recipe.bound.check(0, count)
     except SpecError as error:
@@ -256,16 +256,16 @@ class Bundle:
 
     @property
     def extension(self) -> str:
-        """What the file's name ends in."""
+        """The suffix of the file name."""
         return packed(self.format).extension
 
     @property
     def file_name(self) -> str:
-        """The name a download has: the dataset's, as far as file systems take it."""
+        """The name of a download: the dataset's name, without characters that file systems do not support."""
         return f"{generation_rows.file_stem(self.name)}.{self.extension}"
 
     def pins(self) -> dict[str, Any]:
-        """What it takes to have the same bytes again, as it is stored."""
+        """The stored pins that are needed to produce the same bytes again."""
         tables = [
             {
                 **recipe.pins.to_json(),
@@ -289,8 +289,8 @@ class Bundle:
         return kept if snapshot is None else {**kept, "snapshot": snapshot}
 
     def open(self) -> Stream:
-        """The first block, made; the rest follows as it is asked for. `validation_error` for what this format
-        cannot hold."""
+        """Generate the first block; the rest is generated on demand. Error: `validation_error` for values that this
+        format does not support."""
         output = _Output(self)
         output.prime()
         return output
@@ -326,7 +326,7 @@ class _Output(Stream):
 
 
 def packed(kind: type[Format]) -> type[MultiTableFile]:
-    """How several tables of a format become one file."""
+    """Writes several tables of a format into one file."""
     if kind.name == "sql":
         return SqlScript
     return Sheets if kind.name == "xlsx" else ZipArchive
@@ -339,8 +339,8 @@ def content_type(kind: type[Format]) -> str:
 
 
 def headers(stored: Mapping[str, Any]) -> dict[str, str]:
-    """The headers of a file, from its stored pins. `X-Now` only where one moment held for all tables; the word lists
-    are named where all tables had the same."""
+    """Return the headers of a file, from its stored pins. `X-Now` is only set if all tables have the same moment; the
+    vocabulary is set if all tables have the same."""
     words = {one["vocabulary"] for one in stored["tables"]}
     found = {"X-Dataset-Version": str(stored["version"])}
     shared = _pins_of(stored["tables"][0]).headers()
@@ -365,9 +365,9 @@ def bundle(
     by: Actor | Sequence[Pins],
     skipped: dict[str, ApiError] | None = None,
 ) -> Bundle:
-    """The tables of a dataset version (id, number), brought into order. `by` is who asks for them, or the pins of an
-    earlier attempt, by table; the tables then stand in their order already. With `skipped`, tables whose rows cannot
-    be generated are left out and added to it by their names.
+    """Return the tables of a dataset version (id, number), sorted. `by` is the actor, or the pins of an earlier
+    attempt, by table; then the tables are sorted already. With `skipped`, tables whose rows cannot be generated are
+    left out and added to it by their names.
 
     Errors: validation_error, with paths such as `templates[1].fields[0]`.
     """
@@ -426,7 +426,8 @@ def of_version(
     ask: DatasetExportInput,
     skipped: dict[str, ApiError] | None = None,
 ) -> Bundle:
-    """What an export of a dataset version makes. `skipped` and errors as of `bundle`, and those of connections."""
+    """Return the rows of an export of a dataset version. `skipped` and errors as in `bundle`, and those of
+    connections."""
     return bundle(
         spec["name"], version, found, ask.seed or spec["seed"], _now(spec, ask), ask, actor, skipped
     )
@@ -451,7 +452,7 @@ def _pins_of(table: Mapping[str, Any]) -> Pins:
 
 
 def _keys(found: Sequence[Member], fields: relations.Templates, edges: Sequence[relations.Edge]) -> Keys:
-    """The keys of the tables, for a file that can tell them: references to what never repeats."""
+    """Return the keys of the tables, for formats that support them: references to unique fields."""
     place = {one.template_id: at for at, one in enumerate(found)}
     stored = {one: dict(relations.walk(fields[one])) for one in fields}
     sound = [
@@ -475,7 +476,7 @@ def _keys(found: Sequence[Member], fields: relations.Templates, edges: Sequence[
 
 
 def _distinct(names: Sequence[str]) -> list[str]:
-    """The names, each with a number where one before it is the same but for case."""
+    """Return the names, with a number if a previous name is equal except for case."""
     taken: set[str] = set()
     made = []
     for name in names:
@@ -496,5 +497,5 @@ def _table_titles(names: Sequence[str]) -> list[str]:
     return _distinct([generation_rows.slug(name) for name in names])
 
 
-# What names the tables of a file, by format; a workbook sees to its sheets itself.
+# How tables of a file are named, by format; a workbook names its sheets itself.
 _TITLES: Final[Mapping[str, Callable[[Sequence[str]], list[str]]]] = {"sql": _table_titles, "xlsx": list}

@@ -1,5 +1,5 @@
-"""The picture of how a dataset's tables hang together: boxes in columns, parents left of their children, and lines
-with crow's feet between the fields. Places in pixels; the page draws them as SVG."""
+"""The diagram of a dataset's relations: boxes in columns, parents left of their children, connected by lines with
+crow's feet between the fields. Positions in pixels; the page renders them as SVG."""
 
 from __future__ import annotations
 
@@ -20,16 +20,16 @@ _ACROSS: Final = 112  # between columns: room for a line, its feet and its label
 _DOWN: Final = 30  # between boxes of a column
 _MARGIN: Final = 14
 _LOOP: Final = 64  # how far a line to the same column bends out
-_FEET: Final = 22  # what stands at a line's end
+_FEET: Final = 22  # the symbol at the end of a line
 _CHAR: Final = 6  # of a label, on average
-_LANE: Final = 5  # between lines that pass a box side by side
+_LANE: Final = 5  # between parallel lines next to a box
 _MOST_FIELDS: Final = 8  # fields of one box
 _ACROSS_ALONE: Final = 24
 _MOST_CHARS: Final = 25
 
 
 Lanes = Counter[tuple[int, float]]
-"""How many lines pass between two boxes already, by the column's left edge and the height."""
+"""Number of lines between two boxes so far, by the column's left edge and the height."""
 
 
 @dataclass(slots=True)
@@ -64,7 +64,7 @@ class Box:
         return _HEAD + _LINE * len(self.fields) + (_FOOT if self.fields else 0)
 
     def port(self, path: str) -> int:
-        """Where a line to a field meets the box; the last line where the field is not shown."""
+        """Return where a line to a field meets the box; the last line if the field is not shown."""
         return next(
             (row.y for row in self.fields if row.text == path), self.y + self.height - _FOOT - _LINE // 2
         )
@@ -72,7 +72,7 @@ class Box:
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """One relation: its path, what stands at its ends, and its label in the middle."""
+    """One relation: its path, the symbols at its ends, and its label in the middle."""
 
     path: str
     label: str
@@ -96,7 +96,7 @@ class Diagram:
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """What is known of a table: its name, its stored fields, how many rows (None: unknown)."""
+    """Properties of a table: its name, its stored fields, its number of rows (None: unknown)."""
 
     template_id: str
     name: str
@@ -105,7 +105,7 @@ class Table:
 
 
 def of(tables: Sequence[Table]) -> Diagram:
-    """The picture of some tables, which stand as in their dataset."""
+    """Return the diagram of some tables, given in the order of their dataset."""
     known = {table.template_id: table for table in tables}
     edges = relations.among(relations.edges({one.template_id: one.fields for one in tables}), list(known))
     boxes = {table.template_id: _box(table, edges) for table in tables}
@@ -130,7 +130,7 @@ def of(tables: Sequence[Table]) -> Diagram:
 
 
 def label_of(edge: Edge) -> str:
-    """How many children one parent has: `1 : 1..9`, `1 : 0..1`, `1 : n`."""
+    """Return the number of children per parent as text: `1 : 1..9`, `1 : 0..1`, `1 : n`."""
     if edge.cardinality is not None:
         least, most = edge.cardinality.get("min", 0), edge.cardinality.get("max")
         if least == most:
@@ -168,7 +168,8 @@ def _box(table: Table, edges: Sequence[Edge]) -> Box:
 
 
 def _place(columns: Sequence[Sequence[Box]], edges: Sequence[Edge], diagram: Diagram) -> None:
-    """Columns side by side, each centred; in a column the boxes stand in the order of their parents."""
+    """Place columns next to each other, each centred vertically; the boxes of a column follow the order of their
+    parents."""
     heights = [sum(box.height + _DOWN for box in column) - _DOWN for column in columns]
     tallest = max(heights, default=0)
     placed: dict[str, float] = {}
@@ -238,7 +239,7 @@ def _line(
     x1, x2 = (parent.x + _WIDTH, child.x) if way > 0 else (parent.x, child.x + _WIDTH)
     points = [(x1, y1), *_around(x1, y1, x2, y2, columns, lanes), (x2, y2)]
     ends, ring = _ends(x1, y1, way, x2, y2, -way, edge)
-    # The label stands at the child's end: no two lines end at one field there.
+    # The label is at the child's end, where no two lines end at the same field.
     beside = x2 - way * (_FEET + _CHAR * len(label) / 2)
     return Line(_path(points, way), label, beside, y2, ends, ring, back)
 
@@ -283,9 +284,10 @@ def _path(points: Sequence[tuple[float, float]], way: int) -> str:
 def _ends(
     x1: int, y1: int, way1: int, x2: int, y2: int, way2: int, edge: Edge
 ) -> tuple[str, tuple[float, float] | None]:
-    """A bar at the parent; at the child a crow's foot, or a bar where it is alone; a ring where it may be missing.
+    """Return the symbols: a bar at the parent; at the child a crow's foot, or a bar for a single child; a circle if it
+    is optional.
 
-    `way` is 1 where the line leaves to the right.
+    `way` is 1 if the line leaves to the right.
     """
     bar = x1 + 8 * way1
     made = f"M{bar} {y1 - 5}V{y1 + 5}"

@@ -1,8 +1,8 @@
-"""The pages of a dataset: drawn, edited table by table, saved. For people only; programs use /datasets.
+"""The pages of a dataset: show, edit table by table, save. For browsers only; API clients use /datasets.
 
-A draft lives in its form. Each button posts the whole form, and what comes back is the form as it then is, with the
-diagram and three rows of each table beside it; so it works without a script, and with one only the part that changed
-is drawn anew.
+A draft exists only in its form. Each button submits the whole form, and the response is the changed form with the
+diagram and three rows of each table next to it. So it works without JavaScript; with JavaScript only the changed part
+is replaced.
 """
 
 from __future__ import annotations
@@ -137,7 +137,7 @@ def save(actor: Actor, dataset_id: str) -> Response:
 
 
 def _read() -> dict[str, Any]:
-    """What the form holds, as texts; `templates` is a list of `{template_id, count, name}`."""
+    """Return the values of the form as text; `templates` is a list of `{template_id, count, name}`."""
     values = form_values(request.form)
     tables = values.get("templates")
     given = {key: values[key] for key in _KEYS if isinstance(values.get(key), str)}
@@ -146,7 +146,7 @@ def _read() -> dict[str, Any]:
 
 
 def _edited(given: dict[str, Any], verb: str) -> dict[str, Any]:
-    """The form after one button: `add`, `remove:2`, `up:2`, `down:2`; any other draws it anew."""
+    """Return the form after one button: `add`, `remove:2`, `up:2`, `down:2`; any other renders it again."""
     word, _, rest = verb.partition(":")
     tables = given["templates"]
     at = int(rest) if rest.isdecimal() and int(rest) < len(tables) else -1
@@ -163,7 +163,7 @@ def _edited(given: dict[str, Any], verb: str) -> dict[str, Any]:
 
 
 def _checked(given: dict[str, Any]) -> dict[str, Any]:
-    """The draft as `datasets.create` and `change` take it; `validation_error` with every fault."""
+    """Return the draft as arguments of `datasets.create` and `change`. Error: `validation_error` with all errors."""
     body = parse(DatasetIn, filled(DatasetIn, orjson.loads(orjson.dumps(given))), strict=False)
     made = {**body.model_dump(), "templates": [table.model_dump() for table in body.templates]}
     return {**made, "name": made["name"].strip() or made["name"]}
@@ -180,7 +180,7 @@ def _refused(actor: Actor, dataset: str | None, given: dict[str, Any], error: Ap
     return page(actor, back, given, status=error.status, found=found)
 
 
-# --- What stands beside it ----------------------------------------------------------------------------------
+# --- Next to the form ---------------------------------------------------------------------------------------
 
 
 def _tables(actor: Actor, shown: dict[str, Any], saved: dict[str, Any] | None) -> dict[str, Any]:
@@ -251,7 +251,7 @@ def _looks(
 
 
 def _number(value: Any) -> int | None:
-    """A count as a form or the service says it; None where it is no count."""
+    """Return a count from a form or the API as text; None for an invalid one."""
     text = str(value if value is not None else "")
     if not text.isdecimal() or len(text) > len(str(limits.ENTERPRISE_MAX.rows_per_generation)):
         return None

@@ -18,7 +18,7 @@ _TARGET: Final = {"connection_id": "OWN_CONNECTION_ID", "target": "customers", "
 _DATASET_TARGET: Final = {"connection_id": "OWN_CONNECTION_ID", "create_table": True}
 
 QUERIES: Final[dict[str, dict[str, str]]] = {"DELETE /api-keys": {"created_by": "USER_ID"}}
-"""What a query must have, in the order in which the packages take it."""
+"""Return the required query parameters, in the order of the SDK's arguments."""
 
 BODIES: Final[dict[str, dict[str, Any]]] = {
     "POST /api-keys": {"name": "Pipeline", "scopes": ["read", "generate"]},
@@ -101,7 +101,7 @@ _HELD: Final = frozenset({"POST /export/db", "POST /export/rest", "POST /pushes/
 
 
 def part(key: str, name: str) -> str:
-    """What stands for `{name}` in the address of an operation."""
+    """Return the example value for `{name}` in the URL of an operation."""
     if key.partition(" ")[2].startswith("/workspace/files"):
         name = "file_id"
     if name in PARTS:
@@ -111,5 +111,5 @@ def part(key: str, name: str) -> str:
 
 
 def holds(key: str) -> bool:
-    """Whether the samples of an operation contain no ids of the reader, who has to choose them."""
+    """Return whether the samples of an operation need ids that the reader has to choose."""
     return not key.startswith(("GET ", "POST ")) or key in _HELD or key.endswith("/undo")

@@ -1,9 +1,9 @@
-"""The API as a Postman collection, format 2.1, made from its OpenAPI document.
+"""Convert the OpenAPI document of the API to a Postman collection, format 2.1.
 
-A collection has `info` with `name` and `schema` (the address of the format), and `item`: folders, each with a name
-and `item` of its own, which are requests. A request has `method`, `url` (`raw` and its parts `host`, `path`,
-`query`, `variable`), `header`, and perhaps `body` of a `mode`. Variables stand in double braces; `:name` is a part
-of a path. Source: the collection format's published JSON Schema, v2.1.0.
+A collection has `info` with `name` and `schema` (the URL of the format), and `item`: a list of folders, each with a
+name and an `item` list of requests. A request has `method`, `url` (`raw` and its parts `host`, `path`, `query`,
+`variable`), `header`, and optionally a `body` with a `mode`. Variables are written in double braces; `:name` is a path
+parameter. Source: the collection format's published JSON Schema, v2.1.0.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
-"""The OpenAPI document as its pages show it: groups of operations, their fields in rows, their errors by status.
+"""The OpenAPI document as shown on pages: groups of operations, rows of fields, errors by status.
 
-Everything shown comes from the document, so a page cannot tell another thing than the service does.
+Everything is read from the document, so pages always match the service.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ _TITLES: Final = {
     "members": "Members and invitations",
     "trash": "Trash, uses and moves",
 }
-"""Names of groups that their tags do not tell well."""
+"""Names of groups whose tags are not clear."""
 _WORDS: Final = {
     "integer": "whole number",
     "boolean": "true or false",
@@ -98,7 +98,7 @@ class Operation:
 
     @property
     def paged(self) -> bool:
-        """Whether it answers a page of a list."""
+        """Return whether it returns a page of a list."""
         return any(one.paged for one in self.answers)
 
 
@@ -280,7 +280,7 @@ def _between(part: Schema, low: str, high: str, unit: str) -> Iterator[str]:
 
 
 def _resolved(part: Schema, schemas: Schema) -> Schema:
-    """The schema itself where it is a reference."""
+    """Return the schema that a reference points to."""
     name = _name(part)
     return {**schemas[name], **{k: v for k, v in part.items() if k != "$ref"}} if name else part
 

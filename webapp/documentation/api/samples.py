@@ -321,7 +321,7 @@ def _events(operation: Operation) -> bool:
 
 
 def _gone_through(operation: Operation) -> bool:
-    """Whether the packages answer one thing after the other."""
+    """Return whether the SDK returns an iterator over all items."""
     name = METHODS.get(operation.key)
     return name in FOLLOWED or (operation.paged and name is not None)
 
@@ -343,7 +343,7 @@ def _named_json(operation: Operation) -> dict[str, Any]:
 
 
 def _python_arguments(operation: Operation) -> tuple[list[Any], dict[str, Any]]:
-    """What goes by place, as text or object, and what goes by name."""
+    """Return the positional arguments, as text or object, and the keyword arguments."""
     placed = [_quoted(one) for one in _parts(operation)]
     key, body = operation.key, dict(examples.BODIES.get(operation.key) or {})
     if key == _UPLOAD:
@@ -397,8 +397,8 @@ def _camel(name: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class _Style:
-    """How a language writes a value: what is before and after the parts of an object, a key, a value that is no
-    object or list, the last comma of several lines, and how far they are set in."""
+    """The syntax of a language: the text before and after the members of an object, a key, a scalar value, the trailing
+    comma, and the indentation."""
 
     pad: str
     key: Callable[[str], str]
@@ -416,7 +416,7 @@ class _Style:
         return self.plain(value)
 
     def text(self, value: Any, indent: str = "", room: int = _WIDE) -> str:
-        """On one line where it fits into `room` characters, else each part on a separate line."""
+        """Write a value on one line if it fits into `room` characters, else each member on a separate line."""
         short = self.flat(value)
         if len(short) <= room - len(indent) or not isinstance(value, dict | list) or not value:
             return short
@@ -447,7 +447,7 @@ _AS_TS: Final = _Style(" ", _ts_key, _string, ",", "  ")
 
 
 def _python_call(name: str, placed: list[Any], named: dict[str, Any]) -> str:
-    """`placed`: texts as they are, or objects."""
+    """`placed`: texts to insert unchanged, or objects."""
     style = _AS_PYTHON
 
     def written(indent: str) -> list[str]:
@@ -476,7 +476,7 @@ def _ts_call(name: str, given: list[Any]) -> str:
     return f"{name}({', '.join(written)})"
 
 
-# What of the reader's own the samples name: the newest object of each kind that she sees.
+# The reader's objects that samples use: the newest one of each kind that the reader can see.
 
 # The mark's kind -> the table, and the scope that its list takes.
 KINDS: Final[Mapping[str, tuple[Any, str]]] = {
@@ -496,7 +496,7 @@ KINDS: Final[Mapping[str, tuple[Any, str]]] = {
 
 
 def ids(actor: Actor, kinds: set[str]) -> dict[str, str]:
-    """The ids by kind; none where the reader has nothing of it, or may not see it."""
+    """Return the ids by kind; kinds without objects, or without permission, are missing."""
     found = {"PROJECT": actor.project_id} if actor.project_id else {}
     for kind in kinds & set(KINDS):
         model, scope = KINDS[kind]

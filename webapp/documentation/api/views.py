@@ -1,5 +1,5 @@
-"""The API reference: a page for each operation, with samples that carry what is the reader's own, one for each group of
-them, and a Postman collection. All of it is made from the OpenAPI document."""
+"""The API reference: a page for each operation, with samples that use the reader's own objects, a page for each group,
+and a Postman collection. Everything is generated from the OpenAPI document."""
 
 from __future__ import annotations
 
@@ -34,13 +34,13 @@ def _for_templates(state: Any) -> None:
 
 @route(bp, "/docs/api", scope="public", hidden=True)
 def index() -> Response:
-    """How the API is spoken to, and every operation by group."""
+    """Show the basics of the API, and every operation by group."""
     return _page("docs/api.html", groups=_reference().values(), every=openapi.HEADERS, version=NEWEST_VERSION)
 
 
 @route(bp, "/docs/api/<slug>", scope="public", hidden=True)
 def group(slug: str) -> Response:
-    """What the operations of one group do."""
+    """Show the operations of one group."""
     return _page("docs/api_group.html", group=_group(slug))
 
 
@@ -50,8 +50,8 @@ def operation(actor: Actor | None, slug: str, name: str) -> Response:
     within = _group(slug)
     found = next((one for one in within.operations if one.slug == name), None)
     if found is None:
-        told = f"There is no such operation: see /docs/api/{within.slug}."
-        raise ApiError("not_found", told, {"id": name[:100]})
+        message = f"There is no such operation: see /docs/api/{within.slug}."
+        raise ApiError("not_found", message, {"id": name[:100]})
     body = render_template(
         "docs/api_operation_body.html",
         one=found,
@@ -94,8 +94,8 @@ def _reference() -> dict[str, reference.Group]:
 def _group(slug: str) -> reference.Group:
     found = _reference().get(slug)
     if found is None:
-        told = "There is no such group of operations: see /docs/api."
-        raise ApiError("not_found", told, {"id": slug[:100]})
+        message = "There is no such group of operations: see /docs/api."
+        raise ApiError("not_found", message, {"id": slug[:100]})
     return found
 
 
@@ -106,7 +106,7 @@ def _language() -> str:
 
 
 def example(operation: reference.Operation) -> str:
-    """The body of an operation's samples as JSON on several lines; "" where it takes none."""
+    """Return the example body of an operation as indented JSON; "" without a body."""
     body = examples.BODIES.get(operation.key)
     return "" if body is None else orjson.dumps(body, option=orjson.OPT_INDENT_2).decode()
 

@@ -1,4 +1,4 @@
-"""What every file format is: a class, its options, and a stream of bytes."""
+"""The interface of file formats: a class, its options, and a stream of bytes."""
 
 from __future__ import annotations
 
@@ -22,17 +22,17 @@ class FormatError(SpecError):
 class Format(ABC):
     """One stream of rows in one format. An instance is used once, by one thread.
 
-    The bytes are ``start()``, then ``block()`` of each block in turn, then ``finish()``. Nothing is kept of earlier
-    blocks but counts. ``schema`` has the visible columns; a block's arrays are in its order, all of one length,
-    any scalar one of them possibly dictionary-encoded. ``title`` names the table or sheet where no option does.
-    Raises `FormatError` from any of its methods.
+    The bytes are ``start()``, then ``block()`` for each block, then ``finish()``. Only counters are kept of earlier
+    blocks. ``schema`` has the visible columns; a block's arrays are in its order and have the same length, and scalar
+    ones may be dictionary-encoded. ``title`` is the name of the table or sheet if no option sets it. All methods can
+    raise `FormatError`.
     """
 
     name: ClassVar[str]
     media_type: ClassVar[str]
     extension: ClassVar[str]
     continues: ClassVar[bool] = False
-    """Whether one instance may continue where another paused: together they write the same bytes as one."""
+    """Whether an instance can continue where another stopped: together they write the same bytes as one."""
 
     class Options(BaseModel):
         """The options of this format; the defaults give a usable file."""
@@ -77,8 +77,8 @@ _SCHEMAS: dict[tuple[int, Hashable], tuple[pa.Schema, Any]] = {}
 
 
 def for_schema(schema: pa.Schema, key: Hashable, make: Callable[[], T]) -> T:
-    """What ``make()`` gives for a schema, kept while the schema is among the last ones used; a plan answers the same
-    schema each time. Only for what streams may share: an array's or object's codec, which has a state, may not."""
+    """Return the result of ``make()`` for a schema, cached for the latest schemas; a plan returns the same schema each
+    time. Only for objects that streams can share: not for codecs of arrays and objects, which have state."""
     place = (id(schema), key)
     known = _SCHEMAS.get(place)
     if known is not None and known[0] is schema:

@@ -1,7 +1,7 @@
-"""How values of each type are spelled in text: by tables of ready pieces where there are few, else by Arrow's casts.
+"""Convert values of each type to text: with lookup tables for small ranges, else with Arrow's casts.
 
-The text of a value is the same for every method: integers in decimal, decimals with all their
-declared places, dates and times by ISO 8601 with a fraction of a second only where there is one.
+Both methods produce the same text: integers in decimal, decimals with all their declared digits, dates and times in ISO
+8601 with a fraction of a second only if it is not zero.
 """
 
 from __future__ import annotations
@@ -73,7 +73,7 @@ class _Bare:
 
 
 class TextCodec(BaseCodec):
-    """Text, treated by ``escape``; with None as it is."""
+    """Text, processed by ``escape``; unchanged if it is None."""
 
     width = 1
 
@@ -95,7 +95,7 @@ class TextCodec(BaseCodec):
 
 
 class NullCodec(BaseCodec):
-    """Nothing but nulls."""
+    """Only nulls."""
 
     width = 0
     key = "null"
@@ -271,7 +271,7 @@ class DateCodec(BaseCodec):
 
 
 class TimestampCodec(BaseCodec):
-    """``YYYY-MM-DD``, ``between``, ``HH:MM:SS`` and six digits of a second where they are not all zero."""
+    """``YYYY-MM-DD``, ``between``, ``HH:MM:SS`` and six digits of a second unless they are all zero."""
 
     width = 5
 
@@ -292,7 +292,7 @@ class TimestampCodec(BaseCodec):
 
 
 class TimeCodec(BaseCodec):
-    """``HH:MM:SS`` and six digits of a second where they are not all zero."""
+    """``HH:MM:SS`` and six digits of a second unless they are all zero."""
 
     width = 4
     key = "time"

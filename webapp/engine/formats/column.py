@@ -22,7 +22,7 @@ STATES: Final = 3
 
 
 Words: TypeAlias = tuple[Sequence[str | None], Sequence[bool] | None]
-"""A few values one by one, None where they are null, and which of them are marked; None: none."""
+"""A few values one by one, None for nulls, and which of them are marked; None if none is."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +48,7 @@ class Frame:
 
 
 class Codec(Protocol):
-    """How values of one type are spelled. ``key`` names all that the outcome depends on."""
+    """Converts values of one type to text. ``key`` identifies everything that the result depends on."""
 
     @property
     def key(self) -> Hashable:
@@ -59,9 +59,9 @@ class Codec(Protocol):
         """The pieces that a value is written in."""
 
     def fill(self, column: pa.Array, slot: Slot) -> np.ndarray | None:
-        """Spell ``column``, which is not a dictionary, into ``slot``; ``bool[n]`` of the marked rows, or None.
+        """Write ``column``, which is not a dictionary, into ``slot``; return ``bool[n]`` of the marked rows, or None.
 
-        What is spelled at a null does not matter.
+        The text of nulls does not matter.
         """
 
     def words(self, column: pa.Array) -> Words:
@@ -92,7 +92,7 @@ def numbers(array: pa.Array, dtype: type) -> np.ndarray:
 
 
 def null_mask(array: pa.Array) -> np.ndarray | None:
-    """``bool[n]``, or None where nothing is null."""
+    """Return ``bool[n]``, or None without nulls."""
     if not array.null_count:
         return None
     bitmap = array.buffers()[0]

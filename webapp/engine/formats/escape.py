@@ -1,7 +1,7 @@
-"""What a text must become inside a file: JSON, CSV and XML; SQL's rules are in `sql_dialects`.
+"""Escape texts for a file: JSON, CSV and XML. The rules of SQL are in `sql_dialects`.
 
-A block's texts are in one buffer, and most need no escaping, which one pass over the bytes determines. Only the rows
-that hold something special are rewritten.
+A block's texts are in one buffer, and most need no escaping, which one pass over the bytes determines. Only rows with
+special characters are rewritten.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _TREATED_BYTES = (
     1024 * 1024
 )  # bytes of texts rewritten at a time: as Python strings they take up to 24 times as much
 _SLICE_CHARS = (
-    65_536  # a longer text is rewritten in slices, where its characters are independent of one another
+    65_536  # longer texts are rewritten in slices if their characters are independent of one another
 )
 
 
@@ -47,7 +47,7 @@ class Grown(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Treated:
-    """What to change: ``values[i]`` stands for text ``rows[i]``; ``marked`` texts take the column's other wrapping.
+    """The changes: ``values[i]`` replaces text ``rows[i]``; ``marked`` texts use the column's alternative quotes.
 
     ``rows`` and ``marked`` are sorted ``int64`` vectors, or None.
     """
@@ -69,7 +69,7 @@ class Scan:
         self._bytes: bytes | None = None
 
     def has(self, needle: bytes) -> bool:
-        """Whether ``needle`` occurs anywhere."""
+        """Return whether ``needle`` occurs anywhere."""
         if self._bytes is None:
             self._bytes = self.octets.tobytes()
         return needle in self._bytes
@@ -83,7 +83,7 @@ class Scan:
         return self.octets < _FIRST_PRINTABLE
 
     def has_control(self) -> bool:
-        """Whether any byte below 0x20 occurs."""
+        """Return whether any byte below 0x20 occurs."""
         return self.octets.size > 0 and int(self.octets.min()) < _FIRST_PRINTABLE
 
     def rows(self, at: np.ndarray) -> np.ndarray:
@@ -131,16 +131,17 @@ class Scan:
 
 
 class Escape(ABC):
-    """How one format writes text. ``key`` names all that the outcome depends on; pools are cached under it."""
+    """The escaping rules of one format. ``key`` identifies everything that the result depends on; pools are cached
+    under it."""
 
     key: str
     _by_letter: ClassVar[bool] = False
-    """Whether `one` treats each character by itself, and raises nothing."""
+    """Whether `one` handles each character independently, and never raises."""
     _special: re.Pattern[str]  # no text without a match is changed by `one`
 
     @abstractmethod
     def one(self, text: str) -> str:
-        """Return ``text`` as it is written to the file. Raises `Unfit` with row 0."""
+        """Return ``text`` as written to the file. Raises `Unfit` with row 0."""
 
     @abstractmethod
     def rows(self, scan: Scan) -> np.ndarray | None:
@@ -151,10 +152,10 @@ class Escape(ABC):
         return None
 
     def treat(self, texts: pa.Array, most: int = sys.maxsize) -> Treated:
-        """What to change in ``texts`` (string array; what is said of nulls is ignored).
+        """Return the changes to ``texts`` (string array; nulls are ignored).
 
-        ``most``: the bytes that the changed texts may take. A control character becomes six or seven characters, so
-        this is checked while they are written. Raises `Unfit`, `Grown`.
+        ``most``: the maximum size of the changed texts in bytes. A control character becomes six or seven characters,
+        so this is checked while they are written. Raises `Unfit`, `Grown`.
         """
         scan = Scan(texts)
         rows, marked = self.rows(scan), self.marked(scan)
@@ -205,8 +206,8 @@ class Escape(ABC):
         return None
 
     def pool(self, texts: pa.Array) -> pa.Array | None:
-        """Return ``texts``, without nulls, as they are written to the file; None if they need other quotes. Raises
-        `Unfit`, `Grown`."""
+        """Return ``texts``, without nulls, as written to the file; None if they need other quotes. Raises `Unfit`,
+        `Grown`."""
         treated = self.treat(texts, limits.FORMAT_POOL_BYTES)
         if treated.marked is not None and treated.marked.size:
             return None
@@ -240,7 +241,7 @@ class JsonEscape(Escape):
 
 
 class LineEscape(Escape):
-    """JSON text on one line: outside its strings, which hold no raw line ends, they are white space."""
+    """JSON text on one line: line ends can only occur outside of strings, where they are white space."""
 
     key = "line"
     _special = re.compile(r"[\r\n]")
@@ -253,10 +254,10 @@ class LineEscape(Escape):
 
 
 class FormulaEscape(Escape):
-    """A ``'`` before texts that a spreadsheet would run as a formula.
+    """Add a ``'`` before texts that a spreadsheet would run as a formula.
 
-    Those begin with ``=``, ``+``, ``-``, ``@``, a tab or a line end, also in full width (OWASP, "CSV Injection"). Texts
-    that are plain numbers, such as ``-5`` or ``+1.5e3``, stay as they are.
+    These begin with ``=``, ``+``, ``-``, ``@``, a tab or a line end, also in full width (OWASP, "CSV Injection"). Texts
+    that are plain numbers, such as ``-5`` or ``+1.5e3``, are not changed.
     """
 
     key = "formula"
@@ -275,9 +276,9 @@ class FormulaEscape(Escape):
 class CsvEscape(Escape):
     """A CSV field (RFC 4180, section 2): marked means quoted, and inside quotes a quote is doubled.
 
-    The empty text is quoted too, since an empty unquoted field is NULL. With ``lone``, for files of one column, so
+    The empty text is quoted too, because an empty unquoted field is NULL. With ``lone``, for files with one column, so
     is ``\\.``, which on a separate line ends the data for PostgreSQL's COPY. ``always`` leaves the quotes to the
-    column's wrapping. ``formulas`` treats texts that spreadsheets would run.
+    column's wrapping. ``formulas`` escapes texts that spreadsheets would run.
     """
 
     _by_letter = True
@@ -341,16 +342,17 @@ class CsvEscape(Escape):
 
 
 class XmlEscape(Escape):
-    """Text of a sheet's cell: XML 1.0 for the mark-up, ``_xHHHH_`` (ECMA-376, ST_Xstring) for what XML cannot hold.
+    """Text of a cell: XML 1.0 escapes for markup, ``_xHHHH_`` (ECMA-376, ST_Xstring) for characters that XML does not
+    support.
 
-    Marked are texts that begin or end with white space, which a reader keeps only where told to.
-    Raises `Unfit` beyond the 32,767 UTF-16 units of a cell.
+    Texts that begin or end with white space are marked, because readers only keep it with an attribute. Raises `Unfit`
+    beyond the 32,767 UTF-16 code units of a cell.
     """
 
     key = "xml"
     _MARKUP: ClassVar = {"&": "&amp;", "<": "&lt;", ">": "&gt;"}
     _special = re.compile("[&<>]|_(?=x[0-9A-Fa-f]{4}_)|[\x00-\x08\x0b-\x1f\ufffe\uffff]")
-    _underscore = re.compile("_(?=x[0-9A-Fa-f]{4}_)")  # else a reader would take it for an escape
+    _underscore = re.compile("_(?=x[0-9A-Fa-f]{4}_)")  # otherwise a reader would interpret it as an escape
     _spelled: ClassVar = _MARKUP | {
         chr(code): f"_x{code:04X}_" for code in (*range(9), *range(11, 32), 0xFFFE, 0xFFFF)
     }

@@ -80,9 +80,9 @@ class PoolCache:
     def get(
         self, key: Hashable, dictionary: pa.Array, rows: int, write: Callable[[pa.Array], pa.Array | None]
     ) -> Pool | None:
-        """The pool of ``dictionary`` under ``key``, where it pays for ``rows`` more rows; else None: decode.
+        """Return the pool of ``dictionary`` under ``key`` if it pays off for ``rows`` more rows; else None: decode.
 
-        ``key`` says how ``write`` spells the values; ``write`` may answer None for values it cannot pool.
+        ``key`` identifies how ``write`` converts the values; ``write`` may return None for values that it cannot pool.
         """
         with self._lock:
             entry = self._entry((key, *identity(dictionary)), dictionary)
@@ -181,7 +181,7 @@ class Pieces:
         self.now = self._all
 
     def begin(self, rows: int) -> None:
-        """Make room for ``rows`` rows."""
+        """Reserve space for ``rows`` rows."""
         if rows > len(self._all):
             self._flat = np.zeros(rows * self.width + 1, views.VIEW)
             self._all = self._flat[:-1].reshape(rows, self.width)
@@ -236,7 +236,7 @@ class Oversize(Exception):
 
 
 class Slot:
-    """Where one column's values go in the block being laid out."""
+    """The position of one column's values in the current block."""
 
     __slots__ = ("_first", "_index", "_layout")
 
@@ -282,7 +282,7 @@ class _PoolInUse:
 
 
 class Layout:
-    """The columns of one stream, laid out block by block. See `rows.Rows`, whose large blocks it makes."""
+    """The columns of one stream, written block by block. See `rows.Rows`, which uses it for large blocks."""
 
     def __init__(self, columns: Sequence[Column], frame: Frame, *, joint: bool) -> None:
         self.columns, self._frame, self._joint = columns, frame, joint
@@ -302,7 +302,7 @@ class Layout:
         self._written = 0  # bytes of the texts laid out for the block so far
 
     def render(self, block: Sequence[pa.Array], first: str, edges: np.ndarray | None) -> memoryview:
-        """The whole block as one text, where the layout is joint. Raises `Oversize` where it would be too much."""
+        """Return the whole block as one text, for joint layouts. Raises `Oversize` if it would be too large."""
         count = len(block[0])
         if count > 1 and count * self.pieces.width > limits.FORMAT_PART_PIECES:
             raise Oversize
@@ -320,7 +320,7 @@ class Layout:
     def texts_of(
         self, block: Sequence[pa.Array], edges: np.ndarray | None, ends: np.ndarray | None
     ) -> pa.Array:
-        """``string[n]``: the rows one by one, where the layout is not joint."""
+        """Return ``string[n]``: the rows one by one, for layouts that are not joint."""
         count = len(block[0])
         step = max(1, limits.FORMAT_PART_PIECES // self.pieces.width)
         if count <= step:
@@ -413,8 +413,8 @@ class Layout:
         return used
 
     def _add(self, rows: int, size: int) -> None:
-        """Count ``size`` bytes more of the block. Whole blocks are written in parts. A text inside a row cannot be:
-        `TooLarge` where it exceeds the budget."""
+        """Add ``size`` bytes to the block's total. Whole blocks are written in parts. A text inside a row cannot be
+        split: raises `TooLarge` if it exceeds the budget."""
         self._written += size
         if self._joint and rows > 1 and self._written > limits.FORMAT_PART_BYTES:
             raise Oversize
@@ -422,7 +422,7 @@ class Layout:
             check(self._written)
 
     def _lay_texts(self, states: list[np.ndarray | None], count: int) -> pa.Buffer | None:
-        """Escape, gather and lay out all texts of the block; return the buffer of the long ones."""
+        """Escape, gather and arrange all texts of the block; return the buffer of the long ones."""
         if not self.texts:
             return None
         parts: list[pa.Array] = []
@@ -532,7 +532,7 @@ def _longest_frame(columns: Sequence[Column], frame: Frame) -> int:
 
 
 def _combined(left: np.ndarray | None, right: np.ndarray | None, size: int = STATES) -> np.ndarray | None:
-    """``left * size + right``, where None is all zero."""
+    """Return ``left * size + right``; None means all zero."""
     if left is None:
         return right
     scaled = left.astype(np.uint16) * np.uint16(size)

@@ -1,4 +1,4 @@
-"""How text formats write mixed columns (`engine.mixed_columns`): values by their type, the other cells as text."""
+"""Write mixed columns (`engine.mixed_columns`) in text formats: values by their type, the other cells as text."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ class MixedCodec(BaseCodec):
 
 
 def as_text(column: pa.Array, spelled: Column) -> pa.Array:
-    """Return a mixed column as text; ``spelled`` has its values as they are written, without literals around them."""
+    """Return a mixed column as text; ``spelled`` are its values as written, without quotes."""
     if not len(column):
         return pa.array([], pa.string())
     values, texts = mixed_columns.parts(column)

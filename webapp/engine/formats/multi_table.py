@@ -27,7 +27,7 @@ class Table:
     options: Format.Options
 
     def options_of(self, kind: type[OptionsT]) -> OptionsT:
-        """The options, which are of type ``kind``. Raises TypeError where they are another format's."""
+        """Return the options, which must be of type ``kind``. Raises TypeError if they belong to another format."""
         if not isinstance(self.options, kind):
             raise TypeError(f"{self.title} has the options of another format")
         return self.options
@@ -104,7 +104,7 @@ class _Packed(Format):
 
 
 class Sheets(MultiTableFile):
-    """A sheet for each table, more where its rows need them."""
+    """A sheet for each table, and further sheets if the rows need them."""
 
     media_type = XlsxFormat.media_type
     extension = XlsxFormat.extension
@@ -141,18 +141,18 @@ class Relation:
 
 @dataclass(frozen=True, slots=True)
 class Keys:
-    """What identifies the rows of each table (None: nothing does), and which columns refer to which."""
+    """The columns that identify the rows of each table (None: no columns do), and the references between tables."""
 
     primary: Sequence[str | None]
     relations: Sequence[Relation]
 
 
 class SqlScript(MultiTableFile):
-    """One table after another, parents first, each with CREATE TABLE where that is wanted.
+    """One table after another, parents first, each with CREATE TABLE if requested.
 
-    A key to a table that comes later is added at the end, when the rows of both are there; a dialect that cannot
-    alter tables goes without it, and the file says so. A key on a column that the dialect can have none on (a text
-    without bound, an object) is left out, and so are those that refer to it.
+    A foreign key to a later table is added at the end, when the rows of both exist; for a dialect that cannot alter
+    tables, it is left out, with a comment in the file. A key on a column that cannot have one in the dialect (unlimited
+    text, an object) is left out, and so are the foreign keys that refer to it.
     """
 
     media_type = SqlFormat.media_type
@@ -199,8 +199,8 @@ class SqlScript(MultiTableFile):
             writer.keys = TableKeys(primary[place], tuple(unique[place]), tuple(foreign[place]), types[place])
 
     def _at_once(self, relation: Relation) -> bool:
-        """Whether the key can be part of the CREATE TABLE. If a table refers to itself, rows come after those
-        they refer to; where the key can be added later, even that need not be relied on."""
+        """Return whether the key can be part of the CREATE TABLE. If a table refers to itself, rows come after those
+        they refer to; but if the key can be added later, it does not depend on this."""
         if relation.parent == relation.child:
             return not self._dialect.alters
         return relation.parent < relation.child
@@ -212,7 +212,7 @@ class SqlScript(MultiTableFile):
         return f"ALTER TABLE {child.table} ADD {clause};\n"
 
     def start(self) -> bytes:
-        """What the session needs."""
+        """Return the session settings."""
         return self._dialect.preamble.encode()
 
     def finish(self) -> bytes:
@@ -226,5 +226,5 @@ class _Part(SqlFormat):
     keys: TableKeys | None = None
 
     def start(self) -> bytes:
-        """The CREATE TABLE, where it is wanted."""
+        """Return the CREATE TABLE statement if requested."""
         return self.create(self.keys).encode() if self.options.create_table else b""

@@ -31,7 +31,7 @@ def value_type(field: pa.Field) -> pa.DataType:
 
 
 def is_json_text(field: pa.Field) -> bool:
-    """Whether a string field holds JSON text, to be embedded as it is."""
+    """Return whether a string field contains JSON text, which is embedded unchanged."""
     return (field.metadata or {}).get(b"json") == b"1"
 
 
@@ -60,7 +60,7 @@ def json_column(field: pa.Field, lead: str, *, one_line: bool) -> Column:
 
 
 def json_codec(field: pa.Field, *, one_line: bool) -> Codec:
-    """How JSON spells the values of ``field``, without the quotes around them."""
+    """Return the function that writes values of ``field`` in JSON, without quotes."""
     kind = value_type(field)
     if pa.types.is_struct(kind) or pa.types.is_list(kind):
         return NestedCodec(field, None, one_line=one_line)
@@ -113,7 +113,7 @@ class NestedCodec(codecs.BaseCodec):
 
 
 def json_text(field: pa.Field, *, one_line: bool) -> JsonText:
-    """What spells a struct or list column."""
+    """Writes a struct or list column."""
     return (_ListText if pa.types.is_list(field.type) else _ObjectText)(field.type, one_line=one_line)
 
 

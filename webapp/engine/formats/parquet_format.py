@@ -1,4 +1,4 @@
-"""Parquet: plain columns, objects and arrays as they are, row groups of a bounded size."""
+"""Parquet: plain columns, nested objects and arrays, row groups of limited size."""
 
 from __future__ import annotations
 

@@ -52,7 +52,7 @@ class Rows:
     def texts_of(
         self, block: Sequence[pa.Array], edges: np.ndarray | None = None, ends: np.ndarray | None = None
     ) -> pa.Array:
-        """``string[n]``: the rows of a block of at least one, with separators; ``ends``: the closing of each."""
+        """Return ``string[n]``: the rows of a non-empty block, with separators; ``ends``: the closing text of each."""
         return self._layout.texts_of(block, edges, ends)
 
     def words_of(self, block: Sequence[pa.Array]) -> list[str]:

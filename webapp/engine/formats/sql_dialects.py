@@ -1,7 +1,7 @@
-"""What the SQL of each database takes: quoting, literals and types, as data.
+"""The SQL dialects: quoting, literals and types, as data.
 
-All names are always quoted, so that reserved words and upper and lower case are preserved. Oracle keeps no empty
-text: it reads ``''`` as NULL.
+All names are always quoted, so that reserved words and upper and lower case are preserved. Oracle does not support
+empty texts: it reads ``''`` as NULL.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from webapp import limits
 from webapp.engine.formats.escape import Escape, Scan, Unfit
 
 _QUOTE: Final = {"'": "''"}
-# SQL*Plus ends a statement at a blank line and asks for a value at "&"; the Db2 command line drops line ends.
+# SQL*Plus ends a statement at an empty line and prompts for a value at "&"; the Db2 command line removes line ends.
 _BY_CODE: Final = {"'": "''", "\n": "'||CHR(10)||'", "\r": "'||CHR(13)||'"}
 # In T-SQL a backslash before a line end joins the lines; cut there, as nvarchar(max) so that nothing is cut off.
 _T_SQL_CUT: Final = "\\'+CAST(N'' AS nvarchar(max))+N'"
@@ -41,14 +41,14 @@ class Dialect:
     timestamp_lead: str = "'"
     between: str = " "  # the date and the time of a timestamp
     zone: str = "+00:00"
-    exponent_tail: str = ""  # after a number with an exponent, to make it a double
+    exponent_tail: str = ""  # suffix of a number with an exponent, to make it a double
     booleans: tuple[str, str] = ("FALSE", "TRUE")
     preamble: str = ""
     table_tail: str = ""
     rows_per_statement: int = limits.SQL_ROWS_PER_STATEMENT
     most_rows: int = limits.SQL_MAX_ROWS_PER_STATEMENT
     varchar_limit: int = 1_000_000  # the longest ``{n}`` of a bounded text
-    row_bytes: int | None = None  # what the bounded texts of one row may take; beyond it all are unbounded
+    row_bytes: int | None = None  # maximum size of the limited texts in one row; beyond it all are unlimited
     literal_bytes: int | None = None  # a longer text is put together from parts
     part_chars: int = 0
     key_chars: int | None = None  # the longest text that a key can be on; None: any
@@ -60,7 +60,7 @@ class Dialect:
         return start + name.replace(end, end + end) + end
 
     def name_fault(self, name: str) -> str | None:
-        """Why ``name`` cannot be a name here, or None."""
+        """Return why ``name`` cannot be a name here, or None."""
         size = len(name.encode()) if self.name_limit_in_bytes else len(name)
         unit = "bytes" if self.name_limit_in_bytes else "characters"
         if not name or "\0" in name or (self.name == "oracle" and '"' in name):
@@ -70,7 +70,7 @@ class Dialect:
         return None
 
     def is_wide(self, lengths: Iterable[int]) -> bool:
-        """Whether bounded texts of this many characters exceed the size of a row."""
+        """Return whether limited texts of this many characters exceed the size of a row."""
         if self.row_bytes is None:
             return False
         return sum(4 * length for length in lengths if length <= self.varchar_limit) > self.row_bytes
@@ -140,7 +140,7 @@ DIALECTS: Final[Mapping[str, Dialect]] = MappingProxyType(
             name_quotes=("`", "`"),
             name_limit=64,
             names_fold_case=True,
-            zone="",  # DATETIME holds no zone, and MariaDB refuses one in a literal
+            zone="",  # DATETIME has no time zone, and MariaDB rejects one in a literal
             preamble="SET NAMES utf8mb4;\n",
             table_tail=" DEFAULT CHARACTER SET utf8mb4",
             varchar_limit=255,
@@ -176,7 +176,7 @@ DIALECTS: Final[Mapping[str, Dialect]] = MappingProxyType(
             date_lead="DATE '",
             timestamp_lead="TIMESTAMP '",
             zone=" +00:00",
-            exponent_tail="d",  # without it a NUMBER, which ends at 1e126
+            exponent_tail="d",  # otherwise it is a NUMBER, whose maximum is 1e126
             booleans=("0", "1"),
             rows_per_statement=1,
             most_rows=1,  # VALUES takes several rows only from Oracle 23 on
@@ -207,9 +207,10 @@ DIALECTS: Final[Mapping[str, Dialect]] = MappingProxyType(
 
 
 class SqlEscape(Escape):
-    """The inside of a character literal. Marked are texts too long for one: they are whole expressions of parts.
+    """The inside of a character literal. Texts that are too long for a literal are marked: they become expressions of
+    several literals.
 
-    Raises `Unfit` for U+0000 where the dialect has no way to write it.
+    Raises `Unfit` for U+0000 if the dialect cannot express it.
     """
 
     def __init__(self, dialect: Dialect) -> None:

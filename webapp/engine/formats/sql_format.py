@@ -1,4 +1,4 @@
-"""SQL: INSERT statements, with the table's CREATE before them where it is wanted."""
+"""SQL: INSERT statements, preceded by a CREATE TABLE if requested."""
 
 from __future__ import annotations
 
@@ -178,7 +178,7 @@ class SqlFormat(TextFormat):
     # --- the stream ---
 
     def start(self) -> bytes:
-        """What the session needs, and the CREATE TABLE if it is wanted."""
+        """Return the session settings, and the CREATE TABLE if requested."""
         return (self._dialect.preamble + (self.create() if self.options.create_table else "")).encode()
 
     def create(self, keys: TableKeys | None = None) -> str:

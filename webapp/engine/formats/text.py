@@ -1,4 +1,4 @@
-"""What the text formats have in common: blocks through `Rows`, cut smaller where their texts are long."""
+"""Shared by the text formats: blocks are written with `Rows`, and split if their texts are long."""
 
 from __future__ import annotations
 

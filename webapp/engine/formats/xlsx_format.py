@@ -333,7 +333,7 @@ class XlsxFormat(TextFormat):
     def __init__(
         self, schema: pa.Schema, options: Options, *, title: str, book: Workbook | None = None
     ) -> None:
-        """``book`` is a workbook that is shared with other tables; who made it starts and finishes it."""
+        """``book`` is a workbook that is shared with other tables; its creator starts and finishes it."""
         super().__init__(schema, options, title=title)
         self._leaves = self._flat(schema, options)
         if len(self._leaves) > limits.XLSX_SHEET_COLUMNS:
@@ -425,7 +425,7 @@ class XlsxFormat(TextFormat):
         return self._book.open(self.title, self._sheets, self._widths, self._header)
 
     def block(self, columns: list[pa.Array]) -> Iterator[bytes]:
-        """The next rows; a new sheet where the one at hand is full."""
+        """Yield the next rows, with a new sheet when the current one is full."""
         count = len(columns[0])
         at = 0
         while at < count:

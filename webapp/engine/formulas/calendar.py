@@ -38,13 +38,13 @@ def days(year: np.ndarray, month: np.ndarray, day: np.ndarray) -> np.ndarray:
 
 
 def month_length(year: np.ndarray, month: np.ndarray) -> np.ndarray:
-    """How many days a month has."""
+    """Return the number of days of a month."""
     leap = (year % 4 == 0) & ((year % 100 != 0) | (year % 400 == 0))
     return np.where(month == 2, 28 + leap, 30 + ((month + month // 8) & 1))
 
 
 def from_parts(year: Vector, month: Vector, day: Vector) -> Vector:
-    """The date of three numbers; no value where there is no such day."""
+    """Return the date of three numbers; null for an invalid date."""
     y, m = np.clip(year.data, 0, 10_000), np.clip(month.data, 0, 13)
     good = (y >= 1) & (y <= 9999) & (m >= 1) & (m <= 12) & (day.data >= 1)
     good = good & (day.data <= month_length(y, np.clip(m, 1, 12)))

@@ -1,4 +1,4 @@
-"""From a syntax tree to compiled nodes: names are looked up, types are worked out, calls are checked."""
+"""Compile a syntax tree to nodes: resolve names, infer types, check calls."""
 
 from __future__ import annotations
 
@@ -34,10 +34,10 @@ CONSTANTS = {"true": True, "false": False, "null": None}
 
 
 class Names(Protocol):
-    """Where a formula's names come from."""
+    """Resolves the names of a formula."""
 
     def knows(self, name: str) -> bool:
-        """Whether there is a field of this name."""
+        """Return whether there is a field with this name."""
 
     def column(self, name: str, at: int) -> Node:
         """The field ``name``. Raises `FormulaError`, or `Reported` if the fault is recorded already."""
@@ -163,7 +163,7 @@ class Builder:
         return Node(known.kind, known.run, at, known.const, known.proof)
 
     def _dots(self, node: ast.Attribute) -> str | None:
-        """The whole name where it is a field of the parent, or a field whose own name has a dot in it."""
+        """Return the whole name if it is a field of the parent, or a field whose own name contains a dot."""
         if not isinstance(node.value, ast.Name):
             return None
         name = f"{node.value.id}.{node.attr}"
@@ -207,7 +207,7 @@ class Builder:
             return self._slice(value, node.slice, at)
         if isinstance(node.slice, ast.Constant) and self._at(node.slice) in self._source.stars:
             if value.kind.name != "list":
-                raise FormulaError("wrong_type", f"[*] is for lists, not for {value.kind.said}.", at)
+                raise FormulaError("wrong_type", f"[*] works on lists, not on {value.kind.said}.", at)
             return value
         index = self._index(node.slice)
         if value.kind.name == "list":
@@ -225,7 +225,7 @@ class Builder:
             )
         if value.kind.name in ("list", "object"):
             raise FormulaError(
-                "wrong_type", f"{value.kind.said.capitalize()} has no slices.", at, "Take one: [0]."
+                "wrong_type", f"{value.kind.said.capitalize()} cannot be sliced.", at, "Take one: [0]."
             )
         start = 0 if cut.lower is None else self._index(cut.lower)
         return sliced(as_text(value), start, None if cut.upper is None else self._index(cut.upper), at)
@@ -277,7 +277,9 @@ class Builder:
             return operators.negated(found, at) if isinstance(op, ast.NotIn) else found
         if isinstance(op, ast.Is | ast.IsNot):
             if not (b.fixed and b.const is None):
-                raise FormulaError("not_allowed", "is only asks for null.", at, "Write == to compare.")
+                raise FormulaError(
+                    "not_allowed", "`is` can only be used with null.", at, "Write == to compare."
+                )
             return operators.compare(a, b, "==" if isinstance(op, ast.Is) else "!=", at)
         return operators.compare(a, b, _SIGNS[type(op)], at)
 
@@ -315,7 +317,7 @@ def member(node: Node, name: str, at: int) -> Node:
 
 
 def _among(a: Node, elements: list[Node], at: int) -> Node:
-    """Whether ``a`` is one of some values that are written out."""
+    """Return a test whether ``a`` is one of some literals."""
     (a, *elements), kind = operators.alike([a, *(operators.dated(one, a) for one in elements)], at)
     wanted = [one.const for one in elements if one.const is not None]
     if kind.name == "text":
@@ -341,7 +343,7 @@ def _within(a: Node, b: Node, at: int) -> Node:
         raise operators.wrong_type(b, "a list or a text")
     if not a.fixed or a.kind.name != "text" or a.const is None:
         hint = 'Write "part" in text, or value in [a, b].'
-        raise FormulaError("not_fixed", "What is looked for in a text must be written out.", a.at, hint)
+        raise FormulaError("not_fixed", "The text to search for must be a literal.", a.at, hint)
     part = a.const
     kernel = text_kernels.measured(lambda texts: pc.match_substring(texts, part))
     return elementwise([b], types.BOOLEAN, lambda n, value: Vector(operators.truth(kernel(n, value))), at)

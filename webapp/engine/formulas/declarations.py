@@ -1,6 +1,5 @@
-"""How a function of the formula language is declared: once, with its signature, a sentence, and an example that a
-test carries out.
-"""
+"""Declare functions of the formula language: signature, one sentence of documentation, and an example that a test
+runs."""
 
 from __future__ import annotations
 
@@ -116,7 +115,7 @@ class Call:
         """An argument that is a list of single values."""
         node = self.args[place]
         if node.kind.name != "list":
-            text = f"{self.function.name} wants a list, not {node.kind.said}."
+            text = f"{self.function.name} needs a list, not {node.kind.said}."
             raise FormulaError("wrong_type", text, node.at, f"For example {self.function.example}.")
         return node
 
@@ -166,7 +165,7 @@ class Call:
         return self.make(types.text(longest), kernel, *nodes, proof=proof)
 
     def refuse(self, place: int, code: str, message: str, hint: str = "") -> FormulaError:
-        """What is wrong with an argument."""
+        """Raise the error of an argument."""
         return FormulaError(
             code, message, self.args[place].at, hint or f"For example {self.function.example}."
         )

@@ -1,4 +1,4 @@
-"""What is wrong with a formula, and where."""
+"""The errors of formulas, with their positions."""
 
 from __future__ import annotations
 

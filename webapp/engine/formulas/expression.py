@@ -33,7 +33,7 @@ class Expression:
 
     node: Node
     kinds: dict[str, Kind]
-    """The fields it reads, and what it takes them to be."""
+    """The fields that it reads, with their expected types."""
     path: str = ""
 
     @property
@@ -53,17 +53,17 @@ class Expression:
 
     @property
     def longest(self) -> int | None:
-        """Characters of the longest text it makes, where that is known."""
+        """The length of the longest possible text, if known."""
         return self.node.kind.longest if self.node.kind.name == "text" else None
 
     @property
     def bounds(self) -> tuple[int, int] | None:
-        """The least and greatest number it makes, in units of the last decimal, where that is known."""
+        """The minimum and maximum of its numbers, in units of the last decimal, if known."""
         return self.node.kind.bounds if self.node.kind.numeric else None
 
     @property
     def proof(self) -> Proof | None:
-        """Why its values never repeat, where that can be proven."""
+        """Why its values never repeat, if this can be proven."""
         return self.node.proof
 
     def column(self, context: RowContext, this: pa.Array | None = None) -> pa.Array:
@@ -88,7 +88,7 @@ class Fields:
     ) -> None:
         self._compiler, self._spec, self._option, self._offset = compiler, spec, option, offset
         self._made = made
-        """The field's own values, where the formula is its key ``formula``."""
+        """The field's own values, if the formula is its key ``formula``."""
 
     def knows(self, name: str) -> bool:
         return self._compiler.level_of(name) is not None and name != self._spec.name
@@ -150,7 +150,7 @@ def _kind(dtype: pa.DataType, longest: int | None, name: str, at: int) -> Kind:
 
 
 def _bounded(kind: Kind, made: FieldType | Column) -> Kind:
-    """With the bounds of a column's numbers, where they do not grow with the rows."""
+    """Return it with the bounds of a column's numbers, if they do not grow with the rows."""
     if not kind.numeric or pa.types.is_float64(made.dtype):
         return kind
     bounds = made.bounds(limits.MAX_OFFSET)
@@ -174,10 +174,10 @@ def compile_formula(
     offset: int = 0,
     single: bool = True,
 ) -> Expression | None:
-    """Compile the formula in ``option`` of a field; None after faults, each with its position.
+    """Compile the formula in ``option`` of a field; return None after errors, each with its position.
 
-    ``made`` is the field's own type where the formula is done to its values. ``salts`` is shared by all formulas of
-    one field. ``offset`` is where the formula begins in a longer text. ``single`` refuses objects and lists of them.
+    ``made`` is the field's own type if the formula transforms its values. ``salts`` is shared by all formulas of one
+    field. ``offset`` is the position of the formula in a longer text. ``single`` rejects objects and lists of them.
     """
     names = Fields(compiler, spec, option, made, offset)
     try:

@@ -33,7 +33,7 @@ class RowContext(Protocol):
 
     @property
     def n(self) -> int:
-        """How many rows there are."""
+        """The number of rows."""
 
     @property
     def env(self) -> GenerationContext:
@@ -64,7 +64,7 @@ class Frame:
         return self._context
 
     def kept(self, value: V) -> V:
-        """``value``, counted as memory that the formula takes for these rows. Raises `TooLarge`, `TooSlow`."""
+        """Return ``value`` after adding its memory to the formula's total. Raises `TooLarge`, `TooSlow`."""
         processor_time.check()
         self._meter.add(vectors.size_of(value))
         return value
@@ -78,7 +78,7 @@ class Frame:
 
 
 def read(column: pa.Array, kind: Kind, name: str) -> Value:
-    """A column as the type it was declared with; one fixed value of another type is taken over where it can be."""
+    """A column with its declared type; a fixed value of another type is converted if possible."""
     dtype = column.type.value_type if pa.types.is_dictionary(column.type) else column.type
     expected = types.to_arrow(kind)
     if dtype == expected or pa.types.is_nested(dtype) == pa.types.is_nested(expected) is True:
@@ -112,9 +112,9 @@ class Node:
     at: int = 1
     """Its position in the formula, in characters from 1."""
     const: Any = UNKNOWN
-    """Its value in every row (see `vectors.constant`), where that is known."""
+    """Its value in every row (see `vectors.constant`), if known."""
     proof: Proof | None = None
-    """Why its values never repeat, where that can be proven."""
+    """Why its values never repeat, if this can be proven."""
     parts: tuple[Part, ...] | None = None
     """Of a text put together: what of."""
     quotient: Callable[[int], Node] | None = None
@@ -122,7 +122,7 @@ class Node:
 
     @property
     def fixed(self) -> bool:
-        """Whether the value is known before any row is made."""
+        """Whether the value is known before any row is generated."""
         return self.const is not UNKNOWN and self.kind.name != "list"
 
     @property
@@ -131,14 +131,14 @@ class Node:
         return self.kind.element if self.kind.name == "list" else self.kind
 
     def vector(self, frame: Frame) -> Vector:
-        """The single values that `run` answers. Raises TypeError where they are lists."""
+        """Return the result of `run` as single values. Raises TypeError if they are lists."""
         value = self.run(frame)
         if not isinstance(value, Vector):
             raise TypeError(f"single values expected, not {self.kind.said}")
         return value
 
     def lists(self, frame: Frame) -> Lists:
-        """The lists that `run` answers. Raises TypeError where they are single values."""
+        """Return the result of `run` as lists. Raises TypeError if they are single values."""
         value = self.run(frame)
         if not isinstance(value, Lists):
             raise TypeError(f"lists expected, not {self.kind.said}")
@@ -187,7 +187,7 @@ def _over_elements(args: list[Node], lists: list[Node], kind: Kind, kernel: Kern
         text = "Elements of two different lists cannot be put together."
         raise FormulaError("different_lists", text, at, "Sum or join one of them first.")
     if kind.name == "list":
-        raise FormulaError("wrong_type", "A list of lists cannot be made.", at, "Take one element: [0].")
+        raise FormulaError("wrong_type", "Lists of lists are not supported.", at, "Take one element: [0].")
     first = args.index(lists[0])
     if any(arg.kind.name == "object" for arg in args):
         raise FormulaError("wrong_type", "An object is no single value.", at, "Name one of its fields.")
@@ -234,7 +234,7 @@ def as_text(node: Node) -> Node:
 
 
 def check_bounds(kind: Kind, at: int) -> None:
-    """Refuses a number that may become larger than 64 bits hold."""
+    """Reject a number that may exceed 64 bits."""
     if kind.low is None or kind.high is None or (kind.low >= types.LEAST and kind.high <= types.MOST):
         return
     digits = len(str(max(abs(kind.low), abs(kind.high))))
@@ -245,11 +245,9 @@ def check_bounds(kind: Kind, at: int) -> None:
 
 
 def check_length(longest: int | None, at: int) -> None:
-    """Refuses a text that may become longer than a formula may make."""
+    """Reject a text that may exceed the maximum length of a formula's result."""
     if types.too_long(longest):
         from webapp import limits
 
-        text = (
-            f"This text may have {longest:,} characters; a formula makes {limits.MAX_FORMULA_TEXT:,} at most."
-        )
-        raise FormulaError("too_long", text, at, "Make it shorter, or cut it with left(...).")
+        text = f"This text may have {longest:,} characters; the maximum is {limits.MAX_FORMULA_TEXT:,}."
+        raise FormulaError("too_long", text, at, "Shorten it, for example with left(...).")

@@ -1,4 +1,4 @@
-"""What signs mean: ``+ - * / // % **``, comparisons, ``and or not in``, and choosing between two values."""
+"""The operators: ``+ - * / // % **``, comparisons, ``and or not in``, and conditional expressions."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def truth_of(node: Node) -> Node:
 
 
 def truth(value: Vector) -> np.ndarray:
-    """Where a condition holds; blank counts as false."""
+    """Return where a condition is true; null counts as false."""
     return value.data if value.valid is None else value.data & value.valid
 
 
@@ -250,7 +250,7 @@ def _parts(node: Node) -> tuple[Part, ...]:
 
 
 def compare(a: Node, b: Node, sign: str, at: int) -> Node:
-    """True or false; false where one of the two is blank."""
+    """True or false; false if one of the two is null."""
     for one, other in ((a, b), (b, a)):
         if one.fixed and one.const is None and sign in ("==", "!="):
             return is_valid(other, at) if sign == "!=" else negated(is_valid(other, at), at)
@@ -259,7 +259,7 @@ def compare(a: Node, b: Node, sign: str, at: int) -> Node:
     if kind.name == "text":
         return elementwise([a, b], types.BOOLEAN, lambda n, x, y: text_kernels.compare(sign, n, x, y), at)
     if kind.name in ("list", "object") or (kind.name == "boolean" and sign not in ("==", "!=")):
-        raise FormulaError("wrong_type", f"{kind.said.capitalize()} cannot be compared so.", at)
+        raise FormulaError("wrong_type", f"{kind.said.capitalize()} does not support this comparison.", at)
     operation = _COMPARE[sign]
 
     def kernel(n: int, x: Vector, y: Vector) -> Vector:
@@ -319,13 +319,13 @@ def _micros(point: datetime) -> int:
 
 
 def is_valid(node: Node, at: int) -> Node:
-    """Whether there is a value."""
+    """Return whether there is a value."""
     kind = node.single
     return elementwise([node], types.BOOLEAN, lambda n, x: Vector(vectors.is_valid(kind, x, n)), at)
 
 
 def negated(node: Node, at: int) -> Node:
-    """True where the condition does not hold."""
+    """True if the condition does not hold."""
     return elementwise([truth_of(node)], types.BOOLEAN, lambda n, x: Vector(~truth(x)), at)
 
 
@@ -355,7 +355,7 @@ def alike(nodes: list[Node], at: int) -> tuple[list[Node], Kind]:
     if kind is None:
         said = " and ".join(dict.fromkeys(node.single.said for node in nodes if node.single.name != "null"))
         hint = "Write text(...) around those that are not texts."
-        raise FormulaError("mixed_types", f"These are of different kinds: {said}.", at, hint)
+        raise FormulaError("mixed_types", f"These have different types: {said}.", at, hint)
     return [converted(node, kind) for node in nodes], kind
 
 

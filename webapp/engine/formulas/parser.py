@@ -1,8 +1,8 @@
-"""From text to a syntax tree: a lexer that lets through only what formulas are made of, Python's parser, a whitelist.
+"""Parse a formula to a syntax tree: a lexer that only accepts the tokens of formulas, Python's parser, a whitelist.
 
-The lexer comes first because Python's parser normalises names, warns about escapes and may be driven deep. It also
-takes the three liberties that formulas have over Python: ``lines[*]``, ``if(...)`` as a function, and line breaks.
-Every replacement is as long as what it replaces, so that positions stay.
+The lexer comes first because Python's parser normalizes names, warns about escapes and can be driven into deep
+recursion. It also handles the three differences from Python: ``lines[*]``, ``if(...)`` as a function, and line breaks.
+Every replacement has the same length as the original, so that positions stay valid.
 """
 
 from __future__ import annotations
@@ -47,17 +47,17 @@ Placed: TypeAlias = ast.expr | ast.keyword
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """A formula's tree, and what the tree does not tell: numbers as written, and where every place is."""
+    """A formula's tree, and information that is not part of it: numbers as written, and original positions."""
 
     tree: ast.expr
     numbers: dict[int, str]
-    """Decimal numbers as they are written, by position."""
+    """Decimal numbers as written, by position."""
     stars: frozenset[int]
     """Positions of the ``*`` of ``[*]``."""
     text: str
 
     def at(self, node: Placed) -> int:
-        """Where ``node`` begins, in characters from 1."""
+        """Return the position of ``node``, in characters from 1."""
         # One bracket was put before the text; columns count bytes of UTF-8.
         if self.text.isascii():
             return max(1, node.col_offset)
@@ -66,7 +66,7 @@ class Source:
 
 @dataclass(slots=True)
 class _Lexed:
-    """What the lexer makes of a formula."""
+    """The result of the lexer."""
 
     pieces: list[str]
     numbers: dict[int, str]
@@ -210,7 +210,7 @@ def _sign(lexed: _Lexed, text: str, piece: str, at: int) -> str:
             raise _too_deep(at)
     elif piece in _CLOSE:
         if not lexed.open or _OPEN[lexed.open[-1][0]] != piece:
-            raise FormulaError("bad_formula", f"This {piece} closes nothing.", at + 1, "Take it away.")
+            raise FormulaError("bad_formula", f"This {piece} closes nothing.", at + 1, "Remove it.")
         lexed.open.pop()
     elif piece == "*" and lexed.last == "[" and text[at + 1 :].lstrip()[:1] == "]":
         lexed.stars.add(at + 1)
@@ -257,7 +257,7 @@ NODES = (
     ast.BoolOp, ast.BinOp, ast.UnaryOp, ast.Compare, ast.IfExp, ast.Call, ast.Name, ast.Constant, ast.Attribute,
     ast.Subscript, ast.Slice, ast.List,
 )  # fmt: skip
-"""All the expressions that a formula is made of."""
+"""Yield all nodes of a formula."""
 
 OPERATORS = (
     ast.And, ast.Or, ast.Not, ast.USub, ast.UAdd, ast.Add, ast.Sub, ast.Mult, ast.Div, ast.FloorDiv, ast.Mod, ast.Pow,
@@ -274,7 +274,7 @@ _CONSTANTS = (str, int, float, bool, type(None))
 
 
 def _check_tree(source: Source) -> None:
-    """Refuses what the whitelist does not name, and trees too deep to walk."""
+    """Reject nodes that are not in the whitelist, and trees that are too deep."""
     pending: list[tuple[ast.AST, int]] = [(source.tree, 1)]
     while pending:
         node, depth = pending.pop()

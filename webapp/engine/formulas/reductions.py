@@ -65,7 +65,7 @@ def _slow_sums(data: list[int], offsets: list[int]) -> np.ndarray:
 
 
 def counted(node: Node, at: int) -> Node:
-    """How many elements are not blank."""
+    """Return the number of elements that are not null."""
     kind = node.kind.element
 
     def kernel(n: int, value: Lists) -> Vector:
@@ -143,7 +143,7 @@ def _extreme_text(value: Lists, *, least: bool) -> Vector:
 
 
 def any_of(node: Node, at: int, *, every: bool) -> Node:
-    """Whether some, or all, elements are true."""
+    """Return whether some, or all, elements are true."""
     if node.kind.element.name != "boolean":
         raise operators.wrong_type(node, "a list of conditions", "Such as lines[*].quantity > 1.")
 
@@ -159,7 +159,7 @@ def any_of(node: Node, at: int, *, every: bool) -> Node:
 
 
 def elements(node: Node, at: int) -> Node:
-    """How many elements a list has."""
+    """Return the number of elements of a list."""
     kind = types.number(0, 0, node.kind.most or 2**31)
     return _over(node, kind, at, lambda n, value: Vector(value.counts, value.valid))
 
@@ -195,7 +195,7 @@ def join(node: Node, separator: str, at: int) -> Node:
 
 
 def distinct(node: Node, at: int) -> Node:
-    """How many different elements there are, blanks left out."""
+    """Return the number of distinct elements, without nulls."""
     kind = node.kind.element
     if kind.name in ("list", "object"):
         raise operators.wrong_type(node, "a list of single values", "Name one of the fields: lines[*].sku.")
@@ -221,7 +221,7 @@ def distinct(node: Node, at: int) -> Node:
 def listed(nodes: list[Node], at: int) -> Node:
     """A list that is written out."""
     if any(node.kind.name == "list" for node in nodes):
-        raise FormulaError("wrong_type", "A list of lists cannot be made.", at)
+        raise FormulaError("wrong_type", "Lists of lists are not supported.", at)
     nodes, kind = operators.alike(nodes, at)
     width = len(nodes)
     if kind.name == "object":

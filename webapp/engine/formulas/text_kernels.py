@@ -79,7 +79,7 @@ def _by_index(pool: pa.Array, indices: pa.Array) -> Vector:
 
 
 def compare(sign: str, n: int, a: Vector, b: Vector) -> Vector:
-    """Truth values; false where one of the two is blank."""
+    """Truth values; false if one of the two is null."""
     operation = _COMPARE[sign]
     for one, other, turned in ((a, b, False), (b, a, True)):
         fixed = other.data
@@ -102,7 +102,7 @@ def _turned(operation: Callable[[Any, Any], pa.Array], fixed: pa.Scalar, data: p
 
 
 def concat(n: int, values: Sequence[Vector], blank: str | None) -> Vector:
-    """Join texts; ``blank`` replaces blank ones; without it, one blank text makes the result blank."""
+    """Join texts; ``blank`` replaces nulls; without it, a null text makes the result null."""
     pieces = [plain(value) for value in values]
     sizes = [longest(piece) for piece in pieces]
     budget.check(sum(int(size.sum()) if size.size > 1 else int(size[0]) * n for size in sizes))
@@ -132,9 +132,11 @@ def lengths(piece: Any) -> np.ndarray:
 
 
 def check_lengths(made: np.ndarray) -> None:
-    """Refuses texts longer than a formula may make; ``made`` are their lengths. Raises `TooLarge` where all of them
+    """Reject texts that are longer than the maximum; ``made`` are their lengths. Raises `TooLarge` if all of them
     together exceed the budget of a block."""
     budget.check(int(made.sum()))
     if made.size and int(made.max()) > limits.MAX_FORMULA_TEXT:
-        text = f"A text of {int(made.max()):,} characters would be made; {limits.MAX_FORMULA_TEXT:,} are the most."
+        text = (
+            f"The text would have {int(made.max()):,} characters; the maximum is {limits.MAX_FORMULA_TEXT:,}."
+        )
         raise ValueFault("too_long", text, "Cut the text with left(...) first.")

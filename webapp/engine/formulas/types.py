@@ -34,7 +34,7 @@ class Kind:
     low: int | None = None
     high: int | None = None
     longest: int | None = None
-    """Characters of the longest text, where that is known."""
+    """The length of the longest text, if known."""
     item: Kind | None = None
     members: tuple[tuple[str, Kind], ...] = ()
     """Fields of an object."""
@@ -203,13 +203,13 @@ def scaled(kind: Kind, places: int) -> tuple[int, int] | None:
 
 
 def most_of(lengths: list[int | None]) -> int | None:
-    """The greatest of some lengths; None where one of them is not known."""
+    """Return the maximum of some lengths; None if one of them is unknown."""
     known = [length for length in lengths if length is not None]
     return None if len(known) < len(lengths) else max(known, default=0)
 
 
 def sum_of(lengths: list[int | None]) -> int | None:
-    """The sum of some lengths; None where one of them is not known."""
+    """Return the sum of some lengths; None if one of them is unknown."""
     known = [length for length in lengths if length is not None]
     return None if len(known) < len(lengths) else sum(known)
 

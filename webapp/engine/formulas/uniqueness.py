@@ -1,4 +1,4 @@
-"""Why a formula's values never repeat: what is proven, not guessed.
+"""Prove that a formula's values never repeat.
 
 A value is proven unique if it is one-to-one with a unique field (or with the row number): the field plus or minus a
 constant, times a constant other than 0, padded, reversed, or converted to text. So is a text from which such a value

@@ -28,7 +28,7 @@ _EXACT_FLOAT = 1 << 52
 
 
 def fits(low: int, high: int) -> bool:
-    """Whether all numbers from ``low`` to ``high`` are 64-bit integers."""
+    """Return whether all numbers from ``low`` to ``high`` are 64-bit integers."""
     return low >= LEAST and high <= MOST
 
 
@@ -160,7 +160,7 @@ def floor_divide(a: Vector, b: Vector) -> Vector:
 
 
 def modulo(a: Vector, b: Vector) -> Vector:
-    """What `floor_divide` leaves, with the sign of b; no value where b is 0."""
+    """Return the remainder of `floor_divide`, with the sign of b; null if b is 0."""
     return _divmod(a, b, np.mod)
 
 
@@ -201,7 +201,7 @@ class Vector:
     """``data``: ``int64[n]`` for numbers (units), dates (days) and times (microseconds), ``bool[n]``, or texts.
 
     ``valid`` says which rows have a value; None: all. Arrow arrays of texts and objects have their own validity. The
-    content of ``data`` where there is no value does not matter, but for numbers it is inside ``bounds``.
+    content of ``data`` for nulls does not matter, but numbers are inside ``bounds``.
     """
 
     __slots__ = ("_high", "_low", "data", "valid")
@@ -238,7 +238,7 @@ class Lists:
 
     @property
     def vector(self) -> Vector:
-        """``items``, where they are single values. Raises TypeError where they are lists."""
+        """Return ``items`` if they are single values. Raises TypeError if they are lists."""
         if not isinstance(self.items, Vector):
             raise TypeError("these elements are lists")
         return self.items
@@ -260,7 +260,7 @@ Value: TypeAlias = Vector | Lists
 
 
 def all_valid(*masks: np.ndarray | None) -> np.ndarray | None:
-    """Where every one of the masks is true; None: everywhere."""
+    """Return where all of the masks are true; None: everywhere."""
     real = [mask for mask in masks if mask is not None]
     if not real:
         return None
@@ -296,7 +296,7 @@ def full_text(value: Vector, n: int) -> pa.Array:
 
 
 def decoded(data: pa.Array) -> pa.Array:
-    """Texts without a dictionary. Raises `TooLarge` before making what exceeds the budget."""
+    """Return texts without a dictionary. Raises `TooLarge` before allocating more than the budget."""
     if not pa.types.is_dictionary(data.type):
         return data
     budget.check(budget.size_of(data))
@@ -325,7 +325,7 @@ def constant(kind: Kind, value: Any) -> Vector:
 
 
 def single(kind: Kind, value: Value) -> Any:
-    """The value of the one row of ``value``, as `constant` takes it. Raises TypeError for a list."""
+    """Return the value of the only row of ``value``, as `constant` takes it. Raises TypeError for a list."""
     if not is_valid(kind, value, 1)[0]:
         return None
     if isinstance(value, Lists):

@@ -68,12 +68,12 @@ EDGE_SIGNS: Final = frozenset("".join(before + after for before, after in _EDGES
 
 
 def wrong_type(good: object, bits: int) -> str:
-    """Text where a number, a date or a truth value belongs."""
+    """Text where a number, a date or a boolean is expected."""
     return WRONG_TYPE[bits % len(WRONG_TYPE)]
 
 
 def injection(good: object, bits: int) -> str:
-    """What careless programs carry out."""
+    """Input that insecure programs would execute."""
     return INJECTIONS[bits % len(INJECTIONS)]
 
 
@@ -90,7 +90,7 @@ def too_long(good: str, limit: int, bits: int) -> str:
 
 
 BreakFormat = Callable[[str, int], str]
-"""What is made of a right text, by random bits."""
+"""Create an invalid text from a valid one, using random bits."""
 
 
 def _one_of(*ways: BreakFormat) -> BreakFormat:
@@ -182,7 +182,7 @@ _BY_NAME: Final[Mapping[str, BreakFormat]] = {
 
 
 def of_type(name: str, kind: type) -> BreakFormat | None:
-    """How texts of a type are misshaped; None where any text will do for the type."""
+    """Return how to damage the format of a type's texts; None if the type accepts any text."""
     found = _BY_NAME.get(name)
     if found is None and issubclass(kind, CodeType):
         return question_mark
@@ -193,11 +193,11 @@ _IBAN_CHECK: Final = 3  # the second of its two check digits (ISO 13616)
 
 
 def place_of(made: FieldType) -> int | None:
-    """Which character of the type's values to change, counted from 0 (-1: the last); None where they have no check
+    """Return the position of the check digit in the type's values, counted from 0 (-1: the last); None without a check
     digit.
 
-    It is a check digit itself, and no other check counts it: each is a function of the characters that it checks, so
-    any other digit there is wrong.
+    It is the check digit itself, and is not covered by another check: it is a function of the other characters, so any
+    other digit in its place is invalid.
     """
     if isinstance(made, CodeType):
         return made.code.check_place
@@ -207,10 +207,10 @@ def place_of(made: FieldType) -> int | None:
 
 
 def broken(text: str, place: int, bits: int) -> str:
-    """``text`` with another character of the same class at ``place``.
+    """Return ``text`` with a different character of the same class at ``place``.
 
-    Some numbers may be checked in a second way, by ISO 7064 MOD 97-10 over all of it (Dutch VAT numbers since 2020):
-    a change that happens to pass that one is not made.
+    Some numbers may be checked in a second way, by ISO 7064 MOD 97-10 over all of it (Dutch VAT numbers since 2020): a
+    change that happens to be valid in that way is not used.
     """
     at = place % len(text)
     sign = text[at]
@@ -232,7 +232,7 @@ def _passes_whole(text: str) -> bool:
 Made: TypeAlias = pa.Array | list[str]
 """Texts, or an array of the column's own type."""
 Make = Callable[["CellContext", list[Any], np.ndarray], Made]
-"""Bad values for some cells: ``(here, good values, uint64[n] of random bits)``."""
+"""Return invalid values for some cells: ``(here, valid values, uint64[n] of random bits)``."""
 
 _BEYOND: Final = 1000  # chosen: the largest distance of a number from the range, in units
 _ORPHANS: Final = 1 << 20  # chosen: references to rows after the last parent are drawn from this many rows
@@ -243,7 +243,7 @@ _FIRST_DAY: Final = -719_162  # 0001-01-01
 
 @dataclass(frozen=True, slots=True)
 class Range:
-    """What numbers there are, in units of the last decimal, and what the column's type can hold beyond them."""
+    """The range of the numbers, in units of the last decimal, and the range that the column's type supports."""
 
     low: int
     high: int
@@ -252,7 +252,7 @@ class Range:
 
     @property
     def has_outside(self) -> bool:
-        """Whether there is a number that is not in it."""
+        """Return whether there is a number outside of the range."""
         return self.low - _BEYOND >= self.least or self.high + _BEYOND <= self.most
 
     def outside(self, bits: int) -> int:
@@ -425,7 +425,7 @@ def _typed(units: list[int], dtype: pa.DataType) -> pa.Array:
 
 
 def _orphan(column: Column) -> Make | None:
-    """Keys of rows that the other template does not have; None where it has a row for each key there is."""
+    """Return keys of rows that the other template does not have; None if every possible key exists."""
     made = column.type
     if not isinstance(made, Reference) or column.formula is not None or column.after is not None:
         return None

@@ -1,4 +1,4 @@
-"""The answer key: for some rows, every bad cell with its kind and its good value, row by row."""
+"""The answer key: for some rows, every invalid cell with its kind and its original value, row by row."""
 
 from __future__ import annotations
 
@@ -41,7 +41,8 @@ class AnswerKey:
     table: str | None = None
 
     def schema(self, *, json: bool) -> pa.Schema:
-        """Of the blocks. With ``json`` a good value is JSON text, to be embedded; else it is text as in CSV."""
+        """Yield the answer key of the blocks. With ``json``, an original value is JSON text for embedding; else it is
+        text as in CSV."""
         good = pa.field("good", pa.string(), metadata=_JSON if json else None)
         table = [] if self.table is None else [pa.field("table", pa.string())]
         return pa.schema([*table, *_FIRST, good])

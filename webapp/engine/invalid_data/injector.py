@@ -1,4 +1,4 @@
-"""Bad values in the rows of a request: which cells, and the columns with them in place."""
+"""Inject invalid data into the rows of a request: select cells, and replace their values in the columns."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _NEAR: Final = 1000  # chosen: a duplicate repeats one of this many valid rows b
 
 @dataclass(frozen=True, slots=True)
 class InvalidCells:
-    """The bad cells of one field among some rows: their places in it and, for each, the number of its kind in
+    """The invalid cells of one field among some rows: their positions and, for each, the number of its kind in
     `KINDS`."""
 
     places: np.ndarray
@@ -44,8 +44,8 @@ class InvalidShare:
         self._others = np.array([one for one in self._numbers if one != self._duplicate], np.int64)
 
     def of(self, rows: np.ndarray) -> InvalidCells:
-        """The bad ones among ``rows``. A duplicate that has no good row before it is of another kind; where there is
-        no other, the row is not bad."""
+        """Return the invalid cells among ``rows``. A duplicate without an earlier valid row gets another kind; if there
+        is no other kind, the row stays valid."""
         places = np.flatnonzero(engine_random.blanks(self.key, rows, *self.share))
         bad = rows[places]
         kinds = self._numbers[self.below(bad, len(self._numbers), _KIND_SALT)]
@@ -68,7 +68,7 @@ class InvalidShare:
         return engine_random.bits(engine_random.derive(self.key, salt), rows)
 
     def earlier(self, rows: np.ndarray) -> np.ndarray:
-        """For each of some bad rows one before it that is not bad: there is one."""
+        """Return, for each of some invalid rows, an earlier row that is valid; there always is one."""
         before = self._before(rows)
         near = np.minimum(before, _NEAR).view(np.uint64)
         back = engine_random.below_each(self.bits(rows, _EARLIER_SALT), near).view(np.int64)
@@ -80,7 +80,7 @@ class InvalidShare:
 
 @dataclass(frozen=True, slots=True)
 class CellContext:
-    """What makes bad values sees of the cells in hand."""
+    """The context of functions that create invalid values."""
 
     bound: BoundPlan
     column: str
@@ -89,16 +89,16 @@ class CellContext:
 
     @property
     def state(self) -> Any:
-        """What the field's type has settled for this request."""
+        """The result of the preparation by the field's type for this request."""
         return self.bound.states[self.column]
 
     def earlier(self, bits: np.ndarray) -> pa.Array:
-        """The good value of a row before each one."""
+        """The original value of an earlier row for each cell."""
         return decoded(self.bound.at(self.shares.earlier(self.rows)).column(self.column))
 
 
 class InvalidDataInjector:
-    """The bad values of a bound template. Fields that are overridden have none: what is fixed stays."""
+    """Injects invalid values into a bound template. Fields with an override are not changed."""
 
     def __init__(self, bad: InvalidDataPlan, bound: BoundPlan) -> None:
         self._bad, self._bound = bad, bound
@@ -122,13 +122,13 @@ class InvalidDataInjector:
         )
 
     def schema(self, schema: pa.Schema) -> pa.Schema:
-        """The types of the columns with bad values in them; ``schema`` is that of the good ones."""
+        """Return the types of the columns with invalid values; ``schema`` is that of the original columns."""
         given = InvalidDataPlan(self._fields, None).schema(schema)
         return schema if given == schema else given
 
     @cached_property
     def _candidates(self) -> np.ndarray:
-        """``int64[kinds, fields]``: for each kind in turn the numbers of the fields that can have it."""
+        """``int64[kinds, fields]``: for each kind, the numbers of the fields that support it."""
         most = max(map(len, self._table.values()))
         candidates = np.full((len(KINDS), most), -1)
         for kind, names in self._table.items():
@@ -136,7 +136,8 @@ class InvalidDataInjector:
         return candidates
 
     def cells(self, rows: np.ndarray) -> dict[str, InvalidCells]:
-        """The bad cells of some rows, by field. Good values that are blank are among them, and stay as they are."""
+        """Return the invalid cells of some rows, by field. They include cells whose original value is null, which stay
+        null."""
         found = {name: shares.of(rows) for name, shares in self._own.items()}
         if self._all is None:
             return found
@@ -153,11 +154,11 @@ class InvalidDataInjector:
         return found
 
     def has(self, name: str) -> bool:
-        """Whether a field may have bad cells."""
+        """Return whether a field may have invalid cells."""
         return name in self._fields
 
     def bad_rows(self, rows: np.ndarray, names: Collection[str]) -> np.ndarray:
-        """``bool[n]``: the rows with a bad cell in one of the fields."""
+        """Return ``bool[n]``: the rows with an invalid cell in one of the fields."""
         made = budget.in_parts(lambda some: pa.array(self._bad_rows(some, names)), rows)
         return made.to_numpy(zero_copy_only=False)
 
@@ -169,8 +170,8 @@ class InvalidDataInjector:
         return found
 
     def _bad_cells(self, rows: np.ndarray) -> Iterator[tuple[str, InvalidCells, pa.Array]]:
-        """Field, bad cells and their good values; cells whose good value is blank apart. Raises `TooLarge` where the
-        good values exceed the budget of a block."""
+        """Yield fields with their invalid cells and original values, without cells whose original value is null. Raises
+        `TooLarge` if the original values exceed the budget of a block."""
         meter = Meter()
         for name, cells in self.cells(rows).items():
             if not cells.places.size:
@@ -181,7 +182,7 @@ class InvalidDataInjector:
                 yield name, cells, good
 
     def columns(self, block: Block, columns: dict[str, pa.Array]) -> list[pa.Array]:
-        """Some columns of a block, by name, with their bad values in place."""
+        """Return some columns of a block, by name, with invalid values injected."""
         found = self.cells(block.rows)
         made = []
         for name, column in columns.items():
@@ -192,7 +193,7 @@ class InvalidDataInjector:
         return made
 
     def column(self, block: Block, name: str, column: pa.Array) -> pa.Array:
-        """One column of a block with its bad values in place."""
+        """Return one column of a block with invalid values injected."""
         return self.columns(block, {name: column})[0]
 
     def _with_invalid_values(
@@ -212,7 +213,7 @@ class InvalidDataInjector:
     def _made(
         self, field: InvalidField, good: pa.Array, rows: np.ndarray, kinds: np.ndarray
     ) -> Iterator[tuple[np.ndarray, pa.Array | list[str]]]:
-        """Which of the bad cells, and their bad values; kind by kind."""
+        """Yield positions of invalid cells and their values, kind by kind."""
         shares = self._own.get(field.name) or self._all
         assert shares is not None
         bits = shares.bits(rows, _VALUE_SALT)
@@ -223,12 +224,12 @@ class InvalidDataInjector:
                 yield which, make(here, good.take(pa.array(which)).to_pylist(), bits[which])
 
     def answers(self, rows: np.ndarray) -> list[tuple[str, InvalidCells, pa.Array]]:
-        """The bad cells of some rows: field, places and kinds, good values."""
+        """The invalid cells of some rows: field, positions and kinds, original values."""
         return list(self._bad_cells(rows))
 
 
 def _filled(cells: InvalidCells, good: pa.Array) -> tuple[InvalidCells, pa.Array]:
-    """The cells whose good value is not blank."""
+    """Return the cells whose original value is not null."""
     if not good.null_count and not (pa.types.is_dictionary(good.type) and good.dictionary.null_count):
         return cells, good
     kept = np.flatnonzero(decoded(good).is_valid().to_numpy(zero_copy_only=False))
@@ -238,7 +239,8 @@ def _filled(cells: InvalidCells, good: pa.Array) -> tuple[InvalidCells, pa.Array
 def _placed(
     column: pa.Array, places: np.ndarray, parts: Sequence[tuple[np.ndarray, Any]], is_mixed: bool
 ) -> pa.Array:
-    """``column`` with the bad values at their places; a mixed one where some of them are text and it is not."""
+    """Return ``column`` with the invalid values at their positions; a mixed column if some of them are text and its
+    type is not."""
     order = np.argsort(np.concatenate([which for which, _ in parts]))
     dtype = column.type
     own, texts = [], []

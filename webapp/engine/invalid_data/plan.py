@@ -1,4 +1,4 @@
-"""Bad values as a template compiles them: which fields can have which, and what is refused."""
+"""Compile the settings for invalid data: the kinds that each field supports, and errors."""
 
 from __future__ import annotations
 
@@ -18,17 +18,17 @@ if TYPE_CHECKING:
     from webapp.engine.spec import TemplateSpec
 
 _OF_VALUES = frozenset({"missing", "duplicate", "orphan", "out_of_range"})
-"""Kinds whose bad values have the column's own type."""
+"""Kinds whose invalid values have the column's own type."""
 
 
 @dataclass(frozen=True, slots=True)
 class InvalidField:
-    """A field that may have bad values: of these kinds, each made by its function."""
+    """A field that may have invalid values: its kinds, each with the function that creates values."""
 
     column: Column
     makes: Mapping[Kind, Make]
     share: tuple[int, int] | None
-    """Bad cells in every hundred rows, as a fraction; None where the template's share decides."""
+    """Invalid cells per hundred rows, as a fraction; None if the template's share applies."""
 
     @property
     def name(self) -> str:
@@ -36,7 +36,7 @@ class InvalidField:
 
     @property
     def mixed(self) -> bool:
-        """Whether some of its cells are text, and the others are not."""
+        """Whether some of its cells are text while others are not."""
         dtype = self.column.dtype
         alike = pa.types.is_string(dtype) or pa.types.is_nested(dtype)
         return not alike and any(kind not in _OF_VALUES for kind in self.makes)
@@ -44,7 +44,7 @@ class InvalidField:
 
 @dataclass(frozen=True, slots=True)
 class InvalidDataPlan:
-    """The bad values of a template."""
+    """The settings for invalid data of a template."""
 
     fields: Mapping[str, InvalidField]
     share: tuple[int, int] | None
@@ -57,7 +57,7 @@ class InvalidDataPlan:
         return {kind: names for kind, names in found.items() if names}
 
     def schema(self, clean: pa.Schema) -> pa.Schema:
-        """``clean`` with the types that columns have once there are bad values among them."""
+        """Return ``clean`` with the types that columns have after injecting invalid values."""
         return pa.schema(
             [
                 field.with_type(MixedType(field.type)) if self._is_mixed(field.name) else field
@@ -70,8 +70,8 @@ class InvalidDataPlan:
 
 
 def compiled(spec: TemplateSpec, layer: Layer, faults: list[Fault]) -> InvalidDataPlan | None:
-    """What the template and its fields say of bad values; None where they say nothing. ``layer`` is the template's
-    top level; faults are appended to ``faults``."""
+    """Compile the settings for invalid data of the template and its fields; None without any. ``layer`` is the
+    template's top level; errors are appended to ``faults``."""
     fields: dict[str, InvalidField] = {}
     for field in spec.fields:
         column, asked = layer.columns[field.name], field.common.invalid
@@ -82,10 +82,10 @@ def compiled(spec: TemplateSpec, layer: Layer, faults: list[Fault]) -> InvalidDa
         refused = [kind for kind in kinds if kind not in can]
         for kind in refused:
             place = f"{field.path}.invalid.kinds[{kinds.index(kind)}]"
-            text = f"{field.type.label} as it is set here cannot have {kind}."
+            text = f"{field.type.label} with these options does not support {kind}."
             faults.append(Fault(place, "not_for_this_type", text, f"It can have: {join_kinds(list(can))}."))
         if not can and not refused:
-            text = f"{field.type.label} cannot have bad values."
+            text = f"{field.type.label} does not support invalid data."
             faults.append(Fault(f"{field.path}.invalid", "not_for_this_type", text, "Take invalid away."))
         _check_duplicates(asked, f"{field.path}.invalid", faults)
         fields[field.name] = InvalidField(column, _chosen(can, asked), asked.share)
@@ -110,7 +110,7 @@ def _of_template(
             hint = f"They can have: {join_kinds(anywhere)}."
             faults.append(Fault(f"invalid.kinds[{place}]", "not_for_these_fields", text, hint))
     if not anywhere and not asked.kinds:
-        text = "No field of this template can have bad values."
+        text = "No field of this template supports invalid data."
         faults.append(Fault("invalid", "not_for_these_fields", text, "Take invalid away."))
     _check_duplicates(asked, "invalid", faults)
     found = {

@@ -1,4 +1,4 @@
-"""What a template, or a field, says of bad values: how many, and of which kinds."""
+"""The settings for invalid data of a template or a field: share and kinds."""
 
 from __future__ import annotations
 
@@ -55,5 +55,5 @@ class Invalid(whole.Model):
         return share.numerator, share.denominator
 
     def to_json(self) -> dict[str, Any]:
-        """As it is stored and answered."""
+        """Return the stored form, which is also returned by the API."""
         return self.model_dump(mode="json", exclude_none=True)

@@ -1,4 +1,4 @@
-"""What every strategy does with a column: distinct values once, blanks apart, texts as bytes and as numbers."""
+"""Shared by all strategies: process distinct values once, keep nulls, and convert texts to bytes and numbers."""
 
 from __future__ import annotations
 
@@ -42,8 +42,8 @@ def repeats(column: pa.Array) -> bool:
 
 
 def spans(column: pa.Array) -> tuple[np.ndarray, np.ndarray]:
-    """Bytes of a string column without nulls (``uint8``) and where each value begins and the last ends
-    (``int64[n + 1]``, from 0)."""
+    """Return the bytes of a string column without nulls (``uint8``), and the offsets of the values (``int64[n + 1]``,
+    from 0)."""
     column = column.cast(pa.large_string()) if not pa.types.is_large_string(column.type) else column
     _, offsets, data = column.buffers()
     ends = (

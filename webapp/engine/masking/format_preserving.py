@@ -35,7 +35,7 @@ _ONE = np.zeros(1, np.uint64)
 
 class Permutation:
     """The permutation of 0 .. ``n`` - 1 (2 <= n <= `MOST`) that ``context`` (below 2**63) and the key of ``aes``
-    choose. ``b`` divides ``n`` where the caller knows such a number near its root: nothing has to walk then."""
+    select. ``b`` divides ``n`` if the caller knows such a number near its root, which avoids cycle walking."""
 
     def __init__(self, aes: Aes, n: int, context: int, b: int = 0) -> None:
         self.n, self._aes, self._context = n, aes, np.uint64(context)
@@ -43,8 +43,8 @@ class Permutation:
         self._a = -(-n // self._b)
 
     def moved(self, numbers: np.ndarray, tweaks: np.ndarray | None = None) -> np.ndarray:
-        """``uint64[k]``: where each of ``numbers`` (``uint64[k]``, below n) goes. ``tweaks`` (``uint64[k]``) choose a
-        permutation for each."""
+        """Return ``uint64[k]``: the image of each of ``numbers`` (``uint64[k]``, below n). ``tweaks`` (``uint64[k]``)
+        select a permutation for each."""
         start = _ONE if tweaks is None else tweaks
         out = self._walked(self._forward, numbers, start)
         out += np.uint64(1)
@@ -261,7 +261,7 @@ def _counts(taken: Spelled, there: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 
 
 def email(aes: Aes, column: pa.Array) -> pa.Array:
-    """Keeps what follows the last @, where there is anything to mask before it."""
+    """Keep the part after the last @, if there is anything to mask before it."""
     data, ends = columns.spans(column)
     signs = np.flatnonzero(data == ord("@"))
     rows = np.searchsorted(ends, signs, side="right") - 1
@@ -299,7 +299,7 @@ def _slices(data: np.ndarray, starts: np.ndarray, stops: np.ndarray) -> pa.Array
 
 
 def card(taken: Spelled) -> Callable[[], None]:
-    """Keeps the first six digits of 13 to 19; the last is made to be as right or wrong as it was (Luhn)."""
+    """Keep the first six digits of 13 to 19; the check digit is valid if it was valid before (Luhn)."""
     digits = taken.sorts == DIGITS
     ordinal, counts = _counts(taken, digits)
     rows = taken.rows
@@ -367,7 +367,7 @@ def _code_lengths(first: np.ndarray, second: np.ndarray) -> np.ndarray:
 
 
 def iban(taken: Spelled) -> Callable[[], None]:
-    """Keeps the country; the check digits are made as right or wrong as they were (ISO 7064, MOD 97-10)."""
+    """Keep the country; the check digits are valid if they were valid before (ISO 7064, MOD 97-10)."""
     there = taken.sorts > 0
     ordinal, counts = _counts(taken, there)
     rows = taken.rows
@@ -409,7 +409,7 @@ KEPT: Final[Mapping[str, Keep]] = {
     "credit_card_number": card,
     "phone_number": phone, "mobile": phone, "iban": iban,
 }  # fmt: skip
-"""What is kept, by field type."""
+"""The parts that are kept, by field type."""
 EMAILS: Final = frozenset({"email", "safe_email", "company_email"})
 
 

@@ -40,7 +40,7 @@ class NoDate(ValueError):
 
 
 def readable(source: str) -> bool:
-    """Whether texts in a format can be read, so that they can be shifted."""
+    """Return whether texts in a format can be parsed, so that they can be shifted."""
     parts = dates.parse(source)
     named = {directive for kind, directive in parts if kind != "text"}
     whole = {"Y", "y"} & named and (({"m", "-m", "B", "b"} & named and {"d", "-d"} & named) or "j" in named)
@@ -64,7 +64,7 @@ def shifted(aes: Aes, column: pa.Array, person: pa.Array, source: str | None) ->
 
 
 def _days_of(aes: Aes, person: pa.Array) -> np.ndarray:
-    """``int64[n]``: -365 to 365 without 0. Rows without a person are one person."""
+    """``int64[n]``: -365 to 365 without 0. Rows without a person are treated as one person."""
     names = text.decode(text.to_text(person)).fill_null("")
     coded = names.dictionary_encode()
     bits = columns.mac(aes, coded.dictionary)[:, 0]
@@ -161,7 +161,7 @@ class Masker:
     ) -> None:
         self.field, self.path, self.strategy = field, field.path, asked.strategy
         self.key_version: int = key_version
-        """Version of the workspace's key; 0 where no key has a part in it."""
+        """Version of the workspace's key; 0 if no key is used."""
         self.needs: str | None = asked.person
         """The field whose values `mask` takes as ``person``."""
         self.collision_free: bool = apart
@@ -177,9 +177,9 @@ class Masker:
     def mask(
         self, column: pa.Array | pa.ChunkedArray, person: pa.Array | together.RelatedColumns | None = None
     ) -> pa.Array:
-        """The masked column: as long, blank where it was. Texts for tokenize, hash and redact; for replace the type of
-        the field's own values, or texts for texts; else of the type it had. ``person``: of the field `needs`; of fields
-        that are replaced together the real columns, by field.
+        """Return the masked column: of the same length, with nulls unchanged. Its type is text for tokenize, hash and
+        redact; for replace the type of the field's own values, or text for text; otherwise it does not change.
+        ``person``: the column of the field `needs`; for fields that are replaced together, the real columns by field.
 
         Raises `MaskingError`.
         """
@@ -219,13 +219,13 @@ def masker_of(
     now: datetime | None = None,
     beside: Sequence[FieldSpec] = (),
 ) -> Masker:
-    """What masks the values of a sensitive field. ``run`` tells this run from others, and is the same for all of its
-    blocks, parts and attempts; ``locale`` overrides the field's. ``now`` is the base of relative dates if
-    masking is not consistent: otherwise they must not move with the clock. ``beside`` lists the fields that share one
-    place with it and are replaced with it, itself among them (see `together`).
+    """Return the masker of a sensitive field. ``run`` identifies the run, and is the same for all of its blocks, parts
+    and attempts; ``locale`` overrides the field's. ``now`` is the base of relative dates if masking is not consistent:
+    otherwise they must not change with the clock. ``beside`` lists the fields that share one place with it and are
+    replaced with it, including itself (see `together`).
 
-    Raises `SpecError`: no such version of the key; a type that makes no values with these options; a format of dates
-    that cannot be read; unique, where nothing can keep it.
+    Raises `SpecError`: no such version of the key; a type that generates no values with these options; a date format
+    that cannot be parsed; unique, if the strategy cannot keep it.
     """
     asked = settled(field)
     strategy = asked.strategy
@@ -282,7 +282,7 @@ def _change(
     now: datetime | None,
     bind_fields: replace.BindFields,
 ) -> tuple[Change, bool]:
-    """What masks, and whether no two values become one."""
+    """The masking functions of the strategies, and whether they keep distinct values distinct."""
     if strategy == "shift":
         source = _format(field)
         return lambda column, person: _shifted(key, column, person, source), False
@@ -355,7 +355,7 @@ def _preserved(field: FieldSpec, aes: Aes, column: pa.Array) -> pa.Array:
 
 def _shifted(key: bytes, column: pa.Array, person: pa.Array | None, source: str | None) -> pa.Array:
     if person is None or len(person) != len(column):
-        raise ValueError("dates are shifted by a column of persons that is as long")
+        raise ValueError("shifting dates needs a column of persons with the same length")
     if isinstance(person, pa.ChunkedArray):
         person = person.combine_chunks()
     return shifted(Aes(key), text.decode(column), person, source)

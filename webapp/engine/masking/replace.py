@@ -1,7 +1,7 @@
-"""`replace`: a synthetic value of the same kind, chosen by the keyed real one.
+"""`replace`: a synthetic value of the same kind, selected by a keyed hash of the real one.
 
-The field's own type makes it, at a row whose number is 64 keyed bits of the real value: in the field's locale, by its
-options, of its vocabulary. A value that still shows the real one is drawn again.
+The field's own type generates it, for a row whose number is 64 keyed bits of the real value: with the field's locale,
+options and vocabulary. A value that still shows the real one is generated again.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 PRESENT: Final = datetime(2026, 1, 1, tzinfo=UTC)
 """The base of relative dates if the caller sets none: masking must not move with the clock."""
 DRAWS: Final = 64
-"""How often a value that still shows the real one is drawn again."""
+"""Attempts to generate a value that does not show the real one."""
 _ROOM: Final = 1 << 62
 """The number of values that types report whose values differ in all rows."""
 _SHOWS: Final = 5
@@ -128,8 +128,8 @@ def mask_of(places: np.ndarray, size: int) -> pa.Array:
 
 
 def shows(real: pa.Array, made: pa.Array) -> np.ndarray:
-    """``bool[n]``: where a text still tells the real one (both without nulls): the same but for case, the same digits,
-    or the real one of five characters or more inside it."""
+    """Return ``bool[n]``: where a text still shows the real one (both without nulls): equal except for case, the same
+    digits, or a real value of five characters or more inside it."""
     same = pc.equal(pc.utf8_lower(real), pc.utf8_lower(made)).to_numpy(zero_copy_only=False).copy()
     lengths = pc.utf8_length(real).to_numpy()
     inside = np.flatnonzero((lengths >= _SHOWS) & (pc.utf8_length(made).to_numpy() > lengths))
@@ -157,7 +157,7 @@ def _same_digits(real: pa.Array, made: pa.Array) -> np.ndarray:
 
 
 def _digits(column: pa.Array) -> tuple[np.ndarray, np.ndarray]:
-    """The digits of all texts, one after the other, and where each text's begin and the last one's end."""
+    """Return the digits of all texts, concatenated, with the offsets of each text."""
     data, ends = columns.spans(column)
     places = np.flatnonzero((data >= ord("0")) & (data <= ord("9")))
     return data[places], np.searchsorted(places, ends)

@@ -64,12 +64,12 @@ def carries_bits(kind: type[FieldType]) -> bool:
 
 
 def can_replace(kind: type[FieldType]) -> bool:
-    """Whether a type makes values by itself, at any row."""
+    """Return whether a type generates values without external data, for any row."""
     return kind.category not in ("external", "logic", "structure") and kind.name not in _NOT_REPLACED
 
 
 def can_preserve(kind: type[FieldType]) -> bool:
-    """Whether any value of as many digits and letters will do."""
+    """Return whether any value with the same numbers of digits and letters is valid."""
     return kind.category not in ("time", "structure") and kind.name not in _FLOATS | DATES | {"boolean"}
 
 
@@ -89,7 +89,7 @@ def fitting(kind: type[FieldType]) -> tuple[str, ...]:
 
 
 def is_text(field: FieldSpec) -> bool:
-    """Whether a field's values are texts, as far as its type and options tell."""
+    """Return whether a field's values are texts, according to its type and options."""
     kind = field.type
     if kind.name in DATES:
         return getattr(field.options, "format", None) is not None

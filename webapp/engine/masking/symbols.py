@@ -1,8 +1,8 @@
-"""Texts as symbols: what of a value is masked, and in which alphabet.
+"""Texts as symbols: the characters of a value that are masked, and their alphabets.
 
-Digits are one alphabet, the letters a to z another, whose case stays where it is. Of every other script the letters of
-a block of 128 characters are one, capitals and small letters together, and its digits another; the Chinese and the
-Korean ones are one each. A character outside all of them (a space, a hyphen, a sign) stays.
+Digits are one alphabet, the letters a to z another, whose case is kept. In other scripts, the letters of a block of 128
+characters are one alphabet, upper and lower case together, and its digits another; all Chinese and all Korean
+characters are one each. Other characters (a space, a hyphen, a sign) are not masked.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ _STRAYS = {"ß": "ẞ"}  # its capital is in another block
 
 @dataclass(frozen=True, slots=True)
 class Alphabet:
-    """``small[k]`` is symbol k; ``large[k]`` its capital (the same where it has none)."""
+    """``small[k]`` is symbol k; ``large[k]`` its upper case (the same without one)."""
 
     number: int
     small: np.ndarray
@@ -121,12 +121,12 @@ _CAPITALS = np.array([one[2] for one in _ASCII], np.bool_)
 
 @dataclass(slots=True)
 class Spelled:
-    """A column of texts taken apart, character by character: value i is ``ends[i]`` to ``ends[i + 1]``."""
+    """A column of texts, split into characters: value i is ``ends[i]`` to ``ends[i + 1]``."""
 
     codes: np.ndarray
     ends: np.ndarray
     sorts: np.ndarray
-    """Alphabet of each character; 0 where it stays. Strategies set more of them to 0."""
+    """Alphabet of each character; 0 for characters that are kept. Strategies set more of them to 0."""
     symbols: np.ndarray
     capitals: np.ndarray
 
@@ -143,7 +143,7 @@ class Spelled:
         return [number for number in np.unique(self.sorts).tolist() if number]
 
     def written(self) -> pa.Array:
-        """``string[n]``: the symbols as they are now, in their alphabets and cases."""
+        """Return ``string[n]``: the current symbols, in their alphabets and cases."""
         codes = self.codes.copy()
         for number in self.present():
             places = np.flatnonzero(self.sorts == number)

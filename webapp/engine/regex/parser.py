@@ -74,18 +74,18 @@ class Node(ABC):
         """Return the innermost part that can produce one text in two ways; None if there is no such part."""
 
     def prefix_free(self) -> bool:
-        """Whether no text of it surely is the beginning of another."""
+        """Whether none of its texts can be the beginning of another."""
         return self.least == self.most
 
     def suffix_free(self) -> bool:
-        """Whether no text of it surely is the end of another."""
+        """Whether none of its texts can be the end of another."""
         return self.least == self.most
 
 
 @cache
 def folded(char: str) -> str:
-    """``char`` without case and accents, where that is one character. Unicode keeps both stable for every
-    assigned character."""
+    """Return ``char`` without case and accents, if that is one character. Unicode keeps both stable for every assigned
+    character."""
     bare = "".join(c for c in unicodedata.normalize("NFKD", char) if not unicodedata.combining(c)).casefold()
     return bare if len(bare) == 1 else char
 
@@ -131,7 +131,7 @@ class Chars(Node):
 
 @dataclass(frozen=True)
 class Anchor(Node):
-    """``^`` or ``$``: matches where no text precedes, or follows, it."""
+    """``^`` or ``$``: matches if no text precedes, or follows, it."""
 
     kind: str
     position: int
@@ -218,7 +218,7 @@ def _until_solid(items: tuple[Node, ...], end: str) -> frozenset[str]:
 
 
 def _splits(head: Node, tail: Node) -> bool:
-    """Whether a text of ``head`` and then ``tail`` surely shows where the one ends."""
+    """Return whether the boundary between ``head`` and ``tail`` can always be found in their concatenation."""
     return (
         tail.most == 0
         or head.prefix_free()
@@ -298,7 +298,7 @@ def _begin_apart(a: Node, b: Node, end: str) -> bool:
 
 
 def _apart(a: Node, b: Node, end: str) -> bool:
-    """Whether no text surely belongs to both."""
+    """Return whether the two have no text in common."""
     if a.most < b.least or b.most < a.least:
         return True
     return not getattr(a, end) & getattr(b, end) and (a.least > 0 or b.least > 0)
@@ -376,7 +376,7 @@ _MAX_RANGE = 0xFFFF
 
 
 class RegexError(ValueError):
-    """An expression that cannot be read or made; ``position`` counts characters from 0."""
+    """An invalid or unsupported expression; ``position`` counts characters from 0."""
 
     def __init__(self, message: str, position: int, hint: str = "") -> None:
         self.position, self.hint = position, hint
@@ -525,7 +525,7 @@ class _Parser:
         return inner
 
     def _group_kind(self, start: int) -> bool:
-        """Reads what follows ``(?``; False where the group holds nothing (a comment, or flags for the rest)."""
+        """Parse what follows ``(?``; return False for an empty group (a comment, or flags for the rest)."""
         if self._eat(":"):
             return True
         for opening in ("=", "!", "<=", "<!"):
@@ -600,7 +600,7 @@ class _Parser:
         return self._chars(self._escaped(start))
 
     def _escaped(self, start: int) -> Iterable[str]:
-        """What the escape at ``start`` stands for; the backslash is read already."""
+        """Parse the escape at ``start``, after the backslash."""
         if self._at >= len(self._source):
             self._fail("Nothing follows this backslash.", start, r"Write \\ for the character.")
         char = self._source[self._at]

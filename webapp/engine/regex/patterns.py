@@ -171,12 +171,12 @@ def _combinations(places: tuple[tuple[int, ...], ...], item: str) -> np.ndarray:
 
 
 def is_decision(node: Node) -> bool:
-    """Whether rows differ in which places of it they use."""
+    """Return whether rows use different positions."""
     return isinstance(node, Choice) or (isinstance(node, Repeat) and node.low < node.high)
 
 
 def outcomes(part: Part) -> int:
-    """How many ways a decision can go."""
+    """Number of alternatives of a decision."""
     node = part.node
     return node.high - node.low + 1 if isinstance(node, Repeat) else len(part.parts)
 
@@ -249,7 +249,7 @@ class Canvas:
             offsets[1:] = ends
             data = pa.py_buffer(ids)
         else:
-            # Arrow lays the characters of all rows end to end; only where a row ends is ours to say.
+            # Arrow concatenates the characters of all rows; only the ends of the rows are stored here.
             spelled = filler.pool.take(pa.array(ids))
             _, starts, data = spelled.buffers()
             offsets[1:] = np.frombuffer(starts, np.int32)[ends]
@@ -257,8 +257,8 @@ class Canvas:
 
 
 class Unranking:
-    """Spells numbers in the mixed radix of an expression. Where the number's domain is used up, the rest stays as it
-    was drawn; where a part has more texts than the domain, the number is spread over all of them."""
+    """Write numbers in the mixed radix of an expression. When the number's domain is used up, the rest keeps its random
+    characters; if a part has more texts than the domain, the number is distributed over all of them."""
 
     def __init__(self, canvas: Canvas, lanes: Lanes) -> None:
         self._canvas, self._lanes, self._filler = canvas, lanes, canvas.filler
@@ -282,7 +282,7 @@ class Unranking:
                 self._repeat(repeat, part, number, domain)
 
     def _leave(self, part: Part) -> None:
-        """Leaves the characters of ``part`` as they were drawn, and draws its decisions."""
+        """Keep the random characters of ``part``, and choose its decisions at random."""
         if is_decision(part.node):
             self._canvas.decide(part, self._lanes.below(outcomes(part)))
         for inner in part.parts:
@@ -356,11 +356,11 @@ class Pattern:
 
     @property
     def space(self) -> int:
-        """How many texts `unrank` tells apart."""
+        """The number of texts that `unrank` distinguishes."""
         return min(self._tree.count, UNRANKED)
 
     def refusal(self) -> str | None:
-        """Why no two rows can be promised different texts; None where they can."""
+        """Why rows cannot be guaranteed different texts; None if they can."""
         if any(char.isspace() for char in self._tree.first | self._tree.last):
             return "Texts that begin or end in blanks compare equal to those without."
         odd = min(filter(_odd, _symbols(self._tree)), default=None)
@@ -392,7 +392,7 @@ def compile_tree(tree: Node) -> Pattern:
 
 
 def _check_anchors(node: Node, at_start: bool, at_end: bool) -> None:
-    """Refuses a ``^`` with something before it and a ``$`` with something behind it: nothing could match."""
+    """Reject a ``^`` with something before it and a ``$`` with something after it, because they can never match."""
     match node:
         case Anchor():
             if not (at_start if node.kind == "start" else at_end):
@@ -415,9 +415,7 @@ def _check_anchors(node: Node, at_start: bool, at_end: bool) -> None:
 
 def _check_size(tree: Node) -> None:
     if tree.weight > limits.MAX_PATTERN_PLACES:
-        text = (
-            f"This makes texts of up to {tree.most:,} characters; {limits.MAX_PATTERN_PLACES:,} is the most."
-        )
+        text = f"This generates texts of up to {tree.most:,} characters; the maximum is {limits.MAX_PATTERN_PLACES:,}."
         raise RegexError(text, _heaviest(tree), "Repeat less.")
     if len(_symbols(tree)) > _MAX_SYMBOLS:
         raise RegexError(f"More than {_MAX_SYMBOLS:,} different characters.", 0, "Narrow the classes.")

@@ -1,4 +1,4 @@
-"""How templates relate to each other: numbers of children, choice of parents, totals, unique combinations."""
+"""Relations between templates: numbers of children, choice of parents, totals, unique combinations."""
 
 RELATION = "parent"
 """The kind of the groups of `reference` fields: the fields of a group show the same row of another template."""

@@ -151,7 +151,7 @@ class BoundCardinality:
         return self.spans(parents)[1]
 
     def starts(self, parents: Rows) -> np.ndarray:
-        """``int64[n]``: the slot of each one's first child (where it has none: of the next one's)."""
+        """``int64[n]``: the slot of each one's first child (without children: of the next one's)."""
         return self.spans(parents)[0]
 
     def spans(self, parents: Rows) -> tuple[np.ndarray, np.ndarray]:
@@ -268,7 +268,9 @@ class BoundCardinality:
         kind = self._line.longer(blocks)
         if self.plan.rest:
             partial = blocks == np.uint64(self.plan.full)
-            packed[partial, self.plan.rest :] = ~np.uint32(0)  # an order that ends with places of no children
+            packed[partial, self.plan.rest :] = ~np.uint32(
+                0
+            )  # an order that ends with positions without children
             kind[partial] = 2
         packed.sort(axis=1)
         packed &= _PLACES
@@ -282,7 +284,7 @@ class BoundCardinality:
 
 
 class _Line:
-    """Where blocks begin: block b at floor(b x numerator / denominator)."""
+    """Start of the blocks: block b at floor(b x numerator / denominator)."""
 
     def __init__(self, plan: Counts) -> None:
         step = plan.per_block
@@ -312,7 +314,7 @@ class _Line:
         return blocks * np.uint64(self._lower) + quotient
 
     def longer(self, blocks: Rows) -> np.ndarray:
-        """``int64[n]``: 1 where a block has one child more than the others, else 0."""
+        """``int64[n]``: 1 if a block has one child more than the others, else 0."""
         if not self._part:
             return np.zeros(blocks.size, np.int64)
         following = self.begin(blocks + np.uint64(1)) - self.begin(blocks)
@@ -341,7 +343,7 @@ class _Line:
 
 
 def _contiguous(rows: Rows) -> bool:
-    """Whether ``rows`` (at least one) count upwards one by one."""
+    """Return whether ``rows`` (at least one) are consecutive."""
     if int(rows[-1]) - int(rows[0]) != rows.size - 1:
         return False
     return rows.size < 3 or bool((rows[1:] - rows[:-1] == 1).all())
@@ -422,11 +424,11 @@ class Spread:
         return _masses(self, self.mean if mean is None else mean)
 
     def slots(self, size: int, mean: Fraction | None = None, total: int | None = None) -> np.ndarray:
-        """``int64[size]``, rising: how many children each of ``size`` parents has, in the order of their number.
+        """``int64[size]``, ascending: the number of children of each of ``size`` parents, sorted by their number.
 
-        Slot i holds the number at probability (i + 1/2) / size, so each number has its share of the slots, rounded
-        down or up, and all below it theirs. With ``total`` the sum is made equal to it, at the slots nearest the
-        mean first.
+        Slot i has the number at probability (i + 1/2) / size, so each number has its share of the slots, rounded down
+        or up, and so do all smaller numbers together. With ``total``, the sum is adjusted to it, at the slots nearest
+        the mean first.
         """
         sums = list(accumulate(self.masses(mean)))
         whole = sums[-1]

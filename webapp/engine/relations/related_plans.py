@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from webapp.engine.types.relations import Cardinality
 
 SELF = "self"
-"""How a template's own fields call the template."""
+"""The name by which a template's own fields refer to it."""
 _LEVEL, _WAY = "#", "@"
 
 
@@ -36,8 +36,8 @@ class RelatedTemplate:
     """Rows it has by itself (its quantity), or was given."""
     vocabulary: Vocabulary
     stated: bool = False
-    """Whether ``rows`` was given by a dataset or a request: a child template with cardinality then has exactly that
-    many."""
+    """Whether ``rows`` was given by a dataset or a request: a child template with cardinality then has exactly this
+    number of rows."""
     anchor: datetime | None = None
 
     def spec_names(self) -> list[str]:
@@ -47,18 +47,18 @@ class RelatedTemplate:
 
 @dataclass(frozen=True, slots=True)
 class Library:
-    """The templates around the one that is compiled. ``own`` is its id, where it has one."""
+    """The templates around the compiled one. ``own`` is its id, if it has one."""
 
     others: Mapping[str, RelatedTemplate] = field(default_factory=dict)
     own: str = ""
     rows: int = limits.DEFAULT_QUANTITY
     stated: bool = False
     answers: Mapping[str, Answer] = field(default_factory=dict)
-    """What questions to the outside were answered with, by their keys; see ``external_values.py``."""
+    """External values by the keys of their requests; see ``external_values.py``."""
 
 
 class RowCountError(ValueError):
-    """A number of rows that cannot be had; the text is for a person."""
+    """An impossible number of rows; the message is for users."""
 
 
 class RelatedPlans:
@@ -77,7 +77,7 @@ class RelatedPlans:
         """Fields of all templates that are nested in rows of others."""
 
     def address(self, template_id: str, here: str) -> str | None:
-        """Where ``template_id`` leads from a field of the template at ``here``; None where it is not known."""
+        """Return the location of ``template_id`` for a field of the template at ``here``; None if it is unknown."""
         if template_id == SELF:
             return here
         if template_id == self._own and self._own:
@@ -140,7 +140,8 @@ class RelatedPlans:
         return self._known[address].rows if counts is None else counts.total
 
     def counts(self, address: str) -> Counts | None:
-        """The children that a template's rows are; None where nothing owns them. Raises `RowCountError`."""
+        """Return the cardinality by which a template's rows are children; None if they are not. Raises
+        `RowCountError`."""
         address = address.partition(_LEVEL)[0]
         if address in self._counts:
             return self._counts[address]

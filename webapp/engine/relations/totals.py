@@ -86,9 +86,9 @@ _KEPT: OrderedDict[Hashable, tuple[Totals, Any]] = OrderedDict()
 
 
 def kept(decisive: Hashable, alive: Any) -> Totals:
-    """The sums of the column that ``decisive`` tells from every other: plan, seed, now, overrides, field.
+    """Return the sums of the column that ``decisive`` identifies: plan, seed, now, overrides, field.
 
-    ``alive`` is held with them, so that an identity in ``decisive`` is not given to another object.
+    ``alive`` is kept with them, so that the identity of an object in ``decisive`` is not reused.
     """
     found = _KEPT.get(decisive)
     if found is None:
@@ -101,7 +101,7 @@ def kept(decisive: Hashable, alive: Any) -> Totals:
 Kind = Literal["sum", "count", "min", "max", "first", "any", "avg"]
 Folded = tuple[np.ndarray, np.ndarray]
 Valid = np.ndarray | None
-"""``bool[m]``, true where a child is not blank; None if no child is blank."""
+"""``bool[m]``, true for children that are not null; None if no child is null."""
 
 _LARGEST = np.iinfo(np.int64).max
 _LEAST = np.iinfo(np.int64).min
@@ -197,7 +197,7 @@ def anys(values: np.ndarray, valid: Valid, starts: np.ndarray, sizes: np.ndarray
 
 
 def averages(values: np.ndarray, valid: Valid, starts: np.ndarray, sizes: np.ndarray) -> Folded:
-    """Rounded half to even in the units of the values. Raises `Overflow` where the sum passes 64 bits."""
+    """Round half to even in the units of the values. Raises `Overflow` if the sum exceeds 64 bits."""
     found, having = sums(values, valid, starts, sizes)
     return half_even(found, np.maximum(counts(valid, starts, sizes), 1)), having
 
@@ -238,7 +238,7 @@ class Reduction:
         return int(self._ends[-1]) if self._ends.size else 0
 
     def add(self, values: np.ndarray, valid: Valid = None) -> None:
-        """The next children. Raises `ValueError` where there are more than the sizes say."""
+        """Add the next children. Raises `ValueError` if there are more than the sizes say."""
         first, self._met = self._met, self._met + values.size
         if self._met > self.total:
             raise ValueError(f"{self._met} children were given, {self.total} expected")

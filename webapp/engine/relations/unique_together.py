@@ -60,7 +60,7 @@ class UniqueTogether:
         return _bounded(sizes)
 
     def fault(self, last: int, sizes: Sequence[int]) -> Fault | None:
-        """What is wrong with asking for ``last`` rows."""
+        """Return the error of requesting ``last`` rows."""
         space, wanted = prod(sizes), self.most if self.owner is not None else last
         if wanted <= space:
             return None
@@ -90,7 +90,7 @@ class UniqueTogether:
 def compile_together(
     name: str, members: Sequence[FieldSpec], columns: Sequence[Column], compiler: Compiler
 ) -> UniqueTogether | None:
-    """The fields that are unique together as ``name``. None where they are unique anyway, or after a fault."""
+    """Return the fields that are unique together as ``name``. None if they are unique anyway, or after an error."""
     if len(members) < 2:
         text = f'"{name}" is only one field.'
         compiler.fault(
@@ -126,7 +126,7 @@ def compile_together(
 
 
 def _member(spec: FieldSpec, column: Column, compiler: Compiler) -> tuple[int, tuple[str, ...]]:
-    """How many values a member has, and what they are drawn for."""
+    """The number of values of a member, and their use."""
     hint = "Numbers, dates, lists, regular expressions and free references can be unique together."
     if spec.common.percent_blank:
         text = "Blanks are never unique together."
@@ -139,7 +139,7 @@ def _member(spec: FieldSpec, column: Column, compiler: Compiler) -> tuple[int, t
         return max(1, kind.rows), (spec.group or spec.type.group_kind, spec.type.group_kind)
     size = column.type.space()
     if size is None or spec.type.group_kind is not None:
-        text = f"{spec.type.label} cannot be unique together with other fields as it is set."
+        text = f"{spec.type.label} with these options cannot be unique in combination with other fields."
         compiler.fault(spec, "unique", "not_unique", text, hint)
         return 1, (spec.name,)
     return size, (spec.name,)

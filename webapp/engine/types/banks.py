@@ -294,7 +294,7 @@ def _possible(fields: Sequence[FieldSpec], compiler: Compiler) -> tuple[str, ...
 
 
 def _asked(field: FieldSpec, compiler: Compiler) -> tuple[str, ...]:
-    """The countries that a field's option names, else its locale's; none where it says nothing. What the type itself
+    """The countries that a field's option names, else its locale's; none if it says nothing. What the type itself
     does not know is left out: its column reports that."""
     given = next((one for name in _ASKED if (one := getattr(field.options, name, None))), None)
     if given is None:

@@ -1,7 +1,7 @@
 """The base of field types: one class per type gives the catalogue entry, the form, the checks and the values.
 
 A type is a subclass of `FieldType` that is listed in ``registry.py``. An instance is one column of one compiled
-template: its constructor checks what the model of the options alone cannot check (and reports every fault through the
+template: its constructor checks what the options' model cannot check (and reports every fault through the
 compiler), chooses the Arrow type, and prepares everything that does not depend on the seed. `fill` then generates the
 column for a block of rows as one Arrow array. `fill` must be a pure function of its context: no state, no clock, no
 order, no dependence on how many rows are requested.
@@ -99,11 +99,12 @@ class FieldType(ABC):
         """The column for ``context.rows``: one value a row, of ``dtype`` (or a dictionary of it)."""
 
     def prepare(self, env: GenerationContext) -> Any:
-        """What depends on the request (seed, now) but not on rows; ``context.state`` holds it in `fill`."""
+        """Prepare what depends on the request (seed, now) but not on rows; ``context.state`` has the result in
+        `fill`."""
         return None
 
     def space(self) -> int | None:
-        """How many distinct values there are, as printed; None where ``unique`` cannot be kept."""
+        """Return the number of distinct values as text output; None if ``unique`` is not possible."""
         return None
 
     def space_in(self, state: Any) -> int | None:
@@ -115,16 +116,16 @@ class FieldType(ABC):
         raise TypeError(f"{self.name} cannot be unique")
 
     def unique_hint(self) -> str:
-        """Advice for a person who asked for ``unique`` where it cannot be kept."""
+        """Return advice for users who requested ``unique`` if it is not possible."""
         return "Use a uuid, a sequence or a regular expression for values that never repeat."
 
     def bounds(self, rows: int) -> tuple[int, int] | None:
-        """The least and the largest number of the first ``rows`` rows, in units of the last decimal; None where the
-        values are no numbers, or it is not known how large they are."""
+        """Return the minimum and maximum of the first ``rows`` rows, in units of the last decimal; None if the values
+        are not numbers, or their range is unknown."""
         return None
 
     def rows_in(self, state: Any) -> int | None:
-        """How many rows from row 0 on there are values for; None: as many as there are rows."""
+        """Return the number of rows from row 0 on that have values; None: all of them."""
         return None
 
     def reaches(self, rows: int) -> tuple[str, int] | None:
@@ -137,17 +138,17 @@ class FieldType(ABC):
         return None
 
     def too_many_rows_hint(self) -> str:
-        """Advice for a person who asked for rows beyond `rows_in`."""
-        return "Ask for earlier rows, or take the field out."
+        """Return advice for users who requested rows beyond `rows_in`."""
+        return "Request earlier rows, or remove the field."
 
     def refuses(self, name: str, fixed: pa.Array) -> str:
-        """Why the column cannot be made while the field ``name``, which it reads, is overridden with the one value
-        of ``fixed``; empty where it can."""
+        """Return why the column cannot be generated while the field ``name``, which it reads, is overridden with the
+        one value of ``fixed``; empty if it can."""
         return ""
 
     @classmethod
     def reads(cls, group: str) -> tuple[str, str] | None:
-        """(name, kind) of another group, whose thing a field in ``group`` takes over where there is such a group."""
+        """Return (name, kind) of another group whose object a field in ``group`` uses, if there is such a group."""
         return None
 
     @classmethod
@@ -157,12 +158,12 @@ class FieldType(ABC):
 
     @classmethod
     def subject(cls, options: Any) -> str:
-        """What the thing of its group must be about, where groups of one kind differ in that."""
+        """Return a constraint for the object of its group, if groups of one kind differ in it."""
         return ""
 
     @classmethod
     def children_of(cls, options: Any) -> tuple[str, Cardinality] | None:
-        """Return the id of the parent's template and how many children each parent has, where the options state it."""
+        """Return the id of the parent's template and the number of children per parent, if the options set it."""
         return None
 
     @classmethod
@@ -238,7 +239,7 @@ class GroupKind(ABC):
 
     kind: ClassVar[str]
     founded_by_readers: ClassVar[bool] = False
-    """Whether a field of another kind that reads the group founds it; such fields are then among ``fields``."""
+    """Return whether a field of another kind that reads the group starts it; such fields are then in ``fields``."""
     readers: tuple[FieldSpec, ...] = ()
     """Fields of other kinds that read the group; set once it is compiled."""
 
@@ -255,7 +256,7 @@ class GroupKind(ABC):
         return random.key(seed, "group", self.kind, prefix, founder)
 
     def most_rows(self) -> int | None:
-        """How many rows there are, where the group decides it."""
+        """Return the number of rows, if the group determines it."""
         return None
 
     @abstractmethod

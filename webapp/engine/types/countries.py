@@ -128,7 +128,7 @@ def nationalities(geography: Geography) -> list[str]:
 
 
 def language_codes(geography: Geography) -> list[str]:
-    """The first official language of each country, by its ISO 639 code; empty where none is spoken."""
+    """The first official language of each country, by its ISO 639 code; empty if none is spoken."""
     columns = (geography.countries[name].to_pylist() for name in ("alpha2", "languages"))
     return [
         _LANGUAGE_OF.get(code) or spoken.split(" ")[0].split("-")[0]

@@ -42,7 +42,7 @@ _POOLED = 65_536  # a pool is escaped whole, so a larger one is not shared by th
 
 
 class Fetched(OptionsModel):
-    """What every type says of its answer."""
+    """Return the settings that all types have for missing responses."""
 
     on_empty: Literal["error", "blank", "default"] = Field(
         "error", description="What to do if the query returns no rows."
@@ -55,12 +55,12 @@ class Fetched(OptionsModel):
 
     @property
     def falls_back(self) -> bool:
-        """Whether the default may come to be used."""
+        """Return whether the default value may be needed."""
         return self.on_empty == "default"
 
 
 class Answered(Protocol):
-    """What `Outside` reads of the options of a type."""
+    """The options of a type that `Outside` reads."""
 
     @property
     def on_empty(self) -> str: ...
@@ -75,7 +75,7 @@ class Answered(Protocol):
 
 
 class Outside(FieldType):
-    """A column out of an answer: ``use`` makes it ready, `picked` takes values by their number."""
+    """A column from a response: ``use`` prepares it, `picked` returns values by their number."""
 
     category = "external"
     measures = True
@@ -113,7 +113,7 @@ class Outside(FieldType):
             made = external_values.values_of(column, options.kind, options.decimals, settled)
         except external_values.NotOfKind as error:
             reason = "It is sensitive, and not shown." if self.redacted else str(error)
-            text = f"A value cannot be taken as {options.kind}: {reason}"
+            text = f"A value cannot be converted to {options.kind}: {reason}"
             compiler.fault(self.field, "options.kind", "wrong_type", text, "Leave kind out, or write text.")
             return
         self._pool, self.json_text = made
@@ -132,7 +132,7 @@ class Outside(FieldType):
             self.max_length = max((pc.max(pc.utf8_length(pool)).as_py() or 0 for pool in pools), default=0)
 
     def empty(self, compiler: Compiler, text: str) -> None:
-        """Refuses an answer without rows, unless the field says what to do."""
+        """Reject a response without rows, unless the field has a default."""
         if self._answered.on_empty == "error":
             hint = "Write on_empty: blank, or on_empty: default and a default."
             compiler.fault(self.field, "", "empty_answer", text, hint)
@@ -247,8 +247,8 @@ class DbResponse(Outside):
         self.needs = tuple(dict.fromkeys(names))
         for hole in pattern.holes:
             if hole.filters:
-                text = f'"{hole.name}" has a filter, and values go into a query as they are.'
-                hint = "Make the value in a hidden field of type derived, and name that."
+                text = f'"{hole.name}" has a filter, but values are inserted into queries unchanged.'
+                hint = "Create the value in a hidden field of type derived, and use that field."
                 compiler.fault(field, "options.query", "not_for_this_type", text, hint)
         for name in self.needs:
             column = compiler.require(field, "options.query", name)
@@ -293,7 +293,7 @@ class DbResponse(Outside):
         return self.picked(index, None if there.all() else there)
 
     def _partly(self, context: ColumnContext, answer: Answer, place: pa.Array) -> pa.Array:
-        """Rows whose set of values was not requested are blank, as in a preview that makes no calls."""
+        """Set rows whose set of values was not requested to null, as in a preview that makes no calls."""
         unknown = place.is_null().to_numpy(zero_copy_only=False)
         if unknown.all():
             return pa.nulls(context.n, self.dtype)
@@ -331,7 +331,7 @@ class SameAnswer(GroupKind):
 
 _VALUE, _BLANK, _DEFAULT = 0, 1, 2
 _Text = Annotated[str, Field(min_length=1, max_length=limits.AI_TEXT_CHARS)]
-_REFRESH = "What was answered is kept: refresh what was fetched from the connection to ask again."
+_REFRESH = "Responses are stored. To request them again, refresh the fetched values of the connection."
 
 
 class Ai(Outside):
@@ -418,7 +418,7 @@ class Ai(Outside):
 
         @property
         def falls_back(self) -> bool:
-            """Whether the default may come to be used."""
+            """Return whether the default value may be needed."""
             return self.on_error == "default"
 
     options: Options
@@ -463,9 +463,9 @@ class Ai(Outside):
         secret = sorted(one.name for one in compiler.read_so_far() if one.common.sensitive)
         if secret and not options.allow_sensitive:
             message = (
-                f'The prompt is made of "{secret[0]}", which is sensitive, and would be sent to the model.'
+                f'The prompt contains "{secret[0]}", which is sensitive, and would be sent to the model.'
             )
-            hint = "Take it out of the prompt, or write allow_sensitive: true."
+            hint = "Remove it from the prompt, or set allow_sensitive: true."
             compiler.fault(field, "options.prompt", "sensitive", message, hint)
         self._quiet = self.redacted or bool(secret)
         return pattern if len(compiler.faults) == before else None
@@ -520,7 +520,7 @@ class Ai(Outside):
     # --- Answers ------------------------------------------------------------------------------------------------
 
     def _take(self, answer: Answer, compiler: Compiler) -> None:
-        """Makes the values of what was answered."""
+        """Convert the response to values."""
         troubles = answer.table.column("trouble").to_pylist()
         failed = [place for place, trouble in enumerate(troubles) if trouble]
         if failed and self.options.on_error == "error":
@@ -669,7 +669,7 @@ class ApiResponse(Outside):
                 context.env.recorder.note(self._key, self.field.path, asked, [asked])
             return postprocess.blanked(self.stood_in(context.n), _nulls(paths))
         place = pc.index_in(paths, value_set=answer.keys, skip_nulls=True)
-        unknown = _nulls(place)  # blank in its path, or not requested, as in a preview that makes no calls
+        unknown = _nulls(place)  # null in its path, or not requested, as in a preview that makes no calls
         if unknown.all():
             return pa.nulls(context.n, self.dtype)
         made = self._of(pc.fill_null(place, 0).to_numpy().astype(np.int64))
@@ -680,14 +680,14 @@ class ApiResponse(Outside):
         return self.picked(place, None if there.all() else there)
 
     def _paths(self, context: ColumnContext) -> pa.Array:
-        """``string[n]``: the path of each row; null if a value in it is blank; then no request is made."""
+        """``string[n]``: the path of each row; null if a value in it is null; then no request is made."""
         pieces = [part if isinstance(part, str) else _encoded(part, context) for part in self._pattern.parts]
         return pieces[0] if len(pieces) == 1 else budget.joined(pieces, context.n)
 
     # --- Answers ------------------------------------------------------------------------------------------------
 
     def _take(self, answer: Answer, compiler: Compiler) -> None:
-        """Makes the values of what was answered: the first match of each body."""
+        """Convert the responses to values: the first match in each body."""
         values, empty, failed = self._found(answer, compiler)
         states = np.full(len(values), _VALUE, np.int8)
         for places, what in ((empty, self.options.on_empty), (failed, self.options.on_error)):
@@ -708,7 +708,7 @@ class ApiResponse(Outside):
                 )
 
     def _found(self, answer: Answer, compiler: Compiler) -> tuple[list[Any], list[int], list[int]]:
-        """The values, and the places of those where nothing was found, and of those that could not be read."""
+        """Return the values, and the positions of missing values and of values that could not be converted."""
         path = json_paths.read(self.options.extract)
         values: list[Any] = []
         empty: list[int] = []
@@ -766,7 +766,7 @@ class ApiResponse(Outside):
                 "options.kind",
                 "wrong_type",
                 message,
-                "Say what they are taken as: text fits all.",
+                "Set their type: text fits all.",
             )
             return None, False
         if any(isinstance(value, float) for value in values):
@@ -792,7 +792,7 @@ class ApiResponse(Outside):
 
 
 def _encoded(hole: Hole, context: ColumnContext) -> pa.Array:
-    """``string[n]``: a value of each row, percent-encoded; null where it is blank."""
+    """``string[n]``: a value of each row, percent-encoded; null stays null."""
     texts = text.decode(Pattern((hole,)).fill(context.column, context.n))
     blank = pc.or_(pc.is_null(text.decode(context.column(hole.name))), pc.equal(texts, ""))
     coded = pc.if_else(blank, pa.scalar(None, pa.string()), texts).dictionary_encode()
@@ -957,7 +957,7 @@ class DatasetColumn(Outside):
             )
 
     def unique_hint(self) -> str:
-        return "Values that are looked up may repeat, and redacted ones are all the same: remove unique."
+        return "Looked-up values can repeat, and all redacted values are equal: remove unique."
 
 
 _BLANK_SALT, _CHOICE_SALT = -100, -101
@@ -1081,11 +1081,11 @@ class Existing(GroupKind):
 
     @property
     def free(self) -> bool:
-        """Whether any row may take any row of the snapshot with the same probability."""
+        """Return whether any row may get any row of the snapshot with the same probability."""
         return not self._unique and self._blank is None
 
     def space(self) -> int:
-        """How many rows can each take a different key; a large number as long as the keys are not known."""
+        """Return how many rows can each get a different key; a large number while the keys are unknown."""
         if self.answer is None:
             return limits.MAX_PARENTS
         return self.rows if self._choice is None else self._choice.size

@@ -36,10 +36,10 @@ if TYPE_CHECKING:
 
 
 FAKER_LOCALES: Final = {"nb_NO": "no_NO"}
-"""Where Faker files a locale under another name."""
+"""Faker's different names of some locales."""
 DEFAULT_LOCALE: Final = "en_US"
 REFERENCE: Final = int(datetime(2026, 1, 1, tzinfo=UTC).timestamp())
-"""The time that a pool is drawn at, as long as it is not known whether that matters."""
+"""The fixed time with which a pool is drawn while it is unknown whether the time matters."""
 
 _PROGRAM = Path(__file__).parents[1] / "faker_worker.py"
 _SETTINGS = {"PYTHONHASHSEED": "0", "PYTHONUTF8": "1", "TZ": "UTC", "LC_ALL": "C.UTF-8"}
@@ -60,9 +60,9 @@ class Drawn:
 
     pool: listed.Pool
     language: str | None
-    """The locale whose words it has; None where the method has none of any."""
+    """The locale of its words; None if the method does not use a locale."""
     clocked: bool
-    """Whether values depend on the time at which they are drawn."""
+    """Whether values depend on the current time."""
     bytes: int
 
 
@@ -89,7 +89,7 @@ class _Kept:
         self._found: OrderedDict[Asked, Drawn | Refused] = OrderedDict()
 
     def get(self, asked: Asked) -> Drawn:
-        """The pool. Raises `Refused`."""
+        """Return the pool. Raises `Refused`."""
         found = self._known(asked)
         if found is None:
             with self._free:
@@ -125,7 +125,7 @@ _KEPT = _Kept()
 
 
 def drawn(asked: Asked) -> Drawn:
-    """The pool of a method, drawn in a child process where it is not remembered. Raises `Refused`."""
+    """Return the pool of a method, drawn in a child process unless it is cached. Raises `Refused`."""
     return _KEPT.get(asked)
 
 
@@ -158,7 +158,7 @@ def _draw(asked: Asked) -> Drawn:
 
 
 def _asked_of_child(request: dict[str, Any]) -> dict[str, Any]:
-    hint = "Ask for smaller values, or for another method."
+    hint = "Use arguments for smaller values, or another method."
     try:
         done = subprocess.run(
             [sys.executable, "-s", "-P", str(_PROGRAM)],
@@ -295,7 +295,7 @@ class FakerType(FieldType):
         return limits.FAKER_POOL
 
     def prepare(self, env: GenerationContext) -> Drawn:
-        """The pool of the request: one for each now where the method asks for the time."""
+        """Return the pool for the request: one for each ``now`` if the method uses the time."""
         if not self._pool.clocked:
             return self._pool
         asked = Asked(self._asked.locale, self._asked.method, self._asked.arguments, int(env.now.timestamp()))

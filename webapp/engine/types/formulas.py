@@ -69,7 +69,7 @@ class Reckoned(FieldType):
 
 
 def refuses(expressions: list[Expression], name: str, fixed: pa.Array) -> str:
-    """Why formulas cannot read the value that ``name`` is fixed to; empty where they can."""
+    """Why formulas cannot read the value that ``name`` is fixed to; empty if they can."""
     for expression in expressions:
         kind = expression.kinds.get(name)
         if kind is not None:

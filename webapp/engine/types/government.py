@@ -548,7 +548,7 @@ _YMD, _DMY = "{y:02d}{m:02d}{d:02d}", "{d:02d}{m:02d}{y:02d}"
 
 
 def _twice() -> Check:
-    """Estonia's and Lithuania's: a second row of weights where the first leaves ten, and 0 where that does too."""
+    """Estonia's and Lithuania's: a second row of weights where the first leaves ten, and 0 if that does too."""
     first, second, most = (1, 2, 3, 4, 5, 6, 7, 8, 9, 1), (3, 4, 5, 6, 7, 8, 9, 1, 2, 3), 101
 
     def value(position: int, character: str) -> int:

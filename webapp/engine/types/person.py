@@ -181,7 +181,7 @@ def _jobs_of(vocabulary: Vocabulary) -> Jobs:
 
 @dataclass(frozen=True)
 class Candidates:
-    """Which names a row may take: places in a pool, those for women first; None where all of the pool is meant."""
+    """Which names a row may take: places in a pool, those for women first; None if all of the pool is meant."""
 
     places: np.ndarray | None
     starts: np.ndarray
@@ -227,7 +227,7 @@ def suffixes() -> pa.Array:
 
 
 def sexes_called(kind: str, text: str, locale: str) -> tuple[int, ...]:
-    """The sexes that a title, or a suffix, fits; none where there is no such."""
+    """The sexes that a title, or a suffix, fits; none if there is no such."""
     plain = text.lower().rstrip(".")
     if kind == "title":
         forms = titles(locale).to_pylist()
@@ -261,7 +261,7 @@ class Born:
 
 
 def asked_ages(fields: Sequence[FieldSpec], compiler: Compiler) -> tuple[int, int] | None:
-    """(least, most) whole years of a group's people; None where no field of it needs them. Reports fields that say
+    """(least, most) whole years of a group's people; None if no field of it needs them. Reports fields that say
     different things."""
     if not any(field.type.name in BORN for field in fields):
         return None

@@ -262,7 +262,7 @@ class Place(GroupKind):
         return self._geography.pool_of(common) if common.size else None
 
     def _cities_with(self, kind: str, text: str) -> np.ndarray | None:
-        """Cities that fit the value of a fixed field; None where values of its type tell no place."""
+        """Cities that fit the value of a fixed field; None if values of its type tell no place."""
         tables = self._geography
         match kind:
             case "country" | "country_code":

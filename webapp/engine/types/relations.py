@@ -131,7 +131,7 @@ class ParentRows:
     valid: np.ndarray | None
     position: np.ndarray | None = None
     among: int = 0
-    """How many rows they were drawn from in random order; 0 if neighbours stay next to each other."""
+    """The number of rows that they were drawn from in random order; 0 if neighbours stay next to each other."""
 
 
 class Relation(GroupKind):
@@ -208,7 +208,7 @@ class Relation(GroupKind):
         return stated
 
     def _check(self, fields: tuple[FieldSpec, ...], stated: dict[str, Any], compiler: Compiler) -> None:
-        """Refuses what does not go together."""
+        """Reject contradicting options."""
 
         def refuse(option: str, text: str, hint: str) -> None:
             said = [field for field in fields if option in field.options.model_fields_set]
@@ -275,7 +275,7 @@ class Relation(GroupKind):
 
     @property
     def free(self) -> bool:
-        """Whether any row may take any row with the same probability."""
+        """Return whether any row may get any row with the same probability."""
         return self._picker is not None and self._even and self._blank is None
 
     @property
@@ -300,7 +300,7 @@ class Relation(GroupKind):
         return None if self.counts is None else self.counts.total
 
     def space(self) -> int | None:
-        """How many rows can each take a different parent; more than there are parents if some are blank."""
+        """Return how many rows can each get a different parent; more than the number of parents if some are null."""
         if self._unique is None:
             return None
         if self._blank is None:
@@ -308,7 +308,7 @@ class Relation(GroupKind):
         return rows_for(self.rows, *self._blank)
 
     def bound_cardinality(self, key: np.uint64) -> BoundCardinality:
-        """Who has which child, under the group's key."""
+        """The assignment of children with the group's key."""
         found = self._cardinalities.get(int(key))
         if found is None:
             if len(self._cardinalities) >= limits.KEYS_KEPT:
@@ -518,8 +518,8 @@ _LARGEST = 2**63 - 1
 
 
 def child_of(field: FieldSpec, asked: str, compiler: Compiler) -> tuple[str, FieldSpec] | None:
-    """Address of the template ``asked``, which ``field`` names, and its field that makes its rows children of this
-    template's; None after a fault."""
+    """Return the address of the template ``asked``, which ``field`` names, and its field that makes its rows children
+    of this template's; None after an error."""
     address = compiler.related_plans.address(asked, compiler.address)
     if address is None:
         text = f'There is no template "{asked}".'
@@ -528,14 +528,14 @@ def child_of(field: FieldSpec, asked: str, compiler: Compiler) -> tuple[str, Fie
     owner = compiler.related_plans.children(address, compiler.address)
     if owner is None:
         text = f'"{compiler.related_plans.known(address).name}" has no reference with cardinality to this template.'
-        hint = "Give its reference a cardinality: over a free reference every row would have to be looked at."
+        hint = "Give its reference a cardinality: without one, every row would have to be searched."
         compiler.fault(field, "options.template_id", "no_cardinality", text, hint)
         return None
     return address, owner
 
 
 def first_children(counts: Counts, mixed: bool, parents: int) -> int:
-    """How many of the first rows of a child the first ``parents`` rows of its parent may have."""
+    """Return how many of the first rows of a child the first ``parents`` rows of its parent may have."""
     if mixed:
         return counts.total
     begun = -(-parents // limits.PARENT_BLOCK)
@@ -607,12 +607,12 @@ class Aggregate(FieldType):
         if name is not None:
             return compiler.related(self.field, "options.field", self._address, name)
         if self.options.function != "count":
-            text = f"Which field of the child is {self.options.function} made of?"
+            text = f"Set the field of the child for {self.options.function}."
             compiler.fault(self.field, "options.field", "required", text, "Name one of the child's fields.")
         return None
 
     def _types(self, column: Column, most: int, compiler: Compiler) -> None:
-        """The type of the result; refuses what cannot be made of the child's values."""
+        """Return the type of the result; reject functions that do not support the child's values."""
         made, function = column.dtype, self.options.function
         if function == "count":
             return
@@ -621,7 +621,7 @@ class Aggregate(FieldType):
         fits = {"sum": number, "avg": number, "min": number or timed, "max": number or timed}
         fits |= {"span": number or pa.types.is_date(made), "any": pa.types.is_boolean(made), "first": True}
         if not fits[function]:
-            text = f'"{column.name}" holds {spoken(made)}: no {function} can be made of it.'
+            text = f'"{column.name}" holds {spoken(made)}, which {function} does not support.'
             hint = "Name another field: sum and avg take numbers, min and max dates too, any true and false, first all."
             if pa.types.is_floating(made):
                 hint = "Floating point is never added: state decimals there."
@@ -637,7 +637,7 @@ class Aggregate(FieldType):
             self._bound(column, most, compiler)
 
     def _bound(self, column: Column, most: int, compiler: Compiler) -> None:
-        """Refuses sums that may pass 64 bits, where it is known how large the values are."""
+        """Reject sums that may exceed 64 bits, if the range of the values is known."""
         known = None if column.formula is not None else column.type.bounds(self._counts.total)
         if known is None:
             return
@@ -716,7 +716,7 @@ _FOLDS = {
 
 
 def cardinality_in(bound: BoundPlan, group: str) -> BoundCardinality:
-    """Who has which child, where the rows of ``bound`` are children by the group of references ``group``."""
+    """Return the assignment of children, if the rows of ``bound`` are children by the group of references ``group``."""
     relation = bound.layer.groups[group, RELATION].kind
     assert isinstance(relation, Relation)
     return relation.bound_cardinality(bound.keys[f"group:{group}:{RELATION}"])
@@ -748,7 +748,7 @@ class ChildRows:
             yield column, np.cumsum(counts) - counts, counts
 
     def first(self, name: str, dtype: pa.DataType) -> pa.Array:
-        """The children's column ``name`` of each row's first child; blank where it has none."""
+        """Return the children's column ``name`` of each row's first child; null without children."""
         none = self.counts == 0
         if none.all():
             return pa.nulls(none.size, dtype)
@@ -769,8 +769,8 @@ def cut(counts: np.ndarray) -> list[slice]:
 
 
 def units(column: pa.Array) -> np.ndarray:
-    """``int64[n]`` of a column of whole numbers, decimals (in units of the last place), truths, days or moments;
-    anything where it is blank."""
+    """``int64[n]`` of a column of integers, decimals (in units of the last digit), booleans, dates or timestamps;
+    undefined for nulls."""
     if pa.types.is_decimal(column.type):
         return text.decimal_units(column)
     if pa.types.is_boolean(column.type):
@@ -791,7 +791,7 @@ def as_type(made: np.ndarray, dtype: pa.DataType) -> pa.Array:
 
 
 def spoken(made: pa.DataType) -> str:
-    """A type as a person calls it."""
+    """Return the name of a type for users."""
     names = {"is_string": "text", "is_boolean": "true and false", "is_floating": "floating point numbers"}
     names |= {"is_date": "dates", "is_timestamp": "moments", "is_struct": "objects", "is_list": "arrays"}
     return next((name for test, name in names.items() if getattr(pa.types, test)(made)), str(made))
@@ -807,7 +807,8 @@ class Reading(OptionsModel):
 
 
 class Backwards(FieldType):
-    """A column that reads another one at earlier rows. Reaching itself is a cycle, which the compiler refuses."""
+    """A column that reads another one in earlier rows. Reaching itself is a circular reference, which the compiler
+    rejects."""
 
     category = "logic"
     options: Reading
@@ -830,7 +831,7 @@ class Backwards(FieldType):
 
     @abstractmethod
     def read(self, source: Column, compiler: Compiler) -> None:
-        """Takes what it needs to know of the column it reads."""
+        """Read the required properties of the column that it reads."""
 
     def refuses(self, name: str, fixed: pa.Array) -> str:
         if name == self.options.field and fixed.type != self._read_as:
@@ -888,7 +889,7 @@ class Previous(Backwards):
         self._count(compiler)
 
     def _count(self, compiler: Compiler) -> None:
-        """Refuses templates whose blocks would make too many columns at earlier rows."""
+        """Reject templates whose blocks would need too many columns of earlier rows."""
         pending = [(self.options.field, self.options.step)]
         while pending and len(compiler.lookbacks) <= limits.MAX_LOOKBACKS:
             name, back = pending.pop()
@@ -991,7 +992,7 @@ class RunningTotal(Backwards):
         return []
 
     def _owned(self, compiler: Compiler) -> None:
-        """Whose children the rows are."""
+        """Return the parent reference of the rows."""
         owner = compiler.related_plans.owner(compiler.address)
         try:
             counts = compiler.related_plans.counts(compiler.address)
@@ -1151,7 +1152,7 @@ class Template(FieldType):
             return
         level = related_plans.level(compiler.address) + 1
         if level > options.max_depth:
-            return  # blank: the nesting ends here
+            return  # null: the nesting ends here
         owner = None if compiler.nested_here else related_plans.children(address, compiler.address)
         self._group = None if owner is None else owner.group or RELATION
         self._address = related_plans.inside(address, level, compiler.address, field.id or field.path)

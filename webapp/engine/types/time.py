@@ -673,7 +673,7 @@ class _Lengths(FieldType):
     category = "time"
 
     def _length(self, option: str, compiler: Compiler) -> Duration | None:
-        """The option as a length; None where it is left out, or after a fault."""
+        """The option as a length; None if it is left out, or after a fault."""
         given = getattr(self.options, option)
         if given is None:
             return None

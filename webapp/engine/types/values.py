@@ -1,4 +1,4 @@
-"""Values a person wrote down, as one Arrow pool: lists to choose from, truthy and falsy, maps."""
+"""Values entered by a user, as one Arrow pool: lists to choose from, truthy and falsy values, maps."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class Pool:
 
     @property
     def has_null(self) -> bool:
-        """Whether null was among the values."""
+        """Whether the values include null."""
         return bool((self.place < 0).any())
 
     @cached_property
@@ -50,7 +50,7 @@ class Pool:
 
     @cached_property
     def bounds(self) -> tuple[int, int] | None:
-        """The least and the largest number in units of the last decimal; None where they are no numbers."""
+        """Return the minimum and maximum in units of the last decimal; None if they are not numbers."""
         if not len(self.values) or not (
             pa.types.is_integer(self.values.type) or pa.types.is_decimal(self.values.type)
         ):

@@ -1,1 +1,1 @@
-"""What exports do: create, divide into parts, keep within the quota, answer keys."""
+"""Services of exports: create them, split them into parts, enforce the quota, create answer keys."""

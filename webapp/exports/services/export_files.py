@@ -84,7 +84,7 @@ def _held(workspace_id: str, key: str, total: int) -> int:
         if not _remove_oldest(workspace_id):
             text = (
                 f"The export files of this workspace may take {most:,} bytes, and this file does not fit. Export fewer "
-                "rows, or wait until other exports have ended."
+                "rows, or wait until other exports have finished."
             )
             raise ApiError("quota_exceeded", text, {"limit_bytes": most, "file_bytes": total})
 

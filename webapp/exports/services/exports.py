@@ -237,7 +237,7 @@ def check_kept(export: Export) -> None:
         at = clock.to_text(export.file_removed_at.replace(microsecond=0))
         text = (
             f"This export's file was removed at {at}: its plan keeps files no longer, or a newer export needed the "
-            "space. An export with the same body, seed and now makes the same bytes again."
+            "space. An export with the same body, seed and now produces the same bytes again."
         )
         raise ApiError("not_found", text, {"id": export.id, "file_removed_at": at})
 
@@ -277,7 +277,7 @@ def cancel(actor: Actor, export: Export) -> Export:
     check, one in parts with its last worker. Raises run_finished if it has ended."""
     export_id = export.id
     if export.ended:
-        raise ApiError("run_finished", "This export has ended.", {"status": export.status})
+        raise ApiError("run_finished", "This export has already finished.", {"status": export.status})
     if export.cancel_requested_at is None:
         export.cancel_requested_at = clock.now()
         audit_log.record(actor, "export.cancel", export, join=True, rows_done=export.rows_done)
@@ -319,8 +319,8 @@ def order(export_id: str) -> Order:
         stored, workspace_id, template_id = export.pins, export.workspace_id, export.template_id
         asked, count, kind = export.request["ask"], export.count, export.format
     if stored["engine"] != ENGINE:
-        told = f"This export was requested with engine {stored['engine']}, but this is engine {ENGINE}."
-        raise ApiError("unavailable", told, {"pinned": stored["engine"], "present": ENGINE})
+        message = f"This export was requested with engine {stored['engine']}, but this is engine {ENGINE}."
+        raise ApiError("unavailable", message, {"pinned": stored["engine"], "present": ENGINE})
     folder = f"exports/{workspace_id}/{export_id}"
     if "tables" in stored:
         bundle = rows.again(stored, asked, kind)

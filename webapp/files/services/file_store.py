@@ -56,7 +56,7 @@ class Put:
 
 @dataclass(frozen=True, slots=True)
 class Usage:
-    """How much of a workspace's file quota is used."""
+    """Usage of a workspace's file quota."""
 
     bytes: int
     """By live files."""
@@ -147,7 +147,7 @@ def _scanned() -> Iterator[Callable[[bytes], None]]:
             found = scan.verdict()
     except clamd.ScannerError as error:
         log.error("the virus scanner at SCANNER_URL gave no verdict: %s", error)
-        text = "The virus scanner that looks at every file gives no verdict. Nothing was stored; try again."
+        text = "The virus scanner, which checks every file, is not responding. Nothing was stored. Try again."
         raise ApiError("unavailable", text, {"reason": "scanner"}, headers={"Retry-After": "60"}) from None
     if found is not None:
         log.warning("the virus scanner found %s in a file that was sent", found)
@@ -348,12 +348,12 @@ def refuse_clash(workspace_id: str, name: str, project_id: str | None = None) ->
     over = select(WorkspaceFile.name).where(others, WorkspaceFile.name.in_(folders)).limit(1)
     found = db.session.scalar(over) if folders else None
     if found is not None:
-        raise ApiError("conflict", f"`{found}` is a file: nothing can lie under it.", {"name": found})
+        raise ApiError("conflict", f"`{found}` is a file, so it cannot contain other files.", {"name": found})
     prefix = f"{name}/"
     under = select(WorkspaceFile.name).where(others, begins(prefix)).limit(1)
     found = db.session.scalar(under)
     if found is not None:
-        raise ApiError("conflict", f"`{name}` is a folder: `{found}` lies in it.", {"name": found})
+        raise ApiError("conflict", f"`{name}` is a folder that contains `{found}`.", {"name": found})
 
 
 def begins(prefix: str) -> Any:

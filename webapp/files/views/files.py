@@ -77,7 +77,7 @@ class PurgedOut(Output):
 
 
 class UploadedOut(FileOut):
-    """An uploaded file. `purged` are deleted files that were removed permanently to make room for it."""
+    """An uploaded file. `purged` are deleted files that were permanently removed to free space for it."""
 
     purged: list[PurgedOut]
 
@@ -127,17 +127,17 @@ def upload(actor: Actor) -> Response:
         stored.append(file)
     last = stored[-1]
     folder = last.name.rpartition("/")[0]
-    told = (
+    message = (
         f"{names.last_part(last.name)} is stored" if len(stored) == 1 else f"{len(stored)} files are stored"
     )
     headers = {"Location": _where(last), "ETag": files.tag(last)}
     see = url_for("workspace_files.index", folder=folder or None)
     if purged:
-        told += f". To make room, {pages.removed(len(purged))} removed for good"
+        message += f". To make room, {pages.removed(len(purged))} removed for good"
     scripted = "HX-Request" in request.headers  # it shows what it did itself
     gone = [{"id": one.id, "name": one.name, "size": one.size} for one in purged]
     shown = {**as_dict(last), "purged": gone}
-    return reply(shown, status=201, see=see, flashed=None if scripted else told, headers=headers)
+    return reply(shown, status=201, see=see, flashed=None if scripted else message, headers=headers)
 
 
 @route(
@@ -162,7 +162,7 @@ def download(actor: Actor, name: str) -> Response:
 
 
 def sent(actor: Actor, file: WorkspaceFile) -> Response:
-    """A file's bytes, or the part of them that was asked for."""
+    """Send a file, or the requested range of it."""
     headers, size = _describe(file), file.size
     db.session.expunge(file)
     db.session.remove()
@@ -190,8 +190,8 @@ def _describe(file: WorkspaceFile) -> dict[str, str]:
 
 
 def attachment(name: str) -> str:
-    """A Content-Disposition that saves under any name (RFC 6266): as it is by RFC 8187, and for those who do not read
-    that, with `_` for what could be misread."""
+    """Return a Content-Disposition header for a download with any name (RFC 6266): unchanged as specified by RFC 8187,
+    and for older clients with `_` for ambiguous characters."""
     return f"attachment; filename=\"{_PLAIN.sub('_', name)}\"; filename*=UTF-8''{quote(name, safe='')}"
 
 
@@ -208,7 +208,7 @@ def delete(actor: Actor, name: str) -> Response:
     file = files.find(actor, name, "write", lock=True)
     _expected(file)
     gone = files.delete(actor, file)
-    if g.face == "person":  # the category of a message is where its Undo goes
+    if g.face == "person":  # the category of the message contains the URL of its Undo button
         back = url_for("workspace_files.restore", workspace_file_id=gone.id)
         flash(f"{names.last_part(gone.name)} deleted", back)
     folder = gone.name.rpartition("/")[0]
@@ -236,7 +236,7 @@ def _where(file: WorkspaceFile) -> str:
 
 
 def _expected(file: WorkspaceFile | None) -> None:
-    """`version_conflict` where If-Match or If-None-Match ask for another state (RFC 9110, 13.1): see `upload`."""
+    """Raise `version_conflict` if If-Match or If-None-Match require another state (RFC 9110, 13.1): see `upload`."""
     told = {"etag": files.tag(file) if file else None}
     if request.headers.get("If-Match") and (file is None or not request.if_match.contains(file.sha256)):
         raise ApiError("version_conflict", details=told)

@@ -58,7 +58,7 @@ SCHEMA: Final[dict[str, Any]] = {
 
 
 class Spool:
-    """One file of an upload, on the disk and under no name: it is gone when it is closed, or its process ends."""
+    """One file of an upload, in an unnamed temporary file, which is deleted when it is closed or its process exits."""
 
     def __init__(self, folder: Path) -> None:
         with file_store.reachable():
@@ -67,7 +67,7 @@ class Spool:
         self._size = 0
 
     def write(self, data: bytes) -> int:
-        """More of it. Errors: payload_too_large as soon as it is too long, unavailable."""
+        """Append data. Errors: payload_too_large as soon as it is too long, unavailable."""
         self._size += len(data)
         if self._size > limits.MAX_UPLOAD_BYTES:
             raise files_files.too_large()
@@ -98,12 +98,12 @@ class Spool:
 
     def close(self) -> None:
         """Let it go."""
-        with suppress(OSError):  # closing writes what is buffered, which a full disk refuses
+        with suppress(OSError):  # closing flushes the buffer, which fails on a full disk
             self._file.close()
 
 
 class _Parser(FormDataParser):
-    """Werkzeug's parser, which limits the parts of multipart/form-data alone, with a limit for every kind of form."""
+    """Werkzeug's parser with a limit for all kinds of forms. Its own limit applies only to multipart/form-data."""
 
     def parse(
         self, stream: IO[bytes], mimetype: str, content_length: int | None, *more: Any, **options: Any
@@ -168,10 +168,10 @@ class Request(flask.Request):
 
 
 def read(request: flask.Request, *, many: bool) -> list[tuple[str, FileStorage]]:
-    """The files of an upload, each with the name it is to have. `many`: a person's form may send several.
+    """Return the files of an upload with their names. `many`: a browser's form may send several files.
 
-    Errors: unsupported_media_type, invalid_request, payload_too_large, unavailable; validation_error with every fault
-    of the parts and the names.
+    Errors: unsupported_media_type, invalid_request, payload_too_large, unavailable; validation_error with all errors of
+    the parts and the names.
     """
     if request.mimetype != MULTIPART:
         text = "Send the file as multipart/form-data, with the parts `name` and `file`."
@@ -207,7 +207,7 @@ def form_of(request: flask.Request) -> MultiDict[str, str]:
 
 
 def is_shared(request: flask.Request) -> bool:
-    """Whether the files are for the whole workspace. Call it after `read`."""
+    """Return whether the files are for the whole workspace. Call it after `read`."""
     return _SAID[request.form.get("shared", "false")]
 
 
@@ -231,5 +231,5 @@ def _unknown(request: flask.Request) -> list[Fault]:
 
 
 def _own(file: FileStorage) -> str:
-    """The name that a file had where it came from, without the folders of that machine."""
+    """Return the original name of a file without the folders of the client's machine."""
     return (file.filename or "").replace("\\", "/").rpartition("/")[2]

@@ -27,7 +27,7 @@ bp = Blueprint("workspace_files_pages", __name__)
 
 
 class UploadForm(Input):
-    """What the page of a folder uploads with. `multipart.read` reads it."""
+    """The upload form of a folder's page. `multipart.read` parses it."""
 
     folder: str = Field("", max_length=limits.MAX_FILE_NAME_CHARS)
     file: str
@@ -130,12 +130,12 @@ def show(actor: Actor, workspace_file_id: str) -> Response:
 
 
 def removed(count: int) -> str:
-    """How many deleted files were removed, for people."""
+    """Return the number of permanently removed files as text."""
     return "1 deleted file was" if count == 1 else f"{count:,} deleted files were"
 
 
 def _calls(here: str) -> list[tuple[str, str]]:
-    """How a program sends a file into a folder: (language, text)."""
+    """Return code samples for uploading a file to a folder: (language, text)."""
     url = f"{snippets.origin()}/workspace/files"
     name = f"{here}/customers.csv" if here else "customers.csv"
     curl = snippets.curl("POST", url, {}).partition(" \\\n  -H 'Content-Type")[0]
@@ -148,7 +148,7 @@ def _calls(here: str) -> list[tuple[str, str]]:
 
 
 def _calls_of(data: Mapping[str, Any]) -> list[tuple[str, str]]:
-    """How a program gets a file: (language, text)."""
+    """Return code samples for downloading a file: (language, text)."""
     url = f"{snippets.origin()}/workspace/files/{quote(data['name'], safe='/')}"
     last = names.last_part(data["name"])
     save = f'open({last!r}, "wb").write(answer.content)'

@@ -407,7 +407,7 @@ class _Writing:
             )
         ]
         if said["examples"]:
-            lines.append(f"Values look like these: {orjson.dumps(said['examples']).decode()}")
+            lines.append(f"Example values: {orjson.dumps(said['examples']).decode()}")
         unfit = {number: row.unfit for number, row in enumerate(rows, 1) if row.unfit}
         if unfit:
             lines.append(

@@ -60,11 +60,11 @@ def keys(session: TableReader, question: Question) -> pa.Table:
         count += batch.num_rows
         size += batch.nbytes
         if size > limits.FETCHED_BYTES:
-            told = f'The keys of "{entity.name}" are larger than {limits.FETCHED_BYTES // limits.MB} MB.'
-            raise ConnectorError(told, reason="too_large", hint="Choose among them by a filter.")
+            message = f'The keys of "{entity.name}" are larger than {limits.FETCHED_BYTES // limits.MB} MB.'
+            raise ConnectorError(message, reason="too_large", hint="Choose among them by a filter.")
         if count > limits.FETCHED_KEYS:
-            told = f'"{entity.name}" has more than {limits.FETCHED_KEYS:,} keys.'
-            raise ConnectorError(told, reason="too_large", hint="Choose among them by a filter.")
+            message = f'"{entity.name}" has more than {limits.FETCHED_KEYS:,} keys.'
+            raise ConnectorError(message, reason="too_large", hint="Choose among them by a filter.")
     if not batches:
         return pa.table({name: pa.array([], pa.string()) for name in question["columns"]})
     table = pa.Table.from_batches(batches).rename_columns(question["columns"])
@@ -80,9 +80,9 @@ def _column(entity: Entity, name: str) -> str:
     if found is None:
         close = [field.name for field in entity.fields if field.name.casefold() == name.casefold()]
         if len(close) != 1:
-            told = f'"{entity.name}" has no column "{name}".'
+            message = f'"{entity.name}" has no column "{name}".'
             known = ", ".join(field.name for field in entity.fields[: limits.FETCHED_TOLD])
-            raise ConnectorError(told, reason="no_column", hint=f"It has {known}.")
+            raise ConnectorError(message, reason="no_column", hint=f"It has {known}.")
         return close[0]
     return found.name
 
@@ -94,8 +94,8 @@ def query(session: TableReader, one: ExternalRequest, values: tuple[Any, ...]) -
     named = {f"p{place}": value for place, value in enumerate(values)}
     batch = session.query(one.question["query"], named, most + 1)
     if batch.num_rows > most:
-        told = f"The query returns more than {most:,} rows."
-        raise ConnectorError(told, reason="too_large", hint="Add a condition or a LIMIT.")
+        message = f"The query returns more than {most:,} rows."
+        raise ConnectorError(message, reason="too_large", hint="Add a condition or a LIMIT.")
     if not batch.num_columns:
         raise ConnectorError(
             "The query returns no columns.", reason="no_column", hint="Use a SELECT statement."
@@ -167,8 +167,8 @@ def snapshot_of(found: Mapping[str, Answer]) -> str | None:
     """Return a hash that identifies the external values of some rows; None if there are none."""
     if not found:
         return None
-    told = "\n".join(f"{key} {answer.snapshot}" for key, answer in sorted(found.items()))
-    return hashlib.sha256(told.encode()).hexdigest()
+    message = "\n".join(f"{key} {answer.snapshot}" for key, answer in sorted(found.items()))
+    return hashlib.sha256(message.encode()).hexdigest()
 
 
 def snapshot_of_all(pins: Iterable[Pins]) -> str | None:
@@ -386,8 +386,8 @@ class _Search:
                     else query(session, one, values)
                 )
             if made.nbytes > limits.FETCHED_BYTES:
-                told = f"The response is larger than {limits.FETCHED_BYTES // 2**20} MB."
-                raise ConnectorError(told, reason="too_large", hint="Ask for fewer columns or rows.")
+                message = f"The response is larger than {limits.FETCHED_BYTES // 2**20} MB."
+                raise ConnectorError(message, reason="too_large", hint="Request fewer columns or rows.")
             yield place, made
 
     def _called(

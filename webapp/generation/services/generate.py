@@ -467,7 +467,7 @@ def cut_warnings(recipe: Recipe, ask: GenerateInput) -> list[dict[str, Any]]:
 
 
 def _borne(recipe: Recipe, count: int) -> bool:
-    """Whether the rows exist. Other faults of the request are not checked."""
+    """Check that the rows exist. Other errors of the request are not checked."""
     try:
         recipe.bound.check(0, count)
     except SpecError as error:

@@ -173,7 +173,7 @@ def bind(
     last = offset + count
     if last * source.plan.leaves >= 1 << 63:  # addresses of nested elements are 63-bit numbers
         text = f"Row {last:,} of a template with {source.plan.leaves:,} elements a row cannot be numbered."
-        raise validation_error([Fault("offset", "out_of_range", text, "Ask for a smaller offset.")])
+        raise validation_error([Fault("offset", "out_of_range", text, "Use a smaller offset.")])
     return bound
 
 

@@ -133,7 +133,7 @@ def commented(asked: Asked) -> list[str]:
 
 
 def default_of(asked: Asked) -> str | None:
-    """Return the default's text, where it is a constant."""
+    """Return the default's text, if it is a constant."""
     match = re.match(r"^\(*N?'([^']{1,40})'", asked.column.default or "")
     return match[1] if match else None
 
@@ -149,7 +149,7 @@ def flag_share(words: str) -> float:
 
 
 def is_flag(words: str) -> bool:
-    """Whether a name says that a column has yes or no."""
+    """Return whether a column's name suggests yes or no."""
     return _FLAG.search(words) is not None
 
 
@@ -218,7 +218,7 @@ def _shorter(values: Sequence[str], letters: Sequence[str], longest: int | None)
     yield list(dict.fromkeys(one[:longest].upper() for one in values))
 
 
-# Ranges of numbers: the name in English, least, most, and the most decimals that make sense.
+# Ranges of numbers: the name in English, minimum, maximum, and the maximum number of meaningful decimals.
 _RANGES: Final[Sequence[tuple[str, float, float, int]]] = (
     (r"(^|_)age(_years)?$", 18, 80, 0),
     (r"(birth|born)_year$|year_(of_)?birth$", 1945, 2005, 0),
@@ -316,7 +316,7 @@ def numbers(asked: Asked, low: float, high: float, decimals: int) -> Field | Non
 
 
 def _scaled(words: str, first: float, last: float, asked: Asked) -> tuple[float, float]:
-    """Percentages as fractions, where the column has no place for more."""
+    """Percentages as fractions, if the column does not have space for more."""
     column = asked.column
     fraction = (
         column.scale is not None and column.precision is not None and column.precision - column.scale < 2

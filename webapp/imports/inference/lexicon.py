@@ -197,7 +197,7 @@ _PHRASES: Final = {
 def english(words: Sequence[str]) -> list[str]:
     """Return the words of a column's or table's name in English.
 
-    A name that is English already comes back as it is, apart from abbreviations.
+    English names are returned unchanged, except for abbreviations.
     """
     return list(_english(tuple(words)))
 

@@ -157,7 +157,7 @@ _CODE: Final = 5  # chosen: characters up to which a column takes codes
 
 
 def _of_person(words: str, asked: Asked) -> Iterator[_Kind]:
-    """A `name` next to one half of a person's name is the other half."""
+    """Treat a `name` next to one half of a person's name as the other half."""
     if words not in ("name", "customer_name", "employee_name"):
         return
     beside = {"_".join(english(split(one.name))) for one in asked.entity.fields}

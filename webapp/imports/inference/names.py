@@ -1,8 +1,8 @@
-"""What a column's name means beside the name of its table: a department's title is no "Mr.".
+"""Derive the meaning of a column from its name and the name of its table: a department's title is not "Mr.".
 
-The table's noun decides for columns that do not say whose name, title or code they hold (`countries.name`,
-`Category.CategoryName`, `city.city`); a column that names another thing (`books.publisher`) is read by that one.
-Other columns of the table and a sample tell persons from things, and forms of address from jobs.
+The table's noun is used for columns that do not say whose name, title or code they contain (`countries.name`,
+`Category.CategoryName`, `city.city`); if a column names another thing (`books.publisher`), that thing is used. Other
+columns of the table and a sample distinguish people from things, and forms of address from jobs.
 """
 
 from __future__ import annotations
@@ -27,9 +27,9 @@ def _of(kind: str, options: dict[str, Any] | None = None, **common: Any) -> Mean
 
 
 TITLED: Final = _of("words", {"count": 3}, text_case="title")
-"""What a book, an article or a project may be called."""
+"""Titles of books, articles or projects."""
 NAMED: Final = _of("words", {"count": 2}, text_case="title")
-"""What a thing may be called of which no more is known."""
+"""Names of things of unknown kind."""
 PERSON: Final = _of("name")
 HONORIFIC: Final = _of("title")
 JOB: Final = _of("job_title")
@@ -48,7 +48,7 @@ NOISE: Final = frozenset(
 ABOUT: Final = frozenset(
     "translation l10n i18n detail info data history archive record profile header".split()
 )
-"""Tables of these tell more of the thing before them."""
+"""Nouns of tables that describe the preceding thing."""
 
 PERSONS: Final = frozenset(
     "person people customer client employee staff user member contact author actor artist writer director composer"
@@ -65,7 +65,7 @@ EMPLOYED: Final = frozenset(
     "employee staff contact worker manager rep representative salesperson colleague officer supervisor contractor"
     " consultant faculty crew speaker executive lead person buyer".split()
 )
-"""Persons whose title is as likely what they work as."""
+"""People whose title is as likely a job as a form of address."""
 NOT_PERSONS: Final = frozenset(
     "order number folder container computer server letter newsletter offer paper poster tower layer filter header"
     " footer banner counter register printer router sensor flavor sector error factor vector motor door floor plant"
@@ -76,12 +76,13 @@ NOT_PERSONS: Final = frozenset(
     " buffer cover datacenter barrier degree elephant warrant covenant".split()
 )
 VAGUE: Final = frozenset("host parent child lead port good gift holder individual principal head".split())
-"""Nouns that alone are something else in most tables: a server's host, the row above."""
+"""Nouns with a different meaning in most tables if they are used without a table's context: a server's host, the parent
+row."""
 _AGENT: Final = re.compile(r".{3,}(er|or|ist|ian|ee|ant|man|woman)$")
 
 
 def is_person(noun: str) -> bool:
-    """Whether a noun, in the singular, stands for a person as far as one can tell."""
+    """Return whether a noun, in the singular, is likely to be a person."""
     return noun in PERSONS or (noun not in NOT_PERSONS and noun not in THINGS and bool(_AGENT.match(noun)))
 
 
@@ -138,14 +139,14 @@ THINGS: Final[dict[str, dict[str, Meaning]]] = {
     **_each("account", name=_of("account_name")),
 }
 THINGS["article"] = {**THINGS["article"], "title": TITLED}  # a text has a title, goods have a name
-"""What the name and the code of a thing are, by its noun; what else of it has a type of its own, beside."""
+"""The name and the code of a thing, by its noun, and its other attributes that have a specific type."""
 
 CALLED: Final = frozenset(
     ("name", "title", "label", "caption", "full_name", "display_name", "short_name", "long_name", "common_name",
      "official_name", "english_name", "name_en", "en_name", "local_name", "description_name", "headline", "subject",
      "fullname", "displayname", "shortname", "longname", "designation")
 )  # fmt: skip
-"""What columns are called that hold what a thing is called."""
+"""Columns that contain the name of a thing."""
 CODED: Final = frozenset(
     ("code", "iso", "iso_code", "iso2", "iso3", "iso_2", "iso_3", "alpha2", "alpha3", "alpha_2", "alpha_3", "abbr",
      "abbreviation", "short_code", "cd", "code2", "code3", "iso_alpha2", "iso_alpha3", "iso_code_2", "iso_code_3",
@@ -157,9 +158,9 @@ PERSONAL: Final = frozenset(
      "birthdate", "date_of_birth", "dob", "birthday", "gender", "sex", "hire_date", "salary", "ssn", "marital_status",
      "middle_name", "honorific", "nationality", "born", "hired_at", "hired_on", "age")
 )  # fmt: skip
-"""Columns that only a table of persons has."""
+"""Columns that only tables of people have."""
 REACHED: Final = frozenset(("email", "phone", "mobile", "email_address", "phone_number", "telephone"))
-"""Columns of whom one can reach: persons, and companies."""
+"""Columns of tables with contact details: people, and companies."""
 HONORIFICS: Final = frozenset(
     "mr mrs ms miss mx dr prof herr frau mme m mlle sr sra srta sir dame rev hon hr fru".split()
 )
@@ -174,7 +175,7 @@ _IRREGULAR: Final = {
 
 
 def singular(noun: str) -> str:
-    """A noun in the singular, as far as its ending tells."""
+    """Return the singular of a noun, according to its ending."""
     if noun in _IRREGULAR:
         return _IRREGULAR[noun]
     if noun.endswith("ies") and len(noun) > 4:
@@ -202,9 +203,9 @@ NAMING: Final = frozenset(
     "country city state continent language currency_name department job_title product_category company_name"
     " color".split()
 )
-"""Types whose values are what a thing is called."""
+"""Types whose values are names of things."""
 FEW: Final = NAMING | {"country_code", "currency_code", "state_abbr"}
-"""Types of few values that a unique column takes all the same, as long as they last."""
+"""Types with few values that a unique column may use anyway, while there are enough of them."""
 _FORM_OF_ADDRESS: Final = 10  # chosen: characters up to which a person's title is "Mr." rather than a job
 _MEANT_ALIKE: Final[dict[str, tuple[str, dict[str, Any]]]] = {
     **dict.fromkeys(("fax", "…_fax"), ("phone_number", {})),
@@ -227,8 +228,8 @@ _MEANT_ALIKE: Final[dict[str, tuple[str, dict[str, Any]]]] = {
 
 @dataclass(frozen=True, slots=True)
 class Meant:
-    """A type that names suggest. `sure`: the thing is known, so that its values are what belongs here even where they
-    are few, or where a sample has but a shape."""
+    """A type suggested by names. `sure`: the thing is known, so its values are correct even if they are few, or if a
+    sample only has a pattern."""
 
     type: str
     options: dict[str, Any]
@@ -237,7 +238,7 @@ class Meant:
 
 
 def meant(asked: Asked) -> Meant:
-    """What the names of a column and its table mean together; words where they mean nothing."""
+    """Return the combined meaning of the names of a column and its table; words if they have none."""
     column, table = asked.column, Table.of(asked.entity)
     name = english(split(column.name))
     said = _alone(name, table)
@@ -251,13 +252,13 @@ def meant(asked: Asked) -> Meant:
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """The nouns of a table's name, and what its other columns tell of it."""
+    """The nouns of a table's name, and conclusions from its other columns."""
 
     nouns: tuple[str, ...]
     personal: bool
     reached: bool
     unnamed: bool
-    """No column says what a row is called."""
+    """Whether no column contains the name of a row."""
 
     @classmethod
     def of(cls, entity: Entity) -> Table:
@@ -281,7 +282,7 @@ class Table:
 
     @property
     def is_person(self) -> bool:
-        """Whether a row stands for a person."""
+        """Whether a row represents a person."""
         noun = self.noun
         if noun in THINGS or noun in WORKS:
             return False
@@ -313,7 +314,7 @@ def _means(noun: str) -> bool:
 
 
 def _alone(said: Sequence[str], table: Table) -> Meant | None:
-    """What a column's name means whatever its table is."""
+    """Return the meaning of a column's name, independent of its table."""
     joined, rest = "_".join(said), "_".join(_without(said, table.nouns))
     for called in (joined, rest, f"…_{said[-1]}" if said else ""):
         if called in _MEANT_ALIKE:
@@ -386,7 +387,7 @@ def _of_person(noun: str, part: str, asked: Asked) -> Meaning:
 
 
 def _addresses(values: Sequence[Any]) -> bool:
-    """Whether a sample is of forms of address for the most part."""
+    """Return whether a sample consists mostly of forms of address."""
     found = [str(one).strip().rstrip(".").casefold() in HONORIFICS for one in values]
     return bool(found) and 2 * sum(found) > len(found)
 
@@ -428,7 +429,7 @@ _PERSONAL_NAME: Final = re.compile(
 
 
 def _fitted(made: Meaning, column: Column, values: Sequence[Any]) -> Meant | None:
-    """A meaning with what the column's length and a sample say of it; None where the sample contradicts it."""
+    """Return a meaning adjusted to the column's length and a sample; None if the sample contradicts it."""
     kind, options, common = made
     texts = [one.strip() for one in values if isinstance(one, str)]
     if kind in ("country_code", "currency_code") or options.get("format") == "code":

@@ -35,7 +35,7 @@ _KINDS_OF: Final = frozenset(
     "status state type kind category class level priority role method channel mode unit size color colour stage"
     " segment tier severity outcome result source origin region carrier shipping payment currency plan grade".split()
 )
-"""Names of columns whose words sort rows into kinds. The words of others might be somebody's name."""
+"""Names of columns whose words classify rows. The words of other columns might be names of people."""
 
 
 def few_words(name: str, values: Sequence[Any]) -> list[str] | None:
@@ -53,8 +53,8 @@ def few_words(name: str, values: Sequence[Any]) -> list[str] | None:
 
 
 def shape_of(values: Sequence[Any]) -> str | None:
-    """A regular expression for the one shape that all values have: which places are capitals, small letters, digits
-    or the same sign. None where they differ, or are words."""
+    """Return a regular expression for the common pattern of all values: which positions are upper-case letters,
+    lower-case letters, digits or the same character. None if they differ, or are words."""
     texts = {one for one in values if isinstance(one, str)}
     if len(texts) < limits.INFER_FEW or len(texts) < len(set(values)):
         return None
@@ -96,10 +96,10 @@ def rounded(value: Decimal, down: bool) -> Decimal:
 
 _PERSONAL: Final = frozenset({"person", "contact", "place", "finance", "government", "internet"})
 _SPEECHLESS: Final = frozenset({"logic", "choice", "structure", "external", "number"})
-"""Categories whose types say nothing by their name alone."""
+"""Categories whose types have no meaning by their name only."""
 _FEWEST: Final = 2
 _PRESENT: Final = datetime(2026, 1, 1, tzinfo=UTC)
-_MANY: Final = 100_000  # chosen: a unique column for which so many values exist is taken without a word
+_MANY: Final = 100_000  # chosen: a unique column with this many possible values needs no check
 
 
 def text(asked: Asked) -> Field | None:
@@ -118,13 +118,13 @@ def _texts(asked: Asked) -> Iterator[Field]:
     name, rule, longest = asked.column.name, asked.rule, asked.longest
     if rule.pattern is not None:
         yield definition(name, "regexp", {"string": rule.pattern}, unique=asked.unique)
-        asked.notes.append(f"Its pattern cannot be made: {rule.pattern}")
+        asked.notes.append(f"Its pattern is not supported: {rule.pattern}")
     said = names.meant(asked)
     kind = find(said.type)
     if kind is not None and kind.category in _SPEECHLESS:
         said = names.Meant("words", {}, {})
         kind = find("words")
-    # A role is one of few words, and nobody's own.
+    # A role is one of few words, and is not personal.
     about_people = kind is not None and kind.category in _PERSONAL and said.type != "job_title"
     words = None if about_people or asked.unique else few_words(name, asked.values)
     if words is not None and all(word not in rule.excluded for word in words):
@@ -168,7 +168,8 @@ def _texts(asked: Asked) -> Iterator[Field]:
 
 
 def _meant(asked: Asked, said: Meant) -> Iterator[Field]:
-    """What the names mean: as it is; shorter, as words or as a code; at last those of its values that fit."""
+    """Yield the meanings of the names: unchanged; shorter, as words or as a code; finally, those of its values that
+    fit."""
     if asked.joined and not asked.unique and not said.sure:
         return
     name = asked.column.name
@@ -187,10 +188,10 @@ def _meant(asked: Asked, said: Meant) -> Iterator[Field]:
 
 
 def _named(asked: Asked) -> Iterator[Field]:
-    """What the column's own name means, as far as whole values fit."""
+    """Yield the meanings of the column's own name, if whole values fit."""
     for made in meanings.fields(asked):
         if asked.joined and not asked.unique and not _dealt(asked, made):
-            # Fields of a group cannot be dealt out in combinations; a list of their values can.
+            # Values of grouped fields cannot be combined freely; a list of their values can.
             longest = limits.INFER_WORD_CHARS if asked.longest is None else asked.longest
             values = [
                 one for one in dict.fromkeys(_values(asked, _local(asked, made))) if len(one) <= longest
@@ -204,7 +205,7 @@ def _named(asked: Asked) -> Iterator[Field]:
 
 
 def _dealt(asked: Asked, made: Field) -> bool:
-    """Whether a field's values can be dealt out in combinations with those of others."""
+    """Return whether a field's values can be combined freely with those of other fields."""
     try:
         column = compile_plan(parse([made]), asked.vocabulary).layer.columns[made["name"]]
     except SpecError:
@@ -244,7 +245,7 @@ _SHORTENED: Final = ("username",)
 
 
 def _local(asked: Asked, made: Field) -> Field:
-    """The field in the language that the table's names are in, where its type has one."""
+    """Return the field in the language of the table's names, if its type supports it."""
     kind = find(made["type"])
     if asked.locale is None or kind is None or not kind.localised or "locale" in made:
         return made
@@ -270,7 +271,7 @@ _CODES: Final[dict[str, tuple[tuple[str, dict[str, Any]], ...]]] = {
 _FEWEST_VALUES: Final = 5
 _MOST_VALUES: Final = 60
 _MOST_LISTED: Final = 250  # chosen: values of one column of a key
-_LOOKED_AT: Final = 2_000  # chosen: values in which those are looked for that are too long
+_LOOKED_AT: Final = 2_000  # chosen: values that are checked for being too long
 
 
 def _values(asked: Asked, made: Field) -> Sequence[str]:
@@ -297,7 +298,7 @@ def _called(asked: Asked, said: Meant) -> Iterator[Field]:
 
 
 def _fits(asked: Asked, made: Field) -> bool:
-    """Whether every value of a field is a text that is as long as the column takes."""
+    """Return whether every value of a field is a text with the maximum length of the column."""
     try:
         plan = compile_plan(parse([made]), asked.vocabulary)
     except SpecError:
@@ -310,7 +311,7 @@ def _fits(asked: Asked, made: Field) -> bool:
     if made.get("unique") and made["type"] != "regexp" and (space is None or space < _MANY):
         if made["type"] not in names.FEW or not _lasts(asked, plan):
             return False
-        asked.notes.append("It is unique, and there are not many such values: ask for few rows.")
+        asked.notes.append("It is unique, and there are not many such values: use few rows.")
     told = (field.metadata or {}).get(b"max_length")
     if asked.longest is not None and (told is None or int(told) > asked.longest):
         return False
@@ -320,7 +321,7 @@ def _fits(asked: Asked, made: Field) -> bool:
 
 
 def _lasts(asked: Asked, plan: Any) -> bool:
-    """Whether a unique field has values for as many rows as its template makes."""
+    """Return whether a unique field has values for the number of rows of its template."""
     try:
         BoundPlan(plan, GenerationContext("inference", _PRESENT)).check(0, asked.rows)
     except SpecError:
@@ -329,7 +330,8 @@ def _lasts(asked: Asked, plan: Any) -> bool:
 
 
 def _long_enough(asked: Asked, plan: Any) -> bool:
-    """Whether texts are as long as a check wants: looked at, since no type tells its shortest text."""
+    """Return whether texts have the length that a CHECK constraint requires: tested, because types do not know their
+    shortest text."""
     bound = BoundPlan(plan, GenerationContext("inference", _PRESENT))
     made = bound.block(0, limits.INFER_ROWS)[0]
     made = made.dictionary_decode() if pa.types.is_dictionary(made.type) else made

@@ -1,4 +1,4 @@
-"""What a reader of one format makes of a file: tables, what they hold, and what could not be read."""
+"""The result of a reader: tables with their columns, and problems."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from webapp.imports.inference.evidence import definition
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """What was sent: its bytes, and the name of the file, or "" for a text."""
+    """The input: its bytes, and the name of the file, or "" for a text."""
 
     raw: bytes
     name: str = ""
@@ -37,8 +37,8 @@ class Source:
 
 @dataclass(slots=True)
 class Table:
-    """One table. `ready` are columns that the reader has settled itself, by name; `notes` what else is to be told of
-    columns; `sample` has values of the columns, each column's by itself."""
+    """One table. `ready` are columns whose type the reader has determined, by name; `notes` are further notes on
+    columns; `sample` has values of the columns, independent of each other."""
 
     entity: Entity
     sample: pa.RecordBatch | None = None
@@ -48,7 +48,7 @@ class Table:
     """Columns that could not be read, with the reason."""
 
     def note(self, column: str, text: str) -> None:
-        """Tells something of a column, which makes it yellow."""
+        """Add a note to a column, which makes it yellow."""
         self.notes.setdefault(column, []).append(text)
 
 
@@ -80,7 +80,7 @@ class Unreadable(Exception):
 
 
 FALLBACK: Final = "words"
-"""The type that stands for what cannot be made: it needs no options and fits beside anything."""
+"""The type for columns that cannot be converted: it needs no options and is compatible with everything."""
 
 
 def fallback(name: str, reason: str) -> Found:
@@ -100,8 +100,8 @@ def clean(name: Any) -> str:
 
 
 def named(names: Iterable[Any], otherwise: str = "column") -> tuple[list[str], Mapping[str, str]]:
-    """Names that columns can have, in their order, and by name what is to be told of those that were changed: empty
-    ones are counted (`column_3`), of doubles the later ones get a number."""
+    """Return valid and unique column names in their order, and notes on the changed ones by name: empty names are
+    numbered (`column_3`), duplicates get a suffix."""
     found: list[str] = []
     told: dict[str, str] = {}
     taken: set[str] = set()
@@ -116,7 +116,7 @@ def named(names: Iterable[Any], otherwise: str = "column") -> tuple[list[str], M
         if not plain:
             told[made] = "It has no name in the file."
         elif made != plain:
-            told[made] = f'The name "{plain}" stands in the file more than once.'
+            told[made] = f'The name "{plain}" occurs more than once in the file.'
         taken.add(made)
         found.append(made)
     return found, told
@@ -131,14 +131,14 @@ _MARKS: Final = (
     (codecs.BOM_UTF16_BE, "utf-16"),
     (codecs.BOM_UTF8, "utf-8-sig"),
 )
-_UTF16_SAMPLE_BYTES: Final = 4_096  # chosen: bytes in which UTF-16 without a mark is looked for
+_UTF16_SAMPLE_BYTES: Final = 4_096  # chosen: bytes that are searched for UTF-16 without a byte order mark
 
 
 def decoded(raw: bytes) -> tuple[str, str]:
-    """The text, and what is to be told of its encoding ("" where it is UTF-8).
+    """Return the text, and a note on its encoding ("" for UTF-8).
 
-    By its mark; else UTF-8; else UTF-16 where every second byte is zero; else Windows-1252, in which every byte but
-    five means something. Raises `Unreadable` for what is no text.
+    Detected by its byte order mark; else UTF-8; else UTF-16 if every second byte is zero; else Windows-1252, in which
+    all bytes except five are valid. Raises `Unreadable` for data that is not text.
     """
     for mark, encoding in _MARKS:
         if raw.startswith(mark):

@@ -1,7 +1,7 @@
-"""CSV and its kin: any delimiter, quotes as RFC 4180 has them, rows of unequal length.
+"""CSV and similar formats: any delimiter, quotes as in RFC 4180, rows of different lengths.
 
-Arrow reads the whole file, every cell as a text. Where a row is longer or shorter than the first one, the standard
-library reads the first rows instead, and fills up or cuts.
+Arrow reads the whole file, every cell as text. If a row is longer or shorter than the first one, the standard library
+reads the first rows instead, and pads or truncates them.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from webapp.imports.readers.values import Seen, seen
 
 
 def table(name: str, heads: Sequence[Any], columns: Iterable[pa.Array], read: Read) -> Table:
-    """A table of texts, one array a column; what goes beyond the limits is told in `read`."""
+    """Return a table of texts, one array per column; exceeded limits are reported in `read`."""
     names, told = named(heads)
     kept = names[: limits.MAX_FIELDS]
     beyond(name, names, read)
@@ -38,7 +38,7 @@ def table(name: str, heads: Sequence[Any], columns: Iterable[pa.Array], read: Re
 
 
 def beyond(name: str, names: Sequence[str], read: Read) -> None:
-    """Tells of columns for which a template has no place."""
+    """Report columns beyond the maximum of a template."""
     text = f"A template has at most {limits.MAX_FIELDS} fields: left out."
     over = names[limits.MAX_FIELDS : limits.IMPORT_COLUMNS]
     read.problems += [Problem(name, one, text) for one in over]
@@ -68,9 +68,9 @@ def of_seen(name: str, found: Sequence[Seen]) -> Table:
 
 
 DELIMITERS: Final = ",;\t|"
-_SNIFFED: Final = 50  # chosen: rows by which the delimiter is found
-_HEAD: Final = limits.MB  # chosen: characters that they are among
-_BLOCK: Final = 8 * limits.MB  # chosen: Arrow reads so much at once, and no row may be longer
+_SNIFFED: Final = 50  # chosen: rows that are used to detect the delimiter
+_HEAD: Final = limits.MB  # chosen: characters that are searched for these rows
+_BLOCK: Final = 8 * limits.MB  # chosen: size of Arrow's blocks, and maximum size of a row
 _VALUE: Final = re.compile(r"[+-]?[0-9][0-9.,:/ -]*|true|false|null|\S+@\S+\.\S+", re.I)
 
 
@@ -123,7 +123,7 @@ def _head(text: str, delimiter: str) -> tuple[list[str], str, bool]:
         and not first[-1]
         and all(len(row) < len(first) or not row[len(first) - 1] for row in rows)
     ):
-        first.pop()  # each line ends in a delimiter
+        first.pop()  # every line ends with a delimiter
     said = [cell for cell in first if cell]
     header = bool(said) and not any(_VALUE.fullmatch(cell) for cell in said)
     if not header and len(rows) > 1 and len(said) == len(set(said)):
@@ -136,13 +136,13 @@ def _head(text: str, delimiter: str) -> tuple[list[str], str, bool]:
 def _rows(text: str, delimiter: str, most: int) -> list[list[str]]:
     lines = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter)
     found: list[list[str]] = []
-    with suppress(csv.Error):  # what was read before it counts
+    with suppress(csv.Error):  # the rows that were read before are used
         found.extend(row for row in islice(lines, most) if row)
     return found
 
 
 def _arrow(text: str, delimiter: str, wide: int, header: bool) -> tuple[list[pa.Array] | None, bool]:
-    """The columns, and whether rows are of unequal length, in which case there are none."""
+    """Return the columns, and whether the rows have different lengths, in which case the columns are None."""
     names = [str(place) for place in range(wide)]
     data = text.encode()
     try:

@@ -25,7 +25,7 @@ _MOST_ELEMENTS: Final = 10  # chosen: of an array in a row; the template's own c
 
 
 def parsed(source: Source) -> Any:
-    """A JSON text as Python values. Raises `Unreadable`, which says where it breaks."""
+    """Parse JSON. Raises `Unreadable` with the position of a syntax error."""
     text, _ = decoded(source.raw)
     if not text.strip():
         raise Unreadable("The file is empty.", "Send an object, or an array of objects.")
@@ -36,8 +36,8 @@ def parsed(source: Source) -> Any:
     except orjson.JSONDecodeError as error:
         if "limit" in error.msg:
             raise too_deep() from None
-        told = f"This is no JSON: {error.msg} (line {error.lineno}, column {error.colno})."
-        raise Unreadable(told, "Check it at that place.") from None
+        message = f"This is no JSON: {error.msg} (line {error.lineno}, column {error.colno})."
+        raise Unreadable(message, "Check it at that place.") from None
 
 
 def read(source: Source, words: Vocabulary) -> Read:
@@ -73,7 +73,7 @@ def of_value(value: Any, source: Source, words: Vocabulary) -> Read:
 
 
 def lines(source: Source, words: Vocabulary) -> Read:
-    """NDJSON: an object a line. Lines that are none are left out, and told of."""
+    """Read NDJSON: one object per line. Invalid lines are skipped and reported."""
     text, _ = decoded(source.raw)
     rows: list[Any] = []
     bad, first = 0, 0
@@ -96,8 +96,8 @@ def lines(source: Source, words: Vocabulary) -> Read:
     found.tables.append(_table(source.stem, rows, found, words))
     names = [one.name for one in found.tables[0].entity.fields]
     if bad and names:
-        told = f"{bad:,} lines are no JSON objects, the first of them line {first:,}: left out."
-        found.tables[0].note(names[0], told)
+        message = f"{bad:,} lines are no JSON objects, the first of them line {first:,}: left out."
+        found.tables[0].note(names[0], message)
     return found
 
 
@@ -119,7 +119,7 @@ def _table(name: str, rows: Sequence[Any], read: Read, words: Vocabulary) -> Tab
 def _columns(
     rows: Sequence[Row], words: Vocabulary, depth: int
 ) -> tuple[list[Seen], dict[str, str], list[str]]:
-    """The columns of objects, what is to be told of their names, and all names."""
+    """Return the columns of objects, notes on their names, and all names."""
     keys = list(dict.fromkeys(key for row in rows for key in row))
     names, told = named(keys)
     found = []
@@ -148,7 +148,7 @@ def _column(name: str, values: Sequence[Any], words: Vocabulary, depth: int) -> 
             name,
             definition(name, "words", {"count": 2}),
             "yellow",
-            "It holds values of several kinds: made as text.",
+            "It has values of several types: imported as text.",
         )
     return one
 
@@ -185,9 +185,9 @@ def _nested(
     options: dict[str, Any] = {"fields": fields}
     if count is not None:
         options |= {"array": True, "count": count}
-    told = "Arrays of objects" if count is not None else "Objects"
+    message = "Arrays of objects" if count is not None else "Objects"
     one.ready = Found(
-        name, definition(name, "nested", options), "green", f"{told} with {len(fields)} fields of their own."
+        name, definition(name, "nested", options), "green", f"{message} with {len(fields)} nested fields."
     )
     return one
 
@@ -207,9 +207,9 @@ def _listed(name: str, inner: Sequence[Any], counts: Sequence[int], words: Vocab
     found = columns.columns(table.entity, table.sample, words)[0]
     field = table.ready.get(found.column, found).field or definition(called, "words")
     element = {"type": field["type"], "options": field["options"]}
-    if element["type"] in ("row_number", "sequence"):  # values beside each other count nothing
+    if element["type"] in ("row_number", "sequence"):  # values in one array are not a sequence
         element = {"type": "number", "options": {"min": min(plain), "max": max(plain)}}
     low, high = min(counts), max(1, min(max(counts), _MOST_ELEMENTS))
     made = definition(name, "array", {"of": element, "count": {"min": min(low, high), "max": high}})
-    one.ready = Found(name, made, "green", f"Arrays of up to {high} values, each made as {element['type']}.")
+    one.ready = Found(name, made, "green", f"Arrays of up to {high} values of type {element['type']}.")
     return one

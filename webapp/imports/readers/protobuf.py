@@ -161,7 +161,7 @@ class _Parser:
         return self._tokens[self._at - 1]
 
     def _past(self, sign: str) -> bool:
-        """Goes on behind the next such sign; an option in braces before a semicolon is part of it."""
+        """Skip to the position after the next such token; an option in braces before a semicolon is part of it."""
         depth = 0
         while self._at < len(self._tokens):
             word = self._next()

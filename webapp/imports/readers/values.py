@@ -1,7 +1,8 @@
-"""What the texts of one column are: numbers, dates, addresses, one of a few words; read whole, by Arrow.
+"""Detect the type of the texts in one column: numbers, dates, addresses, one of a few words; all values are read, by
+Arrow.
 
-Of the values no more is kept than ranges rounded outwards, how dates are written, and the words of columns that hold
-a few over and over and are not about a person. All else is left to `services.inference`, with a sample.
+Only ranges (rounded outwards), date formats, and the words of columns with a few repeated words that are not about
+people are kept. Everything else is left to `services.inference`, with a sample.
 """
 
 from __future__ import annotations
@@ -45,7 +46,7 @@ _BIRTH: Final = re.compile(r"birth|born|\bdob\b")
 
 
 def read(name: str, texts: pa.Array, words: str) -> Found | None:
-    """A field for texts that are all dates, moments or times; None where they are not."""
+    """Return a field for texts that are all dates, timestamps or times; None for others."""
     first = texts[0].as_py()
     if len(first) > 40 or not re.search(r"[0-9]", first):
         return None
@@ -92,7 +93,7 @@ def _way(name: str, kind: str, texts: pa.Array, ways: Any, clock: str, words: st
     found = _found(name, kind, texts, fit[0][0], fit[0][1] + clock, words)
     if found is not None and len(fit) > 1:
         found.state = "yellow"
-        found.reason = f"It may as well be written {fit[1][1]}; taken as {fit[0][1]}."
+        found.reason = f"The format could also be {fit[1][1]}; imported as {fit[0][1]}."
     return found
 
 
@@ -113,15 +114,15 @@ def _found(name: str, kind: str, texts: pa.Array, way: str, form: str | None, wo
     if days.null_count:
         return None
     options: dict[str, Any] = {} if form is None else {"format": form}
-    told = f", written {form}" if form else ""
+    message = f", written {form}" if form else ""
     ends = pc.min_max(days).as_py()
     if len(texts) >= limits.INFER_FEW:
         low, high = around(ends["min"].date(), ends["max"].date())
         options = {"min": low, "max": high, **options}
-        return Found(name, definition(name, kind, options), "green", f"From {low} to {high}{told}.")
+        return Found(name, definition(name, kind, options), "green", f"From {low} to {high}{message}.")
     if _BIRTH.search(words):
         options = {"min": "-32000d", "max": "-6600d", **options}
-    return Found(name, definition(name, kind, options), "green", f"{kind.capitalize()}s{told}.")
+    return Found(name, definition(name, kind, options), "green", f"{kind.capitalize()}s{message}.")
 
 
 def around(first: date, last: date) -> tuple[str, str]:
@@ -150,13 +151,13 @@ _KEY: Final = re.compile(
 )
 _PERSONAL: Final = frozenset({"person", "contact", "finance", "government", "internet"})
 _PLAIN: Final = frozenset({"job_title", "sex", "gender", "marital_status", "title", "suffix", "department"})
-"""Types about persons whose words are nobody's own."""
-_COUNTED: Final = 3  # chosen: fewer numbers in a row are no count
+"""Types about people whose words do not identify anyone."""
+_COUNTED: Final = 3  # chosen: fewer consecutive numbers are not a sequence
 
 
 @dataclass(slots=True)
 class Seen:
-    """One column: what it is, some of its values, and the field where the values have settled it."""
+    """One column: its type, some of its values, and the field if the values have determined it."""
 
     column: Column
     sample: list[Any]
@@ -164,8 +165,8 @@ class Seen:
 
 
 def seen(name: str, texts: pa.Array, strict: bool = False) -> Seen:
-    """A column by its texts (null or empty: blank). `strict`: they stand as texts in the file, so that digits are no
-    number and `true` is a word."""
+    """Return a column with the given texts (null or empty: null). `strict`: they are texts in the file, so digits are
+    not a number and `true` is a word."""
     plain = pc.utf8_trim_whitespace(texts)
     if isinstance(plain, pa.ChunkedArray):
         plain = plain.combine_chunks()
@@ -194,7 +195,7 @@ class _Looks:
     total: int
 
     def like(self, pattern: str) -> bool:
-        """Whether every value is like that; the first ones are looked at first."""
+        """Return whether all values match; the first ones are tested first."""
         head = self.valid.slice(0, 100)
         if not pc.all(pc.match_substring_regex(head, pattern)).as_py():
             return False
@@ -202,11 +203,11 @@ class _Looks:
 
     @property
     def enough(self) -> bool:
-        """Whether there are so many that ranges tell something."""
+        """Return whether there are enough values for a range."""
         return len(self.valid) >= limits.INFER_FEW
 
     def distinct(self) -> int:
-        """How many different ones there are."""
+        """Return the number of distinct values."""
         return int(pc.count_distinct(self.valid).as_py())
 
     @property
@@ -277,9 +278,7 @@ def _whole(one: Seen, looks: _Looks) -> bool:
     low, high = ends["min"], ends["max"]
     if not -limits.MAX_INTEGER <= low <= high <= limits.MAX_INTEGER:
         made = definition(name, "regexp", {"string": "[1-9][0-9]{17}"})
-        one.ready = Found(
-            name, made, "yellow", "Numbers longer than every reader of JSON keeps: made as digits."
-        )
+        one.ready = Found(name, made, "yellow", "Numbers too long for JSON parsers: imported as digits.")
         return True
     one.column = replace(
         one.column, type="integer", declared="integer", bits=32 if max(high, -low) < 2**31 else 64
@@ -320,9 +319,9 @@ def _fraction(one: Seen, looks: _Looks) -> bool:
     if looks.like(_COMMA):
         point = pc.replace_substring(pc.replace_substring(looks.valid, ".", ""), ",", ".")
         _decimal(one, replace(looks, valid=point), point)
-        told = "The file writes it with a decimal comma; it is made with a point."
+        message = "The file uses a decimal comma; generated values have a decimal point."
         if one.ready is not None:
-            one.ready = Found(looks.name, one.ready.field, "yellow", told)
+            one.ready = Found(looks.name, one.ready.field, "yellow", message)
         return True
     if not looks.like(_FLOAT):
         return False
@@ -352,8 +351,8 @@ def _decimal(one: Seen, looks: _Looks, texts: pa.Array) -> bool:
     low, high = low.quantize(step, "ROUND_FLOOR"), high.quantize(step, "ROUND_CEILING")
     options = {"min": jsonable(low), "max": jsonable(high), "decimals": places}
     made = definition(looks.name, "number", options)
-    told = f"Numbers from {low.normalize():f} to {high.normalize():f} with {places} decimals."
-    one.ready = Found(looks.name, made, "green", told)
+    message = f"Numbers from {low.normalize():f} to {high.normalize():f} with {places} decimals."
+    one.ready = Found(looks.name, made, "green", message)
     return True
 
 
@@ -384,7 +383,7 @@ def _never_twice(looks: _Looks) -> bool:
 
 
 def _sample(valid: pa.Array, total: int) -> list[Any]:
-    """As many values as inference looks at, spread over the column, with their share of blanks."""
+    """Return a sample for inference, spread over the column, with its share of nulls."""
     size = min(limits.INFER_SAMPLE_ROWS, total)
     if not size or not len(valid):
         return []

@@ -15,7 +15,7 @@ from webapp.files import workbooks
 from webapp.imports.readers import csv
 from webapp.imports.readers.base import Problem, Read, Source, Unreadable, clean
 
-_TOO_MUCH: Final = "It unpacks to more than is looked at."
+_TOO_MUCH: Final = "Its unpacked size exceeds the limit."
 
 
 def read(source: Source) -> Read:
@@ -32,9 +32,9 @@ def read(source: Source) -> Read:
         ) from None
     except (Unreadable, MemoryError):
         raise
-    except Exception:  # whatever a broken workbook makes of its reader
-        told = "The workbook cannot be read: it is damaged, protected, or no XLSX."
-        raise Unreadable(told, "Save it again as XLSX, or send CSV.") from None
+    except Exception:  # a damaged workbook can raise any exception
+        message = "The workbook cannot be read: it is damaged, protected, or no XLSX."
+        raise Unreadable(message, "Save it again as XLSX, or send CSV.") from None
     if not found.tables and not found.problems:
         raise Unreadable("The workbook holds no rows.", "Its first row must have the names of the columns.")
     if len(found.tables) == 1 and source.stem and found.tables[0].entity.name.casefold().startswith("sheet"):

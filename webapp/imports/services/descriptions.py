@@ -1,7 +1,7 @@
-"""Templates and field types from a description, by a model that knows the catalogue.
+"""Templates and field types from a description, by a model that gets the catalogue.
 
-What a model answers is no better than what a stranger types: it is parsed and compiled like any template, its faults
-are given back to it once, and a field that still does not fit becomes one of plain text that says so in the report.
+The output of a model is untrusted input: it is parsed and compiled like any template, its errors are sent back to the
+model once, and a field that is still invalid becomes plain text with a note in the report.
 """
 
 from __future__ import annotations
@@ -87,10 +87,10 @@ class Draft:
 def template(
     actor: Actor, description: str, *, connection_id: str | None, quantity: int, save: bool
 ) -> dict[str, Any]:
-    """`{name, fields, report, template}` of a description; `template` is None unless it is saved (commits).
+    """Return `{name, fields, report, template}` for a description; `template` is None unless it is saved (commits).
 
-    Errors: provider_missing, not_found, forbidden, validation_error (several models and none named), those of
-    connections; target_failed with the reason bad_answer where no template came of it.
+    Errors: provider_missing, not_found, forbidden, validation_error (several models and none selected), those of
+    connections; target_failed with the reason bad_answer if the model returned no usable template.
     """
     connection = model_of(actor, connection_id)
     with opened(connection) as channel:
@@ -128,7 +128,8 @@ def model_of(actor: Actor, connection_id: str | None) -> Connection:
 
 
 class opened:  # noqa: N801 - reads as a verb where it is used
-    """A model that can be asked; what fails there is told as the API tells it. Nothing is held meanwhile."""
+    """A connection to a model, whose errors are converted to API errors. The database session is released in the
+    meantime."""
 
     def __init__(self, connection: Connection) -> None:
         self._connection = connection
@@ -146,7 +147,7 @@ class opened:  # noqa: N801 - reads as a verb where it is used
             raise access.told(error) from None
 
 
-# --- Asking -------------------------------------------------------------------------------------------------
+# --- Requests to the model ------------------------------------------------------------------------------
 
 
 @lru_cache(maxsize=1)
@@ -193,7 +194,7 @@ def _asked(channel: AiChannel, description: str) -> tuple[str, list[Field]]:
 
 
 def _read(text: str) -> tuple[str, list[Field]] | None:
-    """Name and fields in what a model wrote; None where there are none."""
+    """Return name and fields in the output of a model; None without valid ones."""
     for document in ai_values.documents(text):
         fields = document.get("fields") if isinstance(document, dict) else document
         name = document.get("name") if isinstance(document, dict) else None
@@ -207,7 +208,7 @@ def _read(text: str) -> tuple[str, list[Field]] | None:
 
 
 def _plain(given: Mapping[str, Any]) -> Field:
-    """A field with the keys that a description may lead to, as far as they are there."""
+    """Return a field with the supported keys."""
     made = {key: given[key] for key in _KEYS if given.get(key) is not None}
     made["name"] = " ".join(str(given.get("name") or "").split())[: limits.MAX_NAME_CHARS]
     made["type"] = str(given.get("type") or TEXT)
@@ -217,7 +218,7 @@ def _plain(given: Mapping[str, Any]) -> Field:
 
 
 def _rename(fields: Sequence[Field]) -> None:
-    """Gives fields of one name names of their own."""
+    """Make duplicate names of fields unique."""
     seen: set[str] = set()
     for one in fields:
         name, number = one["name"], 1
@@ -231,7 +232,7 @@ def _rename(fields: Sequence[Field]) -> None:
 
 
 def faults(fields: Sequence[Field]) -> list[Fault]:
-    """What is wrong with fields as a template of their own."""
+    """Return the errors of fields as a separate template."""
     apart = [
         Fault(f"fields[{place}].type", "not_available", f"Fields of type {one['type']} cannot be described.")
         for place, one in enumerate(fields)

@@ -24,7 +24,7 @@ from webapp.row_templates.services import compilation, vocabularies
 
 @dataclass(frozen=True, slots=True)
 class Made:
-    """What an import came to, as the API shows it."""
+    """The result of an import, as the API shows it."""
 
     format: str
     templates: list[dict[str, Any]]
@@ -34,17 +34,18 @@ class Made:
 
 @dataclass(frozen=True, slots=True)
 class Sent:
-    """What was sent: a document, and the name of its file, or "" for a text."""
+    """The input: a document, and the name of its file, or "" for a text."""
 
     document: bytes | IO[bytes]
     name: str = ""
 
 
 def create(actor: Actor, sent: Sent, form: str, *, quantity: int, save: bool) -> Made:
-    """A template for each table of a file; with `save` they are saved (commits), several of them as a dataset too.
+    """Create a template for each table of a file; with `save` they are saved (commits), several of them as a dataset
+    too.
 
-    Columns that cannot be made are red in the report, and text stands for them. Error: validation_error (`unreadable`)
-    where nothing of the file can be read, unavailable.
+    Columns that cannot be converted are red in the report, and become text. Error: validation_error (`unreadable`) if
+    nothing of the file can be read, unavailable.
     """
     read = opened("drafted", sent, form, quantity)
     made = [Draft.from_json(one) for one in read["drafts"]]
@@ -72,9 +73,9 @@ def create(actor: Actor, sent: Sent, form: str, *, quantity: int, save: bool) ->
 
 
 def opened(function: str, sent: Sent, form: str, rows: int, **more: Any) -> dict[str, Any]:
-    """What a function of `in_process` makes of a document. Nothing is held in the database meanwhile. Error:
-    validation_error, unavailable."""
-    compilation.vocabulary()  # so that it is on the disk, where the process opens it
+    """Run a function of `in_process` on a document, without holding a database session. Error: validation_error,
+    unavailable."""
+    compilation.vocabulary()  # the process opens it from disk
     db.session.rollback()
     arguments = {
         "name": sent.name,

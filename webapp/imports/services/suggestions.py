@@ -1,4 +1,4 @@
-"""Which type a field may have: by its name, by a sample of its values, and where both say nothing, by a model."""
+"""Suggest the type of a field: by its name, by a sample of its values, and if both lead to nothing, by a model."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from webapp.imports.services import descriptions
 from webapp.row_templates.services import compilation
 
 _SILENT: Final = frozenset({*guess.FALLBACK, "sentences", "number", "float"})
-"""Types that stand for "any text", "any number": of themselves they say nothing about a name."""
+"""Types for "any text" and "any number", which are no information about a name."""
 _SYSTEM: Final = (
     "You choose the type of a field of test data from the list below. Answer with JSON alone, in this form: "
     '{"type": "...", "options": {}, "reason": "..."}. Use only types and options of the list; leave options out where '
@@ -40,10 +40,10 @@ Suggestion = dict[str, Any]
 def suggestions(
     actor: Actor, name: str, *, description: str, sample: Sequence[Any], connection_id: str | None
 ) -> list[Suggestion]:
-    """`{type, options, reason, source}`, the likeliest first, at least one; `source`: name, sample or ai.
+    """Return `{type, options, reason, source}`, the most likely first, at least one; `source`: name, sample or ai.
 
-    A model is asked where one is named, or where there is one and nothing else says anything. Errors, where one is
-    named: not_found, forbidden, validation_error, those of connections.
+    A model is used if one is selected, or if one exists and neither name nor sample lead to a suggestion. Errors, if
+    one is selected: not_found, forbidden, validation_error, those of connections.
     """
     found = [*_by_sample(name, sample), *_by_name(name)]
     if connection_id is not None or not found:
@@ -78,14 +78,12 @@ def _by_sample(name: str, sample: Sequence[Any]) -> list[Suggestion]:
     if made.field is None or (sort == "text" and made.field["type"] in _SILENT):
         return []
     return [
-        _suggestion(
-            made.field["type"], made.field["options"], f"The values are of this kind. {made.reason}", "sample"
-        )
+        _suggestion(made.field["type"], made.field["options"], f"The values match. {made.reason}", "sample")
     ]
 
 
 def _column(values: Sequence[Any]) -> tuple[ColumnType, pa.Array]:
-    """What some JSON values would be in a database."""
+    """Return the column type of some JSON values in a database."""
     if all(isinstance(one, bool) for one in values):
         return "boolean", pa.array(values)
     if all(isinstance(one, int) and not isinstance(one, bool) and abs(one) < 1 << 62 for one in values):
@@ -128,10 +126,12 @@ def _by_model(
         why = (
             ""
             if error.code in ("provider_missing", "validation_error")
-            else f" The model could not be asked: {error.message}"
+            else f" The model could not be queried: {error.message}"
         )
-        return [_text(f"The name says nothing: plain text.{why}")]
-    return _read(name, answer.text) or [_text("Neither the name nor the model says more: plain text.")]
+        return [_text(f"No suggestion for this name: plain text.{why}")]
+    return _read(name, answer.text) or [
+        _text("No suggestion for this name, also from the model: plain text.")
+    ]
 
 
 def _text(reason: str) -> Suggestion:
@@ -139,7 +139,7 @@ def _text(reason: str) -> Suggestion:
 
 
 def _read(name: str, text: str) -> list[Suggestion]:
-    """What a model suggested, where it is a type of the catalogue; without its options where those do not fit."""
+    """Return the suggestion of a model, if it is a type of the catalogue; without its options if they are invalid."""
     for document in ai_values.documents(text):
         kind = find(str(document.get("type"))) if isinstance(document, dict) else None
         if kind is None:

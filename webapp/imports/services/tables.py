@@ -276,6 +276,11 @@ class _Links:
         found.state, found.reason = state, reason
 
 
+def _literal(value: Any) -> str:
+    """A number or text in SQL."""
+    return str(value) if isinstance(value, int | Decimal) else "'" + str(value).replace("'", "''") + "'"
+
+
 def _composite_keys(draft: Draft, words: Vocabulary) -> None:
     """Fields that are unique together, where the table has such keys and the fields can be; else one of them alone."""
     by_name = {one.column: one for one in draft.found}

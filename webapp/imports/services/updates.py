@@ -1,7 +1,7 @@
-"""A changed schema onto the template that was made from it: what differs, column by column, and the accepted part.
+"""Apply a changed schema to the template that was created from it: the differences by column, and the accepted ones.
 
-What the schema led to at the last import is the base: a column differs where it leads to something else now. Fields
-that were changed by hand since stay, unless their column is among the accepted ones.
+The base is the result of the last import: a column differs if it leads to something else now. Fields that were edited
+since are kept, unless their column is among the accepted ones.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from webapp.row_templates.services import templates
 
 Field = Mapping[str, Any]
 _OWN: Final = ("id", "description", "sensitive", "masking", "hidden")
-"""What a person says of a field, which an import does not know."""
+"""Attributes of a field that users set and imports do not contain."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +53,7 @@ class Change:
 
 @dataclass(frozen=True, slots=True)
 class Compared:
-    """A template beside a schema. `taken` are the columns that were taken over; None where none were asked for."""
+    """The comparison of a template with a schema. `taken` are the applied columns; None if none were requested."""
 
     template: dict[str, Any]
     table: str
@@ -76,7 +76,7 @@ class Compared:
 
 @dataclass(frozen=True, slots=True)
 class Opened:
-    """A schema that was read beside a template."""
+    """A parsed schema that is compared with a template."""
 
     draft: Draft
     format: str
@@ -98,8 +98,8 @@ def opened(actor: Actor, template: Template, sent: Sent, form: str, table: str |
 
 
 def compare(actor: Actor, template: Template, schema: Opened, accept: Sequence[str] | None) -> Compared:
-    """How a locked template and a schema differ; with `accept`, the columns of these names are taken over as the next
-    version (commits). Error: validation_error for a column that is not there."""
+    """Return the differences between a locked template and a schema; with `accept`, the columns with these names are
+    applied as the next version (commits). Error: validation_error for an unknown column."""
     before = imports.last(template)
     draft, known, told = schema.draft, schema.known, schema.report
     name = draft.entity.name
@@ -136,7 +136,7 @@ def _known(actor: Actor, template: Template) -> dict[str, str]:
 
 
 def _core(field: Field, tables: Mapping[str, str]) -> dict[str, Any]:
-    """What of a field a schema decides; templates by the tables that they stand for."""
+    """Return the attributes of a field that a schema determines; templates by their tables."""
     options = {key: value for key, value in field["options"].items() if value is not None}
     if options.get("template_id") in tables:
         options["template_id"] = HERE + tables[options["template_id"]]
@@ -185,7 +185,7 @@ def _changes(
     there = {one.column for one in draft.found if one.field is not None}
     for name in base:
         if name in here and name not in there:
-            yield Change(name, "removed", here[name], None, "yellow", "The schema does not have it any more.")
+            yield Change(name, "removed", here[name], None, "yellow", "The schema no longer has it.")
 
 
 def _accepted(found: Sequence[Change], accept: Sequence[str]) -> list[str]:
@@ -203,7 +203,7 @@ def _accepted(found: Sequence[Change], accept: Sequence[str]) -> list[str]:
 def _taken(
     actor: Actor, template: Template, draft: Draft, changes: Sequence[Change], known: Mapping[str, str]
 ) -> dict[str, Any]:
-    """The next version, with the changes in it; the template as it is where there are none."""
+    """Return the next version with the changes applied; the unchanged template without changes."""
     if not changes:
         return templates.show(template)
     by_name = {one.column: one for one in changes}

@@ -1,4 +1,4 @@
-"""What a model helps with: a template from a description, a type for a field."""
+"""Features with a model: a template from a description, a type for a field."""
 
 from __future__ import annotations
 
@@ -146,10 +146,12 @@ def describe(actor: Actor, body: DescribeIn) -> Response:
         db.session.rollback()
         return _page(actor, error)  # the model's fault, not ours: what was typed is not lost by it
     doubtful = [one["field"] for one in made["report"] if one["state"] != "green"]
-    told = f" Look at {', '.join(doubtful)}: what the model had there did not fit." if doubtful else ""
+    message = (
+        f" Look at {', '.join(doubtful)}, which the model did not describe correctly." if doubtful else ""
+    )
     saved = made["template"]
     where = url_for("templates.show", template_id=saved["id"]) if saved else None
-    return reply(made, see=where, flashed=f"Template {made['name']} drafted.{told}")
+    return reply(made, see=where, flashed=f"Template {made['name']} drafted.{message}")
 
 
 @route(
@@ -167,7 +169,7 @@ def suggest(actor: Actor, body: SuggestIn) -> Response:
 
 @route(bp, "/builder/suggest", ["POST"], scope="write", programs=False, hidden=True, reads=True)
 def suggest_here(actor: Actor) -> Response:
-    """Types for one field of the builder's form, as its picker shows them; `model` names the one to be asked."""
+    """Return types for one field of the builder's form, for its picker; `model` selects the model."""
     wanted, model = drafts.pressed().partition(":")[2], request.form.get("model") or None
     field = _field(draft.read(request.form)["fields"], wanted)
     name = str(field.get("name", ""))
@@ -186,7 +188,7 @@ def suggest_here(actor: Actor) -> Response:
 
 
 def _field(fields: list[dict[str, Any]], wanted: str) -> dict[str, Any]:
-    """A field by its id, at any depth; an empty one where there is none."""
+    """Return a field by its id, at any level; an empty one if it does not exist."""
     for one in fields:
         inner = one["options"].get("fields")
         if one["id"] == wanted:
@@ -197,7 +199,7 @@ def _field(fields: list[dict[str, Any]], wanted: str) -> dict[str, Any]:
 
 
 def _shown(one: dict[str, Any]) -> dict[str, Any]:
-    """A suggestion with what the picker needs to choose it: `word` is the type, with its options where it has some."""
+    """Return a suggestion for the picker: `word` is the type, with its options if there are any."""
     kind = find(one["type"])
     entry = next(known for known in catalogue.entries() if known["name"] == kind.name) if kind else {}
     word = f"{one['type']} {orjson.dumps(one['options']).decode()}" if one["options"] else one["type"]

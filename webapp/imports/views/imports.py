@@ -1,4 +1,5 @@
-"""Templates from files and schemas: made, and brought up to date with a changed schema. For programs and people."""
+"""Templates from files and schemas: create them, and update them from a changed schema. For API clients and
+browsers."""
 
 from __future__ import annotations
 
@@ -100,7 +101,7 @@ _CHANGED: Final = FormSpec(
     {
         **_SOURCE,
         "table": Control(
-            "Table, where the file has several", attributes={"spellcheck": "false", "autocomplete": "off"}
+            "Table, if the file has several", attributes={"spellcheck": "false", "autocomplete": "off"}
         ),
     },
     codes={"payload_too_large": "file"},
@@ -108,7 +109,7 @@ _CHANGED: Final = FormSpec(
 
 
 def _drawn(spec: FormSpec, error: ApiError | None = None) -> PageForm:
-    """The form of a source, as it was sent. A long text is not sent back."""
+    """The submitted form of a source. A long text is not sent back."""
     sent = multipart.form_of(request) if request.method == "POST" else None
     form = spec.draw(sent=sent, error=error)
     if len(form["content"].data or "") >= limits.IMPORT_ECHO_CHARS:
@@ -281,7 +282,7 @@ def sent_by(actor: Actor, body: SourceIn) -> Iterator[Sent]:
 
 @bp.app_template_filter("said")
 def said(core: dict[str, Any]) -> str:
-    """What a field has beside its type, in a few words."""
+    """Summarize a field's options in a few words."""
     options = [
         f"{key} {value}" for key, value in core["options"].items() if key not in ("fields", "template_id")
     ]
@@ -291,7 +292,7 @@ def said(core: dict[str, Any]) -> str:
 
 @bp.app_context_processor
 def helpers() -> dict[str, Any]:
-    """What the pages of templates call."""
+    """Return the functions that templates of template pages use."""
     if getattr(g, "face", "") != "person":
         return {}
     return {"imported": _imported}

@@ -1,4 +1,4 @@
-"""Templates made from the tables of a connection, and the answers that fields have fetched from one."""
+"""Templates created from the tables of a connection, and stored responses of external fields."""
 
 from __future__ import annotations
 

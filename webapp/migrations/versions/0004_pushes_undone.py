@@ -14,7 +14,7 @@ depends_on = None
 def upgrade() -> None:
     """To this revision."""
     op.add_column("pushes", sa.Column("undone", sa.BigInteger(), nullable=False, server_default="0"))
-    # What the undos of a push took out was counted as theirs alone.
+    # Before this revision, rows deleted by an undo were only counted in the undo.
     op.execute(
         "UPDATE pushes SET undone = (SELECT COALESCE(SUM(u.delivered), 0) FROM pushes u"
         " WHERE u.of_id = pushes.id AND u.kind = 'undo') WHERE kind = 'push'"

@@ -17,13 +17,13 @@ WORK = ("exports", "pushes", "runs")
 
 
 def upgrade() -> None:
-    """To this revision. Of work that ended before nobody is told."""
+    """Migrate to this revision. No notifications are sent about work that finished earlier."""
     for table in WORK:
         with op.batch_alter_table(table) as batch:
             batch.add_column(sa.Column("noticed_at", TIME, nullable=True))
             batch.create_index(op.f(f"ix_{table}_noticed_at"), ["noticed_at"], unique=False)
         op.execute(
-            f"UPDATE {table} SET noticed_at = coalesce(finished_at, created_at) "  # noqa: S608 - names of our own
+            f"UPDATE {table} SET noticed_at = coalesce(finished_at, created_at) "  # noqa: S608 - constant names
             "WHERE status NOT IN ('queued', 'running')"
         )
     _mails()

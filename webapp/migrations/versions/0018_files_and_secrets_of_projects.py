@@ -1,7 +1,7 @@
 """Files of projects, folders of SQLite files, and where named secrets may be sent.
 
-Existing files stay shared with their workspace, existing SQLite connections stay with the files that they use, and
-existing secrets may be sent to any host, until somebody changes that.
+Existing files stay shared with their workspace, existing SQLite connections keep their files, and existing secrets may
+be sent to any host, until a user changes that.
 """
 
 from __future__ import annotations

@@ -29,14 +29,14 @@ TEST: Final = "webhook.test"  # sent by the test of a webhook; cannot be subscri
 
 
 def wanted(events: Iterable[str], event: str) -> bool:
-    """Whether a webhook with these events hears of one."""
+    """Return whether a webhook subscribed to these events gets this one."""
     return not {"*", event, f"{event.partition('.')[0]}.*"}.isdisjoint(events)
 
 
 def body(
     delivery: Delivery, workspace_id: str, project_id: str | None, told: Mapping[str, Any] | None
 ) -> str:
-    """What is sent, the same at every attempt."""
+    """Return the payload, which is the same for every attempt."""
     return orjson.dumps(
         {
             "id": delivery.id,
@@ -50,7 +50,7 @@ def body(
 
 
 def shown(kind: str, work: Work) -> dict[str, Any]:
-    """A piece of work as events tell of it."""
+    """Return a job as it appears in events."""
     own = _OWN[kind](work)
     took = (work.finished_at - work.started_at) if work.finished_at and work.started_at else None
     return {

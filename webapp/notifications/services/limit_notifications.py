@@ -92,7 +92,7 @@ def _to_webhooks(session: Session, warning: LimitWarning, now: datetime) -> None
 
 
 def shown(warning: LimitWarning) -> dict[str, Any]:
-    """A warning as events tell of it."""
+    """Return a warning as it appears in events."""
     return {
         "type": "limit",
         "id": warning.id,

@@ -1,8 +1,8 @@
 """Notifications of finished work: deliveries to webhooks, and an e-mail to the user who started it.
 
-Every export, push and run that has ended and has no `noticed_at` is still to be sent. That mark is part of the row, so
-a worker, a cancellation or the sweeper sets it in the transaction that ends the work, and no notification
-is lost if a process dies. `tell` finds them, and writes what is to be sent together with the mark: once.
+A finished export, push or run without `noticed_at` still has to be notified. This mark is part of the row, so a worker,
+a cancellation or the sweeper sets it in the transaction that ends the work, and no notification is lost if a process
+dies. `tell` finds such rows, and writes the notifications together with the mark, so they are created once.
 """
 
 from __future__ import annotations
@@ -37,7 +37,8 @@ MAIL_KIND: Final = "work"
 
 
 def tell(now: Callable[[], datetime] = clock.now) -> int:
-    """Tell of work that has ended. Returns of how many pieces. Called by the courier; any number of processes may."""
+    """Create notifications about finished work, and return the number of jobs. Called by the notifier; several
+    processes can call it concurrently."""
     told = 0
     for kind, model in events.MODELS.items():
         ended = select(model.id).where(model.noticed_at.is_(None), model.status.in_(END_STATES))
@@ -67,7 +68,8 @@ def _told(kind: str, model: Any, work_id: str, now: datetime) -> bool:
 
 
 def _settled(kind: str, model: Any, work_id: str) -> None:
-    """Make sure that the counts are final: the process that ended the work may have died before."""
+    """Make sure that the counts are final, because the process that ended the work may have died before updating
+    them."""
     with reading() as session:
         work = session.get_one(model, work_id)
     if kind == "push" and not work.request.get(completion.SETTLED):
@@ -126,13 +128,13 @@ def _to_starter(session: Session, kind: str, work: Any, now: datetime) -> None:
 
 
 def _of_a_run(session: Session, key_id: str | None) -> bool:
-    """Whether a scenario run started it, which has its own e-mail."""
+    """Return whether a scenario run started it, which has its own e-mail."""
     key = session.get(ApiKey, key_id) if key_id else None
     return key is not None and key.run_id is not None
 
 
 def _belongs(session: Session, work: Any) -> bool:
-    """Whether its starter is still of the workspace, or of the team."""
+    """Return whether the user who started it is still a member of the workspace, or of the team."""
     mine = select(func.count()).where(
         Membership.workspace_id == work.workspace_id,
         Membership.user_id == work.created_by,
@@ -156,12 +158,14 @@ def _letter(session: Session, kind: str, work: Any, user: User, last: bool) -> n
     if why := _reason(kind, work):
         lines.append(why)
     if last:
-        lines.append("This is the last such mail for an hour: much of your work ends just now.")
+        lines.append(
+            "This is the last e-mail of this kind for an hour, because many of your jobs are finishing."
+        )
     workspace, project = session.get(Workspace, work.workspace_id), session.get(Project, work.project_id)
     facts = [
         ("Workspace", workspace.name if workspace else ""),
         ("Project", project.name if project else ""),
-        ("Asked for", f"{work.created_at:%Y-%m-%d %H:%M:%S} UTC"),
+        ("Requested", f"{work.created_at:%Y-%m-%d %H:%M:%S} UTC"),
         ("Ended", f"{work.finished_at:%Y-%m-%d %H:%M:%S} UTC" if work.finished_at else ""),
     ]
     return notifications_mail.Letter(
@@ -171,7 +175,7 @@ def _letter(session: Session, kind: str, work: Any, user: User, last: bool) -> n
         subject=f"{what} {how}",
         lines=lines,
         facts=[fact for fact in facts if fact[1]],
-        link=("Look at it", notifications_mail.link(page)),
+        link=("View details", notifications_mail.link(page)),
         because=f"You get this because you started it. When you get mail is set at {notifications_mail.link('/me')}",
     )
 
@@ -217,9 +221,10 @@ def _reason(kind: str, work: Any) -> str:
 
 
 def just_ended(actor: Actor, since: datetime | None) -> dict[str, Any]:
-    """`{now, items: [{id, text, href}]}`: the actor's longer work, and limits of the workspace, that were told of since
-    a moment, the newest last. With no moment there is only `now`, to begin from."""
-    # A little behind the present: what is being told just now is not committed yet.
+    """Return `{now, items: [{id, text, href}]}`: the actor's longer jobs that have finished, and limits of the
+    workspace that were reached, since a moment, newest last. Without a moment, only `now` is returned, as a starting
+    point."""
+    # Stay slightly in the past, because the latest notifications may not be committed yet.
     now = clock.now() - timedelta(seconds=limits.NOTICE_BROWSER_LAG_SECONDS)
     since = now if since is None else max(since, now - timedelta(seconds=limits.NOTICE_BROWSER_AGE_SECONDS))
     found = []

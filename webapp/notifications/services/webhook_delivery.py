@@ -1,8 +1,8 @@
-"""Sending deliveries to webhooks, in the way of Standard Webhooks (standardwebhooks.com).
+"""Send deliveries to webhooks as specified by Standard Webhooks (standardwebhooks.com).
 
-A delivery is taken, sent, and its end noted. A sender that dies in between leaves it to the next one, so it arrives at
-least once, always with the same `webhook-id` and the same bytes; what changes from attempt to attempt is the timestamp,
-and with it the signature. Every attempt is judged by the address guard, and no redirect is followed.
+A delivery is claimed, sent, and its result recorded. If a sender dies in between, another one sends it again, so it
+arrives at least once, always with the same `webhook-id` and the same bytes; only the timestamp changes between
+attempts, and with it the signature. Every attempt is checked by the address guard, and no redirect is followed.
 """
 
 from __future__ import annotations
@@ -38,13 +38,13 @@ log = logging.getLogger(__name__)
 SECRET_PREFIX: Final = "whsec_"  # noqa: S105 - Standard Webhooks: what a secret begins with
 OFF: Final = "The webhook is turned off."
 Verdict = Literal["delivered", "again", "failed", "gone"]
-# What is wrong with the address itself, and does not pass by waiting.
+# Errors in the URL itself, which do not disappear with time.
 _LASTING: Final = frozenset({"not_allowed", "bad_url"})
 
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What became of one attempt. `asked`: how many seconds the receiver asked us to wait."""
+    """The result of one attempt. `asked`: the number of seconds that the receiver requested us to wait."""
 
     verdict: Verdict
     reason: str = ""
@@ -115,18 +115,19 @@ def _asked(text: str, at: datetime) -> float:
 
 
 def _head(body: bytes, url: str, keys: Sequence[str]) -> str:
-    """How an answer begins, in one line, without what is secret: receivers repeat what they were sent."""
+    """Return the beginning of a response in one line, with secrets redacted, because receivers may echo what they were
+    sent."""
     private = [value for _, value in parse_qsl(urlsplit(url).query) if len(value) >= 8]
     bare = [key.removeprefix(SECRET_PREFIX) for key in keys]
     text = redaction.without(body.decode("utf-8", "replace"), [*keys, *bare, *private])
     return mail.plain(text, limits.WEBHOOK_HEAD_CHARS)
 
 
-# --- Taking one, and noting its end --------------------------------------------------------------------------
+# --- Claiming a delivery, and recording its result ------------------------------------------------------------
 
 
 def claim(now: datetime, full: Collection[str] = ()) -> Delivery | None:
-    """The next delivery that is due, taken for this sender; none of the webhooks in `full`."""
+    """Return the next delivery that is due, claimed for this sender, except those of the webhooks in `full`."""
     free = or_(Delivery.claimed_until.is_(None), Delivery.claimed_until < now)
     due = select(Delivery.id).where(Delivery.status == "pending", Delivery.next_at <= now, free)
     if full:
@@ -140,7 +141,7 @@ def claim(now: datetime, full: Collection[str] = ()) -> Delivery | None:
 
 
 def take(delivery_id: str, now: datetime) -> Delivery | None:
-    """One delivery, taken for this sender; None where another has it, or it has ended."""
+    """Return one delivery, claimed for this sender; None if another sender has it, or it is finished."""
     statement = (
         update(Delivery)
         .where(
@@ -244,7 +245,8 @@ def _write(row: Delivery, outcome: Outcome, began: datetime, now: datetime) -> N
 
 
 def _turn_off(session: Session, hook: Webhook, why: str, now: datetime) -> None:
-    """No more is sent: an entry in the trail, and a mail to its maker. What waits ends as failed when it is due."""
+    """Disable the webhook, with an audit entry and an e-mail to its creator. Waiting deliveries fail when they are
+    due."""
     if not hook.active:
         return
     hook.active, hook.off_reason, hook.updated_at = False, why, now
@@ -283,13 +285,13 @@ def _letter(hook: Webhook, maker: User, why: str) -> mail.Letter:
         name=maker.name,
         subject=f"A webhook to {_host(hook.url)} was turned off",
         lines=[
-            f"Rowsmith has turned off a webhook that you made. {told[why]}",
+            f"Rowsmith has turned off a webhook that you created. {told[why]}",
             "Events that end from now on are not kept for it. When the receiver works again, turn it on and send "
             "again what it has missed, from its list of deliveries.",
         ],
         facts=[("Receiver", _host(hook.url)), ("Description", hook.description)],
-        link=("Look at it", mail.link(f"/webhooks/{hook.id}")),
-        because="You get this because you made the webhook.",
+        link=("View webhook", mail.link(f"/webhooks/{hook.id}")),
+        because="You receive this e-mail because you created the webhook.",
     )
 
 

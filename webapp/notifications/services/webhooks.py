@@ -55,7 +55,8 @@ def as_json(hook: Webhook) -> dict[str, Any]:
 
 
 def delivery_json(delivery: Delivery) -> dict[str, Any]:
-    """A delivery as the API shows it; `attempts` since it was last asked for, `tries` the last of them one by one."""
+    """Return a delivery as the API shows it; `attempts` counts those since it was last requested, `tries` lists the
+    latest."""
     return {
         "id": delivery.id,
         "webhook_id": delivery.webhook_id,
@@ -113,7 +114,7 @@ def create(
 
 
 def _room(actor: Actor) -> None:
-    """Error: conflict, where a workspace has all the webhooks that it may have."""
+    """Check the number of webhooks. Error: conflict if the workspace has reached the maximum."""
     count = select(func.count()).where(
         Webhook.workspace_id == actor.workspace_id, Webhook.deleted_at.is_(None)
     )
@@ -196,7 +197,8 @@ def _new_secret() -> str:
 
 
 def _checked(url: str, events: Sequence[str]) -> list[str]:
-    """The events, each once. Errors: validation_error, target_not_allowed: told now rather than at the first event."""
+    """Validate the URL and the events, without duplicates. Errors: validation_error, target_not_allowed: reported now
+    instead of at the first event."""
     known = (*notifications_events.WILD, *notifications_events.EVENTS)
     faults = [
         Fault(
@@ -260,7 +262,7 @@ def delivery(hook: Webhook, delivery_id: str, *, lock: bool = False) -> Delivery
 
 
 def test(actor: Actor, hook: Webhook) -> Delivery:
-    """Send a `webhook.test` now, once, whether or not the webhook is on; returns the delivery with its end; commits."""
+    """Send a `webhook.test` now, once, even if the webhook is disabled; returns the finished delivery; commits."""
     now = clock.now()
     made = Delivery(
         id=ids.new("dlv"),
@@ -272,7 +274,7 @@ def test(actor: Actor, hook: Webhook) -> Delivery:
     )
     told = {"type": "webhook", "id": hook.id, "events": hook.events}
     made.body = notifications_events.body(made, hook.workspace_id, hook.project_id, told)
-    # Ours from the start: the courier takes it only if this process dies over it.
+    # Claimed from the start: the notifier only takes it if this process dies.
     made.claimed_until = now + timedelta(seconds=limits.WEBHOOK_CLAIM_SECONDS)
     made.attempts = 1
     db.session.add(made)
@@ -301,8 +303,8 @@ def redeliver(actor: Actor, hook: Webhook, found: Delivery) -> Delivery:
 
 
 def reseal() -> tuple[int, int]:
-    """Seal every secret by the newest key of the vault's ring; commits. Returns how many were sealed anew, and how many
-    there are. Error: unavailable, where some cannot be opened."""
+    """Encrypt every secret with the newest key of the vault again; commits. Return the number of secrets that were
+    encrypted again, and their total number. Error: unavailable if some cannot be decrypted."""
     vault, renewed, total, lost = app_vault.vault(), 0, 0, 0
     for hook in db.session.scalars(select(Webhook).order_by(Webhook.id).with_for_update()).all():
         for column in ("sealed", "sealed_before"):
@@ -327,5 +329,5 @@ def reseal() -> tuple[int, int]:
 
 
 def count() -> int:
-    """How many webhooks have a secret."""
+    """Return the number of webhooks with a secret."""
     return db.session.scalar(select(func.count()).select_from(Webhook)) or 0

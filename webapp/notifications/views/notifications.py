@@ -39,5 +39,5 @@ def choose(actor: Actor, body: NoticesForm) -> Response:
 
 @route(bp, "/notices", scope="self", query=EndedQuery, hidden=True, programs=False)
 def ended(actor: Actor, query: EndedQuery) -> Response:
-    """One's own longer work that has ended since a moment; asked by the browser now and then."""
+    """Return the user's longer jobs that have finished since a moment; browsers poll this."""
     return json_reply(notifications.just_ended(actor, query.since))

@@ -290,11 +290,11 @@ def change(actor: Actor, webhook_id: str, body: WebhookPatch) -> Response:
     matching(webhooks.as_json(hook))
     sent = {key: value for key, value in body.model_dump(exclude_unset=True).items() if value is not None}
     changed = webhooks.change(actor, hook, sent)
-    told = "The webhook is changed."
+    message = "The webhook is changed."
     if "active" in sent:
-        told = "The webhook is on." if sent["active"] else "The webhook is off."
+        message = "The webhook is on." if sent["active"] else "The webhook is off."
     return reply(
-        webhooks.as_json(changed), see=url_for(".show", webhook_id=webhook_id), flashed=told, tag=True
+        webhooks.as_json(changed), see=url_for(".show", webhook_id=webhook_id), flashed=message, tag=True
     )
 
 
@@ -304,7 +304,7 @@ def delete(actor: Actor, webhook_id: str) -> Response:
     hook = webhooks.get(actor, webhook_id, lock=True)
     matching(webhooks.as_json(hook))
     webhooks.delete(actor, hook)
-    if g.face == "person":  # the category of a message is where its Undo goes
+    if g.face == "person":  # the category of the message contains the URL of its Undo button
         flash("Webhook deleted", url_for(".restore", webhook_id=webhook_id))
     return reply(webhooks.as_json(hook), see=url_for(".index"))
 
@@ -335,12 +335,12 @@ def test(actor: Actor, webhook_id: str) -> Response:
     hook = webhooks.get(actor, webhook_id)
     found = webhooks.delivery_json(webhooks.test(actor, hook))
     ended = f"answered {found['response_status']}" if found["response_status"] else found["reason"]
-    told = (
+    message = (
         f"The test was delivered in {found['ms']} ms."
         if found["status"] == "delivered"
         else f"The test failed: {ended}"
     )
-    return reply(found, status=201, see=url_for(".show", webhook_id=webhook_id), flashed=told)
+    return reply(found, status=201, see=url_for(".show", webhook_id=webhook_id), flashed=message)
 
 
 @route(bp, f"{ONE}/deliveries", scope="write", query=DeliveriesQuery, returns=Listed(DeliveryOut))

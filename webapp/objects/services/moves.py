@@ -35,12 +35,12 @@ Related = Literal["refuse", "take", "leave"]
 def move(
     actor: Actor, project: Project, object_ids: Sequence[str], related: Related = "refuse"
 ) -> list[dict[str, str]]:
-    """Put templates, datasets, connections, endpoints, scenarios and files into a locked project; commits. Returns what
-    moved, `{type, id, name}`.
+    """Move templates, datasets, connections, endpoints, scenarios and files to a locked project; commits. Returns the
+    moved objects, `{type, id, name}`.
 
-    `related`: related objects are reported (`refuse`), move as well (`take`) or stay (`leave`).
-    Errors: not_found and forbidden (as for each single object), in_use with `related`, what else has to move, or with
-    the runs that have not ended; conflict for a file whose name is taken there; validation_error.
+    `related`: related objects are reported (`refuse`), moved as well (`take`) or left (`leave`). Errors: not_found and
+    forbidden (as for each single object), in_use with `related` objects that also have to be moved, or with unfinished
+    runs; conflict for a file whose name exists in the project; validation_error.
     """
     asked = [_one(actor, place, one) for place, one in enumerate(dict.fromkeys(object_ids))]
     moving = [one for one in asked if one.project_id != project.id]
@@ -122,11 +122,13 @@ def _check_runs(moving: Sequence[Any]) -> None:
     found = db.session.execute(going.where(Run.scenario_id.in_(ids), Run.status.not_in(END_STATES))).all()
     if found:
         users = [{"type": "run", "id": row.id, "name": row.name} for row in found]
-        raise ApiError("in_use", f"{users[0]['name']} runs just now. Wait for its end.", {"used_by": users})
+        raise ApiError(
+            "in_use", f"{users[0]['name']} is running. Wait until it has finished.", {"used_by": users}
+        )
 
 
 def _check_name(file: WorkspaceFile, project: Project) -> None:
-    """Error: conflict where the project has a file or folder of that name."""
+    """Check for duplicate names. Error: conflict if the project has a file or folder of that name."""
     others = file_store.rivals(file.workspace_id, project.id) & (WorkspaceFile.id != file.id)
     taken = db.session.scalar(select(WorkspaceFile.id).where(others, WorkspaceFile.name == file.name))
     if taken is not None:

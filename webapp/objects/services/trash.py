@@ -1,4 +1,4 @@
-"""The trash: what was deleted and can be had back, of every kind, with who deleted it and until when it is kept."""
+"""The trash: deleted objects of all kinds that can be restored, with the user who deleted them and their expiry."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def page(
     cursor: str | None = None,
     limit: int = limits.PAGE_LIMIT_DEFAULT,
 ) -> pagination.Page[dict[str, Any]]:
-    """A page of what can be had back, the last deleted first. Error: invalid_request for a bad cursor."""
+    """Return a page of objects that can be restored, latest first. Error: invalid_request for an invalid cursor."""
     now = clock.now()
     parts = [_of(actor, kind, q, now) for kind in KINDS if type in (None, kind)]
     every = union_all(*parts).subquery()
@@ -108,7 +108,7 @@ def _webhooks(actor: Actor, now: datetime) -> Any:
 
 
 def _who(workspace_id: str, rows: Sequence[Row[Any]]) -> dict[str, User]:
-    """Who deleted each, by its id, as the audit trail has it."""
+    """Return the user who deleted each object, by its id, according to the audit log."""
     if not rows:
         return {}
     # Separate queries, combined: each uses an index, which a planner may not do for an OR.

@@ -1,6 +1,6 @@
-"""What uses an object: asked before it is deleted, and told with a refusal.
+"""Find the dependents of an object: shown before it is deleted, and in the error if that is rejected.
 
-A use that `blocks` must be gone first; the others lose something, and have it again when the object is restored.
+A dependent that `blocks` must be removed first; others lose the reference until the object is restored.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ _VERSIONS: Final[Mapping[Any, Any]] = {
 
 
 def word_of(model: Any) -> str:
-    """What an object of this kind is called: `template`."""
+    """Return the name of an object's kind: `template`."""
     return "file" if model is WorkspaceFile else str(model.__name__).lower()
 
 
@@ -160,7 +160,7 @@ def of(actor: Actor, object_id: str) -> tuple[Any, list[Use]]:
 
 
 def _going(column: Any, object_id: str, *, blocks: bool) -> Iterator[Use]:
-    """Exports and pushes that have not ended."""
+    """Find exports and pushes that have not finished."""
     model = column.class_
     name = Push.target if model is Push else Export.file_name
     statement = select(model.id, name, model.team_id).where(
@@ -205,9 +205,9 @@ def _of_scenario(_actor: Actor, scenario: Scenario) -> Iterator[Use]:
 
 
 def of_connection(connection: Connection) -> list[Use]:
-    """What uses a connection: pushes in progress, endpoints and templates of its team that read from it, all of which
-    must be gone before it is. Scenarios that name it, templates that were made from its tables, and what only refers to
-    it from another team do not keep it from being deleted: its team may not even see those."""
+    """Find the dependents of a connection: unfinished pushes, endpoints and templates of its team that read from it
+    block its deletion. Scenarios that name it, templates that were created from its tables, and references from other
+    teams do not, because its team may not even see them."""
     team_id = connection.team_id
     found = list(_going(Push.connection_id, connection.id, blocks=True))
     ends = select(Endpoint.id, Endpoint.name, Endpoint.team_id).where(
@@ -231,7 +231,9 @@ def of_connection(connection: Connection) -> list[Use]:
         Template.made_from_id == connection.id, Template.deleted_at.is_(None), Template.id.not_in(reading)
     )
     for row in db.session.execute(made.order_by(Template.id).limit(limits.SHOWN_USES)):
-        found.append(Use("template", row.id, row.name, "was made from a table of it", team_id=row.team_id))
+        found.append(
+            Use("template", row.id, row.name, "was created from one of its tables", team_id=row.team_id)
+        )
     found += _naming(Scenario, connection.workspace_id, connection.id, "its program names it")
     return found
 

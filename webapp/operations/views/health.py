@@ -1,7 +1,7 @@
-"""Whether the service lives, and whether it can work. Open to all, and no request without a credential is counted.
+"""Health checks: liveness and readiness. Open to all; requests without credentials are not counted.
 
-Without an admin's credential the responses include only a status. Admins see components, kinds and leading numbers of
-versions; addresses, folders, machines and whole versions are on the status page.
+Without an admin's credentials the responses include only a status. Admins see components, kinds and major versions;
+addresses, folders, machines and full versions are on the status page.
 """
 
 from __future__ import annotations
@@ -132,7 +132,7 @@ def _shown(part: Part) -> dict[str, Any]:
 
 
 def waiting() -> dict[str, Any]:
-    """`queues` by name and `oldest_lease_seconds`; nothing of them where the database breaks off just now."""
+    """Return `queues` by name and `oldest_lease_seconds`; nothing if the database becomes unavailable."""
     try:
         queues = {
             one.name: {"waiting": one.waiting, "running": one.running, "oldest_seconds": one.oldest_seconds}

@@ -32,7 +32,8 @@ def metrics() -> Response:
 
 
 def _admit(settings: Settings) -> None:
-    """Errors: unauthenticated for a wrong or missing token, forbidden for an address that may not ask."""
+    """Check access. Errors: unauthenticated for a wrong or missing token, forbidden for an address without
+    permission."""
     if settings.metrics_token:
         scheme, _, sent = request.headers.get("Authorization", "").partition(" ")
         right = hmac.compare_digest(sent.strip().encode(), settings.metrics_token.encode())

@@ -22,8 +22,8 @@ bp = Blueprint("status", __name__)
 _USES = (
     ("database", "templates, keys, people, the audit trail"),
     ("redis", "rates, and waking workers"),
-    ("storage", "files that exports made"),
-    ("worker", "makes the files, sends the rows"),
+    ("storage", "export files"),
+    ("worker", "creates files, sends rows"),
     ("runner", "runs the programs of scenarios"),
 )
 
@@ -36,7 +36,7 @@ class ReleaseIn(Input):
 
 @route(bp, "/status", scope="member", hidden=True, programs=False)
 def index(actor: Actor) -> Response:
-    """Whether the service's parts are there; for admins, the work of their workspace."""
+    """Show the state of the service's components; for admins, also the jobs of their workspace."""
     found = health.ask()
     ready = all(part.state == "ok" for part in found.values())
     more = _for_admins(actor, found) if actor.can("admin") else {}
@@ -79,11 +79,9 @@ def release(actor: Actor, work_id: str, body: ReleaseIn) -> Response:
     """Take work from a worker that is stuck."""
     work = operations_work.release(actor, work_id, body.epoch)
     ends = (
-        "It ended failed: programs are not repeated."
+        "It was marked as failed, because programs are not repeated."
         if work.kind == "run"
-        else "The next worker takes it up."
+        else "The next worker will continue it."
     )
-    said = (
-        f"{work.kind.capitalize()} {work.name or work.id} was taken from {work.owner or 'its worker'}. {ends}"
-    )
+    said = f"{work.kind.capitalize()} {work.name or work.id} was released from {work.owner or 'its worker'}. {ends}"
     return reply(see=url_for("status.index"), flashed=said)

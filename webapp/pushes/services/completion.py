@@ -39,8 +39,8 @@ def due(statement: Select[Any]) -> Select[Any]:
 
 
 def settle(push_id: str) -> None:
-    """Complete a push that has ended: record its end, unless that was done, and refund rows that were never sent.
-    Repeated calls have no effect, and neither have calls for a running push."""
+    """Complete a push that has ended: record its end, unless that was done, and refund rows that were never sent. Does
+    nothing if the push is running or already complete."""
     with writing() as session:
         push = session.get(Push, push_id, with_for_update=True)
         if push is None or not push.ended:

@@ -48,7 +48,8 @@ class KeySpool:
         self._lock = threading.Lock()
 
     def put(self, table: int, rows: np.ndarray, keys: pa.RecordBatch, push_id: str, epoch: int) -> None:
-        """Store the keys of a chunk: a row of `keys` for each of `rows` (``uint64[n]``), null where there is none."""
+        """Store the keys of a chunk: one row of `keys` for each of `rows` (``uint64[n]``), null for rows without a
+        key."""
         if not len(rows):  # A chunk in which no row could be sent
             return
         order = np.argsort(rows)

@@ -1,18 +1,18 @@
-"""Planning a push: which columns of which tables are written with what, by which keys, in which order.
+"""Plan a push: the columns of each table, their sources, the keys, and the order of the tables.
 
 A plan is `Push.tables`, one JSON object for each table in the order of sending:
 
     {name, template_id, version, target, count, offset, mode, key_columns, columns, capture, from_parent, later,
      references, unchecked, numbered, create, definition, recipe, given, bad}
 
-`columns` are `{column, field | formula | object_id, list, nested, mixed}`. `from_parent` are columns that take a key
-which the target made for the parent's row. `references` are all columns that refer to a table of the push, as
-`{table, field, parent_field}`. `unchecked` are references to rows that are sent later although the columns may not be
-null: the target does not check foreign keys of this table while it is sent. `numbered` are keys that the target would
-make and that the push numbers itself: by column, the number after which they begin. `later` are columns that are sent
-null and written in a second pass;
-`definition` are the columns of a table that is made; `recipe` is the place among what makes rows, `given` the storage's
-key of rows that came with the request; `bad` says that some rows are bad on purpose.
+`columns` are `{column, field | formula | object_id, list, nested, mixed}`. `from_parent` are columns whose value is a
+key that the target generates for the parent's row. `references` are all columns that refer to a table of the push, as
+`{table, field, parent_field}`. `unchecked` are references to rows that are sent later although the columns are not
+nullable: the target does not check foreign keys of this table during the push. `numbered` are keys that the target
+could generate but that the push numbers itself: by column, the last number before the first key. `later` are columns
+that are inserted as null and updated in a second pass. `definition` are the columns of a table that the push creates;
+`recipe` is the index of the row maker, `given` the storage key of rows that came with the request; `bad` says that some
+rows contain injected invalid data.
 """
 
 from __future__ import annotations
@@ -64,7 +64,7 @@ def new_entity(target: str, maker: Maker, count: int, asked: Asked, can: Capabil
         try:
             expression = maker.formula(source, "")
             dtype, longest = expression.dtype, expression.longest
-        except Faulty:  # told where the mapping is made
+        except Faulty:  # reported when the mapping is created
             dtype, longest = pa.string(), None
         columns.append(_new_column(name, Field(name, dtype, longest=longest), count))
     keys = tuple(asked.key_columns) or _new_key(maker.fields, columns, asked)
@@ -115,7 +115,7 @@ def _new_column(name: str, one: Field, rows: int) -> Column:
 
 
 def _new_key(fields: Mapping[str, Field], columns: Sequence[Column], asked: Asked) -> tuple[str, ...]:
-    """The column by which rows are known: one whose values are made never to repeat."""
+    """Return the column that identifies rows: one whose values never repeat."""
     for one in fields.values():
         made = one.column
         if made is None or made.blank is not None or one.hidden or "." in one.name:
@@ -128,7 +128,7 @@ def _new_key(fields: Mapping[str, Field], columns: Sequence[Column], asked: Aske
 
 
 def defined(column: Column) -> dict[str, Any]:
-    """A column as JSON, what is not said left out."""
+    """Return a column as JSON, without unset attributes."""
     told = {
         "name": column.name,
         "type": column.type,
@@ -145,7 +145,7 @@ def defined(column: Column) -> dict[str, Any]:
 
 @dataclass(frozen=True, slots=True)
 class Wanted:
-    """One table of a push as it was asked for. `entity` is None where it is to be made."""
+    """One table of a push, as requested. `entity` is None if the push creates the table."""
 
     name: str
     target: str
@@ -159,12 +159,12 @@ class Wanted:
     recipe: int = 0
     given: str | None = None
     path: str = ""
-    """What stands before the paths of faults: `tables.orders.`."""
+    """Prefix for the paths of errors: `tables.orders.`."""
 
 
 @dataclass(slots=True)
 class Planned:
-    """One table, planned: its object in `Push.tables`, and what that was made from."""
+    """One planned table: its object in `Push.tables`, and its inputs."""
 
     wanted: Wanted
     entity: Entity
@@ -183,8 +183,8 @@ def table(wanted: Wanted, can: Capabilities, push_id: str, place: int) -> Planne
     asked = wanted.asked
     faults: list[Fault] = []
     if asked.mode not in can.modes:
-        told = f"This kind of connection has no mode {asked.mode}."
-        faults.append(Fault(f"{wanted.path}mode", "not_allowed", told, f"It has {', '.join(can.modes)}."))
+        message = f"This kind of connection does not support the mode {asked.mode}."
+        faults.append(Fault(f"{wanted.path}mode", "not_allowed", message, f"It has {', '.join(can.modes)}."))
     named, more = _named(asked.key_columns, entity, f"{wanted.path}key_columns")
     faults += more
     if not named and asked.mode != "insert":
@@ -253,8 +253,8 @@ def _column(
 
 
 def field_faults(maker: Maker, asked: Asked) -> list[Fault]:
-    """What is wrong with a mapping and formulas whatever the table is: fields that are not there, formulas that cannot
-    be read."""
+    """Return the errors of a mapping and its formulas that do not depend on the table: unknown fields, and formulas
+    with syntax errors."""
     shown = [one.name for one in maker.fields.values() if not one.hidden]
     faults = [
         unknown_field(f"{asked.mapping_path}.{name}", name, shown)
@@ -270,7 +270,7 @@ def field_faults(maker: Maker, asked: Asked) -> list[Fault]:
 
 
 def writing_of_new(planned: Planned) -> WriteSpec:
-    """What is written to a table that is not there yet."""
+    """Return the columns of a table that does not exist yet."""
     cells = planned.mapped.columns()
     names = [one["column"] for one in planned.spec["columns"]]
     columns = tuple(cells[name].column if name in cells else Column(name, "objectid", "") for name in names)
@@ -329,7 +329,7 @@ def _key(planned: Planned, named: Sequence[str], can: Capabilities) -> None:
 
 
 def _made_there(entity: Entity, filled: Mapping[str, Any]) -> bool:
-    """Whether the target makes what rows lack of the primary key."""
+    """Return whether the target generates the primary key columns that rows do not have."""
     lacking = [entity.column(name) for name in entity.keys if name not in filled]
     return bool(lacking) and all(
         one is not None and (one.generated == "identity" or one.default is not None) for one in lacking
@@ -351,8 +351,8 @@ def _keys_hint(entity: Entity) -> str:
 
 
 def ordered(tables: list[Planned], edges: Sequence[Edge]) -> list[Edge]:
-    """Puts tables into the order of sending, parents first. A ring is opened where the column that has to wait may be
-    null. Returns the edges that this order cannot keep."""
+    """Sort tables for sending, parents first. A circular reference is broken at a nullable column. Returns the foreign
+    keys that this order cannot satisfy."""
     by_id = {one.wanted.template_id: one for one in tables}
 
     def may_wait(edge: Edge) -> bool:
@@ -366,18 +366,18 @@ def ordered(tables: list[Planned], edges: Sequence[Edge]) -> list[Edge]:
 
 
 def _cell(child: Planned, edge: Edge) -> mapping.Cell | None:
-    """What is written of a reference; None where it is left out."""
+    """Return the mapping of a reference; None if it is skipped."""
     return next((one for one in child.mapped.cells if one.field == edge.child_field), None)
 
 
 class ForeignKeyChecks(Protocol):
-    """What the target says when foreign keys form a cycle whose columns may not be null."""
+    """Queries to the target that are needed if foreign keys form a cycle whose columns are not nullable."""
 
     def may_suspend(self) -> bool:
         """Return whether rows may be written before the rows that they refer to."""
 
     def highest(self, entity: Entity, column: str) -> int:
-        """Return the highest value of an integer column, 0 where there is none."""
+        """Return the highest value of an integer column, 0 for an empty table."""
 
 
 def related(
@@ -395,7 +395,8 @@ def related(
             _number_own_rows(one, checks)
     place = {one.wanted.template_id: at for at, one in enumerate(tables)}
     rings = {(edge.child_template_id, edge.child_field) for edge in broken if not edge.to_itself}
-    # Those of a ring come first: they may decide that the push numbers a key that the target would make.
+    # Circular references come first, because they may require that the push numbers a key that the target would
+    # generate.
     for edge in sorted(edges, key=lambda one: (one.child_template_id, one.child_field) not in rings):
         if edge.child_template_id not in place or edge.parent_template_id not in place:
             continue
@@ -451,8 +452,8 @@ def without_parents(
 ) -> dict[str, dict[str, Any]]:
     """Return the tables whose rows need a row of a table that is left out, with the reason by name.
 
-    Where the referring column may be null, it is taken out of the table's columns instead. `names` are the dataset's
-    names of tables by template, `out` those that are left out already.
+    If the referring column is nullable, it is removed from the table's columns instead. `names` are the dataset's names
+    of tables by template, `out` those that are left out already.
     """
     by_id = {one.wanted.template_id: one for one in tables}
     gone = {template_id: name for template_id, name in names.items() if name in out}
@@ -482,7 +483,7 @@ def without_parents(
 
 
 def _number(parent: Planned, key: str, checks: ForeignKeyChecks) -> None:
-    """Send the key that the target would make: numbers after the highest that is there."""
+    """Send the key that the target would generate: numbers after its highest existing one."""
     if key in parent.spec["numbered"]:
         return
     column = parent.entity.column(key)
@@ -514,8 +515,8 @@ def _number_own_rows(table: Planned, checks: ForeignKeyChecks) -> None:
 
 
 def _key_made(child: Entity, column: str, parent: Planned, parent_field: str) -> str | None:
-    """The column of the parent's table whose value the target makes, and that a child's column takes; None where the
-    rows bring it themselves."""
+    """Return the column of the parent's table whose value the target generates and a child's column uses; None if the
+    rows contain it."""
     relation = relation_of(child, column)
     filled = parent.mapped.columns()
     if relation is not None and relation.entity == parent.entity.name:
@@ -559,12 +560,12 @@ def _put_off(child: Planned, column: Column, can: Capabilities) -> None:
         child.spec["later"].append(column.name)
 
 
-# What a worker needs to carry out a push: its rows, its target, where captured keys lie.
+# What a worker needs to run a push: its rows, its target, and where captured keys are stored.
 
 
 @dataclass(frozen=True, slots=True)
 class Order:
-    """A push to be carried out. `open` connects to its target and raises `ConnectorError`."""
+    """A push that a worker runs. `open` connects to its target and raises `ConnectorError`."""
 
     push: Push
     tables: list[TableRows]
@@ -585,37 +586,37 @@ class Order:
 
     @property
     def canary(self) -> int:
-        """Rows to be tried before all others; 0 where none are."""
+        """Number of canary rows; 0 without a canary."""
         asked = self.ask.get("canary") if self.push.kind == "push" else None
         return limits.PUSH_CANARY_ROWS if asked is True else int(asked or 0)
 
     def idempotency_keys(self, place: int, numbers: Sequence[int]) -> list[str]:
-        """By what a target tells rows of a table apart: see `ledger_rows.sent_as`."""
+        """The columns that identify a row at the target: see `ledger_rows.sent_as`."""
         with reading() as session:
             keys = read.sent_as(session, self.push, place, numbers)
         return [keys[number] for number in numbers]
 
     @property
     def wait_seconds(self) -> int:
-        """How long the push waits for a target that is away."""
+        """How long the push waits for an unavailable target, in seconds."""
         asked = self.ask.get("target_wait_seconds")
         return int(current_app.config["SETTINGS"].target_wait_seconds if asked is None else asked)
 
     @property
     def stops(self) -> bool:
-        """The first refused row is the end."""
+        """Whether the first rejected row stops the push."""
         return self.ask.get("on_error") == "stop"
 
     @property
     def stops_when_all_fail(self) -> bool:
-        """A table whose first rows all fail for one reason ends the push."""
+        """Whether a table whose first rows all fail for one reason stops the push."""
         return self.ask.get("on_error") == "stop_when_all_fail"
 
 
 def order(push_id: str) -> Order:
-    """What it takes to carry out a push. Needs no request.
+    """Load everything needed to run a push. Does not need a request.
 
-    Errors: not_found (its connection or template is gone), those of `push_rows.tables`.
+    Errors: not_found (its connection or template was deleted), those of `push_rows.tables`.
     """
     with reading() as session:
         push = session.get_one(Push, push_id)
@@ -633,7 +634,7 @@ def order(push_id: str) -> Order:
 
 
 def _opened(connection: Connection, changed: Mapping[str, Any]) -> Link:
-    """Connect, and leave nothing of our own database open: a push takes long."""
+    """Connect to the target, and close our own database session, because a push can take long."""
     try:
         return access.open_link(connection, changed=changed)
     finally:

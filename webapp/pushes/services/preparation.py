@@ -1,4 +1,4 @@
-"""From a request to a push that could be sent: rows, tables and columns, with every fault at once."""
+"""Turn a request into a push that can be sent: validate rows, tables and columns, and report all errors together."""
 
 from __future__ import annotations
 
@@ -41,7 +41,8 @@ from webapp.sources.services import sources
 
 @dataclass(slots=True)
 class Prepared:
-    """A push that is planned and not saved. `head` are columns of its row, `of` and `told` go into the audit trail."""
+    """A push that is planned and not saved. `head` are columns of its row, `of` and `told` are used in the audit
+    entry."""
 
     push_id: str
     destination: Destination
@@ -79,7 +80,7 @@ class Prepared:
 
     @property
     def can(self) -> Capabilities:
-        """What the target can do."""
+        """The capabilities of the target."""
         return self.destination.can
 
     @property
@@ -88,7 +89,7 @@ class Prepared:
         return [one.spec["target"] for one in self.tables]
 
     def faults(self) -> list[Fault]:
-        """What is wrong with it."""
+        """The errors of the push."""
         return [fault for one in self.tables for fault in one.faults]
 
     def check(self) -> None:
@@ -102,7 +103,8 @@ P = ParamSpec("P")
 
 
 def _looking(prepare: Callable[P, Prepared]) -> Callable[P, Prepared]:
-    """Preparing reads, and asks the target, which may take its time: nobody else's writing waits for it."""
+    """Run `prepare` in a read-only transaction: it queries the target, which can take long and must not block
+    writers."""
 
     @functools.wraps(prepare)
     def run(*args: P.args, **kwargs: P.kwargs) -> Prepared:
@@ -110,7 +112,7 @@ def _looking(prepare: Callable[P, Prepared]) -> Callable[P, Prepared]:
         only_reads()
         try:
             prepared = prepare(*args, **kwargs)
-            # It is looked at when this session is gone; fetching values from outside has begun another one meanwhile.
+            # The destination is used after this session has ended; fetching external values has started a new one.
             connection = prepared.destination.connection = db.session.merge(prepared.connection)
             db.session.refresh(connection)
             return prepared
@@ -128,12 +130,12 @@ def _looking(prepare: Callable[P, Prepared]) -> Callable[P, Prepared]:
 def of_template(
     actor: Actor, template_id: str, ask: PushInput, *, keep: bool = True, path: str | None = None
 ) -> Prepared:
-    """A push of a template's newest version. `keep`: what was fetched from outside is kept for a worker; `path`: what
-    names the template in the body, where the address does not.
+    """Prepare a push of a template's newest version. `keep`: store fetched external values for a worker; `path`: the
+    key that names the template in the body, if the URL does not.
 
-    Errors: not_found, forbidden, row_limit_exceeded, read_only_connection, those of connections, validation_error for
-    what has nothing to do with the mapping (that is in `Prepared.faults`), and with the mapping's faults where there is
-    something else.
+    Errors: not_found, forbidden, row_limit_exceeded, read_only_connection, those of connections; validation_error for
+    errors outside of the mapping, which then also contains those of the mapping. Otherwise errors of the mapping are in
+    `Prepared.faults`.
     """
     gathered, template = Gathered(), None
     with gathered.check(path or ""):
@@ -250,8 +252,8 @@ def _planned(
     wanted: dict[str, Any],
     place: int,
 ) -> Planned:
-    """One table against what the target has; read anew where something is missing there. Error: validation_error
-    for a table that is not there and is not to be made."""
+    """Map one table to the columns of the target, and refresh the metadata if something is missing there. Error:
+    validation_error for a missing table that is not to be created."""
     create = ask.create_table and prepared.can.create_table
     if create:
         catalogue.look([target] if target else pushes_targets.spellings(name))
@@ -327,8 +329,8 @@ def _skip_faulty(
 ) -> None:
     """Leave out the tables that cannot be generated or planned, and those whose rows need a row of such a table.
 
-    A reference to a table that is left out becomes null where its column may be null. Error: validation_error where
-    nothing is left.
+    A reference to a table that is left out becomes null if its column is nullable. Error: validation_error if no table
+    remains.
     """
     checks = pushes_targets.ForeignKeyChecks(prepared.connection)
     out = {name: _reason(error.details.get("fields") or (), error) for name, error in skipped.items()}
@@ -359,7 +361,7 @@ def _skip_faulty(
 
 
 def _reason(faults: Sequence[Mapping[str, Any]], error: ApiError | None = None) -> dict[str, Any]:
-    """Why a table is left out: its first fault, or the error that says it all."""
+    """Return why a table is left out: its first error, or the error of the whole request."""
     if faults:
         first = faults[0]
         more = f" (and {len(faults) - 1} more)" if len(faults) > 1 else ""

@@ -1,4 +1,4 @@
-"""Looking at a push over HTTP before it is sent: the exact requests, and what will not fit."""
+"""Dry runs of a push over HTTP: the exact requests, and values that do not fit."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ from webapp.pushes.services.request_faults import Nobody
 
 
 def dry_run(prepared: Prepared) -> dict[str, Any]:
-    """`{requests, misfits, checked_rows, tables}`: the HTTP of the first three rows of each table, credentials masked.
-    Nobody is asked. Errors: those of connections."""
+    """Return `{requests, misfits, checked_rows, tables}`, with the HTTP requests of the first three rows of each table,
+    credentials masked. Nothing is sent to the target. Errors: those of connections."""
     found, checked, tables = [], 0, []
     with targets.channel_of(prepared.destination) as channel:
         for place, one in enumerate(prepared.tables):

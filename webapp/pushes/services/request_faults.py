@@ -1,7 +1,7 @@
-"""What is wrong with the requests of a push over HTTP, found before the push is accepted.
+"""Find errors in the requests of a push over HTTP before the push is accepted.
 
-A request template may name fields that the rows do not have, and put values into headers that no header can hold. A
-cell depends on its row's number alone, so the columns that go into headers are generated for every row of the push.
+A request template may refer to fields that the rows do not have, and put values into headers that are not valid there.
+A cell depends only on its row number, so the columns used in headers are generated for every row of the push.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ class Nobody:
         """Always."""
 
     def wait(self, seconds: float) -> None:
-        """Never asked."""
+        """Placeholder that is never called."""
 
 
 def add(destination: Destination, tables: Sequence[Planned]) -> None:
@@ -55,8 +55,8 @@ def add(destination: Destination, tables: Sequence[Planned]) -> None:
 
 
 def of_table(channel: Channel, rows: TableRows, path: str = "", *, sound: bool = True) -> list[Fault]:
-    """Return the faults of one table's requests. `path` stands before the faults' paths. The rows of a table that is
-    not `sound` cannot be generated: what depends on them is left out."""
+    """Return the errors in the requests of one table. `path` is a prefix for the paths of errors. If the table is not
+    `sound`, its rows cannot be generated, and checks that need them are skipped."""
     template = channel.sending(rows.writing(channel), Nobody()).template
     if template is None:
         return []
@@ -96,14 +96,14 @@ def _headers(template: RequestTemplate, rows: TableRows, schema: pa.Schema, path
         holes = [hole for hole in parse(text).holes if not _is_plain(hole, rows, schema)]
         made = next((hole.name for hole in holes if _column(hole, rows) in rows.from_parent), None)
         if made is not None:
-            told = f"The header {name} reads {made}, a key that the target creates while the rows are sent."
-            yield _fault(path, name, f"{told} Its characters cannot be checked before.")
+            message = f"The header {name} uses {made}, a key that the target creates while the rows are sent."
+            yield _fault(path, name, f"{message} Its characters cannot be checked in advance.")
         elif holes:
             asked[name] = holes
     if asked and rows.count > limits.HTTP_HEADER_ROWS:
         for name, holes in asked.items():
-            told = f"The header {name} reads {holes[0].name}, whose values cannot be checked in {rows.count:,} rows."
-            yield _fault(path, name, f"{told} At most {limits.HTTP_HEADER_ROWS:,} rows are checked.")
+            message = f"The header {name} reads {holes[0].name}, whose values cannot be checked in {rows.count:,} rows."
+            yield _fault(path, name, f"{message} Up to {limits.HTTP_HEADER_ROWS:,} rows can be checked.")
         return
     for first, batch in _blocks(rows, {_column(hole, rows) for holes in asked.values() for hole in holes}):
         for name in list(asked):
@@ -111,10 +111,10 @@ def _headers(template: RequestTemplate, rows: TableRows, schema: pa.Schema, path
             if found is not None:
                 place, field, value = found
                 shown = HIDDEN if _column_of(field, rows) in rows.sensitive else _shown(value)
-                told = (
+                message = (
                     f"The header {name} cannot hold the value of {field} in row {first + place:,}: {shown}."
                 )
-                yield _fault(path, name, f"{told} {_reason(value)}")
+                yield _fault(path, name, f"{message} {_reason(value)}")
                 del asked[name]
         if not asked:
             return
@@ -134,7 +134,8 @@ def _column_of(name: str, rows: TableRows) -> str:
 
 
 def _is_plain(hole: Hole, rows: TableRows, schema: pa.Schema) -> bool:
-    """Whether all values of a placeholder are digits and signs: numbers, dates, times, true and false."""
+    """Return whether all values of a placeholder consist of digits and ASCII signs: numbers, dates, times, true and
+    false."""
     dtype = schema.field(_column(hole, rows)).type
     if hole.filters or rows.spec.get("bad") or _column(hole, rows) in rows.from_parent:
         return False
@@ -178,7 +179,7 @@ def _first_unfit(batch: pa.RecordBatch, header: str, holes: Sequence[Hole]) -> t
 
 
 def _shown(value: str) -> str:
-    """A value as it stands in a message: in quotation marks, control characters escaped."""
+    """Return a value for use in a message: in quotation marks, with control characters escaped."""
     cut = value if len(value) <= _SHOWN_CHARS else f"{value[:_SHOWN_CHARS]}…"
     return f'"{"".join(ch if ch.isprintable() else repr(ch)[1:-1] for ch in cut)}"'
 

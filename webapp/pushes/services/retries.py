@@ -103,7 +103,7 @@ def _nothing(push: Push, home: Push, ask: RetryInput) -> ApiError:
     else:
         left = sum(map(read.size, _pending(push, home, ask)))
         if left:
-            hint = f'{left:,} rows were never sent: ask with states ["pending"] to go on with them.'
+            hint = f'{left:,} rows were never sent. To send them, use states ["pending"].'
     return validation_error([Fault(path, "nothing_to_send", text, hint)])
 
 

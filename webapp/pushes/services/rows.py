@@ -1,11 +1,11 @@
-"""The rows of a push by their numbers, as its tables write them.
+"""The rows of a push by number, as its tables write them.
 
     for table in push_rows.tables(push):
         writing = table.writing(session)
         batch = table.batch(numbers, keys)     # any numbers, in any order
 
-Nothing is kept: a row is made again from its number under the push's pins, or taken from the rows that came with the
-request. Numbers count from 0 and hold the push's offset; the ledger's count from 1, see `TableRows.first`.
+Nothing is cached: a row is generated again from its number with the pins of the push, or read from the rows in the
+request. Numbers count from 0 and include the push's offset; those of the ledger count from 1, see `TableRows.first`.
 """
 
 from __future__ import annotations
@@ -96,7 +96,7 @@ class TableRows:
         return tuple(one["column"] for one in self.spec["columns"])
 
     def column_of(self, field: str) -> str:
-        """Return the column that a field is written to, or "" if there is none."""
+        """Return the column that a field is written to, or "" for an unmapped field."""
         return next((one["column"] for one in self.spec["columns"] if one.get("field") == field), "")
 
     @property
@@ -115,14 +115,14 @@ class TableRows:
         read = set[str]().union(*map(self._reads, self.spec["columns"]))
         return self.maker.records(self.offset, self.count, read)
 
-    # --- Where the rows go ------------------------------------------------------------------------------------
+    # --- Destination of the rows --------------------------------------------------------------------------------
 
     def entity(self, session: Link) -> Entity:
         """Return the current metadata of the table. Raise `ConnectorError` (reason `no_table`)."""
         found = session.entity(self.target)
         if found is None:
-            told = f'There is no table "{self.target}".'
-            raise ConnectorError(told, reason="no_table", hint="It was there when the push was asked for.")
+            message = f'There is no table "{self.target}".'
+            raise ConnectorError(message, reason="no_table", hint="It existed when the push was created.")
         return found
 
     def writing(self, session: Link) -> WriteSpec:
@@ -154,12 +154,12 @@ class TableRows:
     def batch(
         self, rows: np.ndarray, keys: Keys | None = None, names: Sequence[str] | None = None
     ) -> pa.RecordBatch:
-        """Some rows (``uint64[n]``, from 0), a column for each of `columns`, or of `names`: nested values as JSON text,
-        columns of `later` null. `keys` are those of the parents, where `from_parent` asks for any. Targets that take
-        objects and arrays get them nested, and text that is JSON in fields that say so
+        """Return some rows (``uint64[n]``, from 0) with the columns `columns` or `names`: nested values as JSON text,
+        columns of `later` as null. `keys` are those of the parents, for columns in `from_parent`. For targets that
+        support objects and arrays, values stay nested, and text fields marked as JSON are parsed
         (`engine.formats.nested.is_json_text`).
 
-        Error: validation_error for a formula that cannot be carried out. Raises `TooLarge` where the rows exceed
+        Error: validation_error for a formula that cannot be evaluated. Raises `TooLarge` if the rows exceed
         PUSH_CHUNK_BYTES, or one of them exceeds BLOCK_BYTES.
         """
         return self._batch(rows, self.columns if names is None else names, keys, self.later)
@@ -447,8 +447,8 @@ def _column(entity: Entity, name: str) -> Column:
         return found
     if entity.kind in ("collection", "endpoint"):
         return Column(name, "other", "")
-    told = f'The table "{entity.name}" has no column "{name}".'
-    raise ConnectorError(told, reason="no_column", hint="It was there when the push was asked for.")
+    message = f'The table "{entity.name}" has no column "{name}".'
+    raise ConnectorError(message, reason="no_column", hint="It existed when the push was created.")
 
 
 # --- Reading them from a push -----------------------------------------------------------------------------------
@@ -461,8 +461,8 @@ def tables(push: Push) -> list[TableRows]:
     template was deleted).
     """
     if push.pins["engine"] != ENGINE:
-        told = f"This push was asked for under engine {push.pins['engine']}; this is engine {ENGINE}."
-        raise ApiError("unavailable", told, {"pinned": push.pins["engine"], "present": ENGINE})
+        message = f"This push was created with engine {push.pins['engine']}; this is engine {ENGINE}."
+        raise ApiError("unavailable", message, {"pinned": push.pins["engine"], "present": ENGINE})
     makers = makers_of(push.pins, push.request["ask"], [one.get("given") for one in push.tables])
     db.session.remove()
     found = [TableRows(place, one, makers[one.get("recipe", 0)]) for place, one in enumerate(push.tables)]

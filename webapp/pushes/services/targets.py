@@ -114,7 +114,7 @@ def _unfit(can: Capabilities, ask: SendingInput) -> list[Fault]:
             ("before_sql", "after_sql"), "This kind of connection carries out no statements."
         )
     if not can.create_table and can.by_row:
-        told["create_table"] = "This kind of connection makes no tables."
+        told["create_table"] = "This kind of connection cannot create tables."
     return [
         Fault(name, "not_for_this_type", text, "Leave it out.")
         for name, text in told.items()
@@ -137,7 +137,7 @@ def usable(connection: Connection) -> None:
     """Raise read_only_connection if the connection is read-only."""
     if connection.read_only:
         text = f'The connection "{connection.name}" is read-only.'
-        hint = "Choose another, or unmark it where it is edited."
+        hint = "Choose another connection, or change the setting of this one."
         raise ApiError("read_only_connection", text, {"connection_id": connection.id, "hint": hint})
 
 
@@ -181,7 +181,7 @@ def session_of(connection: Connection) -> Iterator[Session]:
 
 
 class ForeignKeyChecks:
-    """Asks a database once whether it can suspend foreign key checks for circular references."""
+    """Queries a database once whether it can suspend foreign key checks for circular references."""
 
     def __init__(self, connection: Connection) -> None:
         self._connection = connection
@@ -201,7 +201,7 @@ class ForeignKeyChecks:
 
 
 class Places:
-    """Stands in for `Catalogue` for connections that do not list tables: any path is valid."""
+    """Replacement for `Catalogue` for connections that do not list tables: any path is valid."""
 
     def __init__(self, destination: Destination) -> None:
         made = access.connector_of(destination.connection, destination.changed)
@@ -254,7 +254,7 @@ class Catalogue:
 
     def __init__(self, actor: Actor, connection: Connection) -> None:
         # A user who may push may see the destination, even if the API key has other restrictions. Fetching external
-        # values may have ended the session that the connection was read in.
+        # fetching values may have ended the session that the connection was loaded in.
         self._actor, self._connection = replace(actor, scopes=None), db.session.merge(connection)
         self._fresh = False
         self._metadata: Metadata | None = None
@@ -294,9 +294,7 @@ class Catalogue:
         makes = capabilities(self._connection).create_table
         text = f'There is no {"table" if makes else "target"} "{name}" in "{self._connection.name}".'
         known = [one.name for one in self._entities()]
-        otherwise = (
-            "Set create_table to have it made." if makes else "Its metadata lists those that are there."
-        )
+        otherwise = "Set create_table to create it." if makes else "See its metadata for a list."
         hint = did_you_mean(name, known) or otherwise
         return Fault(path, "unknown_table", text, hint)
 

@@ -1,7 +1,8 @@
-"""What will not fit its column, told before anything is sent: by what fields and columns say, and by real values.
+"""Find values that do not fit their columns before anything is sent, from the definitions of fields and columns and
+from generated values.
 
-The values are those of the first rows, a block at most. What only the whole push shows (a value that repeats in row
-90,000) is told where the fields say that it may happen.
+The values are those of the first rows, one block at most. Problems that only the whole push can show (such as a value
+that repeats in row 90,000) are reported if the definitions of the fields allow them.
 """
 
 from __future__ import annotations
@@ -50,7 +51,7 @@ def limit_of(column: Column) -> tuple[Decimal, Decimal] | None:
 
 
 def bad_values(column: Column, values: pa.Array, kind: str) -> Iterator[Bad]:
-    """What of the values does not fit a column of a kind of connection: reason, where, message, hint."""
+    """A reason why values do not fit a column of a kind of connection: reason, position, message, hint."""
     dtype = values.type
     if pa.types.is_string(dtype):
         yield from _bad_texts(column, values)
@@ -80,10 +81,10 @@ def _bad_texts(column: Column, values: pa.Array) -> Iterator[Bad]:
     length = column.max_length
     if length is not None and column.type in ("text", "other"):
         text = f"The column takes {length:,} characters."
-        yield "too_long", pc.greater(pc.utf8_length(values), length), text, "Make the field's texts shorter."
+        yield "too_long", pc.greater(pc.utf8_length(values), length), text, "Shorten the texts of the field."
     if length is not None and column.type == "binary":
         long = pc.greater(pc.binary_length(values), length)
-        yield "too_long", long, f"The column takes {length:,} bytes.", "Make the field's texts shorter."
+        yield "too_long", long, f"The column takes {length:,} bytes.", "Shorten the texts of the field."
     if column.choices:
         strange = pc.invert(pc.is_in(values, value_set=pa.array(column.choices)))
         hint = f"It takes {', '.join(column.choices[:20])}."
@@ -123,7 +124,7 @@ def _bad_numbers(column: Column, values: pa.Array) -> Iterator[Bad]:
     limit, decimal = limit_of(column), pa.types.is_decimal(values.type)
     if limit is not None:
         low, high = limit
-        # A comparison in doubles is exact enough: what is at the very edge of 38 digits, the target tells.
+        # Comparing doubles is exact enough: the target reports values at the very limit of 38 digits.
         numbers = values.cast(pa.float64()) if not pa.types.is_integer(values.type) else values
         ends: tuple[float, float]
         if pa.types.is_integer(values.type):
@@ -203,8 +204,8 @@ class Misfit:
 def check(
     planned: Planned, rows: TableRows, session: Session | None, sent: Sequence[str], kind: str
 ) -> tuple[list[Misfit], int]:
-    """The misfits of one table, and how many rows were looked at. `sent` are the targets of the same push, whose rows
-    are not there yet; `kind` is the connection's; without a session nobody is asked what the target holds. Raises
+    """Return the misfits of one table, and how many rows were checked. `sent` are the targets of the same push, whose
+    rows do not exist yet; `kind` is the kind of connection. Without a session, the target is not queried. Raises
     `ConnectorError`."""
     count, batch = _first_rows(rows)
     look = _Look(planned, rows, batch, kind)
@@ -231,7 +232,7 @@ def _first_rows(rows: TableRows) -> tuple[int, pa.RecordBatch]:
 
 
 class NoKeys:
-    """Stands for keys that the target has not made yet."""
+    """Placeholder for keys that the target has not generated yet."""
 
     def take(self, table: int, column: str, rows: np.ndarray) -> pa.Array:
         """Nulls."""
@@ -242,7 +243,8 @@ class NoKeys:
 
 
 def by_schema(planned: Planned) -> Iterator[Misfit]:
-    """What may not fit, whatever the values are. A column of a key of several may repeat."""
+    """Yield what may not fit according to the definitions, independent of values. A column of a composite key may
+    repeat."""
     for cell in planned.mapped.cells:
         if cell.field is None:
             continue
@@ -260,7 +262,7 @@ def _doubts(one: Field, column: Column, rows: int, mode: str, alone: bool) -> It
         yield (
             "too_long",
             text,
-            "Make the field's texts shorter, or cut them: a formula such as left(this, n).",
+            "Shorten the texts of the field, for example with the formula left(this, n).",
         )
     if not column.nullable and made is not None and made.blank is not None:
         share = made.blank[0] / made.blank[1]
@@ -322,7 +324,7 @@ def _suits(one: Field, column: Column) -> bool:
 
 
 class _Look:
-    """One look at the first rows of a table."""
+    """One check of the first rows of a table."""
 
     def __init__(self, planned: Planned, rows: TableRows, batch: pa.RecordBatch, kind: str) -> None:
         self.planned, self.cut, self.kind = planned, rows.sensitive, kind
@@ -389,7 +391,8 @@ class _Look:
     def _known(
         self, session: Session, entity: Entity, columns: Sequence[str], names: Sequence[str]
     ) -> tuple[np.ndarray, np.ndarray]:
-        """``bool[n]`` twice: which rows' values are in a table, and which have any. Each combination is asked once."""
+        """Return ``bool[n]`` twice: whether a row's values exist in a table, and whether it has values. Each
+        combination is queried once."""
         arrays = [self.columns[name] for name in names]
         valid = np.ones(len(arrays[0]), np.bool_)
         for values in arrays:
@@ -422,8 +425,8 @@ _BLANK: Final = "Set percent_blank to 0, or leave the column out."
 
 
 def _encoded(arrays: Sequence[pa.Array]) -> tuple[np.ndarray, np.ndarray] | None:
-    """``int64[n]``: a number for each combination of values, alike where they are; and ``bool[n]``: which rows have
-    them all. None for values that cannot be compared."""
+    """Return ``int64[n]``: a number for each combination of values, equal for equal combinations; and ``bool[n]``:
+    which rows have all values. None for values that cannot be compared."""
     if not len(arrays[0]):
         return None
     codes = np.zeros(len(arrays[0]), np.int64)
@@ -439,7 +442,7 @@ def _encoded(arrays: Sequence[pa.Array]) -> tuple[np.ndarray, np.ndarray] | None
 
 
 def _shown(value: Any) -> Any:
-    """A value as JSON, cut where it is long."""
+    """Return a value as JSON, shortened if it is long."""
     if isinstance(value, str) and len(value) > limits.PUSH_KEY_CHARS:
         return value[: limits.PUSH_KEY_CHARS] + "…"
     if isinstance(value, dict | list):

@@ -34,7 +34,7 @@ def prepared(actor: Actor, body: ExportInput) -> Prepared:
 
 
 def _more(model: type[ExportInput]) -> Callable[[Actor, ApiError, Any], ApiError]:
-    """What else is wrong with a body whose shape is."""
+    """Yield further errors of a body with a valid structure."""
     return lambda actor, error, said: with_more(
         error, said, model, lambda body: prepared(actor, body).faults()
     )
@@ -70,7 +70,7 @@ def _sent(actor: Actor, body: ExportInput) -> Response:
 
 
 def wait(push_id: str) -> None:
-    """Until a worker is done with it, at most EXPORT_DB_WAIT_SECONDS. No database session is held meanwhile."""
+    """Wait until a worker has finished the push, at most EXPORT_DB_WAIT_SECONDS, without holding a database session."""
     db.session.remove()
     until = time.monotonic() + limits.EXPORT_DB_WAIT_SECONDS
     while (state := read.state(push_id)) is not None and not state.ended and time.monotonic() < until:

@@ -1,6 +1,6 @@
-"""The form of a push: what a person chose, read as the request of a program; its mapping, drawn from the plan.
+"""The form of a push: convert the user's input to an API request, and show the mapping of the planned push.
 
-What stands in the form is what is sent: a field that no column shows is left out, whatever its name may fit.
+Only the mappings shown in the form are sent: a field without a column is left out, even if a column would match.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from webapp.web.forms.settings import SettingsForm
 
 _ENDPOINT: Final = "end_"
 _MOST_FOUND: Final = 20  # chosen: what a list of search results shows of one kind
-_WORDS: Final = {  # of a target, of several, of what stands at the head of its columns
+_WORDS: Final = {  # noun in the singular and plural, and the heading of the target's columns
     "mongodb": ("Collection", "collections", "Key of"),
     "rest": ("Path", "paths", "Name in the request to"),
     "odata": ("Entity set", "entity sets", "Property of"),
@@ -66,9 +66,7 @@ SEND: Final = FormSpec(
                 ("stop_when_all_fail", "Stop if the first rows all fail"),
             ),
         ),
-        "canary": Control(
-            "Canary", type="switch", hint="Ten rows first; the others only if none is refused."
-        ),
+        "canary": Control("Canary", type="switch", hint="Send 10 rows first; continue only if all succeed."),
         "before_sql": Control("Before the rows", type="textarea", attributes={"rows": 2, "class": "code"}),
         "after_sql": Control("After them", type="textarea", attributes={"rows": 2, "class": "code"}),
         "confirm": Control("Confirm", attributes={"autocomplete": "off"}),
@@ -79,7 +77,7 @@ _OWNERS: Final = {"row_limit_exceeded": "count", "read_only_connection": "connec
 
 
 def is_endpoint(where: str) -> bool:
-    """Whether the id of a choice is an endpoint's."""
+    """Return whether the id of a choice is an endpoint's."""
     return where.startswith(_ENDPOINT)
 
 
@@ -161,13 +159,14 @@ def _of_endpoint(one: Endpoint) -> dict[str, Any]:
 
 @dataclass(frozen=True, slots=True)
 class Sending:
-    """How rows are sent, as the form has it: settings of this push, and the request of one row."""
+    """How rows are sent, as in the form: settings of this push, and the request for one row."""
 
     how: SettingsForm
     request: SettingsForm | None
-    """Drawn with what holds anyway, so that what is seen is what is sent; None where the target says it itself."""
+    """The form, filled with the effective values, so that it shows what will be sent; None if the target does not need
+    it."""
     held: Mapping[str, Any]
-    """The request that holds where the form changes nothing."""
+    """The request that is used if the form changes nothing."""
 
     @property
     def parts(self) -> list[Any]:
@@ -198,8 +197,8 @@ def _whole(request: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def sending(chosen: Mapping[str, Any] | None, formdata: Any) -> Sending | None:
-    """How rows are sent there, to be changed for one push; what the connection or endpoint says holds otherwise.
-    None for databases."""
+    """Return how rows are sent to the target, for changing it for one push; the default is the setting of the
+    connection or endpoint. None for databases."""
     if chosen is None or not chosen["http"]:
         return None
     endpoint = db.session.get_one(Endpoint, chosen["id"]) if chosen["endpoint"] else None
@@ -212,7 +211,7 @@ def sending(chosen: Mapping[str, Any] | None, formdata: Any) -> Sending | None:
     held = settings.get(_REQUEST) or {}
     if connection.type != "rest":  # an entity set or an operation says it itself
         return Sending(how, None, held)
-    # What another target's form held is not this one's request.
+    # Values of the form for another target do not apply to this request.
     own = formdata is not None and formdata.get("connection_id") == formdata.get("was")
     said = formdata if own and f"{_REQUEST}.method" in formdata else None
     request = SettingsForm(RequestTemplate, held, formdata=said, name=_REQUEST, names=_SHAPE)
@@ -248,11 +247,11 @@ HOWS: Final = {
     "parent": "key of its parent",
 }
 NOTHINGS: Final = {
-    "identity": "made by the target",
+    "identity": "created by the target",
     "computed": "computed by the target",
     "default": "its default",
     "nullable": "null",
-    "update": "stays as it is",
+    "update": "unchanged",
     "left_out": "left out",
 }
 _MOST_OPTIONS: Final = (
@@ -345,7 +344,7 @@ def _common(given: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _mapping(one: Mapping[str, Any], mode: str) -> dict[str, Any]:
-    """What the rows of one table say. A field that is chosen for a second column goes there as a formula."""
+    """Parse the mapping of one table. A field that is selected for a second column is sent there as a formula."""
     if not one["c"]:
         return {}
     mapping: dict[str, str | None] = {}
@@ -362,7 +361,7 @@ def _mapping(one: Mapping[str, Any], mode: str) -> dict[str, Any]:
     return {"mapping": mapping, "computed": computed, "key_columns": keys}
 
 
-# --- As it is drawn ---------------------------------------------------------------------------------------------
+# --- Rendering --------------------------------------------------------------------------------------------------
 
 
 def drawn(
@@ -415,7 +414,7 @@ def _cell(cell: Mapping[str, Any], rows: Sequence[Mapping[str, str]]) -> dict[st
 
 @dataclass(frozen=True, slots=True)
 class Faults:
-    """What is wrong with a push, where the page shows it. `of_how` are errors of `Sending` by the name of the control,
+    """The errors of a push by their position on the page. `of_how` are errors of `Sending` by the name of the control,
     `of_cells` errors of formulas by table and column, `rest` those that belong to no control."""
 
     form: PageForm
@@ -478,8 +477,8 @@ def head(
     error: ApiError | None,
     focuses: bool,
 ) -> PageForm:
-    """The controls of a push apart from its mapping. `table` is the only table, None for a dataset; `entities` are the
-    names it may have, none where they are typed. `focuses`: the first wrong control gets the focus."""
+    """Return the controls of a push apart from its mapping. `table` is the only table, None for a dataset; `entities`
+    are the names to select from, empty if the user types them. `focuses`: the first invalid control gets the focus."""
     named = [one for one in connections if one["endpoint"]]
     choices: dict[str, Choices] = {
         "connection_id": [
@@ -499,7 +498,7 @@ def head(
     if named:
         form["connection_id"].label.text = "Connection or endpoint"
     if chosen is not None:
-        form["create_table"].label.text = f"Make {chosen['several']} that are missing"
+        form["create_table"].label.text = f"Create missing {chosen['several']}"
         if table is not None:
             form["target"].label.text = chosen["word"] if chosen["lists"] else "Path"
     if plan and plan["needs_confirmation"]:

@@ -1,4 +1,4 @@
-"""The pages of a push before it is sent, and what a person does with one that has ended. For people only."""
+"""The pages of a push before it is sent, and the actions on a finished one. For browsers only."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ _FEW: Final = 100  # chosen: tables up to which they are a plain choice; above, 
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """Whose rows are sent, and how its form becomes a push that is prepared."""
+    """The template or dataset whose rows are sent, and the function that prepares a push from its form."""
 
     kind: str
     id: str
@@ -60,8 +60,8 @@ class Source:
 
 
 class WhereQuery(Query):
-    """Where the rows shall go, and which: what the form begins with, checked when it is sent. An endpoint's id may
-    stand for a connection's, as in the form."""
+    """The destination and the rows: initial values of the form, validated when it is submitted. The id of an endpoint
+    can be used instead of a connection's, as in the form."""
 
     connection_id: Annotated[str, Field(max_length=2 * limits.MAX_NAME_CHARS)] = ""
     target: Annotated[str, Field(max_length=limits.MAX_NAME_CHARS)] = ""
@@ -84,7 +84,7 @@ class TargetQuery(Query):
 
 
 def _asked(model: type[M], asked: dict[str, Any], sends: bool, prepare: Callable[[M], Prepared]) -> M:
-    """What the form says. Error: validation_error with every fault of the push."""
+    """Parse the form. Error: validation_error with all errors of the push."""
     said = {**asked, "dry_run": not sends}
     try:
         return parse(model, said, strict=False)
@@ -142,7 +142,7 @@ def of_template(actor: Actor, template_id: str, query: WhereQuery) -> Response:
 
 @route(bp, "/templates/<template_id>/push/form", ["POST"], scope="push", programs=False, hidden=True)
 def template_form(actor: Actor, template_id: str) -> Response:
-    """The form as it was left: drawn anew, tried, or sent."""
+    """Handle the submitted form: show it again, start a dry run, or send the rows."""
     return _pressed(actor, _template(actor, template_id))
 
 
@@ -156,12 +156,12 @@ def of_dataset(actor: Actor, dataset_id: str, query: WhereQuery) -> Response:
 
 @route(bp, "/datasets/<dataset_id>/push/form", ["POST"], scope="push", programs=False, hidden=True)
 def dataset_form(actor: Actor, dataset_id: str) -> Response:
-    """The form as it was left: drawn anew, tried, or sent."""
+    """Handle the submitted form: show it again, start a dry run, or send the rows."""
     return _pressed(actor, _dataset(actor, dataset_id))
 
 
 def _begun(actor: Actor, source: Source, query: WhereQuery) -> Response:
-    if "HX-Request" in request.headers:  # from the export dialog: a page of its own, not a part of that one
+    if "HX-Request" in request.headers:  # from the export dialog: open a separate page
         return Response(status=204, headers={"HX-Redirect": request.script_root + request.full_path})
     connection_id, _, table = query.connection_id.partition("/")
     given: dict[str, Any] = {
@@ -344,7 +344,7 @@ def _code(source: Source, asked: Mapping[str, Any]) -> list[tuple[str, str]]:
     ]
 
 
-# --- When it has ended ------------------------------------------------------------------------------------------
+# --- After the end ----------------------------------------------------------------------------------------------
 
 
 @route(bp, "/pushes/<push_id>/repair", ["POST"], scope="push", programs=False, hidden=True)
@@ -366,7 +366,7 @@ def repair(actor: Actor, push_id: str) -> Response:
 
 @route(bp, "/pushes/<push_id>/rerun", ["POST"], scope="push", programs=False, hidden=True)
 def rerun(actor: Actor, push_id: str) -> Response:
-    """The same request once more, with the seed and the time that the first was made with."""
+    """Start the same request again, with the seed and the time of the first one."""
     push = pushes.get(actor, push_id, "push")
     ask = {
         **{key: value for key, value in push.request["ask"].items() if value is not None and key != "retry"},
@@ -381,7 +381,7 @@ def rerun(actor: Actor, push_id: str) -> Response:
     )
     try:
         if push.kind != "push" or source is None:
-            raise ApiError("conflict", "Only a push of a template or a dataset can be sent again as it was.")
+            raise ApiError("conflict", "Only pushes of templates or datasets can be repeated.")
         if push.template_id:
             made = preparation.of_template(actor, source, parse(PushInput, ask, strict=False))
         else:
@@ -403,7 +403,7 @@ def _again(actor: Actor, push_id: str, error: ApiError, given: Mapping[str, Any]
 
 @bp.app_context_processor
 def helpers() -> dict[str, Any]:
-    """What the pages of pushes call."""
+    """Return the functions that templates of push pages use."""
     if getattr(g, "face", "") != "person":
         return {}
     return {

@@ -1,4 +1,4 @@
-"""What the pages of pushes show beside the pushes themselves: pace, rate chart, rows, log, repairs, code."""
+"""Additional data for the pages of pushes: rates, chart, rows, log, repairs and code examples."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ _WIDTH, _HEIGHT = 600, 90  # of the rate chart, in its own units
 
 
 def context(actor: Actor, push: Push, data: Mapping[str, Any]) -> dict[str, Any]:
-    """What the page of a push draws; nothing for a program."""
+    """Return the context of a push's page; empty for API clients."""
     if g.face != "person":
         return {}
     counts, total = data["counts"], data["counts"]["total"]
@@ -67,12 +67,12 @@ def context(actor: Actor, push: Push, data: Mapping[str, Any]) -> dict[str, Any]
 
 
 def _bad(push: Push) -> dict[str, int] | None:
-    """What became of rows that were bad on purpose; None where there are none, and while it goes on."""
+    """Return the outcome of rows with injected invalid data; None for a push without them, or while it is running."""
     if push.status not in END_STATES or not completion.has_bad(push):
         return None
     try:
         return completion.report(push)
-    except ApiError:  # what they were made with is gone
+    except ApiError:  # its pinned versions no longer exist
         return None
 
 
@@ -85,7 +85,7 @@ def _unknown(push: Push) -> list[dict[str, Any]]:
 
 
 def _source(push: Push) -> dict[str, str] | None:
-    """The template or dataset whose rows these are, where it is still there."""
+    """Return the template or dataset of the rows, if it still exists."""
     row: Template | Dataset | None = None
     if push.template_id:
         row = db.session.get(Template, push.template_id)
@@ -109,7 +109,7 @@ def _reasons(items: Iterable[Mapping[str, Any]]) -> list[tuple[str, str, int]]:
 
 
 def _undoable(data: Mapping[str, Any]) -> bool:
-    """Whether deleting what arrived can be asked for."""
+    """Return whether the user can undo the push, that is, delete the delivered rows."""
     inserted = all(one["mode"] == "insert" and one["key_columns"] for one in data["tables"])
     return bool(
         data["status"] in END_STATES and data["kind"] != "undo" and data["counts"]["delivered"] and inserted
@@ -182,7 +182,8 @@ def code(data: Mapping[str, Any]) -> list[tuple[str, str]]:
 
 
 def bar(counts: Mapping[str, int]) -> list[tuple[str, float, float]]:
-    """Parts of the bar: what became of rows, where its part begins and how wide it is, in percent."""
+    """Return the parts of the progress bar: the outcome of rows, the position and the width of each part, in
+    percent."""
     total, at, made = max(1, counts["total"]), 0.0, []
     for name in ("delivered", "undone", "unknown", "failed"):
         wide = counts[name] * 100 / total

@@ -67,7 +67,7 @@ class RowQuery(Query):
 
 
 class LogQuery(Query):
-    """Whether to stay for the lines to come, as server-sent events."""
+    """Whether to keep the response open for further lines, as server-sent events."""
 
     follow: bool = False
 
@@ -132,7 +132,7 @@ def sent(actor: Actor, body: SendingInput, prepare: Callable[[], Prepared], acti
 
 
 def queued(push: Push) -> Response:
-    """The answer to who had it made."""
+    """Respond to the client that created the push."""
     where = url_for("pushes.show", push_id=push.id)
     return reply(pushes.as_json(push), status=201, see=where, headers={"Location": where})
 
@@ -282,7 +282,7 @@ class _Followed:
     def pieces(self, after: int) -> list[Piece]:
         """The next lines above a number."""
         found = read.lines(self.key, after)
-        # An event's data goes on in a line of its own where a text has several.
+        # Server-sent events: each line of a text with several lines gets its own data line.
         texts = ["\ndata: ".join(line.text.splitlines() or [""]) for line in found]
         return [Piece(found[0].number, found[-1].number, texts)] if found else []
 
@@ -291,7 +291,7 @@ class _Followed:
         return read.state(self.key)
 
     def last(self, _state: events.State) -> int:
-        """Its state tells no line."""
+        """Its state contains no line number."""
         return 0
 
 

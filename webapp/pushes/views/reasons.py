@@ -1,4 +1,4 @@
-"""Why requests of a push fail, for a tester: what it means in one sentence, and what to do next in another."""
+"""Explain why requests of a push failed: one sentence about the meaning, one about the next step."""
 
 from __future__ import annotations
 
@@ -85,7 +85,7 @@ def of_rows(items: Iterable[Mapping[str, Any]]) -> list[Explained]:
 
 
 def of_error(error: Mapping[str, Any] | None) -> Explained | None:
-    """Why a push could not go on."""
+    """Explain why a push failed."""
     if not error:
         return None
     reason = (error.get("details") or {}).get("reason", "")

@@ -1,4 +1,4 @@
-"""The repair of a push: what a person writes beside the rows that failed, read as the request of a retry."""
+"""The repair form of a push: convert the corrections that a user enters for failed rows to a retry request."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import orjson
 
 from webapp.pushes.models import Push
 
-LINES: Final = 3  # chosen: columns that are repaired at once
+LINES: Final = 3  # chosen: columns that can be repaired in one step
 WAYS: Final = (
     ("value", "a fixed value"),
     ("formula", "a formula"),
@@ -63,7 +63,7 @@ def body(push: Push, given: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _value(text: str) -> Any:
-    """What was typed: a number, true, false, null or a text in quotes as JSON has it, else the text as it stands."""
+    """Convert user input: a number, true, false, null or a quoted text is parsed as JSON; anything else is a text."""
     try:
         found = orjson.loads(text)
     except orjson.JSONDecodeError:

@@ -1,8 +1,9 @@
-"""Which columns of a sample are about persons: by their names beside the table's, and by what their values show.
+"""Detect which columns of a sample contain personal data, by their names, the table's name, and their values.
 
-Names are read as when a table becomes a template (`inferred_names`), values by shapes with checksums and by the lists
-of names. Both together are sure, a checksum nearly so, a name without values is a guess. The proposal is a field type
-and a masking that a template takes as they are. No value of the sample is in the answer.
+Names are interpreted as in schema inference (`inferred_names`). Values are compared with patterns, checksums and lists
+of names. A match of both has the highest confidence, a checksum a slightly lower one, and a name without matching
+values is a guess. The result is a field type and a masking strategy that can be used in a template unchanged. It
+contains no values of the sample.
 """
 
 from __future__ import annotations
@@ -57,7 +58,7 @@ _STREET: Final = re.compile(
     re.IGNORECASE,
 )
 _PHONE_SIGNS: Final = re.compile(r"\+?[\d\s().\-/x]{7,25}")
-_PHONE_REGIONS: Final = ("US", "GB", "DE", "FR")  # chosen: tried where a number names no country
+_PHONE_REGIONS: Final = ("US", "GB", "DE", "FR")  # chosen: tried for phone numbers without a country
 _PHONE_DIGITS: Final = (7, 15)  # ITU-T E.164
 _WORD: Final = re.compile(r"[^\W\d_]+(?:['’-][^\W\d_]+)*")
 _OLDEST: Final = 1900
@@ -128,7 +129,7 @@ def street(value: str) -> bool:
 
 
 def day(value: str) -> bool:
-    """A day on which somebody alive may be born."""
+    """Return whether this is a possible date of birth of a living person."""
     found = _DAY.match(value)
     if found is None:
         return False
@@ -164,11 +165,11 @@ class Names:
         )
 
     def first(self, value: str) -> bool:
-        """A first name, alone."""
+        """Return whether the whole value is a first name."""
         return value.strip().casefold() in self._first
 
     def last(self, value: str) -> bool:
-        """A last name, alone."""
+        """Return whether the whole value is a last name."""
         return value.strip().casefold() in self._last
 
     def whole(self, value: str) -> bool:
@@ -194,18 +195,18 @@ _INSIDE_TEXT: Final = (
 
 
 def personal_data_in_text(value: str) -> str | None:
-    """What of a person stands somewhere in a longer text."""
+    """Return the kind of personal data that a longer text contains, or None."""
     return next((what for what, pattern in _INSIDE_TEXT if pattern.search(value)), None)
 
 
 _BOTH, _CHECKED, _SHAPED, _LISTED, _NAMED, _DOUBTED, _NOBODY = 0.99, 0.95, 0.9, 0.75, 0.7, 0.55, 0.4
 _MOST: Final = 0.8  # chosen: the share of values that show a kind
-_SOME: Final = 0.5  # chosen: enough where the name says so too
+_SOME: Final = 0.5  # chosen: enough if the name matches too
 _LISTS: Final = 0.6  # chosen: no list has all names
 _CHANCE: Final = 0.1  # chosen: values that are wrong in any table
 _FEW: Final = 3  # chosen: fewer different values of a list are chance
-_INSIDE: Final = 0.02  # chosen: the share of texts with something personal in them that makes the column so
-_PROSE: Final = 20  # chosen: characters of a text in which something may stand
+_INSIDE: Final = 0.02  # chosen: the share of texts with personal data that makes the column personal
+_PROSE: Final = 20  # chosen: minimum characters of a text that is searched for personal data
 
 
 @dataclass(frozen=True, slots=True)
@@ -216,7 +217,7 @@ class Kind:
     told: str
     strategy: str
     confidence: float
-    """Of values alone."""
+    """Confidence if only the values match."""
 
 
 _REPLACE, _PRESERVE = "replace", "format_preserve"
@@ -229,7 +230,7 @@ KINDS: Final[Mapping[str, Kind]] = {
     "mac_address": Kind("mac_address", "MAC addresses", _REPLACE, _SHAPED),
     "phone_number": Kind("phone_number", "telephone numbers", _PRESERVE, _SHAPED),
     "street_address": Kind("street_address", "addresses", _REPLACE, _LISTED),
-    "name": Kind("name", "names of persons", _REPLACE, _LISTED),
+    "name": Kind("name", "names of people", _REPLACE, _LISTED),
     "first_name": Kind("first_name", "first names", _REPLACE, _LISTED),
     "last_name": Kind("last_name", "last names", _REPLACE, _LISTED),
     "date_of_birth": Kind("date_of_birth", "dates of birth", "shift", 0.0),
@@ -258,12 +259,13 @@ _BY_TYPE: Final = {
 }
 _NOT_BY_NAME: Final = frozenset({"free_text"})
 _OF_WHOM: Final = frozenset({"city", "zip_code", "age", "gender", "location"})
-"""Personal only in a table that tells of persons."""
+"""Personal only in a table with personal data."""
 
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """One column: `kind` None where nothing shows a person. `type` and `masking` go into a field as they are."""
+    """The proposal for one column: `kind` is None without personal data. `type` and `masking` can be used in a field
+    unchanged."""
 
     name: str
     kind: str | None
@@ -286,7 +288,7 @@ def classify(table: str, columns: Mapping[str, Sequence[Any]], vocabulary: Vocab
 
 
 def _of_one_place(made: list[Found]) -> list[Found]:
-    """Postal codes beside places of residence are replaced with them, so that the two agree."""
+    """Replace postal codes together with cities, so that the two match."""
     if not any(item.kind == "city" and item.sensitive for item in made):
         return made
     return [
@@ -304,20 +306,20 @@ def _column(entity: Entity, column: Column, values: Sequence[Any], vocabulary: V
     shown, share = _shown(list(dict.fromkeys(texts)), named, vocabulary)
     if shown is not None and (named in (None, shown) or KINDS[shown].confidence >= _SHAPED):
         kind = KINDS[shown]
-        told = f"{share:.0%} of the values are {kind.told}."
+        message = f"{share:.0%} of the values are {kind.told}."
         if named == shown:
-            return _found(column.name, shown, _BOTH, f"The name says so, and {told}")
-        return _found(column.name, shown, kind.confidence * min(1.0, share + _CHANCE), told)
+            return _found(column.name, shown, _BOTH, f"The name matches, and {message}")
+        return _found(column.name, shown, kind.confidence * min(1.0, share + _CHANCE), message)
     return _of_text(column.name, texts) if named is None else _by_name(column.name, named, texts)
 
 
 def _by_name(name: str, kind: str, texts: Sequence[str]) -> Found:
-    told = f"The name suggests {KINDS[kind].told}"
+    message = f"The name suggests {KINDS[kind].told}"
     if not texts:
-        return _found(name, kind, _NAMED, f"{told}; the sample has no values of it.")
+        return _found(name, kind, _NAMED, f"{message}; the sample has no values.")
     if kind in _TESTS or kind in _LISTED_KINDS:
-        return _found(name, kind, _DOUBTED, f"{told}; few values look like it.")
-    return _found(name, kind, _NAMED, f"{told}.")
+        return _found(name, kind, _DOUBTED, f"{message}; few values match.")
+    return _found(name, kind, _NAMED, f"{message}.")
 
 
 def _of_text(name: str, texts: Sequence[str]) -> Found:
@@ -325,11 +327,11 @@ def _of_text(name: str, texts: Sequence[str]) -> Found:
         what for text in texts if len(text) >= _PROSE and (what := personal_data_in_text(text)) is not None
     ]
     if inside and len(inside) >= _INSIDE * len(texts):
-        told = f"{len(inside):,} of {len(texts):,} texts have {inside[0]} or the like in them."
-        return _found(name, "free_text", _LISTED, told)
+        message = f"{len(inside):,} of {len(texts):,} texts have {inside[0]} or the like in them."
+        return _found(name, "free_text", _LISTED, message)
     if not texts:
-        return Found(name, None, False, _SOME, "It has no values, and its name tells nothing.")
-    return Found(name, None, False, _SHAPED, "Neither its name nor its values tell of a person.")
+        return Found(name, None, False, _SOME, "It has no values, and its name is not specific.")
+    return Found(name, None, False, _SHAPED, "No personal data detected.")
 
 
 def _found(name: str, kind: str, confidence: float, reason: str) -> Found:
@@ -338,8 +340,8 @@ def _found(name: str, kind: str, confidence: float, reason: str) -> Found:
 
 
 def _of_nobody(found: Found) -> Found:
-    told = f"{found.reason} Nothing else in the sample tells of a person."
-    return Found(found.name, found.kind, False, _NOBODY, told, found.type)
+    message = f"{found.reason} The sample contains no other personal data."
+    return Found(found.name, found.kind, False, _NOBODY, message, found.type)
 
 
 # --- Values -------------------------------------------------------------------------------------------------
@@ -353,7 +355,7 @@ _TESTS: Final[dict[str, Test]] = {
 }  # fmt: skip
 _LISTED_KINDS: Final = ("name", "first_name", "last_name")
 _NAME_ALONE: Final = frozenset({"date_of_birth"})
-"""Any date may be one of birth: values alone say nothing."""
+"""Kinds that need a matching name: values alone are not enough, because any date can be a date of birth."""
 
 
 def _texts(values: Sequence[Any]) -> list[str]:
@@ -386,7 +388,7 @@ def _shown(values: Sequence[str], named: str | None, vocabulary: Vocabulary) -> 
 
 
 def _person_of(columns: Mapping[str, Sequence[Any]]) -> str | None:
-    """The column that tells persons apart: an id, else what is different in every row."""
+    """Return the column that identifies people: an id, else a column with unique values."""
 
     def rank(name: str) -> int:
         plain = name.casefold()
@@ -419,8 +421,8 @@ def of_rows(rows: Sequence[Mapping[str, Any]], table: str = "") -> list[Found]:
     """Of rows as JSON has them. Error: validation_error, for more columns than a template may have."""
     columns: Sample = {name: [] for row in rows for name in row}
     if len(columns) > limits.MAX_FIELDS:
-        told = f"These rows have {len(columns):,} columns; {limits.MAX_FIELDS:,} is the most."
-        raise validation_error([Fault("rows", "too_many", told)])
+        message = f"These rows have {len(columns):,} columns; {limits.MAX_FIELDS:,} is the most."
+        raise validation_error([Fault("rows", "too_many", message)])
     for row in rows:
         for name, values in columns.items():
             values.append(_plain(row.get(name)))
@@ -437,7 +439,7 @@ def of_file(actor: Actor, name: str, sheet: str | None = None) -> list[Found]:
     """Of the first rows of a workspace file. Errors: not_found, validation_error for what holds no rows."""
     file = files_files.find(actor, name)
     called, key = file.name, file.storage_key
-    compilation.vocabulary()  # so that it is on the disk, where the process opens it
+    compilation.vocabulary()  # the process opens it from disk
     db.session.rollback()  # nothing is held while the file is read
     arguments = {"name": called, "sheet": sheet, "vocabulary_folder": str(vocabularies.home())}
     try:
@@ -446,7 +448,7 @@ def of_file(actor: Actor, name: str, sheet: str | None = None) -> list[Found]:
                 copy.write(piece)
             found = document_process.run("webapp.real_data.services.detection:in_process", copy, arguments)
     except storage.MissingError:
-        raise ApiError("conflict", f'The file "{called}" was just replaced. Ask again.') from None
+        raise ApiError("conflict", f'The file "{called}" was replaced in the meantime. Try again.') from None
     except document_process.DocumentError as error:
         raise validation_error([Fault("file", "not_readable", error.message, error.hint)]) from None
     return [Found(**item) for item in found]
@@ -466,12 +468,12 @@ def of_table(actor: Actor, connection_id: str, table: str) -> list[Found]:
     known = inspection.metadata(actor, connection)
     entity = next((item for item in known.entities if item.name == table), None)
     if entity is None:
-        told = f'There is no table "{table}" behind this connection.'
+        message = f'There is no table "{table}" behind this connection.'
         hint = (
             did_you_mean(table, [item.name for item in known.entities])
             or "GET /connections/{id}/metadata lists them."
         )
-        raise validation_error([Fault("table", "unknown_table", told, hint)])
+        raise validation_error([Fault("table", "unknown_table", message, hint)])
     db.session.commit()
     rows = min(limits.CLASSIFY_ROWS, limits.INFER_SAMPLE_ROWS)
     batch = inspection.samples(connection, [entity.name], rows, limits.FETCH_SECONDS).get(entity.name)
@@ -483,7 +485,7 @@ def of_table(actor: Actor, connection_id: str, table: str) -> list[Found]:
 
 
 def as_json(found: Found) -> dict[str, Any]:
-    """A column as the API tells of it."""
+    """Return a column in the format of the API."""
     return {
         "name": found.name,
         "kind": found.kind,

@@ -1,7 +1,7 @@
-"""A masked copy of a file, a table or a query: which of its columns are personal, and the template that masks them.
+"""A masked copy of a file, a table or a query: detect personal columns, and create the template that masks them.
 
-`proposed` looks at a sample and says what it would do with each column; a person changes what they like; `fields`
-makes the field definitions of what they chose.
+`proposed` analyzes a sample and proposes a masking for each column; users can change it; `fields` creates the field
+definitions.
 """
 
 from __future__ import annotations
@@ -20,14 +20,15 @@ from webapp.real_data.services import detection
 from webapp.sources.services import sources
 
 AS_IT_IS: Final = "source_column"
-"""The type of a field that takes a column as it stands there."""
+"""The field type that copies a column unchanged."""
 _UNKNOWN: Final = "redact"
-"""What masks a column that nobody knows the kind of."""
+"""The masking strategy for columns of unknown kind."""
 
 
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """What becomes of one column: `strategy` counts where it is `sensitive`, `person` (a column) where it is shift."""
+    """The masking of one column: `strategy` applies if it is `sensitive`, `person` (a column) if the strategy is
+    shift."""
 
     name: str
     taken: bool = True
@@ -39,13 +40,13 @@ class Choice:
 
 @dataclass(frozen=True, slots=True)
 class Proposal:
-    """A column, what a sample tells of it, and what would become of it."""
+    """A column, its classification, and its proposed masking."""
 
     choice: Choice
     confidence: float
     reason: str
     told: str
-    """Its kind for people: `e-mail addresses`; "" where nothing shows a person."""
+    """The kind of personal data as text: `e-mail addresses`; "" if none was detected."""
 
 
 def proposed(actor: Actor, spec: SourceSpec) -> list[Proposal]:
@@ -82,13 +83,13 @@ def types() -> list[tuple[str, str]]:
 
 
 def strategies(type_name: str) -> tuple[str, ...]:
-    """What a field of a type can be masked by."""
+    """Return the masking strategies of a field type."""
     kind = find(type_name)
     return STRATEGIES if kind is None else fitting(kind)
 
 
 def fields(chosen: Sequence[Choice]) -> list[dict[str, Any]]:
-    """The field definitions of the columns that are taken. Error: validation_error, where none is."""
+    """Return the field definitions of the selected columns. Error: validation_error if none is selected."""
     taken = [item for item in chosen if item.taken]
     if not taken:
         text = "No column is taken."

@@ -1,8 +1,8 @@
 """Subsets of a database with their related rows: a dataset of templates, each of which reads its own part of a table.
 
-The rows stay where they are: a template holds the condition by which its rows are found, and reads them when rows are
-asked for. What looks personal is sensitive from the start; keys that are masked are masked alike wherever they stand,
-so that they still fit.
+The rows stay in the database: a template stores the condition that selects its rows, and reads them when rows are
+requested. Columns with personal data are marked as sensitive, and keys are masked in the same way everywhere, so that
+references stay valid.
 """
 
 from __future__ import annotations
@@ -53,16 +53,16 @@ def create(
     depth: int = 1,
     name: str | None = None,
 ) -> Made:
-    """A subset from some rows of `table` on, saved; commits. `children` are the tables whose rows come along where they
-    refer to such rows (None: all; []: none), `depth` how many steps.
+    """Create and save a subset from some rows of `table`; commits. `children` are the tables whose rows are included if
+    they refer to such rows (None: all; []: none), `depth` the number of levels.
 
-    Errors: not_found, forbidden; validation_error with the reason why such a subset cannot be; those of connections.
+    Errors: not_found, forbidden; validation_error with the reason why the subset is not possible; those of connections.
     """
     connection = tenancy.get(actor, Connection, connection_id, "write")
     kind = connection.type
     if kind not in subset_query.KINDS:
         text = (
-            f'"{connection.name}" is a connection of type {kind}: it tells no foreign keys, or speaks no SQL.'
+            f'"{connection.name}" is a connection of type {kind}, which does not support foreign keys or SQL.'
         )
         raise refused("not_for_this_type", text, "Choose a SQL database.", "connection_id")
     entities = {entity.name: entity for entity in inspection.metadata(actor, connection).entities}
@@ -93,7 +93,7 @@ def _counted(connection: Connection, ways: Ways) -> dict[str, int]:
     """Rows of each table; nothing may be missing. Error: validation_error."""
     try:
         with access.open_reader(connection, limits.FETCH_SECONDS) as session:
-            db.session.commit()  # nothing is held while the target is asked
+            db.session.commit()  # release our database while the target is queried
             with limited(session, limits.SOURCE_SECONDS, limits.SOURCE_SECONDS):
                 counts = {name: _number(session, subset_query.counting(ways, name)) for name in ways.found}
                 lost = [
@@ -118,7 +118,7 @@ def _counted(connection: Connection, ways: Ways) -> dict[str, int]:
             "limit",
             "too_many_rows",
             f'The subset has {count:,} rows of "{name}".',
-            "Ask for fewer first rows.",
+            "Request fewer starting rows.",
         )
         for name, count in counts.items()
         if count > limits.SOURCE_ROWS
@@ -201,7 +201,7 @@ def _sample(entity: Entity, batch: pa.RecordBatch | None) -> dict[str, list[Any]
 def _field(
     ways: Ways, entity: Entity, column: str, found: Mapping[str, Mapping[str, Found]]
 ) -> dict[str, Any]:
-    """A field that takes a column. One that is part of a key is made as the column that the key leads to is."""
+    """Return a field that copies a column. Foreign key columns use the definition of the key that they refer to."""
     table, name = _root(ways, entity.name, column)
     guess = found.get(table, {}).get(name)
     if guess is None or not guess.sensitive:
@@ -218,7 +218,7 @@ def _field(
 
 
 def _root(ways: Ways, table: str, column: str) -> tuple[str, str]:
-    """The column that a foreign key leads to in the end; the column itself where it is part of none."""
+    """Return the column that a foreign key finally refers to; the column itself if it is not a foreign key."""
     seen = set()
     while (table, column) not in seen:
         seen.add((table, column))

@@ -1,6 +1,7 @@
-"""A masked copy of real data, made by hand: what is personal in a file or a table, how it is masked, the template.
+"""Create a masked copy of real data: detect personal data in a file or a table, choose the masking, create the
+template.
 
-For people only. Programs send the same to `/classify` and `/templates`.
+For browsers only. API clients use `/classify` and `/templates`.
 """
 
 from __future__ import annotations
@@ -33,7 +34,7 @@ _COLUMN: Final = re.compile(r"fields\[(\d+)\]")
 
 
 class MaskedQuery(Query):
-    """What is to be copied, where a page leads here: a workspace file, or the table of a connection."""
+    """The source, if a page links here: a workspace file, or the table of a connection."""
 
     file: str = ""
     connection_id: str = ""
@@ -54,7 +55,7 @@ def ask(actor: Actor, query: MaskedQuery) -> Response:
     max_body=limits.MAX_UPLOAD_BYTES + limits.UPLOAD_FORM_BYTES,
 )  # fmt: skip
 def look(actor: Actor) -> Response:
-    """Keep the file that was sent, look at the source, and propose what becomes of each column."""
+    """Save the uploaded file, analyze the source, and propose a masking for each column."""
     given = draft.read_source(request.form)
     if any(one.filename for one in request.files.getlist("file")):
         try:
@@ -98,7 +99,7 @@ def _refused(actor: Actor, given: dict[str, Any] | None, error: ApiError) -> Res
 
 @route(bp, "/masked", ["POST"], scope="write", hidden=True, programs=False)
 def make(actor: Actor) -> Response:
-    """Make the template of what was chosen; or draw the columns and their preview anew."""
+    """Create the template from the user's choices, or render the columns and their preview again."""
     given, chosen, name = draft.read_source(request.form), _chosen(), request.form.get("name", "").strip()
     if request.form.get("do") == "again":
         return _page(actor, given, _told(), chosen, name)
@@ -130,7 +131,7 @@ def _columns() -> list[str]:
 
 
 def _chosen() -> list[Choice]:
-    """What the form says of each column; of a column that is not marked, no strategy."""
+    """Parse the choices for each column; a column that is not marked gets no strategy."""
     form, found = request.form, []
     for number, name in enumerate(_columns()):
         kind = form.get(f"c{number}.type") or masked_copies.AS_IT_IS
@@ -150,7 +151,7 @@ def _chosen() -> list[Choice]:
 
 
 def _told() -> list[Proposal]:
-    """The proposal again, as the form brought it: nobody looks at the sample twice."""
+    """Read the proposal from the form, so that the sample is not analyzed again."""
     found = []
     for number, name in enumerate(_columns()):
         sure, why, what = (
@@ -194,12 +195,12 @@ def _page(
 
 
 def _by_column(error: ApiError | None, chosen: list[Choice]) -> dict[str, str]:
-    """What is wrong, by the column it is about; "" for all else."""
+    """Return the errors by column; "" for all others."""
     taken = [one.name for one in chosen if one.taken]
     found: dict[str, str] = {}
     for fault in (error.details.get("fields") or ()) if error is not None else ():
         at = _COLUMN.match(fault["path"])
         name = taken[int(at[1])] if at and int(at[1]) < len(taken) else ""
-        told = " ".join(filter(None, (fault["message"], fault.get("hint"))))
-        found[name] = f"{found[name]} {told}" if name in found else told
+        message = " ".join(filter(None, (fault["message"], fault.get("hint"))))
+        found[name] = f"{found[name]} {message}" if name in found else message
     return found

@@ -124,8 +124,8 @@ def rotate(actor: Actor) -> Response:
     New copies will not match earlier ones. To match earlier copies, set `key_version` in a field.
     """
     made: dict[str, Any] = masking_keys.as_json(masking_keys.rotate(actor))
-    told = f"Version {made['version']} masks from now on"
-    return reply(made, status=201, see=url_for("masking.keys"), flashed=told)
+    message = f"New values are masked with version {made['version']}"
+    return reply(made, status=201, see=url_for("masking.keys"), flashed=message)
 
 
-# What the leak check tells, as the API shows it of exports and pushes.
+# The results of the leak check, as the API shows them for exports and pushes.

@@ -77,10 +77,10 @@ def create(actor: Actor, connection_id: str, body: SubsetIn) -> Response:
     a table when rows are requested, and columns with personal data are masked.
     """
     made = subsets.create(actor, connection_id, **body.model_dump())
-    told = ", ".join(f"{one['table']} {one['rows']:,}" for one in made.report)
+    message = ", ".join(f"{one['table']} {one['rows']:,}" for one in made.report)
     return reply(
         {"dataset": made.dataset, "templates": made.templates, "report": made.report},
         status=201,
         see=url_for("datasets.show", dataset_id=made.dataset["id"]),
-        flashed=f"A subset of {len(made.report)} tables. Rows: {told}"[: limits.MAX_DESCRIPTION_CHARS],
+        flashed=f"A subset of {len(made.report)} tables. Rows: {message}"[: limits.MAX_DESCRIPTION_CHARS],
     )

@@ -14,8 +14,8 @@ _EXACT, _BEGINS, _INSIDE_NAME, _INSIDE_TEXT = range(4)
 
 
 def entry(kind: type[FieldType]) -> dict[str, Any]:
-    """One type as `/field-types` serves it. `capacity` is how many distinct values default options give; None
-    where there is no bound or no count."""
+    """Return one type as served by `/field-types`. `capacity` is the number of distinct values with default options;
+    None if it is unlimited or unknown."""
     return {
         "name": kind.name,
         "label": kind.label,

@@ -1,6 +1,6 @@
-"""Compiled templates, kept in the process: a version never changes, so its plan is made once.
+"""Compiled templates, cached in the process: a version never changes, so its plan is compiled once.
 
-The memory is bounded by how many plans it holds and by the length of the templates they came from.
+The cache is limited by the number of plans and by the total length of their templates.
 """
 
 from __future__ import annotations
@@ -26,9 +26,9 @@ NOTHING: Final[Mapping[str, Any]] = MappingProxyType({})
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """What rows are made from: a compiled plan, and what its template says beside the fields.
+    """What rows are generated from: a compiled plan, and the attributes of its template other than the fields.
 
-    `template_id` and `version` are None for a template that is not saved.
+    `template_id` and `version` are None for an unsaved template.
     """
 
     plan: Plan
@@ -41,8 +41,8 @@ class Source:
     """The templates that relations reach, by id: the version and how many rows each has."""
 
     def count(self, asked: int | None) -> int:
-        """Rows of a request: as many as it says, else all of its source, else the template's quantity, or all where its
-        parents bear fewer."""
+        """Return the number of rows of a request: the requested number, else all rows of the source, else the
+        template's quantity, or fewer if its parents have fewer children."""
         if asked is not None:
             return asked
         if self.plan.taken is not None:
@@ -52,7 +52,7 @@ class Source:
 
 
 class PlanMemory:
-    """The least recently used go first. Safe over threads; two may make the same plan, one is kept."""
+    """An LRU cache. Thread-safe: two threads may compile the same plan, of which one is cached."""
 
     def __init__(
         self, entries: int = limits.PLAN_CACHE_ENTRIES, weight: int = limits.PLAN_CACHE_BYTES
@@ -63,7 +63,7 @@ class PlanMemory:
         self._held = 0
 
     def get(self, key: Hashable) -> Source | None:
-        """What is kept under `key`."""
+        """Return the cached plan for `key`."""
         with self._lock:
             found = self._kept.get(key)
             if found is None:
@@ -92,7 +92,7 @@ def kept(
     stated: Mapping[str, int] = NOTHING,
     instead: Mapping[str, int] = NOTHING,
 ) -> Source | None:
-    """What `of_version` has made before, where none of the templates it is related to was deleted since."""
+    """Return the cached plan of `of_version`, unless one of the related templates was deleted since."""
     found = MEMORY.get(_key_of(template_id, version, locale, stated, instead))
     return (
         found
@@ -115,12 +115,12 @@ def of_version(
     stated: Mapping[str, int] = NOTHING,
     instead: Mapping[str, int] = NOTHING,
 ) -> Source:
-    """The compiled version of a template in a locale (None: its own). `load` answers its stored spec and pins,
-    and is asked only where the plan is not kept. `stated` are the rows of templates that a request or a dataset says,
-    `instead` the versions that a dataset pins, which win over those that the template's version does.
+    """Return the compiled version of a template in a locale (None: its own). `load` returns its stored spec and pins,
+    and is called only if the plan is not cached. `stated` are the row counts of templates in a request or a dataset;
+    `instead` are the versions pinned by a dataset, which take precedence over those pinned by the template's version.
 
-    Errors: validation_error (a locale that is none, a template this engine cannot carry out, a related template that
-    was deleted), unavailable (its vocabulary is missing).
+    Errors: validation_error (an unknown locale, a template that this engine cannot run, a related template that was
+    deleted), unavailable (its vocabulary is missing).
     """
     found = kept(template_id, version, locale, stated, instead)
     if found is not None:
@@ -159,10 +159,10 @@ def of_draft(
     source: Mapping[str, Any] | None = None,
     invalid: Mapping[str, Any] | None = None,
 ) -> Source:
-    """A template that is not saved, compiled; the same definition sent again is found compiled. `gathered` are the
-    versions of the templates it refers to (see ``kin.py``).
+    """Compile an unsaved template, or return the cached result for the same definition. `gathered` are the versions of
+    related templates.
 
-    Error: validation_error with every fault.
+    Error: validation_error with all errors.
     """
     words = compilation.vocabulary()
     raw = orjson.dumps(fields if source is None and invalid is None else [fields, source, invalid])

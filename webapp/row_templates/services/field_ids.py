@@ -1,7 +1,7 @@
-"""What the fields of a new version take over from the version before: their ids, and the groups they were in.
+"""Carry ids and groups of fields over from the previous version.
 
-The id, not the name, seeds a column, so a field that is renamed, moved or edited keeps its values only while it
-keeps its id. Callers who send no ids get them matched by name.
+The id, not the name, seeds a column, so a field that is renamed, moved or edited keeps its values only if it keeps its
+id. For clients that send no ids, fields are matched by name.
 """
 
 from __future__ import annotations
@@ -16,29 +16,29 @@ from webapp.engine.spec import ELEMENT, FieldSpec, TemplateSpec, with_ids
 from webapp.engine.types.registry import find
 
 Stored = Mapping[str, Any]
-"""A field as it is stored: `FieldSpec.to_json()`."""
+"""A stored field: `FieldSpec.to_json()`."""
 
 
 def finished(spec: TemplateSpec, before: Sequence[Stored] = ()) -> TemplateSpec:
-    """`spec` as it is saved: every field with an id and, where its type can share a thing, a group.
+    """Return `spec` as saved: every field with an id and, if its type supports groups, a group.
 
-    `before` are the stored fields of the version before; none for a new template.
+    `before` are the stored fields of the previous version; empty for a new template.
     """
     carried = carry_over(spec, before) if before else spec
     return groups.assign(with_ids(carried, lambda: ids.new("fld")), settled(before))
 
 
 def settled(before: Sequence[Stored]) -> frozenset[str]:
-    """Ids of the fields that were in no group before: they are not put beside fields that come later."""
+    """Return the ids of fields that were in no group before: they are not grouped with fields added later."""
     return frozenset(field["id"] for field in walk(before) if not field["group"])
 
 
 def carry_over(spec: TemplateSpec, before: Sequence[Stored]) -> TemplateSpec:
     """`spec` with the ids and groups that its fields had `before`.
 
-    A field with an id is the earlier field of that id, at whatever level it stood. One without is the earlier
-    field of its name at its level, unless another sent field bears that id. A group is kept where the sent field
-    names none and still shares the same kind of thing.
+    A field with an id is matched with the earlier field of that id, on any level. A field without an id is matched with
+    the earlier field of the same name on its level, unless another field in the request has that id. A group is kept if
+    the field in the request does not name one and still shares the same kind of thing.
     """
     by_id = {field["id"]: field for field in walk(before)}
     sent = {field.id for field in spec.walk() if field.id}

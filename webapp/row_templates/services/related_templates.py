@@ -203,7 +203,7 @@ def library(found: Mapping[str, Version], own: str, rows: int, stated: Rows) -> 
 
 
 def pins_of(found: Mapping[str, Version]) -> dict[str, dict[str, int]]:
-    """How those versions are pinned."""
+    """Return the pinned form of these versions."""
     return {
         item: {"version": number, "rows": spec["quantity"]}
         for item, (number, spec, _) in sorted(found.items())
@@ -237,13 +237,13 @@ def related_of(found: Mapping[str, Version], made: Library) -> dict[str, dict[st
 
 
 def still_there(ids: Collection[str]) -> bool:
-    """Whether none of these templates is deleted."""
+    """Return whether none of these templates is deleted."""
     statement = select(Template.id).where(Template.id.in_(ids), Template.deleted_at.is_(None))
     return len(db.session.scalars(statement).all()) == len(ids)
 
 
 def spelled(fields: list[dict[str, Any]], spec: TemplateSpec, made: Library) -> list[dict[str, Any]]:
-    """Stored fields in which each reference says which field it shows, where its maker left that open."""
+    """Return stored fields with the default field of each reference filled in."""
 
     def visit(stored: Mapping[str, Any], parsed: FieldSpec) -> None:
         options = stored["options"]

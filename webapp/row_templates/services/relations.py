@@ -55,7 +55,7 @@ class Edge:
 
     @property
     def to_itself(self) -> bool:
-        """Whether parent and child are one table."""
+        """Whether parent and child are the same table."""
         return self.child_template_id == self.parent_template_id
 
 
@@ -87,7 +87,7 @@ def edges(templates: Templates) -> list[Edge]:
 
 
 def said(field: Stored) -> bool:
-    """Whether a field says how many rows of its template each row of the other one has."""
+    """Return whether a field sets the number of rows per row of the other template."""
     return (
         field["type"] == REFERENCE
         and field.get("group") is not None
@@ -96,7 +96,7 @@ def said(field: Stored) -> bool:
 
 
 def among(found: Sequence[Edge], template_ids: Sequence[str]) -> list[Edge]:
-    """The edges with both ends among some templates."""
+    """Return the edges with both ends among some templates."""
     known = set(template_ids)
     return [edge for edge in found if {edge.child_template_id, edge.parent_template_id} <= known]
 
@@ -188,7 +188,7 @@ def depths(template_ids: Sequence[str], found: Sequence[Edge]) -> dict[str, int]
 
 
 def never_repeats(field: Stored) -> bool:
-    """Whether a stored field's values identify its rows: never blank, never twice the same."""
+    """Return whether a stored field's values identify its rows: never null, never repeated."""
     if field.get("percent_blank"):
         return False
     options = field["options"]
@@ -222,8 +222,8 @@ class Told:
 
 @dataclass(frozen=True, slots=True)
 class Shared:
-    """The group of a field, and the names of the fields that are in it. `tone` tells groups of two and more apart:
-    they count from 1; 0 is a field that shares with none."""
+    """The group of a field, and the names of its fields. `tone` numbers groups of two or more fields from 1; 0 is a
+    field without a group."""
 
     name: str
     kind: str
@@ -276,8 +276,8 @@ def children_of(own: str, ids: Sequence[str]) -> set[str]:
 
 
 def role_of(field: FieldSpec) -> str:
-    """What the rows of the other template are to a field's own (see ``engine/form_hints.py``); "" where there is
-    none."""
+    """Return the relation between rows of the other template and those of a field (see ``engine/form_hints.py``), or
+    ""."""
     properties = options_schema(field.type).get("properties", {})
     role: str = properties.get("template_id", {}).get(form_hints.KEY, {}).get("role", "")
     return role
@@ -384,9 +384,7 @@ def _parent(field: FieldSpec, around: RelatedPlans, address: str) -> tuple[str, 
     name, rows = _called(around, address), around.rows(address)
     fields = around.known("").spec.fields
     beside = [item for item in fields if item.type is field.type and item.group == field.group]
-    if not any(
-        item is field for item in beside
-    ):  # inside another field, whose elements are dealt out to nobody
+    if not any(item is field for item in beside):  # nested in another field, whose elements have no children
         beside = [field]
     owner = around.owner("")
     if owner is not None and any(item is owner[0] for item in beside):

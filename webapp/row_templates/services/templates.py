@@ -1,8 +1,8 @@
-"""Templates: made, read, changed, deleted, and every version of them.
+"""Templates and their versions: create, read, change and delete them.
 
-A template is a head (what lists and searches need) and one row for each version, which never changes. Every
-change makes a version (specification, section 9). Saving compiles the template, so that nothing is stored that
-could not make rows; what merely runs out of distinct values is told as a warning.
+A template consists of a head (attributes for lists and searches) and one immutable row per version. Every change
+creates a version (specification, section 9). Saving compiles the template, so that every stored template can generate
+rows. A possible lack of distinct values is reported as a warning.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from webapp.versioning import usages
 from webapp.versioning.services import versions as objects_versions
 
 CHANGEABLE: Final = ("name", "description", "quantity", "fields", "locale", "anchor", "source", "invalid")
-"""The attributes that a caller sets; together they are a version's stored spec, with `warnings` beside them."""
+"""The attributes that clients can set; together with `warnings` they are the stored spec of a version."""
 
 
 def as_json(template: Template, version: TemplateVersion) -> dict[str, Any]:
@@ -81,11 +81,11 @@ def create(
     invalid: Mapping[str, Any] | None = None,
     made_from: tuple[str | None, str | None] = (None, None),
 ) -> dict[str, Any]:
-    """A new template in the actor's project, with its first version; commits. Returns it as the API shows it.
+    """Create a template in the actor's project with its first version; commits. Returns it as the API shows it.
 
-    `fields` are field definitions as sent; `anchor` (aware) is the present when none is given; `made_from` is the
-    connection's id and the name of its table, where the template stands for one. Errors: validation_error with every
-    fault of the fields.
+    `fields` are field definitions of the request; `anchor` (timezone-aware) is the reference date, default now;
+    `made_from` is the connection's id and the name of its table, if the template represents one. Errors:
+    validation_error with all errors of the fields.
     """
     moment = clock.now()
     spec = {
@@ -139,20 +139,20 @@ def refresh_references(actor: Actor, template: Template) -> dict[str, Any]:
 
 
 def _source(said: Mapping[str, Any] | None) -> dict[str, Any] | None:
-    """A source as it is stored: what it says and no more."""
+    """Return a source in its stored form, without defaults."""
     return None if said is None else {name: value for name, value in said.items() if value is not None}
 
 
 def _invalid(said: Mapping[str, Any] | None) -> dict[str, Any] | None:
-    """Bad values as they are stored."""
+    """Return the settings for invalid data in their stored form."""
     return None if said is None else Invalid.model_validate(said).to_json()
 
 
 def _checked(
     actor: Actor, template: Template, spec: dict[str, Any], before: Mapping[str, Any]
 ) -> tuple[dict[str, Any], dict[str, Any]]:
-    """A spec as it is stored, and its pins. `before` is the spec of the version before. `validation_error` with every
-    fault."""
+    """Return a spec in its stored form, and its pins. `before` is the spec of the previous version. Error:
+    validation_error with all errors."""
     versions = related_templates.gather(
         spec["fields"], template.id, lambda wanted: related_templates.newest(actor, wanted)
     )
@@ -182,8 +182,8 @@ def _checked(
 
 
 def _check_connections(actor: Actor, spec: Mapping[str, Any], plan: Plan, before: Mapping[str, Any]) -> None:
-    """Refuse references to connections that the actor cannot see, whether they are there or not. Those that the
-    template had before may stay. Error: validation_error with every one."""
+    """Reject references to connections that do not exist or that the actor cannot see. References of the previous
+    version are allowed. Error: validation_error with all of them."""
     said = [spec["fields"], spec["source"]]
     held = usages.named_in([before["fields"], before.get("source")])
     wanted = [item for item in usages.named_in(said) - held if item.startswith("con_")]
@@ -210,8 +210,8 @@ def _check_connections(actor: Actor, spec: Mapping[str, Any], plan: Plan, before
 
 
 def warnings_of(plan: Plan, quantity: int) -> list[dict[str, str]]:
-    """What will surprise in `quantity` rows of a plan: what the engine says of it, and fields that must be unique
-    but have too few values. Rows are refused only when they are asked for."""
+    """Return warnings about `quantity` rows of a plan: warnings of the engine, and fields that must be unique but have
+    too few values. Such rows are only rejected when they are requested."""
     found = list(plan.warnings)
     try:
         BoundPlan(plan, GenerationContext("", clock.now())).check(0, quantity)

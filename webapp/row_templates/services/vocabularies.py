@@ -31,29 +31,29 @@ from webapp.row_templates.models import TemplateVersion
 log = logging.getLogger(__name__)
 
 FOLDER: Final = "vocab"
-"""Where they lie in the storage, and in the data folder."""
+"""Folder of the vocabularies in file storage and in the data folder."""
 _KEPT: Final = "rowsmith.vocabularies"
 _ID: Final = re.compile(rf"[0-9a-f]{{{2 * archive.ID_BYTES}}}")
 
 
 def is_id(text: str) -> bool:
-    """Whether a text can be a vocabulary's id."""
+    """Return whether a text can be a vocabulary's id."""
     return _ID.fullmatch(text) is not None
 
 
 def key_of(wanted: str) -> str:
-    """Where a vocabulary lies in the storage."""
+    """Return the storage key of a vocabulary."""
     return f"{FOLDER}/{wanted}.arrow"
 
 
 def local(wanted: str) -> Path:
-    """Where a vocabulary lies on this machine's disk, if it does."""
+    """Return the path of a vocabulary on this machine's disk. The file may be missing."""
     return home() / f"{wanted}.arrow"
 
 
 def home() -> Path:
-    """The folder of vocabularies on this machine's disk: of the clone, or of the data folder where the clone cannot
-    be written."""
+    """Return the folder of vocabularies on this machine's disk: in the clone, or in the data folder if the clone is
+    read-only."""
     return _home(Path(current_app.config["SETTINGS"].data_dir) if has_app_context() else None)
 
 
@@ -89,8 +89,8 @@ def _missing(wanted: str) -> ApiError:
 
 
 def fetch(wanted: str) -> bool:
-    """Copies a vocabulary from the storage to the local disk. False where it is not there; `VocabularyError` where
-    what is there is not what its name says."""
+    """Copy a vocabulary from the storage to the local disk. Returns False if it is missing there; raises
+    `VocabularyError` if its content does not match its name."""
     home().mkdir(parents=True, exist_ok=True)
     handle, temporary = tempfile.mkstemp(dir=home(), prefix=f".{wanted}.")
     try:
@@ -111,16 +111,16 @@ def checked(path: Path, wanted: str) -> Path:
     try:
         found = archive.digest(archive.read(path)[0])
     except (OSError, ValueError) as error:  # pyarrow's ArrowInvalid is a ValueError
-        raise VocabularyError(f"What lies in the storage as {wanted} is no vocabulary: {error}") from error
+        raise VocabularyError(f"The file of vocabulary {wanted} in storage is invalid: {error}") from error
     if found != wanted:
-        raise VocabularyError(f"What lies in the storage as {wanted} is vocabulary {found}.")
+        raise VocabularyError(f"The file of vocabulary {wanted} in storage contains vocabulary {found}.")
     return path
 
 
 def keep(wanted: str) -> None:
-    """Sees to it that a vocabulary of the local disk lies in the storage; asks the storage once a process.
+    """Copy a vocabulary from the local disk to storage unless it is there; checks the storage once per process.
 
-    Error: unavailable, where the storage cannot take it.
+    Error: unavailable if the storage does not accept it.
     """
     known = current_app.extensions.setdefault(_KEPT, set())
     if wanted in known:
@@ -135,12 +135,12 @@ def keep(wanted: str) -> None:
 
 
 def assume_kept(wanted: str) -> None:
-    """Spare `keep` the look, for whoever knows that it would find what it looks for."""
+    """Record that a vocabulary is in storage, which saves the check in `keep`."""
     current_app.extensions.setdefault(_KEPT, set()).add(wanted)
 
 
 def put(path: Path, wanted: str) -> None:
-    """Puts a file into the storage as the vocabulary `wanted`. Error: VocabularyError, where it is not that."""
+    """Store a file as the vocabulary `wanted`. Error: VocabularyError if its content does not match."""
     storage.of(current_app).put(key_of(wanted), _pieces(checked(path, wanted)))
 
 
@@ -151,7 +151,7 @@ def _pieces(path: Path) -> Iterator[bytes]:
 
 
 def sound(wanted: str) -> bool:
-    """Whether the storage holds a vocabulary whole. What is something else counts as not there."""
+    """Return whether the storage has a complete and valid copy of a vocabulary."""
     try:
         return fetch(wanted)
     except VocabularyError:
@@ -169,7 +169,8 @@ def stored() -> dict[str, int]:
 
 
 def pinned() -> dict[str, int]:
-    """How many template versions pin each vocabulary, by id; those of deleted templates that can be restored too."""
+    """Return the number of template versions that pin each vocabulary, by id, including deleted templates that can be
+    restored."""
     which = TemplateVersion.pins["vocabulary"].as_string()
     with reading() as session:
         rows = session.execute(select(which, func.count()).group_by(which)).all()
@@ -177,8 +178,8 @@ def pinned() -> dict[str, int]:
 
 
 def secure() -> list[str]:
-    """Puts every pinned vocabulary that lies on the local disk alone into the storage, and answers those that are
-    missing altogether. The present one is built if need be. Errors: unavailable."""
+    """Copy every pinned vocabulary that is only on the local disk to storage, and return those that are missing in
+    both. Builds the current one if necessary. Errors: unavailable."""
     missing = []
     present = vocab_lock.locked().id
     try:

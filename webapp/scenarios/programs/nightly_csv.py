@@ -1,7 +1,8 @@
 """A fresh CSV file every night: what another system takes in the morning.
 
-Whatever lies in the folder of outputs when the program ends is kept with the run, and can be had by its page and by
-GET /workspace/files. Turn the schedule on under Settings.
+All files that are in the output folder when the program ends are stored with the run. Download them from its page or
+with
+GET /workspace/files. To turn the schedule on, open Settings.
 
 Parameters: ROWS (500), TEMPLATE (Customers).
 """

@@ -165,22 +165,24 @@ def _refused(word: str, front: str) -> Fault:
         "Write the names of packages, with versions where they matter: `# requirements: tenacity, pandas>=2`."
     )
     if re.match(r"(?i)(-i|--index-url|--extra-index-url|--index|--find-links|-f)\b", word):
-        told = f"{shown} cannot be set by a program: packages come from the index that the operator has set."
+        message = (
+            f"{shown} cannot be set by a program: packages come from the index that the operator has set."
+        )
     elif re.match(r"(?i)(-e|--editable)\b", word):
-        told = f"{shown} is an editable installation; only packages of the index can be required."
+        message = f"{shown} is an editable installation; only packages of the index can be required."
     elif re.match(r"(?i)(-r|-c|--requirement|--constraint)\b", word):
-        told = f"{shown} names another file; requirements stand in the program itself."
+        message = f"{shown} names another file; list the requirements in the program itself."
     elif word.startswith("-"):
-        told = f"{shown} is an option of pip, which cannot be set here."
+        message = f"{shown} is an option of pip, which cannot be set here."
     elif "://" in word or "@" in word or word.startswith("git+"):
-        told = f"{shown} is an address; only packages of the index can be required, by name."
+        message = f"{shown} is an address; only packages of the index can be required, by name."
     elif (
         word.startswith((".", "/", "~")) or "/" in word or "\\" in word or word.endswith((".whl", ".tar.gz"))
     ):
-        told = f"{shown} is a file or folder; only packages of the index can be required, by name."
+        message = f"{shown} is a file or folder; only packages of the index can be required, by name."
     else:
-        told = f"{shown} is no requirement."
-    return Fault("code", "invalid_requirement", front + told, hint)
+        message = f"{shown} is no requirement."
+    return Fault("code", "invalid_requirement", front + message, hint)
 
 
 def _block(code: str, said: Said) -> list[str]:

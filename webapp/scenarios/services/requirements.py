@@ -236,7 +236,7 @@ def read(code: str) -> Said:
 
 def resolved(code: str, before: Resolved | None = None, *, anew: bool = False) -> Resolved:
     """Resolve the requirements of a program. If they equal those of `before`, its lock is reused without querying the
-    index, unless `anew` is set. Packages that remain keep their versions, unless `anew` is set.
+    index. Packages that remain keep their versions. `anew` disables both.
 
     Queries the index for up to RESOLVE_SECONDS: call this outside of any transaction. Raise validation_error at `code`
     (an invalid requirement, a package that does not exist or has no wheel, an unreachable index) or unavailable (too
@@ -334,7 +334,7 @@ def _hint(said: str, wanted: list[str]) -> str | None:
             return f"{missing[1]} is part of Python: import it without requiring it."
         if name in IMPORTED_AS:
             return f"Did you mean `{IMPORTED_AS[name]}`?"
-        return did_you_mean(name, [*COMMON, *IMPORTED_AS.values()]) or "Look for a mistake in the name."
+        return did_you_mean(name, [*COMMON, *IMPORTED_AS.values()]) or "Check the spelling of the name."
     if "no usable wheels" in said or "no wheels" in said:
         return "Only packages with a wheel for this machine can be used; try another version, or another package."
-    return "Ask for fewer or wider versions." if len(wanted) > 1 else None
+    return "Allow more versions, or require fewer packages." if len(wanted) > 1 else None

@@ -1,4 +1,4 @@
-"""The end of a run, whoever brought it about: its last line, its rows, its key, the trail, whose turn is next.
+"""Complete runs, whatever ended them: last log line, row count, API key, audit entry, and start of the next run.
 
 `CODES` are the codes of a run's `error`. They describe how a program ended, not how a request failed, so they are no
 codes of the API's errors; like those they are never renamed or reused.
@@ -32,8 +32,8 @@ API_VERSION: Final = "2026-11-21"  # the newest; a test compares it with what th
 
 
 def issue(session: Session, run: Run, maker: str, now: datetime) -> str:
-    """A fresh key for a run, in the caller's transaction; its text. An older one of the same run, which was handed back
-    by its first worker, ends. `maker`: the user whose role it has."""
+    """Create a new API key for a run, in the caller's transaction, and return its text. An older key of the same run,
+    which its first worker has released, is revoked. `maker`: the user whose role it has."""
     revoke(session, run.id, now)
     text, handle, secret_hash = keys.new_key(os.urandom)
     seconds = run.settings["timeout_seconds"] + limits.RUN_KEY_MARGIN_SECONDS
@@ -74,7 +74,7 @@ _MOST: Final = case(
 
 
 def may_start(run_id: str) -> Callable[[Session], bool]:
-    """What a worker asks in the transaction that takes a run: whether its workspace has a place for it."""
+    """Return the condition under which a worker may start a run: a free slot in its workspace."""
 
     def ask(session: Session) -> bool:
         run = session.execute(select(Run.workspace_id, Run.status).where(Run.id == run_id)).one_or_none()
@@ -94,7 +94,7 @@ def may_start(run_id: str) -> Callable[[Session], bool]:
 
 
 def startable(statement: Select[Any]) -> Select[Any]:
-    """A select of runs, less those that are queued and whose turn has not come: the sweeper rings for the others."""
+    """Restrict a query to runs that are not queued behind others: the sweeper enqueues only those."""
     place = func.row_number().over(partition_by=Run.workspace_id, order_by=(Run.created_at, Run.id))
     queued = (
         select(Run.id, Run.workspace_id, place.label("place"))
@@ -117,7 +117,7 @@ def startable(statement: Select[Any]) -> Select[Any]:
 
 
 def ring_next(client: redis.Redis, workspace_id: str) -> None:
-    """Ring for the workspace's runs whose turn has come and that have no ring yet. Without Redis the sweeper will."""
+    """Enqueue the workspace's runs that can start now and have no job yet. If Redis is down, the sweeper does it."""
     queued = select(Run.id).where(Run.workspace_id == workspace_id, Run.status == "queued")
     with reading() as session:
         found = session.scalars(startable(queued).order_by(Run.created_at, Run.id)).all()
@@ -156,9 +156,9 @@ CODES: Final[Mapping[str, str]] = MappingProxyType(
         "internal_error": "Something went wrong on our side.",
     }
 )
-# Actions that make rows; sending rows that were brought along makes none.
+# Actions that generate rows; a push of rows from the request does not.
 _MAKING: Final = ("template.generate", "template.export", "dataset.export", "template.push", "dataset.push")
-MARK: Final = "rowsmith: "  # begins the lines of a run's log that are ours
+MARK: Final = "rowsmith: "  # prefix of log lines written by Rowsmith itself
 
 
 def error(code: str, message: str | None = None, **details: Any) -> dict[str, Any]:
@@ -167,8 +167,8 @@ def error(code: str, message: str | None = None, **details: Any) -> dict[str, An
 
 
 def settle(run_id: str) -> None:
-    """See to the end of a run: told, if it was not; followers woken; the next one of its workspace called. Does it as
-    often as it is called, and nothing for a run that goes on."""
+    """Complete a run: write the last log line if it is missing, wake followers, and start the next run of its
+    workspace. Can be called repeatedly; does nothing while the run is running."""
     with writing() as session:
         run = session.get(Run, run_id, with_for_update=True)
         if run is None or not run.ended:
@@ -180,15 +180,15 @@ def settle(run_id: str) -> None:
 
 
 def untold() -> list[str]:
-    """Runs that have ended and were not told: the sweeper settles them."""
+    """Return runs that have ended but are not completed; the sweeper completes them."""
     ended = select(Run.id).where(Run.closed_at.is_(None), Run.status.in_(END_STATES))
     with reading() as session:
         return list(session.scalars(ended.limit(limits.SWEEP_BATCH)))
 
 
 def close(session: Session, run_id: str) -> None:
-    """Tell the end of a run that has one, in the transaction that wrote it: the log says why, unless it went well, the
-    key ends, the rows are counted, the trail has an entry. Does it once."""
+    """Record the end of a run in the transaction that ends it: the log contains the reason unless the run was
+    successful, the key is revoked, the rows are counted, and an audit entry is written. Does this once."""
     run = session.get_one(Run, run_id)
     if run.closed_at is not None:
         return
@@ -202,8 +202,8 @@ def close(session: Session, run_id: str) -> None:
 
 
 def rows_made(session: Session, run: Run) -> int:
-    """Rows that a run's program had made so far, by the trail: those of generates, exports and pushes of templates and
-    datasets that were asked for with its key."""
+    """Return the number of rows that a run has generated so far, according to the audit log: generate requests, exports
+    and pushes of templates and datasets that used its key."""
     if run.started_at is None:
         return 0
     own = select(ApiKey.id).where(ApiKey.run_id == run.id)
@@ -217,14 +217,14 @@ def rows_made(session: Session, run: Run) -> int:
 
 
 def _line(run: Run) -> str:
-    """The last line of a log: why it ended."""
+    """Return the last line of a log: why the run ended."""
     told = {"timed_out": "stopped", "cancelled": "cancelled"}.get(run.status, "failed")
     why = f": {run.error['message']}" if run.error else ""
     return " ".join(f"{MARK}{told}{why}".split())
 
 
 def _entry(run: Run) -> AuditEntry:
-    """How it ended, in the trail. It counts no rows: those of the program's own requests do."""
+    """Write the audit entry about the end. It counts no rows, because the program's own requests do."""
     details = {
         "scenario": run.scenario_id,
         "version": run.scenario_version,

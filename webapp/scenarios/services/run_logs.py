@@ -27,8 +27,8 @@ _CHUNKS: Final = 64  # chunks per query; a chunk has at most RUN_CHUNK_BYTES and
 
 
 def pieces(run_id: str, after: int = 0) -> list[Piece]:
-    """Return the next lines of a run's log with a number above `after`, in order; [] if there are none. Uses
-    a separate short read."""
+    """Return the next chunks of a run's log with a number above `after`, in order. Uses a separate short read
+    transaction."""
     statement = (
         select(RunChunk.first, RunChunk.last, RunChunk.text)
         .where(RunChunk.run_id == run_id, RunChunk.last > after)

@@ -246,7 +246,7 @@ def cancel(actor: Actor, run: Run) -> Run:
     """Cancel a locked run and commit. A queued one ends immediately, a running one when its runner checks,
     twice per second. Raises run_finished if it has ended."""
     if run.ended:
-        raise ApiError("run_finished", "This run has ended.", {"status": run.status})
+        raise ApiError("run_finished", "This run has already finished.", {"status": run.status})
     if run.cancel_requested_at is None:
         run.cancel_requested_at = clock.now()
         audit_log.record(actor, "run.cancel", run, join=True, scenario=run.scenario_id)
@@ -277,7 +277,7 @@ class State:
 
     @property
     def ended(self) -> bool:
-        """Whether the state is final: the last line of the log is written, or never will be."""
+        """Return whether the state is final: the last line of the log is written, or never will be."""
         if self.status not in END_STATES:
             return False
         late = self.finished_at is not None and (

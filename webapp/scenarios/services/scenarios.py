@@ -1,7 +1,7 @@
-"""Scenarios: programs, their versions, and how they are run; made, read, changed, deleted.
+"""Scenarios: programs, their versions and their settings; create, read, change and delete them.
 
-A scenario is a head, which says how its program is run, and one row for each version, which never changes and says
-what the program is: name, description and code, with what its requirements were resolved to.
+A scenario consists of a head, which contains the settings of its runs, and one immutable row for each version, which
+contains the program: name, description, code and resolved requirements.
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ def syntax_fault(code: str) -> Fault | None:
         return None
     where = f" (line {told['line']}, column {told['column'] or 1})" if told["line"] else ""
     position = _position(code, told["line"], told["column"]) if told["line"] else None
-    text = f"Python cannot read this program: {told['message']}{where}."
+    text = f"Syntax error: {told['message']}{where}."
     return Fault("code", "syntax_error", text, hint, position)
 
 
@@ -87,10 +87,10 @@ def _position(code: str, line: int, column: int | None) -> int:
 
 
 PROGRAM: Final = ("name", "description", "code")
-"""What a version says; changing any of it makes one."""
+"""Attributes of a version; changing one of them creates a new version."""
 
 SETTINGS: Final = ("timeout_seconds", "env", "secrets", "writable_secrets", "network", "schedule")
-"""What the head says; it has no versions."""
+"""Attributes of the head, without versions."""
 
 
 def as_json(scenario: Scenario, version: ScenarioVersion) -> dict[str, Any]:
@@ -161,7 +161,7 @@ def create(
         "schedule": dict(schedule) if schedule else None,
     }
     _check(actor, {"code": code, **settings}, None)
-    db.session.rollback()  # nobody shall wait with us for the package index
+    db.session.rollback()  # release the transaction while we wait for the package index
     resolved = requirements.resolved(code)
     spec = {"name": name, "description": description, "code": code, "warnings": code_warnings(code)}
     _check(actor, settings, None)  # a secret may be gone since
@@ -175,8 +175,8 @@ def create(
 def prepared(
     actor: Actor, scenario: Scenario, changes: Mapping[str, Any], *, anew: bool = False
 ) -> tuple[Resolved, list[dict[str, Any]]] | None:
-    """What `change` needs to know of new code (or, `anew`, of the present one) beforehand, since it takes seconds:
-    what its requirements come to, and its warnings. None where the code stays.
+    """Prepare a change of the code (or, with `anew`, of its resolved requirements) before the scenario is locked,
+    because it takes seconds: resolve the requirements and collect warnings. Return None if the code does not change.
 
     Ends the transaction in which the scenario was read. Errors: as `change`, and unavailable.
     """
@@ -196,10 +196,10 @@ def change(
     changes: Mapping[str, Any],
     program: tuple[Resolved, list[dict[str, Any]]] | None = None,
 ) -> dict[str, Any]:
-    """Change a locked scenario: any of `PROGRAM` and `SETTINGS`; commits. Returns it as the API shows it.
+    """Change any of `PROGRAM` and `SETTINGS` of a locked scenario; commits. Returns it as the API shows it.
 
-    New code, or another name or description, makes a version; what only says how it is run does not. `program` is
-    what `prepared` made of the code. Errors: validation_error, forbidden.
+    A change of the code, name or description creates a version; a change of the settings does not. `program` is the
+    result of `prepared`. Errors: validation_error, forbidden.
     """
     moment, newest = clock.now(), version_of(scenario)
     _check(actor, {key: value for key, value in changes.items() if key != "code"}, scenario)
@@ -226,7 +226,7 @@ def change(
 def _settled(
     actor: Actor, scenario: Scenario, newest: ScenarioVersion, told: dict[str, Any], moment: datetime
 ) -> dict[str, Any]:
-    """A change of the head alone."""
+    """Change only the head."""
     if told:
         scenario.updated_at = moment
         audit_log.record(
@@ -243,9 +243,9 @@ def _settled(
 
 
 def check(code: str, *, resolve: bool = False) -> dict[str, Any]:
-    """What saving a program would say, without saving it: `{requirements, packages, faults, warnings}`.
+    """Check a program without saving it: `{requirements, packages, faults, warnings}`.
 
-    `packages` are the names and versions that the requirements come to; None without `resolve` or without any.
+    `packages` are the names and versions of the resolved requirements; None without `resolve` or without requirements.
     Error: unavailable.
     """
     too_large = size_faults(code)
@@ -271,7 +271,7 @@ def _checked(
 
 
 def code_warnings(code: str) -> list[dict[str, Any]]:
-    """What will surprise whoever runs a program, and is no reason not to save it."""
+    """Return problems that users will notice when they run the program, but that do not prevent saving it."""
     if size_faults(code):
         return []
     found = [syntax_fault(code), *requirements.read(code).warnings]
@@ -309,7 +309,8 @@ def _told(before: Mapping[str, Any], after: Mapping[str, Any]) -> dict[str, Any]
 
 
 def _check(actor: Actor, said: Mapping[str, Any], scenario: Scenario | None) -> None:
-    """`validation_error` with every fault of what is said, `forbidden` for a secret that may not be given."""
+    """Raise `validation_error` with all errors of the input, or `forbidden` for a secret that the actor may not
+    grant."""
     held = {key: said[key] if key in said else getattr(scenario, key, None) or () for key in SETTINGS}
     faults: list[Fault] = []
     if "code" in said:
@@ -345,7 +346,7 @@ def _secret_faults(
     for place, name in enumerate(names):
         path = f"{key}[{place}]"
         if name not in known:
-            # Who may not see the names of secrets is not told which there are.
+            # Users without access to secrets must not learn their names.
             close = did_you_mean(name, known) if actor.can("secrets") else None
             hint = close or "An admin can add it under Settings, Secrets."
             faults.append(Fault(path, "unknown_secret", f'There is no secret "{name[:60]}".', hint))
@@ -354,18 +355,18 @@ def _secret_faults(
     return faults
 
 
-# What changed between two versions of a scenario.
+# Differences between two versions of a scenario.
 
 _HEAD: Final = ("name", "description")
 _CONTEXT: Final = 3
 
 
 def between(scenario: Scenario, old: int, new: int) -> dict[str, Any]:
-    """The differences from version `old` to `new`.
+    """Return the differences from version `old` to `new`.
 
-    `scenario`: attributes that differ, `{key: {from, to}}`. `code`: the difference of the two texts in the unified
-    form that `diff -u` and git have, "" where they are equal. `packages`: `{name: {from, to}}` of those whose
-    version differs, null where one is not there. Error: not_found.
+    `scenario`: changed attributes, `{key: {from, to}}`. `code`: the difference of the two texts in the unified format
+    of `diff -u` and git, "" if they are equal. `packages`: `{name: {from, to}}` of packages with different versions,
+    null for a missing package. Error: not_found.
     """
     before, after = (show(scenario, number) for number in (old, new))
     return {
@@ -429,7 +430,7 @@ def unified(old: str, new: str, old_name: str, new_name: str) -> str:
 
 
 def _alike(one: list[str], other: list[str]) -> int:
-    """How many first lines two lists have in common."""
+    """Return the number of equal lines at the beginning of two lists."""
     pairs = zip(one, other, strict=False)
     return next(
         (place for place, (left, right) in enumerate(pairs) if left != right), min(len(one), len(other))

@@ -1,8 +1,8 @@
 """The pages of a scenario: its program in an editor, how it is run, its versions. For people only; programs use
 /scenarios. Its runs: see run_pages.
 
-The editor is a textarea in a form, so all of it works without a script. A script that saves gets the part beside the
-text (`told`), and the text stays as it is.
+The editor is a textarea in a form, so it works without JavaScript. When a script saves it, only the part next to the
+text (`told`) is replaced.
 """
 
 from __future__ import annotations
@@ -48,14 +48,14 @@ INJECTED: Final = (
 """Specification, Scenario runtime: variables of every run."""
 _CLIENT: Final = "Client"
 _OFFERED: Final = frozenset({"api", "client", "error", "fields", "template"})
-"""Parts of the package that a program names; the others lie under these."""
+"""Modules of the package that programs use directly; all others are nested in them."""
 _NOT_OFFERED: Final = frozenset({"self", "cls", "common"})
 
 
 @lru_cache(maxsize=1)
 def found() -> dict[str, Any]:
-    """`{client, names, words}`: the client's methods and the package's classes, each `{name, args, doc}`, and Python's
-    own words. Empty where the SDK is not beside the service."""
+    """Return `{client, names, words}`: the client's methods and the package's classes, each `{name, args, doc}`, and
+    Python's keywords. Empty if the SDK is not installed next to the service."""
     client: list[dict[str, str]] = []
     names: list[dict[str, str]] = []
     for path in sorted(SOURCE.rglob("*.py")):
@@ -72,7 +72,7 @@ def found() -> dict[str, Any]:
 
 
 def mark() -> str:
-    """What tells these names from those of another release, for their address."""
+    """Return a hash of these names, for a URL that changes with each release."""
     return _mark()
 
 
@@ -117,14 +117,14 @@ def _arguments(node: ast.FunctionDef) -> str:
 
 def _first(node: ast.ClassDef | ast.FunctionDef) -> str:
     """The first sentence of its documentation."""
-    told = " ".join((ast.get_docstring(node) or "").split("\n\n")[0].split())
-    return told[:160]
+    message = " ".join((ast.get_docstring(node) or "").split("\n\n")[0].split())
+    return message[:160]
 
 
 bp = Blueprint("scenario_pages", __name__)
 PAGE: Final = "scenarios/show.html"
 SETTINGS: Final = "scenarios/settings.html"
-_RECENT: Final = 6  # chosen: runs beside the program
+_RECENT: Final = 6  # runs listed next to the program
 
 
 class NewQuery(Query):
@@ -179,7 +179,7 @@ def page(
 
 
 def _beside(data: dict[str, Any] | None, code: str | None) -> dict[str, Any]:
-    """What is said of a program: of the one that is saved, or of `code`, which is not."""
+    """Return the check results of a program: the saved one, or the unsaved `code`."""
     if code is None:
         said = presentation.placed(data["warnings"], data["code"]) if data else []
         return {"warnings": said, "required": presentation.required(data) if data else None, "unsaved": False}
@@ -203,7 +203,7 @@ def _last_params(scenario: Scenario | None) -> scenarios_forms.Rows:
     return scenarios_forms.rows_of(last or {})
 
 
-# --- Making and saving ------------------------------------------------------------------------------------------
+# --- Creating and saving ----------------------------------------------------------------------------------------
 
 
 @route(bp, "/scenarios/new", scope="write", query=NewQuery, hidden=True, programs=False)
@@ -242,7 +242,7 @@ def save(actor: Actor, scenario_id: str) -> Response:
             return _clash(actor, scenario_id, given)
         if changes:
             parse(ScenarioPatch, changes, strict=False)
-            # Requirements are resolved beforehand: nobody shall wait for the index with the scenario locked.
+            # Resolve the requirements before locking the scenario, because the package index can be slow.
             program = scenarios_scenarios.prepared(actor, scenario, changes)
             scenario = scenarios_scenarios.get(actor, scenario_id, "write", lock=True)
             if told != str(scenario.version):
@@ -262,7 +262,7 @@ def save(actor: Actor, scenario_id: str) -> Response:
 
 
 def _clash(actor: Actor, scenario_id: str, given: dict[str, str]) -> Response:
-    """Another version was saved meanwhile: both are shown, and nothing is lost."""
+    """Show both versions if another one was saved in the meantime, so that nothing is lost."""
     db.session.rollback()
     return page(actor, scenarios_scenarios.get(actor, scenario_id), given, status=412, clash=True)
 
@@ -293,7 +293,7 @@ def _see(where: str) -> Response:
 
 @route(bp, "/scenarios/said", ["POST"], scope="write", reads=True, hidden=True, programs=False)
 def said(actor: Actor) -> Response:
-    """What is said of a program that is not saved: its faults at their lines, and what it requires."""
+    """Render the check results of an unsaved program: errors with their lines, and requirements."""
     code = scenarios_forms.program(form_values(request.form)).get("code", "")
     scenario_id = request.form.get("scenario_id", "")
     data = scenarios_scenarios.show(scenarios_scenarios.get(actor, scenario_id)) if scenario_id else None
@@ -345,7 +345,7 @@ def _settings(
 
 @route(bp, "/scenarios/<scenario_id>/settings", scope="read", hidden=True, programs=False)
 def settings(actor: Actor, scenario_id: str) -> Response:
-    """How a scenario is run: time limit, network, variables, secrets, schedule."""
+    """The settings of a scenario's runs: time limit, network, variables, secrets, schedule."""
     return _settings(actor, scenarios_scenarios.get(actor, scenario_id))
 
 

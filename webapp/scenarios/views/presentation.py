@@ -1,4 +1,4 @@
-"""What the pages of scenarios show beside what the API says: last runs, places of faults, times to come."""
+"""Additional data for the pages of scenarios: latest runs, positions of errors, next scheduled times."""
 
 from __future__ import annotations
 
@@ -76,8 +76,8 @@ def _took(row: Any) -> tuple[str, float | None]:
 
 
 def spark(runs: Iterable[tuple[str, float | None]]) -> list[dict[str, Any]]:
-    """Bars of how long runs took, oldest first: `{x, y, height, status, seconds}` in a box of SPARK_WIDTH by
-    SPARK_HEIGHT. Those that have not ended have no bar."""
+    """Return bars for the durations of runs, oldest first: `{x, y, height, status, seconds}` in a box of SPARK_WIDTH by
+    SPARK_HEIGHT. Unfinished runs have no bar."""
     ended = [(status, seconds) for status, seconds in runs if seconds is not None and status in END_STATES]
     ended = ended[-(SPARK_WIDTH // _BAR) :]
     most = max((seconds for _, seconds in ended), default=0.0) or 1.0
@@ -96,13 +96,13 @@ def spark(runs: Iterable[tuple[str, float | None]]) -> list[dict[str, Any]]:
     return made
 
 
-# --- A program and what is said of it ---------------------------------------------------------------------------
+# --- A program and its check results ----------------------------------------------------------------------------
 
 _LINE: Final = re.compile(r"(?i)\bline (\d+)\b")
 
 
 def placed(found: Iterable[Mapping[str, Any]], code: str) -> list[dict[str, Any]]:
-    """What is said of a program, with the line it is said of: `{path, code, message, hint, line, text}`."""
+    """Return the check results of a program with their lines: `{path, code, message, hint, line, text}`."""
     lines = code.split("\n")
     made = []
     for one in found:
@@ -117,7 +117,7 @@ def placed(found: Iterable[Mapping[str, Any]], code: str) -> list[dict[str, Any]
 
 
 def required(data: Mapping[str, Any]) -> dict[str, Any]:
-    """The packages of a version: those it asks for, those they bring along, and those every program has."""
+    """Return the packages of a version: its requirements, their dependencies, and the common packages."""
     locked = data["lock"]["packages"] if data["lock"] else {}
     common = requirements.packages(requirements.common_lock())
     named = {
@@ -137,7 +137,7 @@ def required(data: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def of_difference(name: str, found: Mapping[str, Any]) -> dict[str, Any]:
-    """What a page tells of a difference: without the common packages, which a lock holds and no lock has as well."""
+    """Return a difference for display, without the common packages, which are part of every lock."""
     common = requirements.packages(requirements.common_lock())
     told = {
         package: change

@@ -1,4 +1,4 @@
-"""The pages of runs: one with its log, as it goes on and afterwards; asking for one. For people only; programs use
+"""The pages of runs: start a run, follow its log, and read it afterwards. For users only; programs use
 /scenarios/{id}/run."""
 
 from __future__ import annotations
@@ -85,7 +85,7 @@ def tail(run_id: str) -> list[Line]:
 
 
 def piece(run_id: str, first: int, most: int = limits.LOG_PIECE_LINES) -> list[Line]:
-    """Lines of a log from a number on, at most so many."""
+    """Return up to `most` lines of a log, starting at a line number."""
     found: list[Line] = []
     after, size = max(0, first - 1), 0
     while len(found) < most and (pieces := run_logs.pieces(run_id, after)):
@@ -144,7 +144,7 @@ def _cut(line: str, at: int) -> str:
 
 
 def charts(points: Sequence[Sequence[float]]) -> list[dict[str, Any]]:
-    """Memory and processor over time: `[{name, most, line, area, seconds}]`; [] where there are too few points."""
+    """Return charts of memory and processor time: `[{name, most, line, area, seconds}]`; [] with too few points."""
     steps = [(float(at), float(memory), float(cpu)) for at, memory, cpu in points]
     busy = [
         (after[0], max(0.0, (after[2] - before[2]) / 10 / (after[0] - before[0])))
@@ -170,7 +170,7 @@ def _drawn(name: str, points: Sequence[tuple[float, float]]) -> dict[str, Any] |
     return {"name": name, "most": most, "line": line, "area": area, "seconds": last}
 
 
-# --- Beside the run ---------------------------------------------------------------------------------------------
+# --- Next to the run --------------------------------------------------------------------------------------------
 
 
 def beside(items: Iterable[Run]) -> dict[str, Any]:
@@ -221,7 +221,12 @@ def code(data: Mapping[str, Any]) -> list[tuple[str, str]]:
     url = f"{snippets.origin()}/scenarios/{data['scenario_id']}"
     here = f"{url}/runs/{data['id']}"
     ask: dict[str, Any] = {"wait": "true", **({"params": data["params"]} if data["params"] else {})}
-    made = [("Run it as here, and wait for its end", snippets.curl("POST", f"{url}/run", ask))]
+    made = [
+        (
+            "Run with these parameters, and wait until it has finished",
+            snippets.curl("POST", f"{url}/run", ask),
+        )
+    ]
     if data["finished_at"] is None:
         made += [
             ("Follow the log", snippets.curl("GET", f"{here}/logs?follow=true", more="-N")),
@@ -279,7 +284,7 @@ def _state(data: dict[str, Any]) -> dict[str, Any]:
 
 @route(bp, f"{ONE}/state", scope="read", hidden=True, programs=False)
 def state(actor: Actor, scenario_id: str, run_id: str) -> Response:
-    """The state of a run, for a page that looks at it as it goes on."""
+    """Return the state of a run for a page that follows it."""
     data = runs.as_json(runs.get(actor, scenario_id, run_id))
     return Response(render_block(PAGE, "work", **_state(data)))
 
@@ -327,11 +332,11 @@ def follow(actor: Actor, scenario_id: str, run_id: str, query: AfterQuery) -> Re
     return log_events.follow(Followed(run_id), query.after)
 
 
-# --- Asking for one ---------------------------------------------------------------------------------------------
+# --- Starting a run ---------------------------------------------------------------------------------------------
 
 
 class RunForm(Input):
-    """What the form of a run asks for next to its parameters."""
+    """Options of the run form in addition to its parameters."""
 
     version: Literal["same", "newest"] = "newest"
 
@@ -347,7 +352,7 @@ def version_form(run: Run, scenario: Scenario, error: ApiError | None = None) ->
 
 
 def _again(actor: Actor, error: ApiError, scenario_id: str, run_id: str = "") -> Response:
-    """The form of a run as it was sent, with what was wrong."""
+    """Render the submitted form of a run with its errors."""
     if error.code in ("not_found", "forbidden"):
         raise error
     scenario = tenancy.get(actor, Scenario, scenario_id, "run")
@@ -387,7 +392,7 @@ def asked_params(scenario: Scenario) -> dict[str, str]:
 
 @bp.app_context_processor
 def helpers() -> dict[str, Any]:
-    """What the pages of scenarios and runs call."""
+    """Return the functions that templates of scenarios and runs use."""
     return {"variable_controls": scenarios_forms.controls}
 
 

@@ -109,7 +109,7 @@ class RunQuery(ListQuery):
 
 
 class LogQuery(Query):
-    """Whether to stay for the lines to come, as server-sent events."""
+    """Whether to keep the response open for further lines, as server-sent events."""
 
     follow: bool = False
 

@@ -147,7 +147,7 @@ def change(actor: Actor, scenario_id: str, body: ScenarioPatch) -> Response:
 
 
 def _changed(actor: Actor, scenario_id: str, changes: dict[str, Any], *, anew: bool = False) -> Response:
-    # Requirements are resolved beforehand: nobody shall wait for the package index with the scenario locked.
+    # Resolve the requirements before locking the scenario, because the package index can be slow.
     scenario = scenarios.get(actor, scenario_id, "write")
     matching(scenarios.show(scenario))
     program = scenarios.prepared(actor, scenario, changes, anew=anew)

@@ -1,8 +1,8 @@
 """Workspace files as rows: CSV, JSON, NDJSON, XLSX and Parquet, read block by block.
 
-CSV holds texts, and texts they stay: `007` is not 7 unless the field that takes it says so by its type. The other
-formats bring their own types; a column that holds several kinds of values, as JSON and workbooks may, becomes text.
-Files come from anywhere: what a workbook unpacks to is bounded, and what cannot be read says where.
+CSV contains only texts: `007` is not 7 unless the type of the field says so. The other formats have types; a column
+with several types of values, which JSON and workbooks allow, becomes text. Files are untrusted: the unpacked size of
+workbooks is limited, and errors contain the position.
 """
 
 from __future__ import annotations
@@ -147,7 +147,9 @@ def batches(file: IO[bytes], name: str, sheet: str | None = None) -> Iterator[pa
     kind = kind_of(name)
     if kind is None:
         known = ", ".join(sorted(set(_ENDINGS) - {"txt"}))
-        raise refused(f'The name of "{name}" does not tell what it holds.', f"Sources end in {known}.")
+        raise refused(
+            f'The name of "{name}" does not have a known file extension.', f"Sources end in {known}."
+        )
     if sheet is not None and kind != "xlsx":
         raise refused("Only a workbook has sheets.", "Take sheet away.")
     most = max(limits.SOURCE_LEAST_BYTES, limits.SOURCE_EXPANSION * file.seek(0, io.SEEK_END))
@@ -223,7 +225,7 @@ def _csv(file: IO[bytes]) -> Iterator[pa.RecordBatch]:
 
 
 def _without_head(reader: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    left = 1  # the head is read as a row, so that the reader counts rows as a person does
+    left = 1  # the header is read as a row, so that the reader counts rows as users do
     for batch in reader:
         if left and batch.num_rows:
             batch, left = batch.slice(1), 0
@@ -254,7 +256,7 @@ _PIECE: Final = 1024 * 1024
 
 
 def _elements(file: IO[bytes]) -> Iterator[Any]:
-    """The elements of an array, or values that follow one another, as they are read."""
+    """Yield the elements of an array, or consecutive values, while reading."""
     decoder, reader = json.JSONDecoder(), io.TextIOWrapper(io.BufferedReader(_Kept(file)), "utf-8-sig")
     text, place, ended, first, array = "", 0, False, True, False
     while True:
@@ -328,7 +330,7 @@ def _lines(file: IO[bytes]) -> Iterator[Any]:
 
 def _exact(line: bytes, number: int) -> Any:
     try:
-        return json.loads(line)  # numbers beyond 64 bits, which the quicker reader refuses
+        return json.loads(line)  # numbers beyond 64 bits, which the faster parser rejects
     except (ValueError, RecursionError) as error:
         raise NotReadable(f"line {number:,} is not valid JSON: {error}") from None
 
@@ -393,7 +395,7 @@ def _parquet(file: IO[bytes]) -> Iterator[pa.RecordBatch]:
         ]
         reader = pa.parquet.ParquetFile(again(file), memory_map=False, read_dictionary=texts)
         found = reader.iter_batches(_batch_rows(reader.metadata), use_threads=False)
-    except OSError as error:  # what pyarrow makes of a damaged file
+    except OSError as error:  # exceptions that pyarrow raises for damaged files
         raise NotReadable(str(error)) from None
     kinds = Kinds(schema)
     empty = True

@@ -41,8 +41,8 @@ def rotate(actor: Actor) -> MaskingKey:
     require(actor, "secrets")
     newest = max(_versions(actor.workspace_id), default=0)
     if newest >= limits.MAX_MASKING_KEYS:
-        told = f"A workspace has at most {limits.MAX_MASKING_KEYS:,} versions of its masking key."
-        raise ApiError("conflict", told)
+        message = f"A workspace has at most {limits.MAX_MASKING_KEYS:,} versions of its masking key."
+        raise ApiError("conflict", message)
     if not _add(actor.workspace_id, newest + 1, actor.user_id):
         raise ApiError(
             "conflict", "Another user rotated the key at the same time. Check the versions, then try again."

@@ -149,7 +149,8 @@ def _room(kinds: set[pa.DataType]) -> bool:
 
 
 def _short(column: pa.Array) -> bool:
-    """Whether decimals are small enough for calculations, with the most decimal places of any block."""
+    """Return whether decimals are small enough for calculations, with the maximum number of decimal places of any
+    block."""
     ends = pc.min_max(column)
     most = max(abs(Decimal(end.as_py() or 0)) for end in ends.values())
     return bool(most.scaleb(max(column.type.scale, 0)) < 10**15)
@@ -159,15 +160,15 @@ def _names(names: list[Any]) -> list[str]:
     found = [str(name) for name in names]
     twice = next((name for at, name in enumerate(found) if name in found[:at]), None)
     if twice is not None:
-        told = f'Two columns are called "{twice}".'
-        raise ConnectorError(told, reason="no_column", hint="Give each its own name with AS.")
+        message = f'Two columns are called "{twice}".'
+        raise ConnectorError(message, reason="no_column", hint="Give each its own name with AS.")
     if len(found) > limits.SOURCE_COLUMNS:
         raise ConnectorError(f"There are more than {limits.SOURCE_COLUMNS:,} columns.", reason="too_large")
     return found
 
 
 PREFIX: Final = "source:"
-"""What the place of a source begins with, among the places of other answers."""
+"""Return the prefix of the location of a source among the stored responses."""
 FOLDER: Final = "sources"
 """Storage folder of rows from connections: by workspace and SHA-256."""
 _UNORDERED: Final = frozenset({"json", "array", "binary", "other"})
@@ -176,10 +177,10 @@ _SPELLING: Final = "Check its spelling: the connection's metadata lists its tabl
 
 
 def opened(actor: Actor | None, source: Source, *, keep: bool = False, whole: bool = True) -> Source:
-    """A template with its source read; others as they are. `keep`: a worker will open it again. `whole`: else of a
-    connection only as many rows as a preview shows.
+    """Return a template with its source loaded; templates without a source are returned unchanged. `keep`: a worker
+    will open it again. `whole`: otherwise a connection is only read up to the number of rows of a preview.
 
-    Errors: validation_error for a source that is not there or has not the columns that fields name; payload_too_large;
+    Errors: validation_error for a source that does not exist or lacks columns that fields name; payload_too_large;
     those of connections.
     """
     spec = source.plan.spec.source
@@ -235,7 +236,7 @@ def file_beside(actor: Actor, one: ExternalRequest, source: Source) -> Answer:
 
 
 def _faults_of(error: ApiError) -> list[Fault]:
-    """The faults that a `validation_error` tells."""
+    """Return the errors in a `validation_error`."""
     return [
         Fault(field["path"], field["code"], field["message"], field.get("hint"))
         for field in error.details["fields"]
@@ -243,14 +244,14 @@ def _faults_of(error: ApiError) -> list[Fault]:
 
 
 def load(place: str) -> Answer:
-    """The source that pins name. Errors: conflict where its file has changed since, unavailable where it is gone."""
+    """Return the pinned source. Errors: conflict if its file has changed since, unavailable if it no longer exists."""
     said = _Place.read(place)
     real = real_data_spool.OPEN.get(said.key, lambda: _file_again(said) if said.file else _rows_again(said))
     if not said.version:
         return Answer(pa.table({}), real.snapshot, taken=ReadSource(real, Keys(0, {}), place))
     ring = masking_keys.ring(said.workspace)
     if said.version not in ring.keys:
-        raise ApiError("unavailable", f"The masking key {said.version} of this work is not there any more.")
+        raise ApiError("unavailable", f"Masking key {said.version} of this job no longer exists.")
     return Answer(pa.table({}), real.snapshot, taken=ReadSource(real, Keys(said.version, ring.keys), place))
 
 
@@ -264,7 +265,7 @@ def stored_at(place: str) -> str | None:
 
 @dataclass(frozen=True, slots=True)
 class _Place:
-    """Where a source is found again."""
+    """Return the location of a source."""
 
     workspace: str
     sha256: str
@@ -278,7 +279,7 @@ class _Place:
 
     @property
     def key(self) -> str:
-        """What the open source is remembered under."""
+        """Return the cache key of an open source."""
         return f"{self.workspace} {self.sha256} {self.file} {self.sheet} {self.limit}"
 
     @property

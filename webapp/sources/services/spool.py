@@ -1,8 +1,8 @@
-"""Sources on the disk of the process that reads them: Arrow files without a name, looked at through the page cache.
+"""Sources on the disk of the process that reads them: unnamed Arrow files, accessed through the page cache.
 
-Rows go into the file as they are read, so a source takes no more memory than a block of it. The file has no name as
-soon as it is open, so the real data in it are gone when the process is, however that ends. What was opened last stays
-open for the next request, within `limits.SOURCE_CACHE_BYTES`.
+Rows are written to the file while they are read, so a source takes no more memory than one block. The file is unlinked
+when it is opened, so the real data are deleted when the process exits for any reason. The latest sources stay open for
+the next request, within `limits.SOURCE_CACHE_BYTES`.
 """
 
 from __future__ import annotations
@@ -62,13 +62,13 @@ class Spool:
         self._file.flush()
 
     def bytes(self) -> Iterator[bytes]:
-        """What was written."""
+        """The number of bytes written."""
         self._file.seek(0)
         while piece := self._file.read(limits.STORAGE_CHUNK_BYTES):
             yield piece
 
     def size(self) -> int:
-        """How many bytes `bytes` gives."""
+        """Return the size of the file in bytes."""
         return self._file.seek(0, os.SEEK_END)
 
     def sha256(self) -> str:
@@ -119,7 +119,7 @@ class _Open:
         self._doing: dict[str, threading.Lock] = {}
 
     def get(self, key: str, make: Callable[[], SourceTable]) -> SourceTable:
-        """The source under `key`, made by `make` where it is not open."""
+        """Return the source with the key `key`, created by `make` if it is not open."""
         with self._lock:
             if key in self._kept:
                 self._kept.move_to_end(key)

@@ -61,7 +61,7 @@ class Sum:
 
 @dataclass(slots=True)
 class Share:
-    """The share of one project, template, key or user, in total and by step; id "" is none."""
+    """The share of one project, template, key or user, in total and by step; the id "" is for usage without one."""
 
     id: str
     name: str
@@ -92,10 +92,11 @@ def history(
     start: datetime | None = None,
     end: datetime | None = None,
 ) -> History:
-    """Usage of the workspace, or of the projects that the actor reaches; the last 24 hours where nothing is said.
+    """Return the usage of the workspace, or of the projects that the actor can access; by default for the last 24
+    hours.
 
-    `start` and `end` are rounded outwards to whole steps. By key and by person is for admins.
-    Errors: forbidden, invalid_request (a range that is empty, or too long for its step).
+    `start` and `end` are rounded outwards to whole steps. Only admins get usage by key and by user. Errors: forbidden,
+    invalid_request (an empty range, or one that is too long for its step).
     """
     require(actor, "member")
     if by in ("key", "person"):
@@ -125,7 +126,7 @@ def _range(start: datetime | None, end: datetime | None, step: Step | None, now:
         last += length
     number = (last - first) // length
     if number > most:
-        hint = "Ask by the day, or for less." if step == "hour" else "Ask for less."
+        hint = "Use steps of a day, or a shorter range." if step == "hour" else "Use a shorter range."
         raise ApiError("invalid_request", f"These are {number:,} {step}s; at most {most}. {hint}")
     steps = {first + place * length: Sum() for place in range(number)}
     return History(first, last, step, None, Sum(), steps, [])
@@ -223,7 +224,7 @@ def _share(actor: Actor, found: History, parts: Mapping[Part, Sum]) -> None:
 
 
 def _names(actor: Actor, by: By, ids: list[str]) -> dict[str, str]:
-    """What they are called, also those that were deleted since."""
+    """Return their names, including those of deleted ones."""
     models: Mapping[str, tuple[Any, ...]] = {
         "project": (Project,),
         "template": (Template, Dataset),
@@ -243,7 +244,7 @@ def _names(actor: Actor, by: By, ids: list[str]) -> dict[str, str]:
 
 
 def storage(actor: Actor) -> dict[str, dict[str, int]]:
-    """What the workspace stores, and its quotas: `{files, sqlite, exports}`."""
+    """Return what the workspace stores, and its quotas: `{files, sqlite, exports}`."""
     files = file_store.usage(actor.workspace_id)
     sqlite_bytes, sqlite_count = sqlite_files.used(actor.workspace_id)
     with reading() as session:

@@ -42,7 +42,7 @@ class Kind(Generic[H, V]):
 
     @property
     def name(self) -> str:
-        """What it is called in addresses, messages and the audit trail: `template`."""
+        """The name of the kind in URLs, messages and the audit log: `template`."""
         return self.head.__name__.lower()
 
     @property
@@ -127,8 +127,8 @@ class Kind(Generic[H, V]):
         return pagination.Page([self.as_json(head, one) for one in page.items], page.next_cursor, page.total)
 
     def history(self, head: H) -> Iterator[tuple[V, str]]:
-        """Its newest versions, as many as the longest page has, each with the name of who saved it ("": nobody
-        that is still there). They are read one at a time: together they may be large."""
+        """Yield the newest versions, as many as fit on the longest page, each with the name of the user who saved it
+        ("" if the user no longer exists). They are loaded one at a time, because they can be large."""
         statement = (
             select(self.version, User)
             .outerjoin(User, User.id == self.version.created_by)
@@ -178,8 +178,8 @@ class Kind(Generic[H, V]):
         return self.as_json(head, version)
 
     def restore_version(self, actor: Actor, head: H, number: int) -> dict[str, Any]:
-        """Make version `number` of a locked head the newest: a new version that says the same and, since it keeps
-        that version's pins, makes the same rows; commits. Error: not_found."""
+        """Restore version `number` of a locked head: create a new version with the same content and the same pins,
+        which generates the same rows; commits. Error: not_found."""
         old = self.version_of(head, number)
         return self.save(actor, head, old.spec, old.pins, "restore_version", clock.now(), restored=number)
 

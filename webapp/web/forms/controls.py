@@ -1,7 +1,7 @@
-"""The controls of a form: WTForms fields that turn a JSON value into text for a person and back.
+"""The controls of a form: WTForms fields that convert a JSON value to text for users and back.
 
-Each has `json_value()`: the JSON value that was filled in, or `UNSET`. A text that cannot be read as what it should
-be is handed on as it is, so that the model that checks the input says what is wrong with it, in its words.
+Each has `json_value()`: the entered JSON value, or `UNSET`. Text that cannot be converted is passed on unchanged, so
+that the model that validates the input reports the error.
 """
 
 from __future__ import annotations
@@ -104,7 +104,7 @@ class Line(StringField):
         self.data = valuelist[0] if valuelist else ""
 
     def json_value(self) -> Any:
-        """What was filled in."""
+        """The entered text."""
         text = self.data or ""
         if self._read is not str:
             text = text.strip()
@@ -140,7 +140,7 @@ class Text(Line):
 
 
 class Lines(Line):
-    """A list with one value per line. `alone`: a single line is the value itself, not a list."""
+    """A list with one value per line. With `alone`, a single line is the value itself instead of a list."""
 
     widget = TextArea()
 
@@ -186,7 +186,7 @@ class Json(Line):
         self.data = "" if value is None else json.dumps(value, ensure_ascii=False, indent=1, default=str)
 
 
-_NAMES: Final = {"\t": "tab", ";": "; semicolon", ",": ", comma", "|": "| bar"}  # what one can hardly see
+_NAMES: Final = {"\t": "tab", ";": "; semicolon", ",": ", comma", "|": "| bar"}  # invisible characters
 
 
 class Choice(SelectField):
@@ -220,7 +220,7 @@ class Choice(SelectField):
         self.data = valuelist[0] if valuelist else ""
 
     def json_value(self) -> Any:
-        """What was chosen."""
+        """The selected value."""
         return self._values.get(self.data, self.data) if self.data else UNSET
 
 
@@ -233,12 +233,12 @@ class Choices(SelectMultipleField):
         )
 
     def json_value(self) -> Any:
-        """What was ticked."""
+        """The selected values."""
         return list(self.data) if self.data else UNSET
 
 
 class Switch(BooleanField):
-    """On or off; only what differs from the default is said."""
+    """A checkbox; only a value that differs from the default is sent."""
 
     false_values = (False, "false", "")
 
@@ -278,13 +278,13 @@ class Range(Part):
         self._normally = {name: shape[name].get("default") for name in ("min", "max")}
 
     def process(self, formdata: Any, data: Any = None, extra_filters: Any = None) -> None:
-        """From the browser, or from JSON; an end that is not said is the default one."""
+        """Parse the two values from a form or from JSON; a missing one is the default."""
         if isinstance(data, Mapping) and data:
             data = {**self._normally, **data}
         super().process(formdata, data, extra_filters)
 
     def json_value(self) -> Any:
-        """The object; unset while neither end is said."""
+        """Return the object; unset if both values are missing."""
         found = payload(self.form)
         ends = [found[name] for name in ("min", "max") if name in found]
         if not ends:
@@ -293,7 +293,7 @@ class Range(Part):
 
     @property
     def ends(self) -> list[Field]:
-        """The controls of the two ends."""
+        """Yield the two controls."""
         return [self.form["min"], self.form["max"]]
 
     @property

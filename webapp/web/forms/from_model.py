@@ -29,7 +29,7 @@ Schema = Mapping[str, Any]
 
 
 class ModelForm(BaseForm):
-    """A form made from a model. `payload()` is the JSON that the model then checks.
+    """A form generated from a model. `payload()` is the JSON that the model then validates.
 
     Controls are accessed by name (`form["min"]`), so keys can have any name.
     """
@@ -60,14 +60,14 @@ class ModelForm(BaseForm):
         def __getitem__(self, name: str) -> forms_controls.DrawnField: ...
 
     def payload(self) -> dict[str, Any]:
-        """What was filled in."""
+        """The entered values."""
         return forms_controls.payload(self)
 
 
 @lru_cache(maxsize=1024)
 def form_class(model: type[BaseModel], names: tuple[str, ...] | None = None) -> type[ModelForm]:
-    """The form of a model, or of some of its keys in the given order. `fields` (field definitions) has no control:
-    they are rows of their own."""
+    """Return the form of a model, or of some of its keys in the given order. `fields` (field definitions) has no
+    control, because field definitions are separate rows."""
     schema = model.model_json_schema(by_alias=True)
     return _form(schema, schema.get("$defs", {}), names)
 
@@ -90,9 +90,9 @@ def keys(model: type[BaseModel]) -> tuple[str, ...]:
 
 
 def inline(model: type[BaseModel]) -> tuple[str, ...]:
-    """The first few keys that have room on one line: numbers, switches, choices, short texts; where there are none
-    of those, lists and texts that grow. What is picked from other templates always has it, and from a connection that
-    and what it is asked for alone."""
+    """Return the first few keys that fit on one line: numbers, checkboxes, choices, short texts; without those, lists
+    and texts that grow. Keys picked from other templates are always included. With a connection, only it and its query
+    are included."""
     made = form_class(model)
     kinds = {name: made.picks.get(name, {}).get("kind") for name in made.names}
     if "connection" in kinds.values():
@@ -240,8 +240,8 @@ def _choices(branches: list[Schema]) -> list[Any] | None:
 
 
 def _is_number(branches: list[Schema]) -> bool:
-    """Whether texts, if any, are only the exact form of a decimal number: pydantic's schema of a Decimal is a
-    number, then a string."""
+    """Return whether texts, if allowed, are only the exact form of a decimal number: pydantic's schema of a Decimal is
+    a number, then a string."""
     kinds = [branch.get("type") for branch in branches]
     return "string" not in kinds or kinds == ["number", "string"]
 
@@ -254,17 +254,17 @@ def label_of(name: str) -> str:
     return text[:1].upper() + text[1:]
 
 
-# What a browser's form means to a model: an input left empty was not filled in, and one value of a list is a list.
+# Conversion of a browser's form for a model: an empty input is missing, and a single value of a list is a list.
 
 _TRIES = 4  # an object inside an object shows its own faults once those around it are gone
 
 
 def filled(model: type[BaseModel], values: dict[str, Any]) -> dict[str, Any]:
-    """`values` of a form (texts, nested as their names say) as `model` can read them.
+    """Convert `values` of a form (texts, nested by their names) so that `model` can parse them.
 
-    Empty texts go where the model cannot take them, and only there: an empty description stays one. A text where
-    a list is wanted becomes a list of it, and digits where only a whole number will do become that. Everything else
-    is left to the model to judge.
+    Empty texts are removed only where the model does not accept them: an empty description stays empty. A text becomes
+    a list with one item where a list is required, and digits become an integer where only an integer is valid. All
+    other values are left for the model to validate.
     """
     _fill_options(values.get("fields"))
     for _ in range(_TRIES):
@@ -291,8 +291,8 @@ def _fill_options(fields: Any) -> None:
 
 
 def _mend(values: Any, path: Sequence[str | int], kind: str) -> bool:
-    """Whether the value at `path`, or its nearest submitted parent, can be corrected in the form."""
-    held: Any = None  # the object or list that holds what is looked at
+    """Return whether the value at `path`, or its nearest submitted parent, can be corrected in the form."""
+    held: Any = None  # the parent object or list
     key: str | int = ""
     here: Any = values
     for step in path:

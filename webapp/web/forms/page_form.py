@@ -1,8 +1,8 @@
 """Forms of single pages: sign-in, profile, keys, secrets, members, webhooks, the workspace.
 
-A form is declared once, next to the pydantic model that checks what it sends. The model says which fields are
-required, how long a value may be, which numbers and which options are allowed; the declaration adds what only a page
-needs (labels, hints, what a browser may fill in):
+A form is declared once, next to the pydantic model that validates its input. The model defines which fields are
+required, the maximum length of a value, and which numbers and options are allowed. The declaration adds what only a
+page needs (labels, hints, autocomplete):
 
     SIGN_IN = FormSpec(
         SignInForm,
@@ -49,10 +49,11 @@ REQUIRED: Final = "This field is required."
 class Control:
     """One field of a form, as a page shows it.
 
-    `type`: `text` (one line, however long), `email`, `password`, `code` (a text that is never shown again), `textarea`,
-    `radios`, `checkboxes`, `switch`, `file` or `hidden`; without it, the model decides. `choices` are pairs of value
-    and text, or `SelectChoice` where they have groups; those that depend on the page are given to `FormSpec.draw`.
-    `required`: where a page needs what the model leaves open. `invalid`: the message for a value of the wrong form.
+    `type`: `text` (one line of any length), `email`, `password`, `code` (a text that is never shown again), `textarea`,
+    `radios`, `checkboxes`, `switch`, `file` or `hidden`; by default, the model determines it. `choices` are pairs of
+    value and text, or `SelectChoice` with groups; choices that depend on the page are passed to `FormSpec.draw`.
+    `required`: for fields that the model does not require, but the page does. `invalid`: the message for an invalid
+    value.
     """
 
     label: str = ""
@@ -79,7 +80,7 @@ class Typed(controls.Line):
 
 
 class Hidden(HiddenField):
-    """A value that the page sets. What the browser sent is not taken over."""
+    """A value that the page sets. The value sent by the browser is ignored."""
 
     def process_formdata(self, valuelist: list[str]) -> None:
         """From the browser: ignored."""
@@ -127,7 +128,7 @@ class FormSpec:
 
     @cached_property
     def rules(self) -> Mapping[str, Mapping[str, Any]]:
-        """What the model demands of each field."""
+        """The constraints of the model for each field."""
         schema = self.model.model_json_schema(by_alias=True)
         return {name: _rules(schema, name, shown) for name, shown in self.controls.items()}
 
@@ -142,9 +143,9 @@ class FormSpec:
         without: Iterable[str] = (),
         focus: str | None = None,
     ) -> PageForm:
-        """The form with `data`; with `sent` and `error` as it was sent, and what was wrong with it.
+        """Return the form with `data`; with `sent` and `error`, as it was submitted, with its errors.
 
-        `id` is put before the id of each control, where several forms share a page. `without`: fields that this page
+        `id` is a prefix for the ids of the controls, for pages with several forms. `without`: fields that this page
         does not show.
         """
         names = [name for name in self.controls if name not in set(without)]
@@ -167,11 +168,11 @@ class FormSpec:
         return form
 
     def sent_in(self, sent: Any) -> bool:
-        """Whether a request came from this form, and not from another one at the same address."""
+        """Return whether a request came from this form, and not from another one at the same URL."""
         return any(name in sent for name, shown in self.controls.items() if shown.type != "hidden")
 
     def check(self, sent: Any) -> None:
-        """`validation_error` for required fields that were left empty, where the model would read them as not sent."""
+        """Return `validation_error` for required fields that were left empty, if the model treats them as missing."""
         form = self.draw(sent=sent)
         self._require(form)
         if form.wrong:
@@ -243,7 +244,7 @@ class FormSpec:
                 where.errors = [*where.errors, text]
 
     def _require(self, form: PageForm) -> None:
-        """Put an error at every required field that was left empty, also where the model reads that as not sent."""
+        """Add an error to every required field that was left empty, even if the model treats it as missing."""
         for one in form:
             if one.required and not one.errors and one.control not in ("hidden", "file") and not _filled(one):
                 one.errors = [self._breach(one)]
@@ -259,7 +260,9 @@ class FormSpec:
                 return ""
             return "Select at least one option." if several else REQUIRED
         if isinstance(one, SelectField):
-            offered: list[Any] = list(one.iter_choices())  # SelectChoice, which the stubs take for tuples
+            offered: list[Any] = list(
+                one.iter_choices()
+            )  # SelectChoice, which the type stubs confuse with tuples
             known = {choice.value for choice in offered}
             chosen = value if several else [value]
             return "" if known.issuperset(chosen) else "Select one of the listed options."
@@ -302,7 +305,7 @@ def _text(value: Any) -> str:
 
 
 def _rules(schema: Schema, name: str, shown: Control) -> dict[str, Any]:
-    """What a model demands of the value at `name`."""
+    """Return the constraints of a model for the value at `name`."""
     defs, needed = schema.get("$defs", {}), True
     here: Schema = schema
     for step in name.split("."):

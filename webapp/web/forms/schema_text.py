@@ -72,7 +72,8 @@ def _bounds(schema: Schema) -> str:
 
 
 def _told(bound: float | None) -> str:
-    """A bound in digits; "" for none, and for one that tells a person nothing, such as the ends of 64 bits."""
+    """Return a bound in digits; "" without a bound, and for bounds that are meaningless for users, such as those of 64
+    bits."""
     if bound is None or abs(bound) >= 1e9:
         return ""
     return f"{int(bound):,}" if bound == int(bound) else f"{bound:,}"

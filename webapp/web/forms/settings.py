@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from webapp.web.forms.controls import DrawnField
 
 ELSE: Final = "{}"
-"""The choice of an object where a word is allowed instead."""
+"""The selection of an object where a keyword is allowed instead."""
 _TITLES: Final = {
     "auth": "Authentication", "csrf": "CSRF token", "base_url": "Base URL", "service_url": "Service URL",
     "document_url": "Document URL", "token_url": "Token URL", "url": "URL", "odata_version": "OData version",
@@ -60,8 +60,8 @@ _HINTS: Final = {
     "request_template": "What is sent for one row. Without a body it is the row itself.",
     "body": 'JSON with {{field}}. A lone "{{field}}" keeps its type. Default: the row.',
     "query_params": "{{field}} is a value of the row.",
-    "token_url": "Where the token is fetched.",
-    "fetch_path": "Relative to the service root; from the host's root where it begins with a slash.",
+    "token_url": "URL of the token endpoint.",
+    "fetch_path": "Relative to the service root, or to the root of the host if it begins with a slash.",
     "verify_tls": "Off only for a test system whose certificate is its own.",
 }
 
@@ -117,7 +117,7 @@ class Pairs(forms_controls.Text):
             self.data = json.dumps(value, ensure_ascii=False, indent=1)
 
     def json_value(self) -> Any:
-        """The object; the text itself where a line has no colon, or JSON no end."""
+        """Return the object; or the text itself if a line has no colon, or JSON is incomplete."""
         text = (self.data or "").strip()
         if not text:
             return UNSET
@@ -175,7 +175,7 @@ class Group:
             self._fill(source, shape, normal if isinstance(normal, Mapping) else {})
 
     def _shape(self, source: _Source, schema: Schema, data: Any) -> Schema | None:
-        """The object's own schema, that of the chosen kind where there are several; None for a word in its place."""
+        """Return the object's schema, that of the selected kind if there are several; None for a keyword instead."""
         found = branches_of(schema, source.defs)
         objects = [one for one in found if one.get("type") == "object"]
         if "discriminator" in schema:
@@ -237,7 +237,7 @@ class Group:
 
     @property
     def filled(self) -> bool:
-        """Whether anything in it was said."""
+        """Return whether any value was entered."""
         return self.payload() is not UNSET
 
     def controls(self) -> Iterator[DrawnField | Group]:
@@ -250,10 +250,10 @@ class Group:
                 yield part
 
     def payload(self) -> Any:
-        """The JSON that was filled in; `UNSET` for nothing.
+        """Return the entered JSON; `UNSET` for nothing.
 
-        What a control leaves out because it is the default stays where it was said before: a setting that seems to
-        change would have its secret asked for again.
+        A default value that a control omits is kept if it was set explicitly before. Otherwise the setting would seem
+        to change, and the user would have to enter the secret again.
         """
         if self._word is not None and self._word != ELSE:
             return self._word or UNSET
@@ -273,10 +273,10 @@ class Group:
 
 
 class SettingsForm(Group):
-    """The form of a model, filled from what a browser sent (`formdata`), else from JSON (`data`).
+    """The form of a model, filled from a browser's form (`formdata`), else from JSON (`data`).
 
-    `names` are those of its fields that are wanted. `normal` are values that hold where nothing is said, instead of
-    the model's defaults. With both, `data` is what was said before, and `formdata` what is said now.
+    `names` are the fields of the form. `normal` are defaults that replace those of the model. With both, `data` has the
+    previous values, and `formdata` the new ones.
     """
 
     def __init__(
@@ -341,7 +341,7 @@ def places(
 
 
 def _made(model: type[BaseModel]) -> dict[str, Any]:
-    """Defaults that are objects, which a schema does not tell."""
+    """Return defaults that are objects, which a schema does not contain."""
     found = {
         info.alias or name: info.get_default(call_default_factory=True)
         for name, info in model.model_fields.items()

@@ -43,12 +43,12 @@ class ServiceError(Exception):
         self.retry_after = retry_after
 
     def __str__(self) -> str:
-        told = f"{self.message or 'The call failed.'} ({self.code}"
+        message = f"{self.message or 'The call failed.'} ({self.code}"
         if self.status:
-            told += f", status {self.status}"
+            message += f", status {self.status}"
         if self.request_id:
-            told += f", request {self.request_id}"
-        return told + ")"
+            message += f", request {self.request_id}"
+        return message + ")"
 
 
 class InvalidRequest(ServiceError):

@@ -120,8 +120,8 @@ class RowStream:
         names = ("X-Template-Version", "X-Vocabulary", "X-Engine")
         pins = [answer.headers.get(name) for name in names]
         if self._pins is not None and pins != self._pins:
-            told = "The template was changed while its rows were read; begin again."
-            raise ServiceError("version_conflict", 412, {}, answer.request_id, told)
+            message = "The template was changed while its rows were read; begin again."
+            raise ServiceError("version_conflict", 412, {}, answer.request_id, message)
         self._pins, self.version = pins, pins[0]
         self.seed, self.now = answer.headers.get("X-Seed"), answer.headers.get("X-Now")
 

@@ -110,8 +110,8 @@ class Field:
     __hash__ = None  # type: ignore[assignment]  # its options may change
 
     def __repr__(self) -> str:
-        told = ", ".join(f"{k}={v!r}" for k, v in {**self.options, **self.common}.items())
-        return f"{type(self).__name__}({self.name!r}{', ' if told else ''}{told})"
+        message = ", ".join(f"{k}={v!r}" for k, v in {**self.options, **self.common}.items())
+        return f"{type(self).__name__}({self.name!r}{', ' if message else ''}{message})"
 
 
 AnyField = Union[Field, Mapping[str, Any]]

@@ -624,7 +624,7 @@ DiffOut = TypedDict(
 
 
 class DocumentOut(TypedDict):
-    """What was imported."""
+    """The imported document."""
 
     bytes: int
     sha256: str
@@ -964,6 +964,7 @@ class FillInput(TypedDict):
 
     tables: NotRequired[list[str] | None]
     rows: NotRequired[int]
+    existing: NotRequired[Literal["add", "use"]]
     seed: NotRequired[str | None]
     on_error: NotRequired[Literal["continue", "stop", "stop_when_all_fail"]]
     target_wait_seconds: NotRequired[int | None]
@@ -2169,7 +2170,7 @@ class UndoInput(TypedDict):
 
 
 class UploadedOut(TypedDict):
-    """An uploaded file. `purged` are deleted files that were removed permanently to make room for it."""
+    """An uploaded file. `purged` are deleted files that were permanently removed to free space for it."""
 
     id: str
     name: str

@@ -17,7 +17,7 @@ export function baseOf(url: string): string {
     throw notConfigured(`${JSON.stringify(url)} is no address of https.`);
   }
   if (parsed.username || parsed.password) {
-    throw notConfigured("The address must not carry a name or password; the key goes on its own.");
+    throw notConfigured("The address must not contain a user name or password; the key is sent separately.");
   }
   if (parsed.search || parsed.hash) {
     throw notConfigured(`${JSON.stringify(url)} has a query or a fragment; the bare address is wanted.`);

@@ -1,4 +1,4 @@
-# Processor time of children for which nobody waits: the kernel adds it to nobody's.
+# Uses processor time in children without waiting for them, so the kernel does not add it to any process.
 import os
 import signal
 import time

@@ -1,5 +1,5 @@
 # ruff: noqa: SIM115
-# Gone twice, in a session of its own, and its first parent has ended.
+# Forks twice into a new session, and its first parent exits.
 import os
 import time
 

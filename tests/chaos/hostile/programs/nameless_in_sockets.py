@@ -1,4 +1,4 @@
-# Likewise, through a socket that is itself on its way through another.
+# The same through a socket that is itself being passed through another socket.
 import os
 import socket
 import time

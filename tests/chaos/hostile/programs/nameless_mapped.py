@@ -1,4 +1,4 @@
-# 300 MB of files in the outputs that are deleted while a page of them is mapped: nobody finds them in the folder.
+# 300 MB of output files that are deleted while one of their pages is mapped, so they are not listed in the folder.
 import ctypes
 import os
 import time

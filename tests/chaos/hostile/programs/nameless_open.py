@@ -1,4 +1,4 @@
-# 300 MB of files in the outputs that are deleted while they are open: nobody finds them in the folder.
+# 300 MB of output files that are deleted while they are open, so they are not listed in the folder.
 import os
 import time
 

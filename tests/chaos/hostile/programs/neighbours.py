@@ -24,7 +24,8 @@ for pid in [
         pass
     try:
         os.kill(-pid, signal.SIGKILL)
-        # -1 is everybody, and the kernel says that this went well if it was allowed of nobody: the neighbour shows it.
+        # -1 means all processes. The kernel reports success even if no process was signalled; the neighbour shows the
+        # result.
         print("GOT IN: kill group", pid) if pid != 1 else None
     except OSError:
         pass

@@ -178,7 +178,7 @@ def _extreme(call: Call, name: str, *, least: bool) -> Node:
 
 
 def better(kind: Kind, n: int, a: Vector, b: Vector, *, least: bool) -> Vector:
-    """The lesser or greater of two values; the other where one is blank."""
+    """Return the minimum or maximum of two values; the other one if one is null."""
     if kind.name == "text":
         pick = pc.min_element_wise if least else pc.max_element_wise
         return Vector(pick(text_kernels.plain(a), text_kernels.plain(b)))

@@ -49,8 +49,8 @@ _WIDE = re.compile(r"\\[pP]|\(\?[a-z]*i")  # classes of Unicode take many states
 
 
 def written(call: Call, place: int) -> str:
-    """A constant regular expression. RE2 takes time in proportion to the text, for any pattern; but it
-    compiles a pattern for every block, so that what would take long to compile is refused."""
+    """A constant regular expression. RE2 takes time in proportion to the text, for any pattern; but it compiles a
+    pattern for every block, so patterns that take long to compile are rejected."""
     pattern = call.words(place)
     size, factor = len(pattern), 40 if _WIDE.search(pattern) else 1
     for group, least, most in _REPEATED.findall(pattern):
@@ -224,7 +224,7 @@ def _check_parts(texts: pa.Array, sign: str) -> None:
 def split(call: Call) -> Node:
     x, sign = call.text(0), call.words(1)
     if x.kind.name == "list":
-        raise call.refuse(0, "wrong_type", "A list of lists cannot be made.")
+        raise call.refuse(0, "wrong_type", "Lists of lists are not supported.")
     kind = formulas_types.list_of(formulas_types.text(x.single.longest), object())
 
     def run(frame: Frame) -> Lists:

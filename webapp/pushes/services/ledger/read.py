@@ -395,7 +395,7 @@ def last_lines(push_id: str, limit: int) -> list[Line]:
 
 @dataclass(frozen=True, slots=True)
 class RowEnd:
-    """The outcome of one row. `row` is counted from 1; unknown attributes are None or empty."""
+    """The outcome of one row. `row` counts from 1; unknown attributes are None or empty."""
 
     table: int
     row: int

@@ -351,7 +351,8 @@ class Book:
     # --- Chunks -----------------------------------------------------------------------------------------------
 
     def intend(self, chunk: Chunk, bad: Sequence[Bad]) -> None:
-        """Write that the previous chunk was delivered and that this one, except its bad rows, is about to commit."""
+        """Record that the previous chunk was delivered and that this one, except its invalid rows, is about to be
+        committed."""
         with self._transaction() as session:
             push = self._outcome(session)
             write_bad(session, push, chunk.table, bad)

@@ -74,8 +74,8 @@ def write_file(
     """Write a small text file. Without `overwrite`, an existing name is rejected."""
     content = text.encode()
     if len(content) > MAX_WRITTEN_BYTES:
-        told = "Use a template or a scenario for larger files."
-        raise ToolError(f"The text has {len(content)} bytes; at most {MAX_WRITTEN_BYTES} are written. {told}")
+        message = "Use a template or a scenario for larger files."
+        raise ToolError(f"The text has {len(content)} bytes; at most {MAX_WRITTEN_BYTES} are written. {message}")
     try:
         made: Any = work.api.files.upload(
             content, name, content_type="text/plain; charset=utf-8", only_new=not overwrite

@@ -148,8 +148,8 @@ def push(
     if not confirm:
         raise ToolError("Nothing was sent. Show the user the plan; confirm=true says that they agreed.")
     if plan.confirm and connection_name != plan.confirm:
-        told = "its name must be given as connection_name, and come from the user."
-        raise ToolError(f"Nothing was sent. This plan goes to a production connection: {told}")
+        message = "its name must be given as connection_name, and come from the user."
+        raise ToolError(f"Nothing was sent. This plan goes to a production connection: {message}")
     return some(_sent(work, plan), WHOLE)  # type: ignore[return-value]
 
 
@@ -199,7 +199,7 @@ def cancel_push(work: Work, push_id: PushId) -> Push:
 def _only_templates(**arguments: Any) -> None:
     wrong = sorted(given(**arguments))
     if wrong:
-        raise ToolError(f"A dataset has {', '.join(wrong)} of its own: leave that out.")
+        raise ToolError(f"A dataset defines {', '.join(wrong)} itself: leave that out.")
 
 
 def _planned(work: Work, kind: Kind, of_id: str, request: dict[str, Any]) -> Planned:
@@ -241,13 +241,13 @@ def _sent(work: Work, plan: Plan) -> Any:
     source: Any = work.api.templates if plan.kind == "template" else work.api.datasets
     now = source.get(plan.of_id)["version"]
     if now != plan.version:
-        told = "Plan it again, and show the user the new plan."
-        raise ToolError(f"Nothing was sent: the {plan.kind} was changed since it was planned. {told}")
+        message = "Plan it again, and show the user the new plan."
+        raise ToolError(f"Nothing was sent: the {plan.kind} was changed since it was planned. {message}")
     request = {**plan.request, **given(confirm=plan.confirm)}
     try:
         return source.push(plan.of_id, idempotency_key=plan.id, **request)
     except error.ConnectionFailed as failure:
-        told = "Call push again with the same plan ID. It is sent only once, however often you call it."
+        message = "Call push again with the same plan ID. It is sent only once, however often you call it."
         raise ToolError(
-            f"Rowsmith did not answer ({failure.code}), and the push may have begun. {told}"
+            f"Rowsmith did not answer ({failure.code}), and the push may have begun. {message}"
         ) from None

@@ -100,8 +100,8 @@ def _bash(root: argparse.ArgumentParser) -> str:
                 made = 'COMPREPLY=($(compgen -f -- "$cur"))' if tree.is_file(action) else ":"
             values.append(f'    "{here}:{option}") {made}; return ;;')
         files = ' COMPREPLY+=($(compgen -f -- "$cur"))' if _takes_files(parser) else ""
-        told = f"COMPREPLY=($(compgen -W '{' '.join(_words(parser))}' -- \"$cur\"));{files}"
-        words.append(f'    "{here}") {told} ;;')
+        message = f"COMPREPLY=($(compgen -W '{' '.join(_words(parser))}' -- \"$cur\"));{files}"
+        words.append(f'    "{here}") {message} ;;')
     return _BASH % {"paths": "\n".join(paths), "values": "\n".join(values), "words": "\n".join(words)}
 
 
@@ -138,11 +138,11 @@ def _zsh(root: argparse.ArgumentParser) -> str:
             action = next(one for one in tree.options(parser) if option in one.option_strings)
             made = f"compadd -- {' '.join(choices)}" if choices else "_files" if tree.is_file(action) else ":"
             values.append(f'    "{here}:{option}") {made}; return ;;')
-        told = "\n".join(
+        message = "\n".join(
             f"            {shlex.quote(_zsh_word(name, text))}" for name, text in _described(parser)
         )
         files = "; _files" if _takes_files(parser) else ""
-        words.append(f'    "{here}")\n        found=(\n{told}\n        ){files} ;;')
+        words.append(f'    "{here}")\n        found=(\n{message}\n        ){files} ;;')
     return _ZSH % {"paths": "\n".join(paths), "values": "\n".join(values), "words": "\n".join(words)}
 
 

@@ -28,7 +28,7 @@ def interruptible(work: Work, id: str, cancel: Callable[[], object]) -> Iterator
         yield
     except KeyboardInterrupt:
         if not getattr(work.args, "cancel_on_interrupt", False):
-            work.console.note(f"{id} goes on; `rowsmith cancel {id}` ends it.")
+            work.console.note(f"{id} is still running. To cancel it, run `rowsmith cancel {id}`.")
             raise
         try:
             cancel()

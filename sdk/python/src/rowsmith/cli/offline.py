@@ -52,7 +52,7 @@ def _module(name: str) -> Any:
     try:
         return importlib.import_module(name)
     except ImportError as error:
-        text = "--offline needs the server's package beside this one, and this Python has none."
+        text = "--offline needs the server's package, which is not installed in this Python."
         hints = [f"Use the Python of a clone of the server, or name the clone with {CLONE}."]
         if (error.name or "").partition(".")[0] != PACKAGE:
             text = f"The server's package is here, but {error.name} that it needs is not."

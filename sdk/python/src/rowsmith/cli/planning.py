@@ -122,7 +122,7 @@ def check(api: rowsmith.Api, steps: Sequence[Step], *, create: bool, force: bool
     new = [step for step in steps if step.action == "create"]
     if new and not create:
         hints = [f"{step.file.path}  {step.file.body['name']}" for step in new]
-        text = "These templates are not in this project; --create makes them:"
+        text = "These templates are not in this project; use --create to create them:"
         raise Problem("not_found", text, NOT_FOUND, hints)
     lost = [step for step in steps if step.strange and step.action == "update"]
     if lost and not force:
@@ -156,14 +156,14 @@ def apply(api: rowsmith.Api, steps: Sequence[Step]) -> list[tuple[Step, Mapping[
                 done.append((step, api.templates.update(step.was["id"], if_match=step.was, **body)))
     except (ServiceError, KeyboardInterrupt) as error:
         left = _taken_back(api, done)
-        told = (
+        message = (
             "nothing was done"
             if not left
             else f"these are done and could not be taken back: {', '.join(left)}"
         )
         if isinstance(error, KeyboardInterrupt):
             raise
-        raise _refused(step, error, told) from error
+        raise _refused(step, error, message) from error
     return done
 
 
@@ -191,7 +191,7 @@ def _refused(step: Step, error: ServiceError, told: str) -> Problem:
     first, *more = lines_of(error)
     code, _, message = first.partition(": ")
     if error.code == "version_conflict":
-        message = "somebody changed it just now. Plan again."
+        message = "another user has changed it in the meantime. Plan again."
     text = f"{step.file.path}: {message} Of these files {told}."
     return Problem(code, text, exit_of(error) or FAILED, [line.strip() for line in more])
 

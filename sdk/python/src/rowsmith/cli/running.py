@@ -75,11 +75,11 @@ def run(work: Work) -> int:
 
 def _ended(work: Work, found: Mapping[str, Any]) -> int:
     code = "" if found["exit_code"] is None else f", exit code {found['exit_code']}"
-    told = f"{found['id']}: {found['status']}{code}{following.why(found)}"
+    message = f"{found['id']}: {found['status']}{code}{following.why(found)}"
     if work.console.as_json:
         work.console.result(found)
     else:
-        work.console.note(told)
+        work.console.note(message)
     return following.outcome(found["status"])
 
 

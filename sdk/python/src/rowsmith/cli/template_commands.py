@@ -76,8 +76,8 @@ def add(root: Branch) -> None:
 
 
 def _files(made: Any) -> None:
-    told = f"Files, or folders of files. Default: ./{FOLDER}."
-    a_file(made.add_argument("file", metavar="FILE", nargs="*", default=[FOLDER], help=told))
+    message = f"Files, or folders of files. Default: ./{FOLDER}."
+    a_file(made.add_argument("file", metavar="FILE", nargs="*", default=[FOLDER], help=message))
 
 
 def listed(work: Work) -> int:

@@ -56,7 +56,7 @@ class Files(Resource):
         own = Path(content).name if isinstance(content, os.PathLike) else getattr(content, "name", None)
         called = name or (Path(own).name if isinstance(own, str) else None)
         if not called:
-            raise ValueError("A name is needed: this content has none of its own.")
+            raise ValueError("`name` is required, because this content has no file name.")
         fields = {"name": called, **({"shared": "true"} if shared else {})}
         form = Form(fields, content, file_name=called.rpartition("/")[2], content_type=content_type)
         headers = {**_tag(if_match), **({"If-None-Match": "*"} if only_new else {})}

@@ -54,7 +54,9 @@ def parse(url: str) -> Address:
     if parts.scheme not in ("http", "https") or not parts.hostname or port == -1:
         raise not_configured(f"{url!r} is no address. It looks like https://rowsmith.example.com")
     if parts.username is not None or parts.password is not None:
-        raise not_configured("The address must not carry a name or password; the key goes on its own.")
+        raise not_configured(
+            "The address must not contain a user name or password; the key is sent separately."
+        )
     if parts.query or parts.fragment:
         raise not_configured(f"{url!r} has a query or a fragment; the bare address is wanted.")
     return Address(
