@@ -1,4 +1,4 @@
-"""Edits at the same time at the running product: without `If-Match` the last one stays, and none is answered with 503."""
+"""Parallel edits at the running product: without `If-Match` the last one stays, and none is answered with 503."""
 
 from __future__ import annotations
 

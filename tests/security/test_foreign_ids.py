@@ -52,7 +52,9 @@ def crowd(peopled, tmp_path_factory, shared_redis):
         theirs = db.session.get_one(Project, cast.mallorys).team_id
         places = {
             "blue": cast,
-            "red": dataclasses.replace(cast, main=cast.red_project, side=cast.red_project, blue=cast.red, red=cast.blue),
+            "red": dataclasses.replace(
+                cast, main=cast.red_project, side=cast.red_project, blue=cast.red, red=cast.blue
+            ),
             "mallory": dataclasses.replace(
                 cast, acme=cast.mallory_inc, main=cast.mallorys, side=cast.mallorys, blue=theirs, red=theirs
             ),

@@ -104,9 +104,9 @@ def true_columns(condition: str) -> list[str]:
             isinstance(one, sql.EQ | sql.Is)
             and isinstance(one.this, sql.Column)
             and not one.args.get("negate")
+            and one.expression in (sql.true(), sql.Literal.number(1))
         ):
-            if one.expression in (sql.true(), sql.Literal.number(1)):
-                found.append(one.this.name.casefold())
+            found.append(one.this.name.casefold())
     return found
 
 
@@ -340,8 +340,9 @@ def _called(node: sql.Expression, row: Row) -> Any:
         values = (_value(one, row) for one in (node.this, *node.expressions))
         return next((one for one in values if one is not None), None)
     if isinstance(node, sql.Least | sql.Greatest):
-        values = [_value(one, row) for one in (node.this, *node.expressions)]
-        known = [one for one in values if one is not None]
+        known = [
+            one for one in (_value(part, row) for part in (node.this, *node.expressions)) if one is not None
+        ]
         return None if not known else (min if isinstance(node, sql.Least) else max)(known)
     if isinstance(node, sql.Length):
         inner = _value(node.this, row)

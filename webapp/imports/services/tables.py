@@ -123,9 +123,9 @@ def _drop_single_keys(draft: Draft) -> None:
 
 
 def _with_unique_indexes(entity: Entity) -> tuple[Entity, dict[str, tuple[str, ...]]]:
-    """The table with its unique indexes over expressions or with a condition as if they were plain constraints, which
-    demand more, and the flags of which each combination of other columns may have one that is true (`WHERE is_default`):
-    the columns of the index by flag."""
+    """Return the table with its unique indexes over expressions or with a condition as plain constraints, which demand
+    more; and, by flag, the columns of indexes that allow one true flag for each combination of their values, such as
+    those with `WHERE is_default`."""
     uniques: list[tuple[str, ...]] = []
     flags: dict[str, tuple[str, ...]] = {}
     truths = {one.name.casefold(): one.name for one in entity.fields if one.type == "boolean"}
@@ -400,8 +400,8 @@ def create(
     drafts = draft(entities)
     unneeded: list[dict[str, str]] = []
     if existing is not None and (unneeded := _unneeded(drafts, samples, existing)):
-        names = {one["table"] for one in unneeded}
-        entities = [_through_triggers(one, entities, names) for one in entities if one.name not in names]
+        left = {one["table"] for one in unneeded}
+        entities = [_through_triggers(one, entities, left) for one in entities if one.name not in left]
         if not entities:
             text = "No table needs rows: " + unneeded[0]["message"]
             raise validation_error([Fault("tables", "nothing_to_fill", text, "Choose other tables.")])
