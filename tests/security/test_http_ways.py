@@ -105,8 +105,11 @@ def test_no_token_is_requested_there(app, cast, edith, canary, carry_out):
         push = edith.post(f"/templates/{template}/push", json=body).json
         carry_out(push["id"])
         ended = edith.get(f"/pushes/{push['id']}").json
-        codes.add(ended["error"]["code"])
         assert ended["counts"]["pending"] == 1
+        if ended["error"] is None:  # whether a name such as "localhost." is known depends on the machine's resolver
+            assert (ended["status"], ended["waiting"]["reason"]) == ("running", "unresolved")
+            continue
+        codes.add(ended["error"]["code"])
     assert "target_not_allowed" in codes
     assert codes <= {"target_not_allowed", "token_request_failed"}
     assert canary.count == 0
