@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from decimal import Decimal
+
 import pytest
 
 from webapp.imports.inference import check_search
-from webapp.imports.inference.check_search import Options
+from webapp.imports.inference.check_search import Options, constant, true_columns
 
 ROWS = [
     {"a": at, "b": at + 1, "c": at, "status": ["draft", "approved", "void"][at % 3], "at": f"day {at}", "tags": []}
@@ -73,3 +75,19 @@ def test_columns_that_are_sometimes_null_are_filled_where_that_suffices():
     rows = [{**one, "a": None if one["a"] % 2 else one["a"]} for one in ROWS]
     found = check_search.search(["(a IS NULL) = (b IS NULL)"], rows, ROWS, {"a": REFERENCE, "b": REFERENCE})
     assert found == {"a": ("filled", None), "b": ("filled", None)}
+
+
+def test_defaults_casts_and_bounds_of_several_values_are_evaluated():
+    assert constant("'{}'::text[]", array=True) == []
+    assert constant("'draft'::quote_status") == "draft"
+    assert constant("now()") is None
+    checks = ["allocated * '-1'::integer >= LEAST(0, qty)", "allocated * '-1'::integer <= GREATEST(qty, 0)"]
+    rows = [{"allocated": 5, "qty": 3}, {"allocated": 7, "qty": -2}]
+    found = check_search.search(checks, rows, rows, {"allocated": Options(nullable=False, fixed=True, values=(Decimal(0),))})
+    assert found == {"allocated": ("value", Decimal(0))}
+
+
+def test_the_columns_that_a_condition_needs_to_be_true():
+    assert true_columns("is_default AND deleted_at IS NULL") == ["is_default"]
+    assert true_columns("((a IS TRUE) AND (b = true) AND (c IS NOT NULL))") == ["a", "b"]
+    assert true_columns("a IS NOT TRUE") == true_columns("a = false") == true_columns("") == []

@@ -262,3 +262,90 @@ def test_rows_fit_the_partitions_and_exclusion_constraints_of_postgresql(edith, 
         assert push["counts"]["failed"] == 0, push
         assert [database.count(name) for name in ("notes", "sales", "calls", "bookings")] == [60] * 4
         assert {row[0] for row in database.execute("SELECT DISTINCT kind FROM notes")} == {"Issue", "Epic", "Wiki"}
+
+
+SHOP_WITH_KINDS = """
+CREATE TABLE kinds (id integer PRIMARY KEY, name varchar(20) NOT NULL);
+INSERT INTO kinds VALUES (1, 'one'), (2, 'two'), (3, 'three');
+CREATE TABLE levels (code integer NOT NULL UNIQUE CHECK (code IN (1, 2)), name varchar(20) PRIMARY KEY);
+INSERT INTO levels VALUES (1, 'low'), (2, 'high');
+CREATE TABLE articles (
+    id integer PRIMARY KEY, kind_id integer NOT NULL REFERENCES kinds (id),
+    special_kind_id integer NOT NULL REFERENCES kinds (id), level varchar(20) NOT NULL REFERENCES levels (name),
+    CHECK (special_kind_id IN (2, 3))
+);
+"""
+
+
+def filled(edith, database, work, **ask):
+    made = edith.post(f"/connections/{database.connection_id}/fill", json={"rows": 30, **ask}).json
+    work(made["push"]["id"])
+    assert edith.get(f"/pushes/{made['push']['id']}").json["counts"]["failed"] == 0
+    return {one["table"]: one["code"] for one in made["skipped"]}
+
+
+def test_tables_with_rows_are_left_and_their_rows_are_parents_where_that_is_chosen(edith, target, work):
+    with target(SHOP_WITH_KINDS) as database:
+        assert filled(edith, database, work, existing="use") == {"kinds": "has_rows", "levels": "has_rows"}
+        assert [database.count(name) for name in ("kinds", "levels", "articles")] == [3, 2, 30]
+        answer = edith.post(f"/connections/{database.connection_id}/fill", json={"existing": "use"})
+        assert answer.json["error"]["details"]["fields"][0]["code"] == "nothing_to_fill"
+
+
+def test_a_lookup_table_with_all_its_values_is_left_and_a_check_limits_the_parents(edith, target, work):
+    with target(SHOP_WITH_KINDS) as database:
+        assert filled(edith, database, work) == {"levels": "has_rows"}
+        assert [database.count(name) for name in ("kinds", "levels", "articles")] == [33, 2, 30]
+        special = database.execute("SELECT DISTINCT special_kind_id FROM articles")
+        assert {row[0] for row in special} <= {2, 3}
+
+
+THREADS = """
+CREATE TABLE comments (
+    id {identity}, root_id integer NOT NULL REFERENCES comments (id), text varchar(60) NOT NULL
+);
+"""
+
+
+def test_a_row_refers_to_itself_where_its_table_has_none_before_it(edith, target, work, request):
+    postgresql = "postgresql" in request.node.name
+    script = THREADS.format(identity="serial PRIMARY KEY" if postgresql else "integer PRIMARY KEY")
+    with target(script) as database:
+        if postgresql:
+            database.execute("SELECT setval('comments_id_seq', 50)")
+        filled(edith, database, work)
+        assert database.execute("SELECT count(*) FROM comments WHERE root_id = id")[0][0] == 30
+
+
+TRIGGERED = """
+CREATE TABLE songs (id serial PRIMARY KEY, title varchar(60) NOT NULL);
+CREATE TABLE song_meta (song_id integer PRIMARY KEY REFERENCES songs (id), plays integer NOT NULL DEFAULT 0);
+CREATE TABLE song_plays (
+    id serial PRIMARY KEY, song_id integer NOT NULL REFERENCES song_meta (song_id), played_on date NOT NULL
+);
+CREATE FUNCTION add_meta() RETURNS trigger LANGUAGE plpgsql AS
+    'BEGIN INSERT INTO song_meta (song_id) VALUES (NEW.id); RETURN NULL; END';
+CREATE TRIGGER meta AFTER INSERT ON songs FOR EACH ROW EXECUTE FUNCTION add_meta();
+"""
+
+
+def test_a_table_that_a_trigger_fills_is_left_to_it_and_has_children(edith, app, cast, postgres_url, work):
+    with postgres_target(app, cast, postgres_url, TRIGGERED) as database:
+        assert filled(edith, database, work) == {"song_meta": "filled_by_trigger"}
+        assert [database.count(name) for name in ("songs", "song_meta", "song_plays")] == [30, 30, 30]
+
+
+RING = """
+CREATE TABLE stores (id integer PRIMARY KEY, manager_id integer NOT NULL);
+CREATE TABLE managers (id integer PRIMARY KEY, store_id integer NOT NULL REFERENCES stores (id));
+ALTER TABLE stores ADD FOREIGN KEY (manager_id) REFERENCES managers (id);
+"""
+
+
+def test_the_plan_says_where_foreign_key_checks_are_disabled(browser, api, app, cast, postgres_url):
+    with postgres_target(app, cast, postgres_url, RING) as database:
+        path = f"/connections/{database.connection_id}/fill"
+        plan = api(cast.edith).post(path, json={"rows": 5, "dry_run": True}).json["plan"]
+        assert sum(bool(table["unchecked"]) for table in plan["tables"]) == 1
+        page = browser(cast.edith).submit(f"{path}/plan", {"rows": "5", "existing": "add"}).text
+        assert page.count("Foreign key checks are disabled") == 1

@@ -26,6 +26,11 @@ FORM: Final = FormSpec(
     FillInput,
     {
         "rows": Control("Rows per table", hint="A table that can hold fewer different rows gets fewer."),
+        "existing": Control(
+            "Tables that have rows",
+            type="radios",
+            choices=[("add", "Add rows"), ("use", "Leave them, and use their rows as parents")],
+        ),
         "seed": Control(
             "Seed",
             placeholder="a new one",
@@ -37,6 +42,9 @@ FORM: Final = FormSpec(
 )
 
 
+UNCHECKED: Final = (
+    "Foreign key checks are disabled while its rows are written, because tables refer to each other."
+)
 NO_UNDO: Final = "The table has no key that is sent, so its rows cannot be undone."
 
 
@@ -98,7 +106,9 @@ class FormQuery(Query):
 @route(bp, "/connections/<connection_id>/fill", scope="push", query=FormQuery, programs=False, hidden=True)
 def form(actor: Actor, connection_id: str, query: FormQuery) -> Response:
     """Return the form with the number of rows."""
-    return _page(actor, connection_id, FORM.draw({"rows": 1_000}), instead_of=query.instead_of)
+    return _page(
+        actor, connection_id, FORM.draw({"rows": 1_000, "existing": "add"}), instead_of=query.instead_of
+    )
 
 
 @route(bp, "/connections/<connection_id>/fill/plan", ["POST"], scope="write", programs=False, hidden=True)
@@ -107,6 +117,7 @@ def plan(actor: Actor, connection_id: str) -> Response:
     instead_of = request.form.get("instead_of", "")
     given: dict[str, Any] = {
         "rows": request.form.get("rows") or None,
+        "existing": request.form.get("existing", "add"),
         "seed": request.form.get("seed") or None,
     }
     try:
@@ -160,6 +171,8 @@ def _page(
     dataset = datasets.show(datasets.get(actor, told["dataset_id"])) if told else None
     notes = {table["table"]: table["note"] for table in told["tables"]} if told else {}
     for table in told["plan"]["tables"] if told else ():
+        if table["unchecked"]:
+            notes[table["name"]] = f"{notes[table['name']]} {UNCHECKED}".strip()
         if not table["key_columns"]:
             notes[table["name"]] = f"{notes[table['name']]} {NO_UNDO}".strip()
     text = render_template(

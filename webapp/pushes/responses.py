@@ -170,7 +170,10 @@ class PlannedField(Output):
 
 
 class PlannedTable(Output):
-    """The mapping of a table, with its errors."""
+    """The mapping of a table, with its errors.
+
+    `unchecked`: columns written while foreign key checks are disabled, because tables refer to each other.
+    """
 
     name: str
     target: str
@@ -180,6 +183,7 @@ class PlannedTable(Output):
     key_columns: list[str]
     capture: list[str]
     later: list[str]
+    unchecked: list[str]
     columns: list[PlannedColumn]
     fields: list[PlannedField]
     unused: list[str]

@@ -1294,6 +1294,7 @@ export interface PlannedTable {
   key_columns: string[];
   capture: string[];
   later: string[];
+  unchecked: string[];
   columns: PlannedColumn[];
   fields: PlannedField[];
   unused: string[];

@@ -178,6 +178,7 @@ def plan(prepared: Prepared) -> dict[str, Any]:
                 "key_columns": one.spec["key_columns"],
                 "capture": one.spec["capture"],
                 "later": one.spec["later"],
+                "unchecked": one.spec["unchecked"],
                 "columns": cells,
                 "fields": [_field(each) for each in one.wanted.maker.fields.values() if not each.hidden],
                 "unused": one.mapped.unused,

@@ -1417,6 +1417,7 @@ class PlannedTable(TypedDict):
     key_columns: list[str]
     capture: list[str]
     later: list[str]
+    unchecked: list[str]
     columns: list[PlannedColumn]
     fields: list[PlannedField]
     unused: list[str]

@@ -54,6 +54,11 @@ def _add_fill(root: Branch) -> None:
     made.add_argument(
         "--table", action="append", metavar="TABLE", help="Only this table. Can be repeated. Default: all tables."
     )
+    made.add_argument(
+        "--existing",
+        choices=("add", "use"),
+        help="Tables that have rows: add rows (the default), or leave them and use their rows as parents.",
+    )
     made.add_argument("--seed", help="The same seed produces the same rows.")
     made.add_argument("--confirm", metavar="NAME", help="The connection's name, if it is marked as prod.")
     made.add_argument(
@@ -160,7 +165,8 @@ def fill(work: Work) -> int:
     asked: dict[str, Any] = {
         name: value
         for name, value in (
-            ("rows", args.rows), ("tables", args.table), ("seed", args.seed), ("confirm", args.confirm),
+            ("rows", args.rows), ("tables", args.table), ("existing", args.existing), ("seed", args.seed),
+            ("confirm", args.confirm),
         )
         if value is not None
     }  # fmt: skip
