@@ -83,8 +83,8 @@ def test_defaults_casts_and_bounds_of_several_values_are_evaluated():
     assert constant("now()") is None
     checks = ["allocated * '-1'::integer >= LEAST(0, qty)", "allocated * '-1'::integer <= GREATEST(qty, 0)"]
     rows = [{"allocated": 5, "qty": 3}, {"allocated": 7, "qty": -2}]
-    found = check_search.search(checks, rows, rows, {"allocated": Options(nullable=False, fixed=True, values=(Decimal(0),))})
-    assert found == {"allocated": ("value", Decimal(0))}
+    options = {"allocated": Options(nullable=False, fixed=True, values=(Decimal(0),))}
+    assert check_search.search(checks, rows, rows, options) == {"allocated": ("value", Decimal(0))}
 
 
 def test_the_columns_that_a_condition_needs_to_be_true():
