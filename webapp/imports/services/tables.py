@@ -47,7 +47,7 @@ from webapp.row_templates.services import templates as row_templates_templates
 Field = dict[str, Any]
 _PLAIN_NAME: Final = re.compile(r"[a-z_][a-z0-9_]*")
 HERE: Final = "entity:"
-"""What stands before a table's name where the id of its template will stand."""
+"""Prefix of the name of a table, as a placeholder for the id of its template."""
 
 
 @dataclass(slots=True)
@@ -192,7 +192,7 @@ class _Links:
             self._existing(relation)
 
     def _group(self, kind: str) -> str:
-        """A group of its own for each key."""
+        """Return a separate group for each key."""
         self._groups[kind] += 1
         return kind if self._groups[kind] == 1 else f"{kind}_{self._groups[kind]}"
 
@@ -461,7 +461,7 @@ def _through_triggers(entity: Entity, entities: Sequence[Entity], unneeded: Coll
     """Let foreign keys to a table that triggers fill refer to the table of the trigger, which has the same keys."""
     by_name = {one.name: one for one in entities}
 
-    def led(relation: Relation) -> Relation:
+    def redirected(relation: Relation) -> Relation:
         parent = by_name.get(relation.entity)
         if parent is None or parent.name not in unneeded or not parent.filled_by:
             return relation
@@ -472,7 +472,7 @@ def _through_triggers(entity: Entity, entities: Sequence[Entity], unneeded: Coll
             return relation
         return replace(relation, entity=parent.filled_by, entity_columns=own.entity_columns)
 
-    return replace(entity, relations=tuple(map(led, entity.relations)))
+    return replace(entity, relations=tuple(map(redirected, entity.relations)))
 
 
 def chosen(entities: Iterable[Entity], wanted: Sequence[str], path: str = "entities") -> list[Entity]:
