@@ -231,9 +231,10 @@ def _inputs(
         except ApiError as error:
             if declared.more_faults is None or error.code != "validation_error" or request.mimetype in forms:
                 raise
-            raise declared.more_faults(
-                actor, error, inputs.read_json(request.get_data()), **address
-            ) from None
+            # The body is parsed again: its first values must be freed, and the frames of the error refer to them.
+            error.__traceback__ = error.__context__ = None
+            value = inputs.read_json(request.get_data())
+            raise declared.more_faults(actor, error, value, **address) from None
     elif (request.content_length or 0) > declared.max_body:
         text = f"The body has {request.content_length:,} bytes; at most {declared.max_body:,} are taken here."
         raise ApiError("payload_too_large", text, {"max_bytes": declared.max_body})
