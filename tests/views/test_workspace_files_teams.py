@@ -22,7 +22,7 @@ SOURCE = {"name": "T", "fields": [{"name": "a", "type": "source_column"}], "sour
 
 @pytest.fixture
 def theirs(tessa):
-    return send(tessa, "secret.csv", b"a\n42\n").json
+    return send(tessa, "secret.csv", b"a\nhidden-value\n").json
 
 
 def test_another_teams_files_are_not_reached_by_any_route(rita, theirs):
@@ -56,11 +56,11 @@ def test_another_teams_file_is_no_source_of_rows(rita, theirs, by):
             f"/templates/{made.json['id']}/{path}", json={"count": 1} if path != "preview" else {}
         )
         assert problem(answer) == (422, "validation_error"), path
-        assert "42" not in answer.text
+        assert "hidden-value" not in answer.text
     column = {"name": "x", "type": "dataset_column", "options": {"file": source["file"], "column": "a"}}
     answer = rita.post("/generate", json={"fields": [column], "count": 1})
     assert problem(answer) == (422, "validation_error")
-    assert "42" not in answer.text
+    assert "hidden-value" not in answer.text
 
 
 def test_a_template_reads_the_file_of_its_own_project(api, cast, tessa, theirs):
@@ -68,13 +68,13 @@ def test_a_template_reads_the_file_of_its_own_project(api, cast, tessa, theirs):
     edith = api(cast.edith, **{"X-Project-Id": cast.red_project})
     send(edith, "secret.csv", b"a\n7\n")
     answer = edith.post(f"/templates/{made}/generate", json={"count": 1})
-    assert answer.json == [{"a": "42"}]
+    assert answer.json == [{"a": "hidden-value"}]
 
 
 def test_two_projects_have_files_of_one_name(rita, tessa, theirs):
     assert send(rita, "secret.csv", b"mine").status_code == 201
     assert rita.get(address("secret.csv")).data == b"mine"
-    assert tessa.get(address("secret.csv")).data == b"a\n42\n"
+    assert tessa.get(address("secret.csv")).data == b"a\nhidden-value\n"
     rita.delete(address("secret.csv"))
     assert tessa.get(address("secret.csv")).status_code == 200
 
@@ -133,7 +133,7 @@ def test_a_file_moves_between_projects_with_its_templates(api, cast, tessa, thei
     assert edith.get(address("secret.csv")).status_code == 404
     in_side = api(cast.edith, **{"X-Project-Id": cast.side})
     assert in_side.get(address("secret.csv")).status_code == 200
-    assert in_side.post(f"/templates/{template}/generate", json={"count": 1}).json == [{"a": "42"}]
+    assert in_side.post(f"/templates/{template}/generate", json={"count": 1}).json == [{"a": "hidden-value"}]
 
 
 def test_a_file_does_not_move_onto_another_one(api, cast, theirs):
