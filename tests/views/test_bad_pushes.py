@@ -200,7 +200,7 @@ def test_an_odata_service_gets_bad_rows_as_they_are_unless_its_types_cannot_hold
     assert {one["row"] for one in failed} == refused <= set(kinds)
     assert {one["code"] for one in failed if one["row"] in unspeakable} == {"wrong_type"}
     taken = set(kinds) - refused
-    # Some of the invalid addresses contain an @ and are therefore accepted.
-    assert {kind for row in taken for _, kind in kinds[row]} == {"unicode_edge", "bad_format"}
+    # Invalid addresses that contain an @ are accepted; whether there are any depends on the random ids of the fields.
+    assert {"unicode_edge"} <= {kind for row in taken for _, kind in kinds[row]} <= {"unicode_edge", "bad_format"}
     told = {"bad": len(kinds), "refused": len(refused), "taken": len(taken), "unknown": 0, "good_refused": 0}
     assert edith.get(f"{push}/bad").json == told
