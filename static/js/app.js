@@ -121,7 +121,36 @@
   // Type picker
   const options = () => $$("#picker [role=option]").filter((one) => !one.hidden);
   const typeOf = (option) => option.dataset.type || option.id.slice(2);
-  const wordsOf = (option) => option.words ||= `${typeOf(option)} ${option.textContent} ${option.dataset.find || ""} ${option.parentElement.dataset.group}`.toLowerCase();
+  // The ranks are those of `search` in webapp/row_templates/services/catalogue.py.
+  const plain = (text) => text.toLowerCase().replace(/[^\p{L}\p{N}]/gu, "");
+  const nearly = (typed, word) => {
+    if (typed === word) return true;
+    if (typed.length < 4 || Math.abs(typed.length - word.length) > 1) return false;
+    let at = 0;
+    while (typed[at] === word[at]) at += 1;
+    const left = typed.slice(at), right = word.slice(at);
+    if (left.length === right.length) return left.slice(1) === right.slice(1) || (left[0] === right[1] && left[1] === right[0] && left.slice(2) === right.slice(2));
+    return left.length > right.length ? left.slice(1) === right : left === right.slice(1);
+  };
+  const prepared = (names) => ({ texts: names.map(plain), parts: names.map((name) => name.toLowerCase().split(/[^\p{L}\p{N}]+/u)) });
+  const rankBy = ({ texts, parts }, option, wanted, words) => {
+    const each = (fits) => parts.some((part) => words.every((word) => part.some((one) => fits(word, one))));
+    if (wanted) {
+      if (texts.includes(wanted)) return 0;
+      if (each((word, one) => one === word)) return 1;
+      if (texts.some((text) => text.startsWith(wanted)) || each((word, one) => one.startsWith(word))) return 2;
+      if (texts.some((text) => text.includes(wanted))) return 3;
+    }
+    const text = option.text ||= `${option.textContent} ${option.home.dataset.group}`.toLowerCase();
+    if (words.every((word) => text.includes(word))) return 4;
+    return each(nearly) ? 5 : 6;
+  };
+  const rank = (option, wanted, words) => {
+    const own = [typeOf(option), $("b", option).textContent], aliases = (option.dataset.find || "").split(",").filter(Boolean);
+    option.ranked ||= [prepared([...own, ...aliases]), prepared(own)];
+    const [all, named] = option.ranked.map((names) => rankBy(names, option, wanted, words));
+    return 2 * all + Number(named !== all);
+  };
   const select = (option) => {
     $$("#picker [aria-selected=true]").forEach((one) => one.setAttribute("aria-selected", "false"));
     $("#picker-q").setAttribute("aria-activedescendant", option?.id || "");
@@ -129,17 +158,20 @@
     option?.scrollIntoView({ block: "nearest" });
   };
   const narrow = () => {
-    const words = $("#picker-q").value.toLowerCase().split(/\s+/).filter(Boolean);
-    const family = $("#picker .chip[aria-pressed=true]")?.dataset.family;
-    $$("#picker [data-group]").forEach((part) => {
-      $$("[role=option]", part).forEach((one) => { one.hidden = !words.every((word) => wordsOf(one).includes(word)); });
-      part.hidden = (family && part.dataset.group !== family) || !$("[role=option]:not([hidden])", part);
-    });
-    const seen = options().filter((one) => !one.closest("[hidden]")), row = document.getElementById($("#picker").dataset.row);
-    if ($("[data-none]")) $("[data-none]").hidden = seen.length > 0;
-    const wanted = words.join(" "), titled = (fits) => seen.find((one) => fits($("b", one).textContent.toLowerCase()));
-    select(wanted ? seen.find((one) => typeOf(one) === words.join("_")) || titled((label) => label === wanted) || titled((label) => label.startsWith(wanted)) || titled((label) => label.includes(wanted)) || seen[0]
-      : seen.find((one) => row && typeOf(one) === $(`[name="${row.id}.type"]`, row)?.value) || seen[0]);
+    const list = $("#picker-list"), query = $("#picker-q").value, words = query.toLowerCase().replaceAll("_", " ").split(/\s+/).filter(Boolean);
+    if (!list) return;
+    const family = $("#picker .chip[aria-pressed=true]")?.dataset.family, results = $("[data-results]", list), wanted = plain(query);
+    const all = list.all ||= $$("[role=option]", list).map((one) => Object.assign(one, { home: one.parentElement }));
+    all.forEach((one) => one.home.append(one));
+    $$("[data-group]", list).forEach((part) => { part.hidden = words.length > 0 || Boolean(family && part.dataset.group !== family); });
+    results.hidden = !words.length;
+    if (words.length) {
+      const found = all.filter((one) => !family || one.home.dataset.group === family).map((one) => [rank(one, wanted, words), one]).filter(([place]) => place < 12);
+      results.append(...found.sort(([one], [other]) => one - other).map(([, one]) => one));
+    }
+    const seen = options().filter((one) => list.contains(one) && !one.closest("[hidden]")), row = document.getElementById($("#picker").dataset.row);
+    $("[data-none]").hidden = seen.length > 0;
+    select((!words.length && seen.find((one) => row && typeOf(one) === $(`[name="${row.id}.type"]`, row)?.value)) || seen[0]);
   };
   const pick = (option) => {
     const row = document.getElementById($("#picker").dataset.row);

@@ -24,6 +24,9 @@ from webapp.web.routing import declaration_of
 # Routes that browsers may GET but that render no separate page, with the reason.
 NO_PAGE: Final = {
     "/": "leads to the templates",
+    "/profile": "leads to the profile",
+    "/settings": "leads to the profile",
+    "/files": "leads to the files",
     "/builder/<template_id>/diff/<int:number>": "a part of the builder: test_axe_finds_nothing_in_what_opens",
     "/builder/<template_id>/export": "a dialog of the builder: test_axe_finds_nothing_in_what_opens",
     "/builder/<template_id>/versions": "a tab of the builder: test_axe_finds_nothing_in_what_opens",

@@ -121,6 +121,19 @@ def test_a_type_is_picked_by_searching_for_it(ten):
     )
 
 
+def test_the_best_match_is_first_also_with_a_typing_error(ten):
+    ten.row("phone").locator(".pick").click()
+    search, seen = ten.page.get_by_label("Search types"), ten.page.locator("#picker-list [role=option]:visible b")
+    count = seen.count()
+    for typed, first in (("zip", "Postal code"), ("mail", "E-mail"), ("emial", "E-mail"), ("cit", "City")):
+        search.fill(typed)
+        expect(seen.first).to_have_text(first)
+        expect(ten.page.locator("#picker-list [aria-selected=true] b")).to_have_text(first)
+    search.fill("")
+    expect(seen).to_have_count(count)  # every type is back in its family
+    expect(ten.page.locator("#t-phone_number")).to_have_attribute("aria-selected", "true")
+
+
 def test_a_search_without_results_suggests_what_to_do(ten):
     ten.row("phone").locator(".pick").click()
     ten.page.get_by_label("Search types").fill("zzzz")

@@ -15,6 +15,9 @@ JSON = {"json": '[{{"name": "n", "type": "row_number"}}]'}
 
 CASES = [
     Case("GET", "/", "anyone", ok=303, person=True),
+    Case("GET", "/profile", "anyone", ok=303, person=True),
+    Case("GET", "/settings", "anyone", ok=303, person=True),
+    Case("GET", "/files", "anyone", ok=303, person=True),
     Case("POST", "/session/preferences", "anyone", body={"theme": "dark"}, ok=303, person=True),
     # The builder's page
     Case("GET", "/templates/new", "editor", person=True),

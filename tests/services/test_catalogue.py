@@ -37,3 +37,33 @@ def test_a_type_is_found_by_words_of_its_description():
 
 def test_a_search_without_matches_finds_nothing():
     assert catalogue.search("zzzz qqqq") == []
+
+
+@pytest.mark.parametrize(
+    ("typed", "kind"),
+    [
+        ("zip", "zip_code"),
+        ("mail", "email"),
+        ("phone", "phone_number"),
+        ("postal", "zip_code"),
+        ("emial", "email"),
+        ("adress", "address"),
+        ("frist name", "first_name"),
+        ("birthdya", "date_of_birth"),
+        ("comapny name", "company_name"),
+        ("phone_numbr", "phone_number"),
+    ],
+)
+def test_the_type_that_a_person_means_is_first(typed, kind):
+    assert catalogue.search(typed)[0]["name"] == kind
+
+
+def test_an_exact_name_is_before_its_beginning_and_a_mistyped_one_is_last():
+    found = [entry["name"] for entry in catalogue.search("city")]
+    assert found[0] == "city"
+    assert catalogue.search("cit")[0]["name"] == "city"
+    assert [entry["name"] for entry in catalogue.search("zipf")] == ["zipf", "zip_code"]
+
+
+def test_short_words_are_not_corrected():
+    assert "vat_id" not in [entry["name"] for entry in catalogue.search("vxt")]

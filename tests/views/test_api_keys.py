@@ -5,6 +5,7 @@ from __future__ import annotations
 from datetime import UTC, datetime, timedelta
 
 import pytest
+from lxml import html
 
 from tests.conftest import close_app, settings_for
 from webapp import clock, create_app
@@ -190,3 +191,15 @@ def test_a_stolen_database_holds_no_key_password_or_token(api, browser, cast, da
         PASSWORD,
     ):
         assert secret.encode() not in everything
+
+
+def test_the_page_offers_a_key_that_reads_and_expires_in_90_days(browser, cast):
+    page = html.fromstring(browser(cast.adam).get("/api-keys").text)
+    assert page.xpath("//input[@name='scopes'][@checked]/@value") == ["read"]
+    assert page.xpath("//select[@name='expires_at']/option[@selected]/text()") == ["In 90 days"]
+
+
+def test_a_form_without_scopes_makes_a_key_that_only_reads(browser, api, cast):
+    assert browser(cast.adam).submit("/api-keys", {"name": "Forgotten"}).status_code == 201
+    made = next(key for key in api(cast.adam).get("/api-keys").json["items"] if key["name"] == "Forgotten")
+    assert made["scopes"] == ["read"]

@@ -223,3 +223,9 @@ def test_assets_are_cached_by_their_hash_and_others_are_revalidated(browser, cas
     for path, wanted in ((style, limits.ASSET_SECONDS), ("/static/icons/chev.svg", None)):
         with edith.get(path) as answer:
             assert answer.cache_control.max_age == wanted
+
+
+@pytest.mark.parametrize(("typed", "page"), [("/profile", "/me"), ("/settings", "/me"), ("/files", "/workspace/files")])
+def test_addresses_that_people_type_lead_to_the_page(browser, cast, typed, page):
+    answer = browser(cast.victor).get(typed)
+    assert (answer.status_code, answer.headers["Location"]) == (303, page)

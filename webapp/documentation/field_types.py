@@ -12,7 +12,7 @@ import orjson
 
 from webapp.documentation.markdown import code, table, text
 from webapp.engine.spec import field_schema
-from webapp.engine.types.registry import find
+from webapp.engine.types.registry import find, plain
 from webapp.generation.services import generate
 from webapp.row_templates.schemas import DraftInput
 from webapp.row_templates.services import catalogue
@@ -136,16 +136,11 @@ def families() -> list[dict[str, Any]]:
 
 
 def _beside(one: dict[str, Any]) -> str:
-    """Return the search words of a type in addition to the texts that the picker shows: the words of its aliases,
-    without words that are contained in other ones."""
-    kept = f"{one['name']} {one['label']} {one['description']} {one['category']}".lower()
-    found = []
-    words = {word for alias in one["aliases"] for word in alias.lower().split()}
-    for word in sorted(words, key=lambda word: (-len(word), word)):
-        if word not in kept:
-            found.append(word)
-            kept += f" {word}"
-    return " ".join(found)
+    """Return the aliases of a type that differ from its name and label, separated by commas. The picker ranks by
+    whole aliases, so words that the description contains are kept."""
+    known = {plain(one["name"]), plain(one["label"])}
+    found = {plain(alias): alias.lower() for alias in one["aliases"] if plain(alias) not in known}
+    return ",".join(found.values())
 
 
 def index(q: str = "") -> str:

@@ -39,7 +39,7 @@ KEY: Final = FormSpec(
     ApiKeyIn,
     {
         "name": Control("Name", placeholder="What or who uses it, such as nightly build", autocomplete="off"),
-        "scopes": Control("Scopes", type="checkboxes", hint="No scopes selected: full access."),
+        "scopes": Control("Scopes", type="checkboxes", hint="No scopes selected: read only."),
         "expires_at": Control("Expires"),
         "project_id": Control("Project"),
     },
@@ -51,6 +51,7 @@ _EXPIRY: Final = (
     (90, "In 90 days"),
     (365, "In a year"),
 )
+_USUAL_EXPIRY: Final = "In 90 days"
 
 
 class KeyQuery(ListQuery):
@@ -123,12 +124,17 @@ def _page(actor: Actor, data: Any, query: KeyQuery, error: ApiError | None = Non
     if g.face == "program":
         return reply(data, **more)
     projects = tenancy.projects_of(actor)
+    expiries = _expiries(request.form.get("expires_at", "") if error else "")
     form = KEY.draw(
-        {"project_id": actor.project_id},
+        {
+            "project_id": actor.project_id,
+            "scopes": ["read"],
+            "expires_at": next(moment for moment, text in expiries if text == _USUAL_EXPIRY),
+        },
         sent=request.form if error else None,
         error=error,
         choices={
-            "expires_at": _expiries(request.form.get("expires_at", "") if error else ""),
+            "expires_at": expiries,
             "project_id": [(one.id, one.name) for one in projects],
         },
     )
@@ -178,11 +184,13 @@ def index(actor: Actor, query: KeyQuery) -> Response:
 )
 def create(actor: Actor, body: ApiKeyIn) -> Response:
     """Create a key. Only this response contains it."""
+    # A forgotten choice on the page must not give a key with all permissions.
+    scopes = body.scopes if g.face == "program" or body.scopes else ["read"]
     key, text = api_keys.create(
         actor,
         body.name,
         api_version=g.api_version,
-        scopes=body.scopes,
+        scopes=scopes,
         expires_at=body.expires_at,
         project_id=body.project_id,
     )

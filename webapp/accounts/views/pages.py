@@ -20,6 +20,24 @@ def home() -> Response:
     return see_other(url_for("templates.index"))
 
 
+@route(bp, "/profile", scope="self", hidden=True, programs=False)
+def profile() -> Response:
+    """Redirect to the user's profile."""
+    return see_other(url_for("session.me"))
+
+
+@route(bp, "/settings", scope="self", hidden=True, programs=False)
+def settings() -> Response:
+    """Redirect to the first page of the settings."""
+    return see_other(url_for("session.me"))
+
+
+@route(bp, "/files", scope="self", hidden=True, programs=False)
+def files() -> Response:
+    """Redirect to the workspace's files."""
+    return see_other(url_for("workspace_files.index"))
+
+
 @route(
     bp,
     "/session/preferences",

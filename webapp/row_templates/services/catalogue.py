@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Iterable
 from functools import lru_cache
-from typing import Any
+from typing import Any, Final
 
 from webapp.engine.formulas.functions import FUNCTIONS
 from webapp.engine.types.base import FieldType
 from webapp.engine.types.registry import REGISTRY, plain
 
 # How well a word fits a type: the first of these that it fits decides, earlier is better.
-_EXACT, _BEGINS, _INSIDE_NAME, _INSIDE_TEXT = range(4)
+_EXACT, _WORD, _BEGINS, _INSIDE_NAME, _INSIDE_TEXT, _MISTYPED = range(6)
+_MISTYPED_CHARS: Final = 4  # shorter words resemble too many others
 
 
 def entry(kind: type[FieldType]) -> dict[str, Any]:
@@ -59,27 +62,60 @@ def _functions() -> tuple[dict[str, Any], ...]:
 
 
 def search(q: str = "") -> list[dict[str, Any]]:
-    """The types that fit `q`, best first: by name, label or alias (letters and digits only, case ignored), else
-    by every word of `q` standing in the description or category. All of them for an empty `q`."""
+    """Return the types that match `q`, best match first, or all types for an empty `q`.
+
+    The order is: an exact name, label or alias (letters and digits only, case ignored), whole words of one, the
+    beginnings of words, a part of one, words of the description or category, and finally names in which each word
+    of `q` has at most one typing error. A name or label comes before an alias of the same rank. `narrow` in
+    static/js/app.js ranks the types of the picker in the same way.
+    """
     if not q.strip():
         return list(entries())
     wanted = plain(q)
-    words = q.casefold().split()
-    ranked = [(_rank(item, wanted, words), item) for item in entries()]
-    fits = [(rank, item) for rank, item in ranked if rank is not None]
+    words = q.casefold().replace("_", " ").split()
+    fits = []
+    for item in entries():
+        rank = _rank(item, item["aliases"], wanted, words)
+        if rank is not None:
+            fits.append(((rank, rank != _rank(item, (), wanted, words)), item))
     return [
         item for _, item in sorted(fits, key=lambda one: one[0])
     ]  # a stable sort: else the registry's order
 
 
-def _rank(item: dict[str, Any], wanted: str, words: list[str]) -> int | None:
-    names = [plain(name) for name in (item["name"], item["label"], *item["aliases"])]
+def _rank(item: dict[str, Any], aliases: Iterable[str], wanted: str, words: list[str]) -> int | None:
+    names = [item["name"], item["label"], *aliases]
+    parts = [re.split(r"[\W_]+", name.casefold()) for name in names]
     if wanted:
-        if wanted in names:
+        texts = [plain(name) for name in names]
+        if wanted in texts:
             return _EXACT
-        if any(name.startswith(wanted) for name in names):
+        if any(all(word in part for word in words) for part in parts):
+            return _WORD
+        if any(text.startswith(wanted) for text in texts) or any(
+            all(any(one.startswith(word) for one in part) for word in words) for part in parts
+        ):
             return _BEGINS
-        if any(wanted in name for name in names):
+        if any(wanted in text for text in texts):
             return _INSIDE_NAME
     text = f"{item['description']} {item['category']}".casefold()
-    return _INSIDE_TEXT if all(word in text for word in words) else None
+    if all(word in text for word in words):
+        return _INSIDE_TEXT
+    if any(all(any(_nearly(word, one) for one in part) for word in words) for part in parts):
+        return _MISTYPED
+    return None
+
+
+def _nearly(typed: str, word: str) -> bool:
+    """Return whether `typed` is `word` with at most one letter missing, added, wrong or swapped with the next."""
+    if typed == word:
+        return True
+    if len(typed) < _MISTYPED_CHARS or abs(len(typed) - len(word)) > 1:
+        return False
+    same = 0
+    while same < min(len(typed), len(word)) and typed[same] == word[same]:
+        same += 1
+    left, right = typed[same:], word[same:]
+    if len(left) == len(right):
+        return left[1:] == right[1:] or (left[:2] == right[1::-1] and left[2:] == right[2:])
+    return left[1:] == right if len(left) > len(right) else left == right[1:]
