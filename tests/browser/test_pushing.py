@@ -78,7 +78,7 @@ def test_a_push_is_mapped_tried_sent_and_its_failed_rows_repaired(edith, templat
     page.wait_for_url("**/pushes/psh_*")
     expect(page.locator("#work")).to_contain_text("waiting for a worker")
     done(page)
-    expect(page.locator("#work")).to_contain_text("completed")  # updated by events
+    expect(page.locator("#work")).to_contain_text("Completed with")  # updated by events
     expect(page.locator("#log")).to_contain_text("completed")
     there = target.count("customers")
     assert 900 < there < 1000
@@ -86,13 +86,16 @@ def test_a_push_is_mapped_tried_sent_and_its_failed_rows_repaired(edith, templat
     expect(page.locator("#rows tbody tr").first).to_contain_text("check")
     page.get_by_role("link", name="With values").click()
     expect(page.locator("#rows .vals").first).to_contain_text("age")
-    page.get_by_label("Column 1").select_option("age")
+    page.get_by_role("link", name="Check constraint violated").click()
+    page.get_by_label("Column", exact=True).select_option("age")
     page.get_by_label("Value, formula or field").first.fill("21")
-    page.get_by_role("button", name=re.compile("Retry")).click()
+    page.get_by_label("Value, formula or field").first.press("Tab")
+    expect(page.locator("#failure td.after").first).to_have_text("21")  # before and after the fix, side by side
+    page.locator("#failure").get_by_role("button", name=re.compile("Retry")).click()
     page.wait_for_url(re.compile(r"/pushes/psh_(?!.*repair)"))
     expect(page.locator("h1 + .badge")).to_have_text("retry")
     done(page)
-    expect(page.locator("#work")).to_contain_text("completed")
+    expect(page.locator("#work")).to_contain_text("Completed")
     assert target.count("customers") == 1000
     assert target.execute("SELECT count(*) FROM customers WHERE first_name = upper(first_name)")[0][0] == 1000
 
@@ -115,7 +118,7 @@ def test_another_table_shows_its_own_columns(edith, template, target):
 
 def test_rows_are_filtered_without_leaving_the_page(edith, pushed):
     page = edith.page(f"/pushes/{pushed}")
-    page.get_by_role("link", name=re.compile("^delivered")).click()
+    page.get_by_role("link", name=re.compile("^Delivered")).click()
     expect(page.locator("#rows tbody tr")).to_have_count(20)
     page.get_by_role("link", name="Next").click()
     expect(page.get_by_role("link", name="First page")).to_be_visible()
@@ -128,7 +131,7 @@ def test_an_undo_asks_and_deletes(edith, pushed, target, done):
     page.get_by_role("button", name=re.compile("^Delete")).click()
     expect(page.locator("h1 + .badge")).to_have_text("undo")
     done(page)
-    expect(page.locator("#work")).to_contain_text("completed")
+    expect(page.locator("#work")).to_contain_text("Completed")
     assert target.count("customers") == 0
 
 
@@ -151,7 +154,7 @@ def test_a_push_needs_no_script(desk, cast, template, target, done):
     page.wait_for_url("**/pushes/psh_*")
     done(page)
     page.reload()
-    expect(page.locator("#work")).to_contain_text("completed")
+    expect(page.locator("#work")).to_contain_text("Completed")
     assert target.execute("SELECT DISTINCT first_name FROM customers") == [("x",)]
 
 

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import html
+import re
+
 import pytest
 
 from tests.connectors.kind_mysql import URL, MysqlKind
@@ -148,8 +151,36 @@ def test_the_page_of_a_push_describes_it_in_words(app, cast, edith, work, browse
     target = sqlite_target(app, cast, TABLE)
     push, _ = pushed(edith, work, target, spoilt(age=["out_of_range"]))
     page = browser(cast.edith).get(push).get_data(as_text=True)
-    assert "Intentionally invalid rows" in page
-    assert "rejected as expected" in page
+    assert re.search(r"Negative test: all \d+ invalid rows were rejected", page)
+    assert "Expected failures" in page
+
+
+def test_retries_do_not_change_the_verdict_and_reasons_separate_expected_failures(app, cast, edith, work, browser):
+    target = sqlite_target(app, cast, TABLE.replace("BETWEEN 18 AND 99", "BETWEEN 18 AND 60"))
+    push, bad = pushed(edith, work, target, spoilt(age=["out_of_range"]))
+    before = edith.get(f"{push}/bad").json
+    assert before["good_refused"] > 0
+    page = browser(cast.edith)
+    text = html.unescape(page.get(push).text)
+    assert text.index(">Unexpected<") < text.index(">Expected<")
+    links = re.findall(r'<a href="(/pushes/[^"]+/failures\?[^"]+)"', text)
+    assert len(links) == 2
+    panel = page.get(links[0])
+    assert panel.status_code == 200
+    fixed = page.get(f"{links[0]}&r[0].column=age&r[0].how=value&r[0].to=30", headers={"HX-Request": "true"}).text
+    assert re.findall(r'class="after">(\d+)<', fixed) == ["30"] * 13
+    values = dict(re.findall(r'name="(of\.\w+|states|table)" value="([^"]*)"', panel.text))
+    fix = {**values, "r[0].column": "age", "r[0].how": "value", "r[0].to": "30"}
+    again = page.submit(f"{push}/repair", fix)
+    assert again.status_code == 303, again.text
+
+    work(again.headers["Location"].rsplit("/", 1)[1])
+    sent = set(edith.get(again.headers["Location"]).json["request"]["again"]["rows"])
+    assert len(sent) == before["good_refused"]
+    assert not sent & bad  # expected failures are not sent again
+    assert len(ids(target)) == 600 - len(bad)
+    assert edith.get(f"{push}/bad").json == before
+    assert f"{before['good_refused']} valid rows rejected" in page.get(push).text
 
 
 ERP = b"""<?xml version="1.0" encoding="utf-8"?>

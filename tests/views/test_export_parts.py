@@ -221,7 +221,7 @@ def test_a_person_has_the_missing_parts_made_by_a_button(edith, path, parts_of, 
     do(parts_of(export["id"])[0])
     edith.delete(f"/exports/{export['id']}")
     person = browser(cast.edith)
-    assert "Make the missing parts" in person.get(f"/exports/{export['id']}").text
+    assert "Retry failed parts" in person.get(f"/exports/{export['id']}").text
     answer = person.submit(f"/exports/{export['id']}/retry")
     assert answer.status_code == 303
     (again,) = [one for one in edith.get("/exports").json["items"] if one["of_id"] == export["id"]]

@@ -322,8 +322,9 @@ def half(page, app, cast, customers, work):
 
 def test_the_page_shows_which_rows_failed_and_why(page, half):
     text = page.get(half[0]).text
-    assert "Repair and send again" in text
-    assert "<b>check</b>" in text
+    assert "Retry all rows that did not arrive" in text
+    assert "Check constraint violated" in text
+    assert re.search(r"Completed with \d+ failures", text)
     values = page.get(f"{half[0]}/rows?state=failed&values=true", headers=HX).text
     assert "<dt>age</dt>" in values or "<dt>firstName</dt>" in values
 
@@ -357,7 +358,7 @@ def test_a_repair_sends_only_what_failed_and_is_linked(page, half, work):
     assert target.execute("SELECT count(*) FROM customers WHERE age = 44")[0][0] >= 200 - before
     text = page.get(where).text
     assert f'href="{answer.headers["Location"]}"' in text
-    assert "Repair and send again" not in text
+    assert "Retry all rows that did not arrive" not in text
 
 
 @pytest.mark.parametrize(
@@ -401,9 +402,9 @@ def test_rows_that_were_not_sent_are_resumed(page, app, cast, customers, form, w
     work(answer.headers["Location"].rsplit("/", 1)[1])
     text = page.get(where).text
     assert 'id="go-on"' not in text
-    assert '<dt>delivered</dt><dd>40</dd>' in text
+    assert '<dt>Delivered</dt><dd>40</dd>' in text
     work(page.submit(f"{where}/undo").headers["Location"].rsplit("/", 1)[1])
-    assert '<dt>undone</dt><dd>40</dd>' in page.get(where).text
+    assert '<dt>Undone</dt><dd>40</dd>' in page.get(where).text
     assert "40 undone" in page.get("/pushes").text
 
 
@@ -442,7 +443,10 @@ def test_a_push_in_hand_is_followed_by_events(page, customers, form):
     text = page.get(where).text
     assert f'sse-connect="{where}/events"' in text
     assert "waiting for a worker" in text
-    assert "Cancel" in page.get(where, headers=HX).text
+    assert 'popovertarget="ask-cancel"' in text
+    part = page.get(where, headers=HX).text
+    assert "ask-cancel" not in part  # the question stays open while the counts are replaced
+    assert "No failures so far." in part
 
 
 def test_the_rate_is_a_line_within_its_frame():

@@ -6,7 +6,7 @@ import base64
 import hashlib
 from collections.abc import Mapping, Sequence
 from datetime import datetime
-from typing import Any
+from typing import Any, Final
 
 from flask import Blueprint, Response, g, request, url_for
 
@@ -50,6 +50,9 @@ def parts(export: Export, first: int = 1) -> dict[str, Any]:
     }
 
 
+_SETTLED_SECONDS: Final = 2  # chosen: earlier, the rate is that of starting up, and the time left would jump
+
+
 def pace(data: Mapping[str, Any]) -> dict[str, Any]:
     """Return `{rate, left, took}`: rows per second so far, remaining and elapsed time in words; None if
     unknown."""
@@ -58,9 +61,8 @@ def pace(data: Mapping[str, Any]) -> dict[str, Any]:
         return {"rate": None, "left": None, "took": None}
     spent = ((finished or clock.now()) - started).total_seconds()
     rate = data["rows_done"] / spent if spent > 0 and data["rows_done"] else None
-    left = (
-        page_shell.duration((data["count"] - data["rows_done"]) / rate) if rate and finished is None else None
-    )
+    known = rate and finished is None and spent >= _SETTLED_SECONDS
+    left = page_shell.duration((data["count"] - data["rows_done"]) / rate) if known and rate else None
     return {
         "rate": round(rate) if rate else None,
         "left": left,

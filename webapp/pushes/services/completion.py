@@ -12,6 +12,7 @@ from sqlalchemy.orm import Session
 
 from webapp import clock, ids, limits, quotas
 from webapp.audit.models import AuditEntry
+from webapp.errors import ApiError
 from webapp.extensions import db, writing
 from webapp.generation.services.row_makers import Maker
 from webapp.monitoring import metrics
@@ -24,6 +25,7 @@ from webapp.quotas import Reservation
 log = logging.getLogger(__name__)
 
 SETTLED: Final = "settled"  # Set in `Push.request` once the end of a push has been recorded
+VERDICT: Final = "verdict"  # In `Push.request`: the outcome of invalid rows at the first attempt
 _ENDS: Final = ("delivered", "failed", "unknown", "pending")
 
 
@@ -144,8 +146,12 @@ def report(push: Push) -> dict[str, int]:
     data, how many of these the target rejected, how many it accepted and how many have an unknown outcome; and how many
     valid rows it rejected.
 
+    The result belongs to the first attempt: `keep_verdict` stores it before rows are sent again or deleted.
+
     Raises the errors of `push_rows.makers_of`.
     """
+    if (verdict := push.request.get(VERDICT)) is not None:
+        return dict(verdict)
     if not has_bad(push):
         return dict.fromkeys(_WORDS, 0) | {"good_refused": push.failed if push.kind != "undo" else 0}
     makers = pushes_rows.makers_of(push.pins, push.request["ask"], [one.get("given") for one in push.tables])
@@ -154,6 +160,17 @@ def report(push: Push) -> dict[str, int]:
         names = {each["field"] for each in one["columns"] if each.get("field")}
         found += _of_table(push, place, makers[one.get("recipe", 0)], names)
     return dict(zip(_WORDS, found.tolist(), strict=True))
+
+
+def keep_verdict(push: Push) -> None:
+    """Store the result of the first attempt in a push that has ended and is about to be repaired, so that retries do
+    not change it. Nothing is stored if its pinned versions no longer exist."""
+    if push.kind != "push" or VERDICT in push.request:
+        return
+    try:
+        push.request = {**push.request, VERDICT: report(push)}
+    except ApiError:
+        log.warning("the result of the invalid rows of %s can no longer be calculated", push.id)
 
 
 def _of_table(push: Push, place: int, maker: Maker, names: set[str]) -> np.ndarray:

@@ -22,7 +22,7 @@ from webapp.extensions import db, may_write, only_reads, redis_client
 from webapp.generation.services.row_makers import Maker
 from webapp.pushes.models import Push, PushRange, PushRow
 from webapp.pushes.schemas import RetryInput, UndoInput
-from webapp.pushes.services import planning, pushes, request_faults, targets
+from webapp.pushes.services import completion, planning, pushes, request_faults, targets
 from webapp.pushes.services import rows as pushes_rows
 from webapp.pushes.services.ledger import read
 from webapp.pushes.services.mapping import Asked
@@ -54,9 +54,10 @@ def retry(actor: Actor, push_id: str, ask: RetryInput) -> Push:
     spent = [read.size(spans) for spans in pending]
     if not marked + sum(spent):
         raise _nothing(push, home, ask)
+    completion.keep_verdict(home)
     again = _made(actor, home, "retry", marked + sum(spent))
     again.tables = [{**one, "pending": spans} for one, spans in zip(tables, pending, strict=True)]
-    again.request = {"ask": _asked_again(home, ask), "records": 0}
+    again.request = {"ask": asked_again(home, ask), "records": 0}
     inside = home.request.get("records", 0) * sum(spent) // max(1, home.total)
     rows = sum(spent) + inside
     reservation = quotas.reserve_rows(actor, rows, largest=max(spent)) if any(spent) else None
@@ -78,7 +79,7 @@ def retry(actor: Actor, push_id: str, ask: RetryInput) -> Push:
         raise
 
 
-def _asked_again(home: Push, ask: RetryInput) -> dict[str, Any]:
+def asked_again(home: Push, ask: RetryInput) -> dict[str, Any]:
     """Return the request of a retry: that of the first push, without the parts that apply only once."""
     kept = home.request["ask"]
     return {
@@ -168,6 +169,7 @@ def undo(actor: Actor, push: Push, ask: UndoInput) -> Push:
     going = select(Push.id).where(Push.of_id == home.id, Push.status.not_in(END_STATES))
     if db.session.scalar(going.limit(1)) is not None:
         raise ApiError("conflict", "This push is being sent again or undone right now.", {"id": home.id})
+    completion.keep_verdict(home)
     again = _made(actor, home, "undo", total)
     again.tables, again.request = home.tables, {"ask": {"overrides": home.request["ask"].get("overrides")}}
     db.session.add(again)
@@ -335,9 +337,7 @@ def _repaired(
 
 def _makers(home: Push, ask: RetryInput) -> Sequence[Maker]:
     """Return the row generators of the push, with the fixed values of its retry. Raise validation_error."""
-    return pushes_rows.makers_of(
-        home.pins, _asked_again(home, ask), [one.get("given") for one in home.tables]
-    )
+    return pushes_rows.makers_of(home.pins, asked_again(home, ask), [one.get("given") for one in home.tables])
 
 
 def _check_requests(

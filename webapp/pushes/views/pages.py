@@ -5,10 +5,10 @@ from __future__ import annotations
 import secrets
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Annotated, Any, Final, TypeVar
+from typing import Annotated, Any, Final, Literal, TypeVar
 
 from flask import Blueprint, Response, g, render_template, request, url_for
-from pydantic import Field
+from pydantic import ConfigDict, Field
 
 from webapp import limits
 from webapp.access import tenancy
@@ -16,8 +16,9 @@ from webapp.access.actors import Actor
 from webapp.connections.services import connections, inspection
 from webapp.datasets.services import datasets, rows
 from webapp.errors import ApiError
+from webapp.pushes.models import Push
 from webapp.pushes.schemas import DatasetPushInput, PushInput, RetryInput, SendingInput
-from webapp.pushes.services import preparation, pushes, retries
+from webapp.pushes.services import failures, preparation, pushes, retries
 from webapp.pushes.services.preparation import Prepared
 from webapp.pushes.views import form, presentation
 from webapp.pushes.views import repair as pushes_repair
@@ -347,13 +348,106 @@ def _code(source: Source, asked: Mapping[str, Any]) -> list[tuple[str, str]]:
 # --- After the end ----------------------------------------------------------------------------------------------
 
 
+class FailureQuery(Query):
+    """One reason of a push's failures. `after`: only rows above this number. A fix whose result is shown is read by
+    `form_values`."""
+
+    model_config = ConfigDict(extra="ignore")
+
+    table: int = Field(0, ge=0, le=limits.MAX_DATASET_TABLES)
+    state: Literal["failed", "unknown"] = "failed"
+    code: Annotated[str, Field(max_length=limits.MAX_NAME_CHARS)] = ""
+    native: Annotated[str, Field(max_length=limits.MAX_NAME_CHARS)] = ""
+    column: Annotated[str, Field(max_length=limits.MAX_NAME_CHARS)] = ""
+    status: int = Field(0, ge=0, le=999)
+    expected: bool = False
+    after: int = Field(0, ge=0, le=2**62)
+
+    def selection(self) -> failures.Selection:
+        """The rows."""
+        return failures.Selection(
+            self.table, self.state, self.code, self.native, self.column, self.status, self.expected
+        )
+
+
+_SHOWN: Final = 13  # chosen: rows of a reason on one page
+
+
+@route(
+    bp, "/pushes/<push_id>/failures", scope="read", query=FailureQuery, programs=False, hidden=True, reads=False
+)  # fmt: skip
+def failure(actor: Actor, push_id: str, query: FailureQuery) -> Response:
+    """The rows that failed for one reason, with their values before and after a fix."""
+    push = pushes.get(actor, push_id)
+    data = pushes.as_json(push)
+    if query.table >= len(push.tables):
+        raise tenancy.not_found("table", str(query.table))
+    chosen = query.selection()
+    ends = failures.rows_of(push, chosen, query.after, _SHOWN + 1)
+    more, ends = len(ends) > _SHOWN, ends[:_SHOWN]
+    given = form_values(request.args)
+    lines = given.get("r")
+    fix = lines[0] if isinstance(lines, list) and lines and isinstance(lines[0], dict) else {}
+    found = [one for one in failures.groups(push) if one.key == chosen_key(query)]
+    can_retry = actor.can("push") and push.ended and push.kind != "undo" and push.connection_id is not None
+    context = presentation.repair_context(push)
+    before: list[dict[str, Any]] = [{} for _ in ends]
+    after, problem = before, ""
+    try:
+        before = pushes.values_of(push, ends)
+        if fix.get("column") and can_retry:
+            confirmed = {**given, "confirm": context["needs"], "table": push.tables[query.table]["name"]}
+            said = pushes_repair.body(push, {**confirmed, "states": query.state})
+            ask = parse(RetryInput, {key: said[key] for key in said if key != "states"}, strict=False)
+            tables = retries.repaired(actor, push_id, ask)
+            push = pushes.get(actor, push_id)
+            after = failures.repaired_values(push, tables, ask, ends)
+    except ApiError as error:
+        faults = (error.details or {}).get("fields") or []
+        problem = " ".join(one["message"] for one in faults) or error.message
+    shown = {
+        **context,
+        "push": data,
+        "chosen": chosen,
+        "key": chosen_key(query),
+        "count": found[0].count if found else len(ends),
+        "can_retry": can_retry and bool(ends),
+        "fix": {"how": "formula", "column": query.column, **fix},
+        "changed": bool(fix.get("column")) and not problem,
+        "ways": pushes_repair.WAYS,
+        "columns": _most_telling(before, query.column),
+        "rows": [
+            {"number": end.row, "before": old, "after": new}
+            for end, old, new in zip(ends, before, after, strict=True)
+        ],
+        "problem": problem,
+        "here": url_for("push_pages.failure", push_id=push_id, **chosen_key(query)),
+        "next_after": ends[-1].row if more else None,
+    }
+    if "HX-Request" in request.headers:
+        return Response(render_block("pushes/failure.html", "panel", **shown))
+    return Response(render_template("pushes/failure.html", **shown), mimetype="text/html")
+
+
+def chosen_key(query: FailureQuery) -> dict[str, Any]:
+    """The query parameters of a reason, as `failures.Group.key` has them."""
+    key = query.model_dump(exclude={"after"})
+    return {**key, "expected": int(query.expected)}
+
+
+def _most_telling(rows: list[dict[str, Any]], column: str) -> list[str]:
+    """Return the columns to show: the one that failed first, then the others."""
+    names = list(rows[0]) if rows else []
+    return [column, *(name for name in names if name != column)] if column in names else names
+
+
 @route(bp, "/pushes/<push_id>/repair", ["POST"], scope="push", programs=False, hidden=True)
 def repair(actor: Actor, push_id: str) -> Response:
     """Send the rows that did not arrive once more, with what the form of the push's page changes."""
     given = form_values(request.form)
     push = pushes.get(actor, push_id, "push")
     try:
-        said = pushes_repair.body(push, given)
+        said = _of_reason(push, given, pushes_repair.body(push, given))
         try:
             ask = parse(RetryInput, said, strict=False)
         except ApiError as error:
@@ -362,6 +456,17 @@ def repair(actor: Actor, push_id: str) -> Response:
     except ApiError as error:
         return _again(actor, push_id, error, given)
     return see_other(url_for("pushes.show", push_id=made.id))
+
+
+def _of_reason(push: Push, given: Mapping[str, Any], said: dict[str, Any]) -> dict[str, Any]:
+    """Restrict a retry to the rows of one reason, if the form names it (fields `of.*`)."""
+    if not isinstance(of := given.get("of"), dict):
+        return said
+    query = parse(FailureQuery, of, strict=False)
+    if query.table >= len(push.tables):
+        raise tenancy.not_found("table", str(query.table))
+    ends = failures.rows_of(push, query.selection(), 0, limits.MAX_ROWS_PER_GENERATION)
+    return {**said, "table": push.tables[query.table]["name"], "rows": [one.row for one in ends]}
 
 
 @route(bp, "/pushes/<push_id>/rerun", ["POST"], scope="push", programs=False, hidden=True)

@@ -18,7 +18,7 @@ from webapp.errors import ApiError
 from webapp.exports.views import exports
 from webapp.extensions import db
 from webapp.pushes.models import Push
-from webapp.pushes.services import completion, pushes
+from webapp.pushes.services import completion, failures, pushes
 from webapp.pushes.services.ledger import read
 from webapp.pushes.views import reasons, repair
 from webapp.row_templates.models import Template
@@ -30,10 +30,15 @@ _LINES: Final = 12  # chosen: the last lines of the log
 _WIDTH, _HEIGHT = 600, 90  # of the rate chart, in its own units
 
 
-def context(actor: Actor, push: Push, data: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the context of a push's page; empty for API clients."""
+def context(
+    actor: Actor, push: Push, data: Mapping[str, Any], lines: Sequence[read.Line] | None = None
+) -> dict[str, Any]:
+    """Return the context of a push's page; empty for API clients. `lines` are the last lines of its log, if they were
+    read before the push."""
     if g.face != "person":
         return {}
+    if lines is None:
+        lines = last_lines(push.id)
     counts, total = data["counts"], data["counts"]["total"]
     connection = db.session.get(Connection, push.connection_id) if push.connection_id else None
     endpoint = db.session.get(Endpoint, push.endpoint_id) if push.endpoint_id else None
@@ -48,12 +53,13 @@ def context(actor: Actor, push: Push, data: Mapping[str, Any]) -> dict[str, Any]
         "state": state,
         "shown": items,
         "after": pagination.cursor_of("push_rows", f"{push.id} {state} None", last) if last else None,
-        "reasons": _reasons(items),
+        "groups": failures.groups(push) if counts["failed"] or counts["unknown"] else [],
+        "by_table": failures.by_table(push) if len(push.tables) > 1 and push.kind == "push" else [],
         "explained": reasons.of_rows([*items, *(_unknown(push) if state == "failed" else ())]),
         "stopped_by": reasons.of_error(data["error"]),
         "http": connection is not None and KINDS[connection.type].can.by_row,
         "endpoint": endpoint if endpoint is not None and endpoint.deleted_at is None else None,
-        "lines": read.last_lines(push.id, _LINES),
+        "lines": lines,
         "related": pushes.listing(actor, of_id=push.id, limit=limits.PAGE_LIMIT_MAX).items,
         "of": db.session.get(Push, push.of_id) if push.of_id else None,
         "source": _source(push),
@@ -66,9 +72,22 @@ def context(actor: Actor, push: Push, data: Mapping[str, Any]) -> dict[str, Any]
     }
 
 
+def repair_context(push: Push) -> dict[str, Any]:
+    """Return the source of a push's rows, and the name to confirm if its connection is production."""
+    connection = db.session.get(Connection, push.connection_id) if push.connection_id else None
+    prod = connection is not None and connection.environment == "prod"
+    return {"source": _source(push), "needs": connection.name if prod and connection else None}
+
+
+def last_lines(push_id: str) -> list[read.Line]:
+    """Return the last lines of a push's log. A page reads them before the push itself, so that no line of a running
+    push is shown below the status "Queued"."""
+    return read.last_lines(push_id, _LINES) if g.face == "person" else []
+
+
 def _bad(push: Push) -> dict[str, int] | None:
     """Return the outcome of rows with injected invalid data; None for a push without them, or while it is running."""
-    if push.status not in END_STATES or not completion.has_bad(push):
+    if push.kind != "push" or push.status not in END_STATES or not completion.has_bad(push):
         return None
     try:
         return completion.report(push)
@@ -95,17 +114,6 @@ def _source(push: Push) -> dict[str, str] | None:
         return None
     kind = "template" if push.template_id else "dataset"
     return {"name": row.name, "href": f"/{kind}s/{row.id}", "kind": kind}
-
-
-def _reasons(items: Iterable[Mapping[str, Any]]) -> list[tuple[str, str, int]]:
-    """Column, reason and how many of the rows that are shown."""
-    found: dict[tuple[str, str], int] = {}
-    for one in items:
-        key = (one["column"] or "", one["code"])
-        found[key] = found.get(key, 0) + 1
-    return [
-        (column, code, number) for (column, code), number in sorted(found.items(), key=lambda one: -one[1])
-    ]
 
 
 def _undoable(data: Mapping[str, Any]) -> bool:

@@ -201,9 +201,10 @@ def index(actor: Actor, query: PushQuery) -> Response:
 @route(bp, "/pushes/<push_id>", scope="read", returns=PushOut)
 def show(actor: Actor, push_id: str) -> Response:
     """Read a push."""
+    lines = presentation.last_lines(push_id)
     push = pushes.get(actor, push_id)
     data = pushes.as_json(push)
-    shown = presentation.context(actor, push, data)
+    shown = presentation.context(actor, push, data, lines)
     return reply(data, template="pushes/show.html", block="work", tag=True, **shown)
 
 
