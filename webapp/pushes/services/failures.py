@@ -88,7 +88,12 @@ def groups(push: Push) -> list[Group]:
     if push.ended and completion.has_bad(push):
         found = _separated(session, push)
     else:
-        found = [Group(*row[:6], False, *row[6:]) for row in session.execute(_counted(push))]
+        found = [
+            Group(table, state, code, native, column, status, False, count, row, message)
+            for table, state, code, native, column, status, count, row, message in session.execute(
+                _counted(push)
+            )
+        ]
     return sorted(found, key=lambda one: (one.expected, -one.count, one.table, one.code, one.column))
 
 
