@@ -26,6 +26,7 @@ CASES = [
     Case(
         "GET", "/connections/<connection_id>/targets", "viewer", url="/connections/{push_target}/targets", person=True,
     ),
+    Case("GET", "/pushes/<push_id>/failures", "viewer", url="/pushes/{ended_push}/failures", person=True),
     Case(
         "POST", "/pushes/<push_id>/repair", "editor", url="/pushes/{ended_push}/repair", body={"states": "failed"},
         ok=303, person=True,

@@ -19,7 +19,7 @@ from webapp.pushes.models import Push, PushRange, PushRow
 from webapp.pushes.schemas import RetryInput
 from webapp.pushes.services import completion, pushes, retries
 from webapp.pushes.services import rows as pushes_rows
-from webapp.pushes.services.ledger.read import RowEnd
+from webapp.pushes.services.ledger.read import RowEnd, row_end
 
 _STATES: Final = ("failed", "unknown")
 _SCAN: Final = (
@@ -128,7 +128,7 @@ def _judged(session: Session, push: Push, conditions: tuple[Any, ...]) -> Iterat
     after = (-1, 0)
     while True:
         beyond = (PushRow.table > after[0]) | ((PushRow.table == after[0]) & (PushRow.row > after[1]))
-        block = [_end(row) for row in session.scalars(wanted.where(beyond).limit(_BLOCK))]
+        block = [row_end(row) for row in session.scalars(wanted.where(beyond).limit(_BLOCK))]
         if not block:
             return
         after = (block[-1].table, block[-1].row)
@@ -166,28 +166,12 @@ class _Injected:
         return found
 
 
-def _end(row: PushRow) -> RowEnd:
-    return RowEnd(
-        row.table,
-        row.row,
-        row.state,
-        row.attempts,
-        row.status_code,
-        row.code,
-        row.native,
-        row.column,
-        row.message,
-        row.key,
-        row.ms,
-    )
-
-
 def rows_of(push: Push, chosen: Selection, after: int, limit: int) -> list[RowEnd]:
     """Return the rows of a group above a row number, ascending, at most `limit`."""
     conditions = (*chosen.conditions(push), PushRow.row > after)
     if not completion.has_bad(push):
         wanted = select(PushRow).where(*conditions).order_by(PushRow.row).limit(limit)
-        return [_end(row) for row in db.session.scalars(wanted)]
+        return [row_end(row) for row in db.session.scalars(wanted)]
     found: list[RowEnd] = []
     for row, expected in _judged(db.session(), push, conditions):
         if expected == chosen.expected:

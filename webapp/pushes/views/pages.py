@@ -364,7 +364,7 @@ class FailureQuery(Query):
     after: int = Field(0, ge=0, le=2**62)
 
     def selection(self) -> failures.Selection:
-        """The rows."""
+        """Return the group of failures that the query selects."""
         return failures.Selection(
             self.table, self.state, self.code, self.native, self.column, self.status, self.expected
         )
@@ -377,7 +377,7 @@ _SHOWN: Final = 13  # chosen: rows of a reason on one page
     bp, "/pushes/<push_id>/failures", scope="read", query=FailureQuery, programs=False, hidden=True, reads=False
 )  # fmt: skip
 def failure(actor: Actor, push_id: str, query: FailureQuery) -> Response:
-    """The rows that failed for one reason, with their values before and after a fix."""
+    """Show the rows that failed for one reason, with their values before and after a fix."""
     push = pushes.get(actor, push_id)
     data = pushes.as_json(push)
     if query.table >= len(push.tables):
@@ -430,7 +430,7 @@ def failure(actor: Actor, push_id: str, query: FailureQuery) -> Response:
 
 
 def chosen_key(query: FailureQuery) -> dict[str, Any]:
-    """The query parameters of a reason, as `failures.Group.key` has them."""
+    """Return the query parameters of a reason, in the form of `failures.Group.key`."""
     key = query.model_dump(exclude={"after"})
     return {**key, "expected": int(query.expected)}
 

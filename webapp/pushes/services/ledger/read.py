@@ -470,10 +470,11 @@ def _exceptions(
         found = found.where(PushRow.state == state)
     if last:
         found = found.where(PushRow.row <= last)
-    return [_row_end(row) for row in session.scalars(found.order_by(PushRow.row).limit(limit))]
+    return [row_end(row) for row in session.scalars(found.order_by(PushRow.row).limit(limit))]
 
 
-def _row_end(row: PushRow) -> RowEnd:
+def row_end(row: PushRow) -> RowEnd:
+    """Return a stored row of the ledger as the outcome of that row."""
     return RowEnd(
         row.table,
         row.row,
