@@ -7,6 +7,7 @@ a mount namespace and port 53, so the tests that need it are skipped for users w
 
 from __future__ import annotations
 
+import os
 import shutil
 import socket
 import struct
@@ -19,7 +20,8 @@ from typing import Final
 
 import pytest
 
-ADDRESS: Final = "127.77.0.53"
+_WORKER = int(os.environ.get("PYTEST_XDIST_WORKER", "gw0").removeprefix("gw"))
+ADDRESS: Final = f"127.77.0.{53 + _WORKER}"  # an address for each test process, since the port is always 53
 ALLOWED: Final = "127.77.0.1"
 A, CNAME, AAAA = 1, 5, 28
 # Beginning of a name -> the addresses told the first time, and afterwards.
