@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import logging
 import signal
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from datetime import datetime, timedelta
 from queue import Empty, SimpleQueue
 from typing import Any, Final
@@ -251,7 +251,7 @@ class Sweeper:
                 log.warning("could not deregister: %s", error)
 
 
-def main() -> None:
+def main(_argv: Sequence[str] = ()) -> None:
     """Sweep until SIGTERM or SIGINT."""
     asked: SimpleQueue[int] = SimpleQueue()  # unlike an Event, its put() is safe to call in a signal handler
     for number in (signal.SIGTERM, signal.SIGINT):

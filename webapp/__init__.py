@@ -35,7 +35,6 @@ def create_app(settings: Settings, *, routes: bool = True) -> Flask:
         SECRET_KEY=settings.secret_key,
         SQLALCHEMY_DATABASE_URI=settings.sqlalchemy_url,
         SQLALCHEMY_ENGINE_OPTIONS=extensions.engine_options(settings.sqlalchemy_url),
-        MIGRATIONS_DIR=str(ROOT / "webapp" / "migrations"),
         REDIS_URL=settings.redis_url,
         MAX_CONTENT_LENGTH=limits.MAX_UPLOAD_BYTES + limits.MB,  # each route narrows it; see views.inputs
         MAX_FORM_MEMORY_SIZE=limits.MAX_BODY_BYTES,

@@ -16,7 +16,6 @@ from weakref import WeakKeyDictionary
 
 import redis
 from flask import Flask, current_app, g, has_app_context
-from flask_migrate import Migrate
 from flask_sqlalchemy import SQLAlchemy
 from sqlalchemy import CursorResult, Engine, Result, event
 from sqlalchemy.engine import Connection
@@ -30,7 +29,6 @@ READS: Final = "rowsmith_reads"  # execution option of a connection: this transa
 # A response uses the objects that were just committed; reading them again would start another transaction.
 # To get the current state of a row, lock it (`tenancy.get(lock=True)`) or use `reading()`.
 db = SQLAlchemy(model_class=Base, disable_autonaming=True, session_options={"expire_on_commit": False})
-migrate = Migrate()
 
 
 def application() -> Flask:
@@ -58,7 +56,6 @@ def make_redis(url: str) -> redis.Redis:
 def init_app(app: Flask) -> None:
     """Bind the extensions to one application."""
     db.init_app(app)
-    migrate.init_app(app, db, directory=app.config["MIGRATIONS_DIR"], compare_type=True, render_as_batch=True)
     app.extensions["rowsmith.redis"] = make_redis(app.config["REDIS_URL"])
 
 

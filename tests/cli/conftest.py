@@ -11,6 +11,7 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -65,6 +66,16 @@ def descendants(pid: int) -> set[int]:
     return below
 
 
+def part_of(up: int, name: str) -> set[int]:
+    """Return the processes below `up` (a process) whose name is this, such as web or worker-1."""
+    found = set()
+    for pid, (parent, _) in processes().items():
+        with suppress(FileNotFoundError, ProcessLookupError):
+            if parent == up and Path(f"/proc/{pid}/comm").read_text().strip() == name:
+                found.add(pid)
+    return found
+
+
 @dataclass
 class Up:
     """A running `up`: its process, its data folder, what it printed."""
@@ -86,11 +97,9 @@ class Up:
         assert found, self.text
         return found[1]
 
-    def parts(self, command: str) -> set[int]:
-        """The pids of the parts whose command line has this pattern in it."""
-        mine = self.process.pid
-        found = processes().items()
-        return {pid for pid, (parent, line) in found if parent == mine and re.search(command, line.strip())}
+    def part(self, name: str) -> set[int]:
+        """Return the processes of a part that `up` itself started."""
+        return part_of(self.process.pid, name)
 
 
 @pytest.fixture(scope="module")
@@ -129,7 +138,9 @@ def start_up() -> Iterator[Callable[..., Up]]:
             )
         up = Up(process, data, output)
         started.append(up)
-        eventually(lambda: "Ctrl-C" in up.text or process.poll() is not None, within=240)  # longer on a busy machine
+        eventually(
+            lambda: "Ctrl-C" in up.text or process.poll() is not None, within=240
+        )  # longer on a busy machine
         assert process.poll() is None, up.text
         return up
 

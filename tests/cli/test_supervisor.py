@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import os
 import signal
 import threading
@@ -13,7 +14,7 @@ from tests.jobs.waiting import eventually
 from webapp import limits
 from webapp.cli import logs
 from webapp.cli.datadir import CliError
-from webapp.cli.supervisor import Part, Stopped, Supervisor
+from webapp.cli.supervisor import Part, Stopped, Supervisor, execute
 
 
 @pytest.fixture
@@ -31,7 +32,11 @@ def supervisor(tmp_path, told, monkeypatch):
 
 
 def part(script: str, name: str = "part", ready=lambda: True) -> Part:
-    return Part(name, ["/bin/sh", "-c", script], {"PATH": os.environ["PATH"]}, ready)
+    return Part(name, shell(script), {"PATH": os.environ["PATH"]}, ready)
+
+
+def shell(script: str):
+    return functools.partial(execute, ["/bin/sh", "-c", script])
 
 
 def pid_of(supervisor: Supervisor) -> int:
@@ -68,9 +73,9 @@ def test_a_part_that_dies_again_and_again_ends_everything_with_its_reason(superv
 
 
 def test_a_command_that_fails_shows_why(supervisor):
-    assert supervisor.once("say", ["/bin/sh", "-c", "echo hello"], {}) == "hello\n"
+    assert supervisor.once("say", shell("echo hello"), {}) == "hello\n"
     with pytest.raises(CliError, match="bad schema"):
-        supervisor.once("say", ["/bin/sh", "-c", "echo bad schema >&2; exit 1"], {})
+        supervisor.once("say", shell("echo bad schema >&2; exit 1"), {})
 
 
 def test_ctrl_c_during_a_process_start_stops_immediately(supervisor):

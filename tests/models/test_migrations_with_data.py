@@ -7,7 +7,7 @@ import pytest
 import sqlalchemy as sa
 
 from tests.conftest import settings_for
-from webapp import create_app
+from webapp import create_app, schema_migrations
 from webapp.extensions import db
 
 NOW = "2026-01-01 00:00:00"
@@ -30,6 +30,7 @@ def app(request, tmp_path, shared_redis):
         f"sqlite:///{tmp_path}/x.db" if request.param == "sqlite" else request.getfixturevalue("postgres_url")
     )
     made = create_app(settings_for(url, shared_redis, tmp_path))
+    schema_migrations.init_app(made)
     with made.app_context():
         yield made
         db.session.remove()

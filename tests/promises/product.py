@@ -24,20 +24,20 @@ import pytest
 import redis
 import requests
 
-from tests.cli.conftest import ROOT, clean_environment, descendants, processes, rowsmith
+from tests.cli.conftest import ROOT, clean_environment, descendants, part_of, processes, rowsmith
 from tests.conftest import _database
 from tests.jobs.waiting import eventually
 from webapp.cli import valkey
 from webapp.cli.supervisor import CHILD
 
 STACKS: Final = ("sqlite+valkey", "postgresql+redis")
-# Part of the product -> what its command line has in it.
+# Part of the product -> the names that its process can have.
 PARTS: Final = {
-    "web": r"gunicorn",
-    "worker": r"jobs\.worker$",
-    "runner": r"jobs\.worker --queues runs$",
-    "sweeper": r"jobs\.sweeper",
-    "valkey": r"valkey-server|redis-server",
+    "web": ("web",),
+    "worker": ("worker-1",),
+    "runner": ("runner-1",),
+    "sweeper": ("sweeper",),
+    "valkey": ("valkey-server", "redis-server"),
 }
 
 
@@ -177,11 +177,7 @@ class Product:
 
     def part(self, name: str) -> set[int]:
         """The processes of a part that `up` itself started."""
-        found = processes().items()
-        mine = self.process.pid
-        return {
-            pid for pid, (parent, line) in found if parent == mine and re.search(PARTS[name], line.strip())
-        }
+        return {pid for one in PARTS[name] for pid in part_of(self.process.pid, one)}
 
     def command(self, *words: str) -> str:
         """What a command of `./rowsmith` prints about this product."""

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import dataclasses
 import logging
-from typing import Final
 
 from alembic import command
 from alembic.script import ScriptDirectory
@@ -12,15 +11,13 @@ from alembic.util import CommandError
 
 from webapp import create_app
 from webapp.config import Settings
-from webapp.extensions import db, migrate
-from webapp.paths import ROOT
-
-_FOLDER: Final = ROOT / "webapp" / "migrations"
+from webapp.extensions import db
+from webapp.schema_migrations import FOLDER, init_app
 
 
 def head() -> str:
     """The revision of this release."""
-    found = ScriptDirectory(str(_FOLDER)).get_current_head()
+    found = ScriptDirectory(str(FOLDER)).get_current_head()
     assert found
     return found
 
@@ -28,7 +25,7 @@ def head() -> str:
 def known(revision: str) -> bool:
     """Return whether this release knows a revision: an unknown one is from a newer release."""
     try:
-        return ScriptDirectory(str(_FOLDER)).get_revision(revision) is not None
+        return ScriptDirectory(str(FOLDER)).get_revision(revision) is not None
     except CommandError:
         return False
 
@@ -47,7 +44,7 @@ def bring(settings: Settings, revision: str = "head") -> None:
         with app.app_context():
             try:
                 # Flask-Migrate's own function would exit the process if a migration fails.
-                command.upgrade(migrate.get_config(str(_FOLDER)), revision)
+                command.upgrade(init_app(app).get_config(str(FOLDER)), revision)
             finally:
                 db.session.remove()
                 db.engine.dispose()

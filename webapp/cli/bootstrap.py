@@ -134,6 +134,8 @@ def install(venv: Path, lock: str) -> None:
     # A uv that cannot (another index in pip.conf, an old version) leaves the work to pip.
     if not (uv and with_uv(uv, venv, lock, log)):
         with_pip(venv, lock, log)
+    # Otherwise the first start would compile our modules. A clone that cannot be written does without.
+    run([python_of(venv), "-m", "compileall", "-q", "-j", "0", HOME / "webapp", HOME / "jobs"], log)
     stamp = {name: digest(name) for name in (lock, *LOCKS[lock])}
     fresh = venv / f"{STAMP}.new"
     fresh.write_text(json.dumps(stamp))
@@ -155,7 +157,9 @@ def with_uv(uv: str, venv: Path, lock: str, log: Path) -> bool:
     ):
         return False
     hashes = ["--require-hashes", "--requirement", str(HOME / lock)]
-    return run([uv, "pip", "install", "--quiet", "--python", python_of(venv), *hashes], log)
+    return run(
+        [uv, "pip", "install", "--quiet", "--compile-bytecode", "--python", python_of(venv), *hashes], log
+    )
 
 
 def with_pip(venv: Path, lock: str, log: Path) -> None:

@@ -9,13 +9,14 @@ from __future__ import annotations
 import json
 import os
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 
 import flask_migrate
 from sqlalchemy import make_url, select
 from sqlalchemy.exc import DatabaseError
 
-from webapp import create_app, limits
+from webapp import create_app, limits, schema_migrations
 from webapp.access.models import ApiKey, Workspace
 from webapp.cli import key, operator, plan, sign_in
 from webapp.cli.datadir import CliError
@@ -37,7 +38,9 @@ def migrate(settings: Settings) -> None:
             raise CliError(
                 f"The folder of the database, {file.parent}, cannot be created ({error.strerror})."
             ) from error
-    with create_app(settings, routes=False).app_context():
+    app = create_app(settings, routes=False)
+    schema_migrations.init_app(app)
+    with app.app_context():
         _upgrade()
 
 
@@ -80,10 +83,12 @@ def ways_in(settings: Settings, wanted: str | None) -> dict[str, str]:
     return found
 
 
-def main() -> None:
-    """Migrate, then make sure that there is a user who can sign in."""
+def main(argv: Sequence[str]) -> None:
+    """Migrate, then make sure that there is a user who can sign in. `argv` is the plan of the demo, or nothing."""
     settings = Settings.from_env(os.environ)
-    with create_app(settings, routes=False).app_context():
+    app = create_app(settings, routes=False)
+    schema_migrations.init_app(app)
+    with app.app_context():
         try:
             _upgrade()
         except DatabaseError as error:
@@ -91,11 +96,11 @@ def main() -> None:
                 f"rowsmith: The database cannot be brought up to date: {error.orig}. See docs/runbook.md."
             )
         try:
-            found = ways_in(settings, sys.argv[1] if len(sys.argv) > 1 else None)
+            found = ways_in(settings, argv[0] if argv else None)
         except CliError as error:
             sys.exit(f"rowsmith: {error}")
     json.dump(found, sys.stdout)
 
 
 if __name__ == "__main__":
-    main()
+    main(sys.argv[1:])

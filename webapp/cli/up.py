@@ -3,26 +3,31 @@
 from __future__ import annotations
 
 import argparse
+import gc
+import importlib
 import json
 import os
 import shlex
 import sys
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from functools import partial
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
 import redis
+from sqlalchemy.orm import configure_mappers
 
-from webapp import clock, limits
+from webapp import clock, connectors, limits, memory
 from webapp.cli import assets, probe, valkey
 from webapp.cli.arguments import port as port_of
 from webapp.cli.datadir import CliError, DataDir, Running, resolve
-from webapp.cli.supervisor import Part, Stopped, Supervisor
+from webapp.cli.supervisor import Part, Stopped, Supervisor, execute
 from webapp.config import EVERYWHERE, Settings
 from webapp.config.faults import is_loopback
 from webapp.monitoring import health
 from webapp.paths import ROOT
+from webapp.work import jobs_queue
 
 
 def tell(line: str) -> None:
@@ -84,11 +89,13 @@ def _start(arguments: argparse.Namespace, data: DataDir, supervisor: Supervisor)
     env.setdefault("PUBLIC_URL", here)
     tell(f"Rowsmith starts (data folder {data.path})")
     if queue:
-        _start_queue(supervisor, Part("valkey", queue.command, env, probe.redis_answers(queue.url)), data)
+        command = partial(execute, queue.command)
+        _start_queue(supervisor, Part("valkey", command, env, probe.redis_answers(queue.url)), data)
     elif not probe.redis_answers(settings.redis_url)():
         raise CliError(
             "REDIS_URL is set but nothing answers there: start it, or unset REDIS_URL to use our own."
         )
+    _import_parts()
     demo = _prepare(supervisor, env, arguments.plan)
     workers, runners = arguments.workers or limits.UP_WORKERS, arguments.runners or limits.UP_RUNNERS
     supervisor.start(*_parts(env, settings, here, workers, runners))
@@ -124,23 +131,62 @@ def _sandboxes(url: str) -> list[str]:
         return []
 
 
+def _import_parts() -> None:
+    """Import what the parts run, once for all of them, before they are forked.
+
+    The collector of cyclic garbage is off in the meantime: nothing that an import creates is garbage. Afterwards
+    `gc.freeze` keeps it away from these objects, so that processes do not copy them.
+    """
+    memory.settle()
+    os.environ.setdefault(
+        "OPENBLAS_NUM_THREADS", "1"
+    )  # a thread of this process would be missing in forked ones
+    gc.disable()
+    for module in (
+        "webapp.cli.prepare",
+        "webapp.blueprints",
+        "webapp.engine",
+        "webapp.serving",
+        "gunicorn.app.wsgiapp",
+        "jobs.worker",
+        "jobs.sweeper",
+        *(kind.job.rpartition(".")[0] for kind in jobs_queue.KINDS.values()),
+    ):
+        importlib.import_module(module)
+    tuple(connectors.KINDS.values())
+    configure_mappers()
+    gc.collect()
+    gc.freeze()
+    gc.enable()
+
+
 def _prepare(supervisor: Supervisor, env: Mapping[str, str], plan: str | None) -> dict[str, Any]:
-    """Migrate and seed in a separate process, so that this one stays small."""
-    command = [sys.executable, "-m", "webapp.cli.prepare", *([plan] if plan else [])]
+    """Migrate and seed in a process of its own, so that this one has no connection to the database."""
     begun = supervisor.clock()
-    answer: dict[str, Any] = json.loads(supervisor.once("prepare", command, env) or "{}")
+    main = _main("webapp.cli.prepare", *([plan] if plan else []))
+    answer: dict[str, Any] = json.loads(supervisor.once("prepare", main, env) or "{}")
     tell(f"  {'database':<12} ready in {supervisor.clock() - begun:.1f} s")
     return answer
+
+
+def _main(module: str, *arguments: str) -> Callable[[], object]:
+    """Return what `python -m module arguments` does. Dotted, because the application does not import jobs."""
+    return partial(importlib.import_module(module).main, arguments)
+
+
+def _serve() -> None:
+    """Run the web server."""
+    sys.argv = ["gunicorn", "--config", str(ROOT / "gunicorn.conf.py"), "wsgi:app"]
+    importlib.import_module("gunicorn.app.wsgiapp").run()
 
 
 def _parts(env: Mapping[str, str], settings: Settings, here: str, workers: int, runners: int) -> list[Part]:
     """Workers, runners, sweeper, web. /health/ready of the web server wants the others there, so it comes last."""
     now = clock.epoch()
-    python = [sys.executable, "-m"]
     heard = [
         Part(
             f"{part}-{number}",
-            [*python, "jobs.worker", *more],
+            _main("jobs.worker", *more),
             env,
             probe.beats(settings.redis_url, part, number, now),
         )
@@ -151,14 +197,9 @@ def _parts(env: Mapping[str, str], settings: Settings, here: str, workers: int, 
         for number in range(1, most + 1)
     ]
     sweeper = Part(
-        "sweeper", [*python, "jobs.sweeper"], env, probe.beats(settings.redis_url, health.SWEEPER, 1, now)
+        "sweeper", _main("jobs.sweeper"), env, probe.beats(settings.redis_url, health.SWEEPER, 1, now)
     )
-    web = Part(
-        "web",
-        [*python, "gunicorn", "--config", str(ROOT / "gunicorn.conf.py"), "wsgi:app"],
-        env,
-        probe.http_ok(here, "/health/ready"),
-    )
+    web = Part("web", _serve, env, probe.http_ok(here, "/health/ready"))
     return [*heard, sweeper, web]
 
 
