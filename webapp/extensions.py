@@ -201,7 +201,8 @@ _turns: WeakKeyDictionary[Engine, Turns] = WeakKeyDictionary()
 
 def write_turns(engine: Engine) -> Turns:
     """The turns of those who write through an engine."""
-    return _turns.setdefault(engine, Turns())
+    turns = _turns.get(engine)
+    return turns if turns is not None else _turns.setdefault(engine, Turns())
 
 
 # A forked child has none of the threads that wait or have the turn.

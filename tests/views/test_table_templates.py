@@ -95,7 +95,7 @@ def told(made: dict[str, Any], table: str, column: str) -> tuple[str | None, str
 def pushed(app, connection: str, template: dict[str, Any], count: int, without: tuple[str, ...] = ()) -> list[str]:
     """Sends the first rows of a template into its table; answers what the target said of those it refused."""
     with app.app_context():
-        head = generate.Head(template["id"], template["version"], "", "")
+        head = generate.TemplateRef(template["id"], template["version"], "", "")
         bound = BoundPlan(generate.saved_source(head, None).plan, GenerationContext("fit", NOW))
         bound.check(0, count)
         with access.open_session(db.session.get_one(Connection, connection)) as session:

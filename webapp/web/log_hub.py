@@ -179,9 +179,9 @@ class Hub:
                         feed.due = min(feed.due, feed.looked + limits.FOLLOW_WAKE_SECONDS)
                 for feed in feeds:
                     if time.monotonic() >= feed.due:
-                        self._look(feed)
+                        self.look(feed)
 
-    def _look(self, feed: Feed) -> None:
+    def look(self, feed: Feed) -> None:
         """Read what is new."""
         read = feed.readers > 0
         try:

@@ -190,13 +190,9 @@ def _run(declared: Declaration, view: View, wanted: frozenset[str], address: dic
         given = _inputs(declared, wanted, actor, address)
         if "actor" in wanted:
             given["actor"] = actor
-
-        def act() -> Any:
-            return view(**given, **address)
-
         if declared.idempotent and actor is not None and "HTTP_IDEMPOTENCY_KEY" in request.environ:
-            return idempotency.once(actor, declared.max_body, lambda: make_response(act()))
-        return act()
+            return idempotency.once(actor, declared.max_body, lambda: make_response(view(**given, **address)))
+        return view(**given, **address)
     except ApiError as error:
         if declared.on_fault is None or g.face != "person" or error.status >= 500:
             raise

@@ -95,14 +95,10 @@ class CachedKey:
     api_version: str
     expires: float | None  # seconds since 1970
     dead: bool  # revoked, its owner disabled, or its workspace deleted
+    is_outsider: bool  # its owner is no longer a member of the workspace
     fault: ApiError | None  # the requested project is not in the workspace
     epoch: str
     read_at: float  # time.monotonic()
-
-    @property
-    def is_outsider(self) -> bool:
-        """Return whether the key's owner is no longer a member of the workspace."""
-        return self.actor.role_for("member") is None
 
 
 def by_key(text: str, project_id: str, address: str, request_id: str) -> tuple[Actor, RateLimitResult, str]:
@@ -209,6 +205,7 @@ def _read(handle: str, project_id: str) -> CachedKey | None:
             api_version=key.api_version,
             expires=key.expires_at.timestamp() if key.expires_at else None,
             dead=(key.revoked_at or user.disabled_at or workspace.deleted_at) is not None,
+            is_outsider=actor.role_for("member") is None,
             fault=fault,
             epoch=epoch,
             read_at=time.monotonic(),

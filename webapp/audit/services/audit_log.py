@@ -129,7 +129,8 @@ class GroupWriter:
             raise ApiError("unavailable", "The audit trail could not be written in time.")
         try:
             if not ticket.committed and ticket.error is None:
-                self._commit_pile()
+                pile = [self._pile.popleft() for _ in range(min(len(self._pile), limits.AUDIT_BATCH))]
+                self._commit(pile)
         finally:
             self._door.release()
         if ticket.error is not None:
@@ -139,12 +140,6 @@ class GroupWriter:
         """Give the connection back."""
         with self._door:
             self._let_go()
-
-    def _commit_pile(self) -> None:
-        tickets: list[_Ticket] = []
-        while self._pile and len(tickets) < limits.AUDIT_BATCH:
-            tickets.append(self._pile.popleft())
-        self._commit(tickets)
 
     def _commit(self, tickets: list[_Ticket]) -> None:
         rows = [self._row(ticket.entry) for ticket in tickets]

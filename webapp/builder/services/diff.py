@@ -95,7 +95,7 @@ def between(template: Template, old: int, new: int, seed: str | None = None) -> 
     }
     out["preview"] = None
     if seed is not None:
-        found = generate.Head(template.id, template.version, template.project_id, template.team_id)
+        found = generate.TemplateRef(template.id, template.version, template.project_id, template.team_id)
         rows = [orjson.loads(generate.preview_version(found, number, seed).rows) for number in (old, new)]
         out["preview"] = {"seed": seed, "from": rows[0], "to": rows[1], "cells": cells(*rows)}
     return out

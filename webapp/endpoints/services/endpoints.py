@@ -362,7 +362,7 @@ def requests(actor: Actor, given: Mapping[str, Any], template_id: str) -> list[s
     connection, settings, _ = preview(actor, unmasked(given))
     destination = Destination(connection, None, settings)
     template = tenancy.get(actor, Template, template_id, "read")
-    found = generate.Head(template.id, template.version, template.project_id, template.team_id)
+    found = generate.TemplateRef(template.id, template.version, template.project_id, template.team_id)
     source = generate.saved_source(found, None)
     count = limits.PREVIEW_ROWS if given.get("push_mode") == "batch" else 1
     recipe = external_values.recipe(actor, source, GenerateInput(count=count, seed=_SEED))

@@ -108,7 +108,7 @@ def create(actor: Actor, template_id: str, ask: GenerateInput, format: str | Non
     The first block is generated and discarded, so that errors are reported here and not by a worker. Raises
     the errors of `generate.saved` and of `export_parts.planned`.
     """
-    found = generate.of(actor, template_id, "generate")
+    found = generate.find_template(actor, template_id, "generate")
     source = generate.saved_source(found, ask.locale, rows_of=ask.rows)
     source = sources.opened(actor, source, keep=True)
     count = source.count(ask.count)
@@ -331,7 +331,7 @@ def order(export_id: str) -> Order:
     kept = Pins.from_json(stored)
     if template_id is None or kept.version is None:
         raise tenancy.not_found("template", kept.template_id or "")
-    found = generate.Head(template_id, kept.version, "", "")
+    found = generate.TemplateRef(template_id, kept.version, "", "")
     source = generate.saved_source(found, ask.locale, rows_of=ask.rows)
     source = external_values.pinned(source, kept)
     db.session.remove()
@@ -551,7 +551,7 @@ def of_template(actor: Actor, template_id: str, ask: GenerateInput, format: str 
             "seed", "required", "`seed` is required: an answer key belongs to a specific generation.", hint
         )
         raise validation_error([fault])
-    found = generate.of(actor, template_id, "generate")
+    found = generate.find_template(actor, template_id, "generate")
     source = generate.saved_source(found, ask.locale, rows_of=ask.rows)
     source = sources.opened(actor, source)
     count = source.count(ask.count)

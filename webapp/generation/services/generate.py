@@ -46,15 +46,15 @@ from webapp.row_templates.services.compiled_plans import Source
 from webapp.sources.services import sources
 
 _T = Template.__table__.c
-_HEAD: Final = select(_T.version, _T.project_id, _T.team_id).where(
+_CURRENT: Final = select(_T.version, _T.project_id, _T.team_id).where(
     _T.id == bindparam("id"), _T.workspace_id == bindparam("workspace"), _T.deleted_at.is_(None)
 )
-_MEMORY: Final = "rowsmith.heads"
+_CACHE: Final = "rowsmith.template_refs"
 
 
 @dataclass(frozen=True, slots=True)
-class Head:
-    """One template's head."""
+class TemplateRef:
+    """A template as a generate call needs it: its newest version, its project and its team."""
 
     id: str
     version: int
@@ -62,19 +62,21 @@ class Head:
     team_id: str
 
 
-def of(actor: Actor, template_id: str, scope: str) -> Head:
+def find_template(actor: Actor, template_id: str, scope: str) -> TemplateRef:
     """Like `tenancy.get`, without loading objects, because every generate call needs it. Raises not_found,
     forbidden."""
-    found = _found(actor, template_id)
+    found = _look_up(actor, template_id)
     if found is None or actor.role_in(found.team_id) is None:
         raise tenancy.not_found("template", template_id)
     require(actor, scope, found.team_id)
     return found
 
 
-def _found(actor: Actor, template_id: str) -> Head | None:
-    """Read a template's head, or take it from the cache while the workspace's epoch is unchanged."""
-    cache = cast(dict[tuple[str, str], tuple[str, Head]], current_app.extensions.setdefault(_MEMORY, {}))
+def _look_up(actor: Actor, template_id: str) -> TemplateRef | None:
+    """Read a template's newest version, or take it from the cache while the workspace's epoch is unchanged."""
+    cache = cast(
+        dict[tuple[str, str], tuple[str, TemplateRef]], current_app.extensions.setdefault(_CACHE, {})
+    )
     key = (actor.workspace_id, template_id)
     cached = cache.get(key)
     if actor.epoch is not None and cached is not None and cached[0] == actor.epoch:
@@ -82,15 +84,15 @@ def _found(actor: Actor, template_id: str) -> Head | None:
     if not ids.is_id(template_id, "tpl"):
         return None
     with reading() as session:
-        row = session.execute(_HEAD, {"id": template_id, "workspace": actor.workspace_id}).one_or_none()
+        row = session.execute(_CURRENT, {"id": template_id, "workspace": actor.workspace_id}).one_or_none()
     if row is None:
         return None
-    head = Head(template_id, *row)
+    ref = TemplateRef(template_id, *row)
     if actor.epoch is not None:
         if len(cache) >= limits.IDENTITY_CACHE_ENTRIES:
             cache.clear()
-        cache[key] = (actor.epoch, head)
-    return head
+        cache[key] = (actor.epoch, ref)
+    return ref
 
 
 @event.listens_for(Template, "after_update")
@@ -122,7 +124,7 @@ def _one_by_one(wait: float | None) -> Iterator[None]:
 
 
 def saved_source(
-    found: Head,
+    found: TemplateRef,
     locale: str | None,
     version: int | None = None,
     rows_of: related_templates.Rows = compiled_plans.NOTHING,
@@ -221,11 +223,8 @@ class Generation:
 def saved(actor: Actor, template_id: str, ask: GenerateInput, format: str | None = None) -> Generation:
     """Generate rows of a saved template's newest version; see `_run`. Raises not_found, forbidden, and what
     `_run` raises."""
-    found = of(actor, template_id, "generate")
-    source = compiled_plans.kept(found.id, found.version, ask.locale, ask.rows)
-    if source is None or source.plan.asks:
-        source = saved_source(found, ask.locale, rows_of=ask.rows)
-    return _run(actor, source, ask, format)
+    found = find_template(actor, template_id, "generate")
+    return _run(actor, saved_source(found, ask.locale, rows_of=ask.rows), ask, format)
 
 
 def draft(actor: Actor, ask: DraftInput, format: str | None = None, own: str = "") -> Generation:
@@ -354,7 +353,7 @@ def preview(actor: Actor, template_id: str, ask: PreviewInput) -> Preview:
     A draft's fields are matched with the saved ones as saving would, so saving does not change the rows.
     Raises not_found, forbidden, validation_error.
     """
-    found = of(actor, template_id, "read")
+    found = find_template(actor, template_id, "read")
     source = (
         saved_source(found, ask.locale, rows_of=ask.rows)
         if ask.fields is None
@@ -376,12 +375,12 @@ def preview_draft(actor: Actor | None, ask: DraftInput, fetch: bool = False) -> 
     return _preview(draft_source(actor, ask), ask, actor, fetch)
 
 
-def preview_version(found: Head, version: int, seed: str) -> Preview:
+def preview_version(found: TemplateRef, version: int, seed: str) -> Preview:
     """Preview one version, with its own anchor. Raises not_found, validation_error, unavailable."""
     return _preview(saved_source(found, None, version), PreviewInput(seed=seed))
 
 
-def _draft_of(actor: Actor, found: Head, ask: PreviewInput) -> Source:
+def _draft_of(actor: Actor, found: TemplateRef, ask: PreviewInput) -> Source:
     spec, _ = templates.loader(found.id, found.version)()
     given = _said(ask.source) if "source" in ask.model_fields_set else spec.get("source")
     wrong = _wrong(ask.invalid) if "invalid" in ask.model_fields_set else spec.get("invalid")
@@ -540,7 +539,7 @@ def estimate(
 
     Raises what `saved` raises, except for quota_exceeded.
     """
-    source = saved_source(of(actor, template_id, "generate"), ask.locale, rows_of=ask.rows)
+    source = saved_source(find_template(actor, template_id, "generate"), ask.locale, rows_of=ask.rows)
     source = sources.opened(actor, source)
     count = source.count(ask.count)
     quotas.check_rows(actor, count)

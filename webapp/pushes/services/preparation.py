@@ -146,7 +146,7 @@ def of_template(
     if template is None:
         gathered.raise_all()
         raise tenancy.not_found("template", template_id)
-    found = generate.Head(template.id, template.version, template.project_id, template.team_id)
+    found = generate.TemplateRef(template.id, template.version, template.project_id, template.team_id)
     source = _source(found, ask, gathered)
     if not gathered:
         with gathered.check():
@@ -195,7 +195,7 @@ def _complete(prepared: Prepared, gathered: Gathered) -> Prepared:
     return prepared
 
 
-def _source(found: generate.Head, ask: PushInput, gathered: Gathered) -> Source:
+def _source(found: generate.TemplateRef, ask: PushInput, gathered: Gathered) -> Source:
     """The template, compiled; without the request's locale and related rows where these have faults."""
     with gathered.check():
         return generate.saved_source(found, ask.locale, rows_of=ask.rows)

@@ -496,7 +496,7 @@ def makers_of(
         return [GivenRows(stored_rows(given[0]), kept.seed, kept.now)]
     if kept.template_id is None or kept.version is None:
         raise tenancy.not_found("template", kept.template_id or "")
-    found = generate.Head(kept.template_id, kept.version, "", "")
+    found = generate.TemplateRef(kept.template_id, kept.version, "", "")
     source = generate.saved_source(found, kept.locale, rows_of=ask.get("rows") or {})
     source = external_values.pinned(source, kept)
     env = GenerationContext(kept.seed, kept.now, kept.locale, kept.now == source.anchor)

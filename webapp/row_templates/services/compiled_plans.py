@@ -85,28 +85,6 @@ class PlanMemory:
 MEMORY: Final = PlanMemory()
 
 
-def kept(
-    template_id: str,
-    version: int,
-    locale: str | None,
-    stated: Mapping[str, int] = NOTHING,
-    instead: Mapping[str, int] = NOTHING,
-) -> Source | None:
-    """Return the cached plan of `of_version`, unless one of the related templates was deleted since."""
-    found = MEMORY.get(_key_of(template_id, version, locale, stated, instead))
-    return (
-        found
-        if found is not None and (not found.related or related_templates.still_there(found.related))
-        else None
-    )
-
-
-def _key_of(
-    template_id: str, version: int, locale: str | None, stated: Mapping[str, int], instead: Mapping[str, int]
-) -> Hashable:
-    return template_id, version, locale, tuple(sorted(stated.items())), tuple(sorted(instead.items()))
-
-
 def of_version(
     template_id: str,
     version: int,
@@ -122,8 +100,9 @@ def of_version(
     Errors: validation_error (an unknown locale, a template that this engine cannot run, a related template that was
     deleted), unavailable (its vocabulary is missing).
     """
-    found = kept(template_id, version, locale, stated, instead)
-    if found is not None:
+    key = template_id, version, locale, tuple(sorted(stated.items())), tuple(sorted(instead.items()))
+    found = MEMORY.get(key)
+    if found is not None and (not found.related or related_templates.still_there(found.related)):
         return found
     spec, pins = load()
     versions = related_templates.gather(spec["fields"], template_id, related_templates.pinned(pins, instead))
@@ -142,7 +121,6 @@ def of_version(
     found = Source(
         plan, spec["name"], spec["quantity"], compilation.anchor_of(spec), template_id, version, related
     )
-    key = _key_of(template_id, version, locale, stated, instead)
     MEMORY.put(key, found, len(orjson.dumps(spec)) * (1 + len(versions)))
     return found
 

@@ -1,4 +1,4 @@
-"""A template's head is cached under the workspace's epoch, and read again after every change."""
+"""The newest version of a template is cached under the workspace's epoch, and read again after every change."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ FIELDS = [{"name": "n", "type": "row_number"}]
 
 @pytest.fixture
 def template(api, cast: Cast) -> str:
-    """A template whose head, and Edith's key, this process remembers."""
+    """A template that this process has cached, as it has Edith's key."""
     found = api(cast.edith).post("/templates", json={"name": "t", "fields": FIELDS}).json["id"]
     for _ in range(3):
         assert version(api, cast, found) == "1"
@@ -23,7 +23,7 @@ def template(api, cast: Cast) -> str:
 
 @pytest.fixture
 def reads(monkeypatch) -> list[str]:
-    """Reads of template heads from the database."""
+    """Reads of templates' newest versions from the database."""
     calls: list[str] = []
     own = generation_generate.reading
     monkeypatch.setattr(generation_generate, "reading", lambda: calls.append("read") or own())
