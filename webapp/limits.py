@@ -924,7 +924,8 @@ KEY_MAP_PAGE: Final = 500  # limit of the hosted service for a page of entries
 KEY_MAP_NAME_CHARS: Final = 100
 KEY_MAP_KEY_CHARS: Final = 300  # for the same reason
 MAX_KEY_MAP_ENTRIES: Final = 1_000_000  # per workspace
-KEY_MAP_ENTRY_BYTES: Final = 300  # size of an entry in the database, which counts toward the quota for files
+# An entry in the database and its indexes, in addition to its texts. All of it counts toward the quota for files.
+KEY_MAP_ENTRY_BYTES: Final = 200
 COMPAT_LINK_SECONDS: Final = 600  # lifetime of a signed download URL; clients use it immediately
 # --- Mail and webhooks ------------------------------------------------------------------------------------
 COURIER_SECONDS: Final = 1.0  # how often the notifier checks for finished work and due deliveries

@@ -130,9 +130,11 @@ class KernelMemory:
             self._diagnostics.close()
 
     def _tables(self, pid: int) -> int:
-        """Page tables and huge pages of a process."""
+        """Page tables, huge pages and swapped pages of a process: a program can have its pages swapped out
+        (MADV_PAGEOUT)."""
         text = _read(self._proc, f"{pid}/status")
-        return 1024 * sum(map(int, re.findall(rb"^(?:VmPTE|HugetlbPages):\s+(\d+) kB", text, re.MULTILINE)))
+        found = re.findall(rb"^(?:VmPTE|HugetlbPages|VmSwap):\s+(\d+) kB", text, re.MULTILINE)
+        return 1024 * sum(map(int, found))
 
     def _examine(self, pids: Sequence[int], leader: int) -> int:
         sockets: set[int] = set()
@@ -268,9 +270,9 @@ class KernelMemory:
     def _own_network(self, leader: int) -> int:
         """Bytes of all sockets of the box's own network, also of those that no descriptor leads to any more."""
         used = _counted(_read(self._proc, f"{leader}/net/sockstat"), b"sockets: used")
-        if used <= _FEW_SOCKETS:
-            return 0
-        held, seen = self._unix(None)
+        few = used <= _FEW_SOCKETS
+        held, seen = (0, 0) if few else self._unix(None)
+        # One TCP socket can hold as much as tcp_rmem and tcp_wmem allow, usually 10 MB.
         for family, file, word in (
             (socket.AF_INET, "sockstat", b"TCP"),
             (socket.AF_INET6, "sockstat6", b"TCP6"),
@@ -279,7 +281,7 @@ class KernelMemory:
                 more, count = self._tcp(family)
                 held, seen = held + more, seen + count
         # Datagrams, netlink, and closed sockets whose data another has not read yet.
-        return held + max(0, used - seen) * 2 * self._buffer
+        return held if few else held + max(0, used - seen) * 2 * self._buffer
 
     def _unix(self, inodes: set[int] | None) -> tuple[int, int]:
         """Bytes and number of the unix sockets with these inodes; None for all of the network."""

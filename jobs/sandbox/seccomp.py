@@ -190,6 +190,9 @@ _ABSENT_CALLS: Final = """
     msgctl shmctl shmdt landlock_create_ruleset landlock_add_rule landlock_restrict_self
 """.split()
 
+# Extended attributes: of a file in memory, the kernel holds 64 kB each, and many before the next check.
+_ATTRIBUTES: Final = ("setxattr", "lsetxattr", "fsetxattr")
+
 # CLONE_NEWNS NEWCGROUP NEWUTS NEWIPC NEWUSER NEWPID NEWNET; NEWTIME shares its bit with the signal of clone.
 _NAMESPACES: Final = 0x7E020000
 AF_UNIX, AF_INET, AF_INET6, AF_NETLINK = 1, 2, 10, 16
@@ -201,7 +204,8 @@ _INTERFACES: Final = 0x8900  # SIOC*: of sockets and interfaces
 _S_IFMT, _S_IFCHR, _S_IFBLK = 0xF000, 0x2000, 0x6000
 _SOL_SOCKET: Final = 1
 _BUFFERS: Final = (7, 8, 32, 33)  # SO_SNDBUF SO_RCVBUF SO_SNDBUFFORCE SO_RCVBUFFORCE
-_PINNING: Final = (60, 73)  # SO_ZEROCOPY SO_RESERVE_MEM
+# SO_ZEROCOPY SO_RESERVE_MEM SO_ATTACH_FILTER SO_ATTACH_REUSEPORT_CBPF: of a filter, the kernel counts a third.
+_UNCOUNTED: Final = (60, 73, 26, 51)
 _F_SETPIPE_SZ: Final = 1031
 _F_OFD_SETLK, _F_OFD_SETLKW = 37, 38  # they stay with a file that is only mapped
 _MAP_TYPE_OR_ANONYMOUS: Final = 0x2F
@@ -214,7 +218,7 @@ _FILE_CALLS: Final = """
     chmod fchmod fchmodat fchmodat2 chown lchown fchown fchownat utime utimes futimesat utimensat
 """.split()
 _FILE_CALLS_DENIED: Final = """
-    truncate setxattr lsetxattr fsetxattr removexattr lremovexattr fremovexattr
+    truncate removexattr lremovexattr fremovexattr
     setsid setpgid pidfd_open pidfd_send_signal rt_sigqueueinfo rt_tgsigqueueinfo setpriority ioprio_set
     sched_setscheduler sched_setparam sched_setattr sched_setaffinity
 """.split()
@@ -250,6 +254,7 @@ def _denied_calls() -> list[Rule]:
     return [
         *(_rule(call, no) for call in _DENIED),
         *(_rule(call, absent) for call in _ABSENT_CALLS),
+        *(_rule(call, fail(errno.EOPNOTSUPP)) for call in _ATTRIBUTES),
         # A second listener could respond instead of us. A second filter is harmless.
         _rule("seccomp", fail(errno.EBUSY), Condition(1, (0x8,), mask=0x8)),
         _rule("clone", no, Condition(0, (0,), mask=_NAMESPACES, unless=True)),
@@ -270,7 +275,7 @@ def _kernel_memory() -> list[Rule]:
     return [
         # Changing a buffer's size appears to succeed, as the kernel also adjusts it (socket(7)).
         _rule("setsockopt", fail(0), Condition(1, (_SOL_SOCKET,)), Condition(2, _BUFFERS)),
-        _rule("setsockopt", fail(errno.ENOPROTOOPT), Condition(1, (_SOL_SOCKET,)), Condition(2, _PINNING)),
+        _rule("setsockopt", fail(errno.ENOPROTOOPT), Condition(1, (_SOL_SOCKET,)), Condition(2, _UNCOUNTED)),
         _rule("fcntl", fail(errno.EPERM), Condition(1, (_F_SETPIPE_SZ,))),
         _rule("fcntl", fail(errno.EINVAL), Condition(1, (_F_OFD_SETLK, _F_OFD_SETLKW))),
         # Pages that remain after the process unmaps them. /dev/shm has a size limit.

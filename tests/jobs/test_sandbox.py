@@ -12,8 +12,9 @@ from pathlib import Path
 
 import pytest
 
-from jobs.sandbox import SandboxUnavailable, landlock_process, mode, supervisor
-from tests.jobs.sandboxing import MB, Lab, folders
+from jobs.sandbox import SandboxSpec, SandboxUnavailable, landlock_process, mode, supervisor
+from jobs.sandbox.kernel_memory import KernelMemory
+from tests.jobs.sandboxing import CAPS, MB, Lab, folders
 from tests.jobs.waiting import eventually
 
 ROOT = Path(__file__).parents[2]
@@ -295,6 +296,85 @@ def test_memory_that_processes_share_counts_once(lab):
     """
     ended = lab.run(source, caps={"memory_bytes": 300 * MB})
     assert (ended.stopped_by, ended.output) == (None, "done\n")
+
+
+def test_full_buffers_of_a_few_tcp_sockets_count(walled):
+    if walled.way.name == "landlock":
+        pytest.skip("a program cannot listen there")
+    started = walled.start(
+        """
+        import os, socket, struct, time
+        server = socket.create_server(("127.0.0.1", 5555))
+        held = []
+        for _ in range(3):
+            held += [socket.create_connection(("127.0.0.1", 5555)), server.accept()[0]]
+        server.close()
+        for one in held:
+            one.setsockopt(socket.SOL_SOCKET, socket.SO_RCVLOWAT, 1 << 30)  # as large as the kernel allows
+            one.setblocking(False)
+        sent = 0
+        end = time.monotonic() + 1
+        while time.monotonic() < end:
+            for one in held:
+                try:
+                    sent += one.send(b"x" * 65536)
+                except BlockingIOError:
+                    time.sleep(0.001)
+        with open(f"{os.environ['OUTPUTS']}/sent", "w") as file:
+            file.write(str(sent))
+        print("ready")
+        time.sleep(60)
+        """
+    )
+    started.until("ready")
+    sent = int((walled.top / "outputs" / "sent").read_text())
+    assert sent > 4 * MB
+    assert eventually(lambda: started.handle.usage().memory_bytes > sent)
+    started.handle.kill()
+    started.end()
+
+
+def test_swapped_pages_count_as_memory(tmp_path):
+    (tmp_path / "7").mkdir()
+    (tmp_path / "7" / "status").write_text("Name:\tpython3\nVmPTE:\t      64 kB\nVmSwap:\t  204800 kB\n")
+    folder = os.open(tmp_path, os.O_RDONLY)
+    spec = SandboxSpec(
+        command=(), code=tmp_path, environment=tmp_path, read_only=(), uploads=tmp_path, outputs=tmp_path,
+        env={}, caps=CAPS, network="none", api=("127.0.0.1", 1),
+    )  # fmt: skip
+    kernel = KernelMemory(folder, None, shared=True, files=256, spec=spec, home="/home", own_home=-1)
+    assert kernel.measure([7], 1) == (64 + 204_800) * 1024
+    os.close(folder)
+
+
+def test_attributes_of_files_and_filters_of_sockets_are_not_available(walled):
+    """Of both, the kernel holds more memory than it counts, or more than the next check would find in time."""
+    ended = walled.run(
+        """
+        import ctypes, errno, os, shutil, socket, struct
+        open("a", "w").close()
+        for set_attribute in (lambda: os.setxattr("a", "user.x", b"x"), lambda: os.setxattr(3, "user.x", b"x")):
+            with open("a") as file:
+                try:
+                    set_attribute()
+                except OSError as error:
+                    assert error.errno == errno.EOPNOTSUPP, error
+                else:
+                    print("set")
+        shutil.copy2("main.py", "copy.py")
+        accept = ctypes.create_string_buffer(struct.pack("=HBBI", 6, 0, 0, 65535))
+        for option in (26, 51):
+            one = socket.socketpair()[0]
+            try:
+                one.setsockopt(socket.SOL_SOCKET, option, struct.pack("HxxxxxxQ", 1, ctypes.addressof(accept)))
+            except OSError as error:
+                assert error.errno == errno.ENOPROTOOPT, error
+            else:
+                print("attached")
+        print("done")
+        """
+    )
+    assert (ended.code, ended.output) == (0, "done\n")
 
 
 def test_it_leaves_no_open_file(lab):

@@ -8,6 +8,7 @@ import sqlalchemy as sa
 
 from tests.conftest import settings_for
 from webapp import create_app, schema_migrations
+from webapp.compat.services import key_maps
 from webapp.extensions import db
 
 NOW = "2026-01-01 00:00:00"
@@ -96,3 +97,30 @@ def test_rows_removed_by_undos_are_counted_as_undone_after_up_and_downgrades(app
     flask_migrate.downgrade(revision="0003")
     with db.engine.begin() as connection:
         assert connection.execute(sa.text("SELECT delivered FROM pushes ORDER BY id")).all() == [(9,), (7,)]
+
+
+def test_entries_of_key_maps_get_the_size_of_new_ones(app):
+    texts = ("m\N{SNOWMAN}", "o", "old", "new \N{ROCKET}", "run")
+    flask_migrate.upgrade(revision="0001")
+    with db.engine.begin() as connection:
+        for statement in BEFORE[:3]:
+            connection.exec_driver_sql(statement)
+    flask_migrate.upgrade(revision="0020")
+    with db.engine.begin() as connection:
+        for texts_of_entry in (texts, (*texts[:2], "other", "", None)):
+            names = ("map_name", "object_name", "old_key", "new_key", "run_id")
+            connection.execute(
+                sa.text(
+                    "INSERT INTO key_map_entries (map_name, object_name, old_key, new_key, run_id, updated_at, "
+                    "workspace_id, team_id, project_id) VALUES (:map_name, :object_name, :old_key, :new_key, :run_id, "
+                    f"'{NOW}', 'ws_1', 'team_1', 'prj_1')"
+                ),
+                dict(zip(names, texts_of_entry, strict=True)),
+            )
+    flask_migrate.upgrade()
+    with db.engine.begin() as connection:
+        sizes = connection.execute(sa.text("SELECT size FROM key_map_entries ORDER BY id")).scalars().all()
+    assert sizes == [key_maps.entry_bytes(*texts), key_maps.entry_bytes(*texts[:2], "other", "", None)]
+    flask_migrate.downgrade(revision="0020")
+    with db.engine.begin() as connection:
+        assert connection.execute(sa.text("SELECT count(*) FROM key_map_entries")).scalar_one() == 2

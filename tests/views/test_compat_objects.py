@@ -105,6 +105,9 @@ def test_errors_name_the_keys_that_were_sent(dm):
 # --- Key maps -----------------------------------------------------------------------------------------------
 
 
+ENTRY = limits.KEY_MAP_ENTRY_BYTES + 2 * 3 + 1  # an entry whose names and keys have one character each
+
+
 def put(dm, entries, **more):
     pairs = [{"oldKey": old, "newKey": new} for old, new in entries]
     return dm.post("/compat/keymaps/entries", json={"mapName": "m", "object": "o", "entries": pairs, **more})
@@ -167,23 +170,40 @@ def test_sets_and_key_maps_count_toward_the_quota_of_files(dm, edith, monkeypatc
     monkeypatch.setattr(limits, "MAX_WORKSPACE_FILES_BYTES", 1_000)
     first = save(dm, "sets", name="S", data="x" * 298)
     made(put(dm, [("a", "1"), ("b", "2")]))
-    assert edith.get("/usage").json["storage"]["files"]["compat_bytes"] == 300 + 2 * limits.KEY_MAP_ENTRY_BYTES
+    assert edith.get("/usage").json["storage"]["files"]["compat_bytes"] == 300 + 2 * ENTRY
 
     def upload(name, size):
         return edith.post("/workspace/files", data={"name": name, "file": (io.BytesIO(b"x" * size), name)})
 
-    over = upload("f", 101)
+    over = upload("f", 701 - 2 * ENTRY)
     assert (over.status_code, over.json["error"]["code"]) == (429, "quota_exceeded")
     told = over.json["error"]["details"]
-    assert (told["free_bytes"], told["compat_bytes"]) == (100, 900)
-    assert upload("f", 100).status_code == 201
+    assert (told["free_bytes"], told["compat_bytes"]) == (700 - 2 * ENTRY, 300 + 2 * ENTRY)
+    assert upload("f", 700 - 2 * ENTRY).status_code == 201
     refused(dm.post("/compat/sets", json={"name": "T", "data": "y"}), 429, "quota_exceeded")
     refused(dm.patch(f"/compat/sets/{first['id']}", json={"data": "x" * 299}), 429, "quota_exceeded")
     refused(put(dm, [("c", "3")]), 429, "quota_exceeded")
     made(put(dm, [("a", "4"), ("b", "5")]))  # nothing new
     made(dm.delete(f"/compat/sets/{first['id']}"))
     made(put(dm, [("c", "3")]))
-    assert edith.get("/usage").json["storage"]["files"]["compat_bytes"] == 3 * limits.KEY_MAP_ENTRY_BYTES
+    assert edith.get("/usage").json["storage"]["files"]["compat_bytes"] == 3 * ENTRY
+
+
+def test_entries_of_key_maps_count_with_the_bytes_of_their_texts(dm, edith, monkeypatch):
+    def taken() -> int:
+        return edith.get("/usage").json["storage"]["files"]["compat_bytes"]
+
+    long = "\N{ROCKET}" * limits.KEY_MAP_KEY_CHARS
+    made(put(dm, [("a", "1"), (long, long)], runId="r" * 100))
+    assert taken() == (ENTRY + 100) + (limits.KEY_MAP_ENTRY_BYTES + 2 * (2 + 1_200) + 1_200 + 100)
+    made(put(dm, [(long, "1")]))
+    assert taken() == (ENTRY + 100) + (limits.KEY_MAP_ENTRY_BYTES + 2 * (2 + 1_200) + 1)
+    monkeypatch.setattr(limits, "MAX_WORKSPACE_FILES_BYTES", taken() + 1_000)
+    refused(put(dm, [("a", long)]), 429, "quota_exceeded")  # longer than before
+    refused(put(dm, [("b", long)]), 429, "quota_exceeded")
+    made(put(dm, [("a", "1"), ("b", "2")]))
+    monkeypatch.setattr(limits, "MAX_WORKSPACE_FILES_BYTES", 0)
+    made(put(dm, [("a", "2")]))  # no longer than before
 
 
 def test_a_set_takes_the_room_of_deleted_files(dm, edith, monkeypatch):

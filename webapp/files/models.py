@@ -103,10 +103,13 @@ class CompatObject(Updated, InProject, Base):
 
 class KeyMapEntry(InProject, Base):
     """Maps the key of a record in a source system to its key in a target system. The newest entry for a source key is
-    valid."""
+    valid. `size` is what the entry takes in the database, in bytes."""
 
     __tablename__ = "key_map_entries"
-    __table_args__ = (UniqueConstraint("project_id", "map_name", "object_name", "old_key"),)
+    __table_args__ = (
+        UniqueConstraint("project_id", "map_name", "object_name", "old_key"),
+        Index("ix_key_map_entries_workspace_size", "workspace_id", "size"),
+    )
 
     id: Mapped[int] = mapped_column(Integer, primary_key=True, autoincrement=True)
     map_name: Mapped[str] = mapped_column(String(limits.KEY_MAP_NAME_CHARS))
@@ -115,4 +118,5 @@ class KeyMapEntry(InProject, Base):
     new_key: Mapped[str] = mapped_column(String(limits.KEY_MAP_KEY_CHARS))
     run_id: Mapped[str | None] = mapped_column(String(limits.KEY_MAP_NAME_CHARS))
     """A description of the run that created the key, in any format that the program chooses."""
+    size: Mapped[int] = mapped_column(Integer, default=0, server_default="0")
     updated_at: Mapped[datetime] = mapped_column(default=clock.now)

@@ -46,15 +46,19 @@ def put(
     """
     require(actor, "write")
     place = tenancy.here(actor)
-    removed = _make_room(actor, map_name, object_name, keys)
+    sizes = {old: entry_bytes(map_name, object_name, old, new, run_id) for old, new in keys.items()}
+    removed = _make_room(actor, map_name, object_name, sizes)
     shared = {**place, "map_name": map_name, "object_name": object_name, "run_id": run_id}
     now = clock.now()
     # In the order of the keys, so that two programs that write the same ones never wait for each other.
-    values = [{**shared, "old_key": old, "new_key": keys[old], "updated_at": now} for old in sorted(keys)]
+    values = [
+        {**shared, "old_key": old, "new_key": keys[old], "size": sizes[old], "updated_at": now}
+        for old in sorted(keys)
+    ]
     kind = sqlite if db.session.get_bind().dialect.name == "sqlite" else postgresql
     statement = kind.insert(KeyMapEntry)
     unique = ["project_id", "map_name", "object_name", "old_key"]
-    newest = {name: statement.excluded[name] for name in ("new_key", "run_id", "updated_at")}
+    newest = {name: statement.excluded[name] for name in ("new_key", "run_id", "size", "updated_at")}
     db.session.execute(statement.on_conflict_do_update(index_elements=unique, set_=newest), values)
     audit_log.record(
         actor, "key_map.put", ("project", place["project_id"]), join=True,
@@ -64,6 +68,12 @@ def put(
     for key in removed:
         file_store.drop(key)
     return len(values)
+
+
+def entry_bytes(map_name: str, object_name: str, old_key: str, new_key: str, run_id: str | None) -> int:
+    """Return the size of an entry in the database. The texts that it is found by are also in an index."""
+    indexed = len(f"{map_name}{object_name}{old_key}".encode())
+    return limits.KEY_MAP_ENTRY_BYTES + 2 * indexed + len(f"{new_key}{run_id or ''}".encode())
 
 
 def lookup(actor: Actor, map_name: str, object_name: str, old_keys: Iterable[str]) -> dict[str, str]:
@@ -107,19 +117,23 @@ def _of(actor: Actor, map_name: str | None = None, object_name: str | None = Non
     return statement
 
 
-def _make_room(actor: Actor, map_name: str, object_name: str, keys: Mapping[str, str]) -> list[str]:
-    """Raise `quota_exceeded` if the workspace would have too many entries, or its files, sets and key maps together
-    would exceed the quota of files. Locks the workspace's row, so that concurrent requests cannot both use the last of
-    it. Returns the storage keys of deleted files that were purged to free space, to be removed after the commit."""
+def _make_room(actor: Actor, map_name: str, object_name: str, sizes: Mapping[str, int]) -> list[str]:
+    """Make room for entries of these sizes, by old key. Raise `quota_exceeded` if the workspace would have too many
+    entries, or its files, sets and key maps together would exceed the quota of files. Locks the workspace's row, so
+    that concurrent requests cannot both use the last of it. Returns the storage keys of deleted files that were purged
+    to free space, to be removed after the commit."""
     file_store.lock(actor.workspace_id)
     mine = KeyMapEntry.workspace_id == actor.workspace_id
     count = db.session.scalar(select(func.count()).select_from(KeyMapEntry).where(mine)) or 0
-    more = len(keys) - len(lookup(actor, map_name, object_name, keys))
-    if count + more > limits.MAX_KEY_MAP_ENTRIES:
+    replaced = _of(actor, map_name, object_name).where(KeyMapEntry.old_key.in_(sizes))
+    entries, taken = db.session.execute(
+        replaced.with_only_columns(func.count(), func.coalesce(func.sum(KeyMapEntry.size), 0))
+    ).one()
+    if count + len(sizes) - entries > limits.MAX_KEY_MAP_ENTRIES:
         text = f"The key maps of a workspace can have at most {limits.MAX_KEY_MAP_ENTRIES:,} entries."
         details = {"limit_entries": limits.MAX_KEY_MAP_ENTRIES, "used_entries": count}
         raise ApiError("quota_exceeded", f"{text} Delete a map that is no longer needed.", details)
-    size = more * limits.KEY_MAP_ENTRY_BYTES
-    if not size:
+    size = sum(sizes.values()) - taken
+    if size <= 0:
         return []
     return [key for _, key in file_store.make_room(actor, size, replaces=0, what="these keys need")]

@@ -138,7 +138,7 @@ def preview(
     `fetched.recipe`. Errors: validation_error, those of connections."""
     seed = ask.seed or spec["seed"]
     looks: list[Look] = []
-    left = limits.PREVIEW_BYTES
+    left, records = limits.PREVIEW_BYTES, 0
     warnings = list(spec.get("warnings", ()))
     for member, source in zip(found, sources_of(found), strict=True):
         if fetch:
@@ -151,7 +151,8 @@ def preview(
         with placed(member):
             recipe = external_values.recipe(actor, source, wanted, fetch=fetch, anchored=wanted.now is None)
             warnings += external_values.warnings(source, recipe)
-            recipe = replace(recipe, count=generate.shown(actor, recipe, recipe.count) if recipe.count else 0)
+            shown, records = generate.shown(actor, recipe, recipe.count, records)
+            recipe = replace(recipe, count=shown)
             warnings += generate.cut_warnings(recipe, wanted)
             made = recipe.open().whole(left)
         left -= len(made)

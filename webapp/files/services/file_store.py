@@ -238,10 +238,10 @@ def usage(workspace_id: str) -> Usage:
     sets = select(func.coalesce(func.sum(CompatObject.size), 0)).where(
         CompatObject.workspace_id == workspace_id
     )
-    entries = select(func.count()).select_from(KeyMapEntry).where(KeyMapEntry.workspace_id == workspace_id)
-    compat = int(db.session.scalar(sets) or 0) + limits.KEY_MAP_ENTRY_BYTES * int(
-        db.session.scalar(entries) or 0
+    entries = select(func.coalesce(func.sum(KeyMapEntry.size), 0)).where(
+        KeyMapEntry.workspace_id == workspace_id
     )
+    compat = int(db.session.scalar(sets) or 0) + int(db.session.scalar(entries) or 0)
     return Usage(
         *found.get(False, (0, 0)), *found.get(True, (0, 0)), int(db.session.scalar(held) or 0), compat
     )

@@ -433,23 +433,25 @@ def _first_rows(
     if low == 0:
         return none, b"[]"
     if few:
-        low = shown(actor, none, low)
+        low, _ = shown(actor, none, low)
     recipe = external_values.recipe(
         actor, source, ask.model_copy(update={"count": low}), pins=none.pins, fetch=fetch
     )
     return recipe, recipe.open().whole()
 
 
-def shown(actor: Actor | None, recipe: Recipe, count: int) -> int:
-    """Return how many of the first `count` rows a preview shows: fewer if their arrays have more than
-    PREVIEW_RECORDS objects in total. Raises quota_exceeded if previews have shown too many within an hour."""
-    found = record_counts.charged(recipe.bound, recipe.offset, count)
+def shown(actor: Actor | None, recipe: Recipe, count: int, before: int = 0) -> tuple[int, int]:
+    """Return how many of the first `count` rows a preview shows, and the number of objects in the arrays of the
+    preview. It shows fewer rows if their arrays have more than PREVIEW_RECORDS objects in total. `before`: the objects
+    of the tables before this one. Raises quota_exceeded if previews have shown too many within an hour."""
+    found = record_counts.charged(recipe.bound, recipe.offset, count) if count else 0
     while count > 1 and found > limits.PREVIEW_RECORDS:
         count -= 1
         found = record_counts.charged(recipe.bound, recipe.offset, count)
-    if actor is not None and found > limits.PREVIEW_FREE_RECORDS:
-        quotas.take_preview_records(actor, found)
-    return count
+    records, free = before + found, limits.PREVIEW_FREE_RECORDS
+    if actor is not None and found and records > free:
+        quotas.take_preview_records(actor, found if before > free else records)
+    return count, records
 
 
 def cut_warnings(recipe: Recipe, ask: GenerateInput) -> list[dict[str, Any]]:
