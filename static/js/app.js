@@ -278,6 +278,12 @@
       const dark = scheme === "dark" || (!root.dataset.theme && matchMedia("(prefers-color-scheme: dark)").matches);
       const theme = root.dataset.theme = dark ? "light" : "dark";
       document.cookie = `theme=${theme};path=/;max-age=31536000;samesite=lax`;
+    } else if (sent.matches("[data-rail]")) {
+      event.preventDefault();
+      const rail = document.body.classList.toggle("rail") ? "on" : "off";
+      event.submitter.value = rail === "on" ? "off" : "on";
+      event.submitter.title = rail === "on" ? "Expand the sidebar" : "Collapse the sidebar";
+      document.cookie = `rail=${rail};path=/;max-age=31536000;samesite=lax`;
     } else if (sent.matches("[data-paste]")) {
       ask(null, "paste", { names: sent.elements.names.value });
       sent.reset();
@@ -296,7 +302,7 @@
 
   // Keyboard shortcuts
   let went = 0;
-  const places = { t: "/templates", a: "/datasets", s: "/scenarios", c: "/connections", p: "/pushes", e: "/exports", k: "/api-keys", d: "/docs" };
+  const places = { t: "/templates", d: "/datasets", s: "/scenarios", c: "/connections", e: "/endpoints", f: "/workspace/files", k: "/api-keys" };
   document.addEventListener("keydown", (event) => {
     const key = event.key, at = event.target, row = rowOf(at), ctrl = event.ctrlKey || event.metaKey, stop = (act_) => { event.preventDefault(); act_(); };
     if (at.id === "picker-q" && /^(Arrow(Up|Down)|Enter)$/.test(key)) {

@@ -68,12 +68,14 @@ def test_the_theme_changes_immediately_and_stays(edith):
     page = edith.page("/templates")
     ground = "getComputedStyle(document.documentElement).backgroundColor"
     light = page.evaluate(ground)
-    page.get_by_role("button", name="Change between light and dark").click()
+    page.get_by_role("button", name="Your account: Edith").click()
+    page.get_by_role("button", name="Toggle dark mode").click()
     dark = page.evaluate(ground)
     assert dark != light
     page.goto(f"{edith.origin}/usage")
     assert page.evaluate(ground) == dark
-    page.get_by_role("button", name="Change between light and dark").click()
+    page.get_by_role("button", name="Your account: Edith").click()
+    page.get_by_role("button", name="Toggle dark mode").click()
     assert page.evaluate(ground) == light
 
 

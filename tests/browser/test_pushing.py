@@ -135,12 +135,12 @@ def test_an_undo_asks_and_deletes(edith, pushed, target, done):
     assert target.count("customers") == 0
 
 
-def test_letters_lead_to_connections_and_pushes(edith):
+def test_letters_lead_to_connections_and_endpoints(edith):
     page = edith.page("/templates")
     page.keyboard.type("gc")
     page.wait_for_url("**/connections")
-    page.keyboard.type("gp")
-    page.wait_for_url("**/pushes")
+    page.keyboard.type("ge")
+    page.wait_for_url("**/endpoints")
 
 
 def test_a_push_needs_no_script(desk, cast, template, target, done):

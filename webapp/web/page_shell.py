@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from datetime import datetime, timedelta
 from functools import cached_property
 from pathlib import Path
@@ -25,49 +26,110 @@ from webapp.web import snippets
 from webapp.web.routing import route
 
 THEMES: Final = ("light", "dark")
-# Path and label of each navigation entry, and the paths below it.
+
+
+@dataclass(frozen=True, slots=True)
+class Link:
+    """An entry of the navigation, and the paths for which it is the current one."""
+
+    href: str
+    text: str
+    icon: str
+    under: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Group:
+    """Entries of the navigation under one heading; `label` names the group where it has none."""
+
+    label: str
+    title: str
+    links: tuple[Link, ...]
+
+
 NAV: Final = (
-    ("/templates", "Templates", ("/templates", "/trash")),
-    ("/datasets", "Datasets", ("/datasets",)),
-    ("/scenarios", "Scenarios", ("/scenarios", "/runs")),
-    ("/connections", "Connections", ("/connections",)),
-    ("/endpoints", "Endpoints", ("/endpoints",)),
-    ("/pushes", "Pushes", ("/pushes",)),
-    ("/exports", "Exports", ("/exports",)),
-    ("/workspace/files", "Files", ("/workspace/files", "/workspace/file")),
-    (
-        "/api-keys",
-        "Settings",
+    Group(
+        "Build",
+        "Build",
         (
-            "/api-keys",
-            "/me",
-            "/usage",
-            "/projects",
-            "/teams",
-            "/members",
-            "/invitations",
-            "/secrets",
-            "/webhooks",
-            "/masking",
-            "/workspace",
-            "/audit",
+            Link("/templates", "Templates", "template", ("/templates", "/import")),
+            Link("/datasets", "Datasets", "dataset", ("/datasets",)),
+            Link("/scenarios", "Scenarios", "scenario", ("/scenarios",)),
         ),
     ),
-    ("/docs", "Docs", ("/docs",)),
+    Group(
+        "Connect",
+        "Connect",
+        (
+            Link("/connections", "Connections", "plug", ("/connections",)),
+            Link("/endpoints", "Endpoints", "endpoint", ("/endpoints",)),
+            Link("/workspace/files", "Files", "file", ("/workspace/files", "/workspace/file")),
+        ),
+    ),
+    Group(
+        "Jobs",
+        "Jobs",
+        (
+            Link("/exports", "Exports", "download", ("/exports",)),
+            Link("/pushes", "Pushes", "send", ("/pushes",)),
+            Link("/runs", "Runs", "pulse", ("/runs",)),
+        ),
+    ),
+    Group(
+        "More",
+        "",
+        (
+            Link(
+                "/settings",
+                "Settings",
+                "settings",
+                (
+                    "/api-keys",
+                    "/me",
+                    "/usage",
+                    "/projects",
+                    "/teams",
+                    "/members",
+                    "/invitations",
+                    "/secrets",
+                    "/webhooks",
+                    "/masking",
+                    "/workspace",
+                    "/audit",
+                    "/trash",
+                    "/status",
+                ),
+            ),
+            Link("/docs", "Docs", "book", ("/docs",)),
+        ),
+    ),
 )
-SETTINGS: Final = (  # address, text, scope that it takes
-    ("/api-keys", "API keys", "member"),
-    ("/me", "Profile", "member"),
-    ("/usage", "Limits and usage", "member"),
-    ("/projects", "Projects", "member"),
-    ("/teams", "Teams", "member"),
-    ("/members", "Members", "member"),
-    ("/invitations", "Invitations", "admin"),
-    ("/secrets", "Secrets", "secrets"),
-    ("/webhooks", "Webhooks", "write"),
-    ("/masking/keys", "Masking keys", "secrets"),
-    ("/workspace", "Workspace", "member"),
-    ("/audit", "Audit log", "admin"),
+# The pages of the settings, by group: address, text, scope that each takes.
+SETTINGS: Final = (
+    ("You", (("/me", "Profile", "member"),)),
+    (
+        "Project",
+        (
+            ("/api-keys", "API keys", "member"),
+            ("/secrets", "Secrets", "secrets"),
+            ("/webhooks", "Webhooks", "write"),
+            ("/trash", "Trash", "member"),
+        ),
+    ),
+    (
+        "Workspace",
+        (
+            ("/workspace", "Workspace", "member"),
+            ("/members", "Members", "member"),
+            ("/invitations", "Invitations", "admin"),
+            ("/teams", "Teams", "member"),
+            ("/projects", "Projects", "member"),
+            ("/masking/keys", "Masking keys", "secrets"),
+            ("/usage", "Limits and usage", "member"),
+            ("/audit", "Audit log", "admin"),
+            ("/status", "Status", "member"),
+        ),
+    ),
 )
 _BRIEF_CHARS: Final = 60
 
@@ -86,7 +148,14 @@ def init_app(app: Flask, gauges: Gauges) -> None:
         asset=asset, csrf_token=generate_csrf, in_days=in_days, origin=snippets.origin
     )
     app.jinja_env.filters.update(
-        ago=ago, brief=brief, browser=browser, count=count, duration=duration, lean=lean, size=size
+        ago=ago,
+        brief=brief,
+        browser=browser,
+        count=count,
+        duration=duration,
+        initials=initials,
+        lean=lean,
+        size=size,
     )
     app.context_processor(lambda: {"shell": Shell(gauges)})
 
@@ -99,15 +168,20 @@ def _max_age(filename: str | None) -> int | None:
 class Shell:
     """The frame of a page. What costs a query is read when the frame is drawn; fragments have none."""
 
-    nav = tuple((href, text) for href, text, _ in NAV)
+    nav = NAV
 
     def __init__(self, gauges: Gauges) -> None:
         self._gauges = gauges
 
     @property
-    def settings(self) -> list[tuple[str, str]]:
-        """The pages of the settings that the person may see."""
-        return [(href, text) for href, text, scope in SETTINGS if self.actor and self.actor.can(scope)]
+    def settings(self) -> list[tuple[str, list[tuple[str, str]]]]:
+        """The pages of the settings that the person may see, by group."""
+        groups = []
+        for title, pages in SETTINGS:
+            seen = [(href, text) for href, text, scope in pages if self.actor and self.actor.can(scope)]
+            if seen:
+                groups.append((title, seen))
+        return groups
 
     @property
     def actor(self) -> Actor | None:
@@ -172,10 +246,22 @@ class Shell:
         return request.cookies.get("keys") != "off"
 
     @property
+    def rail(self) -> bool:
+        """Return whether the sidebar is collapsed to icons."""
+        return request.cookies.get("rail") == "on"
+
+    @property
     def here(self) -> str:
-        """Return the navigation entry of this page."""
+        """Return the address of the navigation entry of this page; the longest path that fits decides."""
         path = request.path + "/"
-        return next((href for href, _, under in NAV if any(path.startswith(one + "/") for one in under)), "")
+        fitting = [
+            (len(start), link.href)
+            for group in NAV
+            for link in group.links
+            for start in link.under
+            if path.startswith(start + "/")
+        ]
+        return max(fitting)[1] if fitting else ""
 
 
 def asset(name: str) -> str:
@@ -214,6 +300,12 @@ def brief(value: Any, most: int = _BRIEF_CHARS) -> str:
         return "none"
     text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=str)
     return text if len(text) <= most else text[: most - 1] + "…"
+
+
+def initials(name: str) -> str:
+    """The first letters of the first and the last word of a name, for the picture of a person."""
+    words = name.replace("@", " ").split() or ["?"]
+    return (words[0][0] + (words[-1][0] if len(words) > 1 else words[0][1:2])).upper()
 
 
 def lean(html: str) -> Markup:

@@ -50,9 +50,9 @@ def files() -> Response:
     on_fault=profile_again(PREFERENCES),
 )
 def preferences(body: PreferencesForm) -> Response:
-    """Theme and keyboard shortcuts, saved in this browser."""
+    """Theme, keyboard shortcuts and width of the sidebar, saved in this browser."""
     response = see_other(safe_next(body.back))
-    for name, value in (("theme", body.theme), ("keys", body.keys)):
+    for name, value in (("theme", body.theme), ("keys", body.keys), ("rail", body.rail)):
         if value is not None:
             response.set_cookie(name, value, max_age=_YEAR, samesite="Lax", secure=request.is_secure)
     return response

@@ -143,6 +143,7 @@ class PreferencesForm(Input):
 
     theme: Literal["", "light", "dark"] | None = None
     keys: Literal["on", "off"] | None = None
+    rail: Literal["on", "off"] | None = None
     back: str = "/"
 
 
@@ -154,6 +155,7 @@ PREFERENCES: Final = FormSpec(
             "Theme", type="radios", choices=[("", "System"), ("light", "Light"), ("dark", "Dark")]
         ),
         "keys": Control("Keyboard shortcuts", type="radios", choices=[("on", "On"), ("off", "Off")]),
+        "rail": Control("Sidebar", type="radios", choices=[("off", "Icons and names"), ("on", "Icons only")]),
     },
 )
 
@@ -393,6 +395,7 @@ def _profile(
                 "back": url_for("session.me"),
                 "theme": request.cookies.get("theme", ""),
                 "keys": "off" if request.cookies.get("keys") == "off" else "on",
+                "rail": "on" if request.cookies.get("rail") == "on" else "off",
             },
         ),
         notices_form=form(NOTICES, {"mail": chosen.mail, "minutes": chosen.minutes}),
