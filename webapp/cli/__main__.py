@@ -11,6 +11,7 @@ from typing import Final
 from webapp.cli.arguments import help_text, parse
 from webapp.cli.datadir import CliError
 from webapp.config import SettingsError
+from webapp.paths import ROOT
 
 # Command -> the module whose run(arguments) executes it; imported on demand.
 MODULES: Final = {
@@ -36,7 +37,9 @@ MODULES: Final = {
     "doctor": "webapp.cli.doctor",
     "upgrade": "webapp.cli.upgrade",
     "lock": "webapp.cli.lock",
+    "build": "webapp.cli.build",
 }
+OF_CLONES: Final = ("test", "soak", "lock", "build")
 
 
 def main(argv: Sequence[str]) -> int:
@@ -46,6 +49,9 @@ def main(argv: Sequence[str]) -> int:
         print(help_text(arguments.topic), end="")
         return 0
     arguments.rest = rest
+    if arguments.command in OF_CLONES and not (ROOT / "tests").is_dir():
+        print(f"rowsmith: {arguments.command} needs a clone: it is not part of the package.", file=sys.stderr)
+        return 1
     try:
         return int(importlib.import_module(MODULES[arguments.command]).run(arguments))
     except CliError as error:

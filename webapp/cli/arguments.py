@@ -38,6 +38,7 @@ COMMANDS: Final = {
     "worker": "run one worker, or with --queues runs a scenario runner, configured by the environment",
     "sweeper": "run only the sweeper, configured by the environment",
     "lock": "resolve the dependencies and write the lock files",
+    "build": "build the packages of a release, for Python and npm, from the last commit",
 }
 
 
@@ -239,6 +240,10 @@ def _server(parser: argparse.ArgumentParser) -> None:
     _data_dir(parser)
 
 
+def _build(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--out", metavar="D", help="folder for the packages (dist of the clone)")
+
+
 def _worker(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--queues", metavar="A,B", help="work to do: exports, pushes, parts, runs (default: all but runs)"
@@ -268,6 +273,7 @@ _OPTIONS: Final = {
     "migrate": _data_dir,
     "worker": _worker,
     "sweeper": _data_dir,
+    "build": _build,
 }
 
 

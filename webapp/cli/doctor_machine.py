@@ -38,6 +38,9 @@ def python(_patient: Patient) -> Iterator[Finding]:
 
 def packages(patient: Patient) -> Iterator[Finding]:
     """Compare the virtual environment with its lock file."""
+    if not (patient.home / "rowsmith").exists():
+        yield Finding(OK, "packages", "They were installed together with the package rowsmith-server.")
+        return
     venv = bootstrap.venv_dir()
     anew = f"rm -r {venv}, then ./rowsmith up"
     if not bootstrap.python_of(venv).exists():

@@ -19,9 +19,9 @@ COMPILE: Final = (
 
 
 def run(_arguments: argparse.Namespace) -> int:
-    """Write requirements.lock, requirements-dev.lock, requirements-assets.lock, requirements-scenarios.lock and
+    """Write the lock files: requirements.lock, those for development, assets, building and scenarios, and
     package-lock.json."""
-    uv, npm = _tool("uv"), _tool("npm")
+    uv, npm = tool("uv"), tool("npm")
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
     _compile(uv, "requirements.lock", "--extra", "drivers", "pyproject.toml")
     # The same versions: what is tested is what runs.
@@ -29,16 +29,19 @@ def run(_arguments: argparse.Namespace) -> int:
     _compile(uv, "requirements-dev.lock", *development, "pyproject.toml")
     assets = "\n".join(project["optional-dependencies"]["assets"])
     _compile(uv, "requirements-assets.lock", "-", text=assets)
+    # What builds the packages of a release.
+    _compile(uv, "requirements-build.lock", "-", text="hatchling")
     # Programs of scenarios run by the service's own Python, and nothing is built for them.
     _compile(uv, "requirements-scenarios.lock", "--only-binary", ":all:", "-", text="\n".join(COMMON))
     _npm(npm)
     return 0
 
 
-def _tool(name: str) -> str:
+def tool(name: str) -> str:
+    """Return the path of a program. CliError if it is not on the PATH."""
     found = shutil.which(name)
     if not found:
-        raise CliError(f"{name} is needed to resolve dependencies and is not on the PATH.")
+        raise CliError(f"{name} is needed and is not on the PATH.")
     return found
 
 

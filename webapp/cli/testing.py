@@ -26,6 +26,7 @@ LONG: Final = (
     "tests/s3",
     "tests/mcp",
     "tests/spark",
+    "tests/packages",
     "tests/deploy/test_hosts.py",
     "tests/deploy/test_release.py",
     "tests/typescript/live",

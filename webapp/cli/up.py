@@ -209,7 +209,8 @@ def banner(url: str, data_dir: Path, demo: Mapping[str, Any]) -> str:
     `demo`: `sign_in_url`, `api_key` (on the first start, when it is created), `template_id`; each may be missing.
     """
     option = "" if data_dir == ROOT / "var" else f" --data-dir {shlex.quote(str(data_dir))}"
-    command = f"{shlex.quote(str(ROOT / 'rowsmith'))} key new{option}"
+    script = ROOT / "rowsmith"  # only in a clone
+    command = f"{shlex.quote(str(script)) if script.exists() else 'rowsmith-server'} key new{option}"
     key = demo.get("api_key")
     lines = ["", f"Rowsmith is running at {url}", ""]
     if link := demo.get("sign_in_url"):

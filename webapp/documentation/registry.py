@@ -51,6 +51,7 @@ GROUPS: Final = (
         "Generate data",
         (
             _guide("start", "Get started", "From an empty folder to a file, an API call and a push."),
+            _guide("install", "Install as a package", "The service without a clone, as a Python package."),
             _guide("relations", "Relations", "References, children by cardinality, totals, nested rows."),
             _guide("import", "Import", "Templates from CSV, SQL, JSON Schema and other formats."),
             _guide("determinism", "Determinism", "Reproduce the same data: seeds, versions, anchors."),
