@@ -847,7 +847,10 @@ DIFF_LINES: Final = 4_000  # longer changed sections are shown as replaced: diff
 ENVIRONMENT_POLL_SECONDS: Final = 0.1
 ENVIRONMENT_SECONDS: Final = 300.0  # time limit for creating an environment
 ENVIRONMENT_RETRY_SECONDS: Final = 60.0  # wait after a failed installation of the common libraries
-ENVIRONMENTS_BYTES: Final = 4 * 1024 * MB  # all environments; the common libraries take about 200 MB
+# All environments; the common libraries take about 200 MB. A single one cannot take more either.
+ENVIRONMENTS_BYTES: Final = 4 * 1024 * MB
+# Memory of uv, which reads the metadata of packages. It usually takes 30 to 300 MB.
+UV_MEMORY_BYTES: Final = 2 * 1024 * MB
 # An environment that was used within this time is kept: the longest run, and the same again for preparation
 # and completion.
 ENVIRONMENT_KEEP_SECONDS: Final = 2 * MAX_RUN_SECONDS

@@ -193,10 +193,12 @@ class Maker:
         if _used(found):
             return found
         self.folder.mkdir(parents=True, exist_ok=True)
-        with self._alone(found, tell, alive):
-            if not _used(found):
-                self._make(lock, found, tell, alive)
-        self.purge(keep=found)
+        try:
+            with self._alone(found, tell, alive):
+                if not _used(found):
+                    self._make(lock, found, tell, alive)
+        finally:
+            self.purge(keep=found)
         return found
 
     @contextmanager
@@ -371,14 +373,14 @@ class Maker:
             shutil.rmtree(left, ignore_errors=True)
         made = [item for item in self.folder.iterdir() if item.is_dir() and _is_hash(item.name)]
         made.sort(key=lambda one: one.stat().st_mtime)
-        over = _size([*made, self.folder / "cache"]) - self.space
+        over = requirements.disk_bytes([*made, self.folder / "cache"]) - self.space
         for item in made:
             if over <= 0 or now - item.stat().st_mtime < limits.ENVIRONMENT_KEEP_SECONDS:
                 break
             if item != keep and self._removed(item):
                 removed.append(item.name)
                 rest = [other for other in made if other.name not in removed]
-                over = _size([*rest, self.folder / "cache"]) - self.space
+                over = requirements.disk_bytes([*rest, self.folder / "cache"]) - self.space
         if over > 0:  # uv can download its cache again
             shutil.rmtree(self.folder / "cache", ignore_errors=True)
         return removed
@@ -454,18 +456,6 @@ def _readable(made: Path) -> None:
             mode = os.lstat(path).st_mode
             if not stat.S_ISLNK(mode):
                 os.chmod(path, 0o755 if mode & 0o100 else 0o644)
-
-
-def _size(folders: list[Path]) -> int:
-    """Return the bytes on disk. A file with several hard links counts once."""
-    seen: dict[tuple[int, int], int] = {}
-    for top in folders:
-        for folder, _, names in os.walk(top):
-            for name in names:
-                with suppress(OSError):
-                    found = os.lstat(os.path.join(folder, name))
-                    seen[found.st_dev, found.st_ino] = found.st_blocks * 512
-    return sum(seen.values())
 
 
 def main() -> int:

@@ -349,6 +349,19 @@ def test_a_module_that_does_not_compile_does_not_stop_the_others(maker, index):
     assert not compiled & {"a_template", "deep"}
 
 
+def test_a_package_that_unpacks_to_more_than_the_space_of_environments_is_stopped(maker, index, monkeypatch):
+    monkeypatch.setattr(limits, "ENVIRONMENTS_BYTES", 20 * limits.MB)
+    monkeypatch.delenv("UV_CACHE_DIR")  # so that the cache is in the data folder
+    index.add("hostile", "1.0", files={f"big{number}.bin": "x" * 8 * limits.MB for number in range(4)})
+    lock = locked("hostile", index.folder)
+    with pytest.raises(NotMade) as caught:
+        Maker(maker.folder, maker.source, space=20 * limits.MB).ensure(lock)
+    assert caught.value.reason == "The packages take more than 20,971,520 bytes."
+    assert not maker.place(lock).exists()
+    assert not [name for name in left_over(maker) if name.startswith(".making")]
+    assert requirements.disk_bytes([maker.folder]) < 8 * limits.MB  # nor is it kept in the cache
+
+
 # --- The common libraries -----------------------------------------------------------------------------------
 
 

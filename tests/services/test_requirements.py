@@ -236,6 +236,32 @@ def test_an_unavailable_index_is_reported_without_its_address(app, monkeypatch, 
     ]
 
 
+def test_a_package_whose_metadata_fills_the_memory_is_rejected(app, index, monkeypatch):
+    monkeypatch.setattr(limits, "UV_MEMORY_BYTES", 256 * limits.MB)
+    about = "Metadata-Version: 2.1\nName: hostile\nVersion: 1.0\nDescription: "
+    index.add("hostile", "1.0", files={"{stem}.dist-info/METADATA": about + "x" * 300 * limits.MB})
+    with app.app_context():
+        fault = fault_of("# requirements: hostile\n")
+    assert (fault["code"], fault["message"]) == (
+        "not_resolved",
+        "The requirements cannot be met. The metadata of the packages takes too much memory.",
+    )
+
+
+def test_a_package_that_unpacks_to_more_than_the_space_of_environments_is_rejected(
+    app, index, monkeypatch, tmp_path
+):
+    monkeypatch.setattr(limits, "ENVIRONMENTS_BYTES", 20 * limits.MB)
+    monkeypatch.delenv("UV_CACHE_DIR")
+    index.add("hostile", "1.0", files={f"big{number}.bin": "x" * 8 * limits.MB for number in range(4)})
+    with app.app_context():
+        fault = fault_of("# requirements: hostile\n")
+    assert fault["code"] == "not_resolved"
+    assert "take more than 20,971,520 bytes" in fault["message"]
+    cache = requirements.cache_folder(app.config["SETTINGS"].data_dir)
+    assert requirements.disk_bytes([cache]) < 8 * limits.MB
+
+
 def test_resolving_ends_in_time(app, index, monkeypatch):
     monkeypatch.setattr(limits, "RESOLVE_SECONDS", 0.0)
     with app.app_context():

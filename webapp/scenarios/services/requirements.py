@@ -7,6 +7,7 @@ from __future__ import annotations
 import hashlib
 import os
 import re
+import resource
 import shutil
 import signal
 import subprocess
@@ -15,7 +16,7 @@ import tempfile
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
@@ -63,6 +64,8 @@ class Done:
     said: str = ""
     away: bool = False
     """Whether the index could not be reached, so that another attempt may succeed."""
+    too_large: bool = False
+    """Whether the packages were too large, so that what uv has stored of them should be removed."""
 
 
 def program() -> str:
@@ -106,7 +109,8 @@ def call(
     """Run `uv <arguments>` in a folder with a time limit in seconds. Files that it creates are world-readable.
 
     `front` is put before the command. `alive` is called several times a second; an exception from it stops uv and is
-    propagated.
+    propagated. A wheel of a few megabytes can unpack to any size, and uv reads the metadata of a wheel into memory, so
+    both are limited: uv is stopped when the folder and its cache have grown by ENVIRONMENTS_BYTES.
     """
     # uv has an option for this and, unlike pip, no variable.
     alone = arguments[0] == "pip" and env.get(NO_INDEX, "").lower() in ("1", "true", "yes", "on")
@@ -121,22 +125,73 @@ def call(
             umask=0o022,
             start_new_session=True,
         )
+        space = _Space((folder, Path(env["UV_CACHE_DIR"])))
         try:
-            ended = _wait(process, seconds, alive)
+            for which, most in (
+                (resource.RLIMIT_DATA, limits.UV_MEMORY_BYTES),
+                (resource.RLIMIT_FSIZE, limits.ENVIRONMENTS_BYTES),
+            ):
+                with suppress(ProcessLookupError):
+                    resource.prlimit(process.pid, which, (most, most))
+            ended = _wait(process, seconds, alive, space)
         finally:
             if process.poll() is None:
                 os.killpg(process.pid, signal.SIGKILL)
                 process.wait()
         log.seek(0)
         text = log.read().decode("utf-8", "replace")
+    if space.exceeded:
+        return Done(
+            False, f"The packages take more than {limits.ENVIRONMENTS_BYTES:,} bytes.", too_large=True
+        )
     if not ended:
         return Done(False, f"This took longer than {seconds:.0f} s.", away=True)
+    if process.returncode == -signal.SIGABRT:  # how uv ends when it gets no more memory
+        return Done(False, "The metadata of the packages takes too much memory.")
     return Done(True) if process.returncode == 0 else Done(False, cleaned(text), bool(_AWAY.search(text)))
 
 
-def _wait(process: subprocess.Popen[bytes], seconds: float, alive: Callable[[], None] | None) -> bool:
+class _Space:
+    """The growth of some folders. It is measured for at most a tenth of the time."""
+
+    def __init__(self, folders: Sequence[Path]) -> None:
+        self._folders = folders
+        self._next, self._before = 0.0, 0
+        self._before = self._measure()
+
+    @property
+    def exceeded(self) -> bool:
+        """Whether the folders have grown by more than ENVIRONMENTS_BYTES."""
+        return self._measure() - self._before > limits.ENVIRONMENTS_BYTES
+
+    def is_exceeded(self) -> bool:
+        """Like `exceeded`, but False until it is time to measure again."""
+        return time.monotonic() >= self._next and self.exceeded
+
+    def _measure(self) -> int:
+        begun = time.monotonic()
+        size = disk_bytes(self._folders)
+        self._next = time.monotonic() + 10 * (time.monotonic() - begun)
+        return size
+
+
+def disk_bytes(folders: Sequence[Path]) -> int:
+    """Return the bytes on disk of folders. A file with several hard links counts once."""
+    seen: dict[tuple[int, int], int] = {}
+    for top in folders:
+        for folder, _, names in os.walk(top):
+            for name in names:
+                with suppress(OSError):
+                    found = os.lstat(os.path.join(folder, name))
+                    seen[found.st_dev, found.st_ino] = found.st_blocks * 512
+    return sum(seen.values())
+
+
+def _wait(
+    process: subprocess.Popen[bytes], seconds: float, alive: Callable[[], None] | None, space: _Space
+) -> bool:
     until = time.monotonic() + seconds
-    while time.monotonic() < until:
+    while time.monotonic() < until and not space.is_exceeded():
         if alive is not None:
             alive()
         try:
@@ -310,6 +365,8 @@ def _lock(wanted: list[str], preferred: str) -> str:
         except FileNotFoundError:
             text = "Requirements cannot be resolved here: uv is not installed."
             raise validation_error([Fault("code", "not_resolved", text)]) from None
+        if done.too_large:
+            shutil.rmtree(cache, ignore_errors=True)  # uv can download it again
         if not done.ok:
             raise validation_error([_fault(done, wanted)])
         return (folder / "requirements.lock").read_text("utf-8")
