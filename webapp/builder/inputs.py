@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+from typing import Annotated
 
 from pydantic import Field
 
 from webapp import limits
 from webapp.engine.invalid_data.settings import Invalid
 from webapp.engine.source_data import SourceSpec
-from webapp.errors import Fault
 from webapp.row_templates.schemas import READ_ONLY, Fields, Locale, Name
-from webapp.row_templates.services import compilation
 from webapp.timestamps import Moment
 from webapp.versioning.views import Description
 from webapp.web.inputs import Input
@@ -19,19 +17,10 @@ from webapp.web.inputs import Input
 Quantity = Annotated[int, Field(ge=limits.MIN_ROWS, le=limits.ENTERPRISE_MAX.rows_per_generation)]
 
 
-class TemplateInput(Input):
-    """Report errors in fields together with errors in the other attributes."""
+class TemplateIn(Input):
+    """A new template."""
 
     read_only = READ_ONLY
-
-    @classmethod
-    def more_faults(cls, body: dict[str, Any]) -> list[Fault]:
-        """The faults of the fields, for an answer that already names others."""
-        return compilation.more_faults(body)
-
-
-class TemplateIn(TemplateInput):
-    """A new template."""
 
     name: Name
     fields: Fields
@@ -43,8 +32,10 @@ class TemplateIn(TemplateInput):
     invalid: Invalid | None = None
 
 
-class TemplatePatch(TemplateInput):
+class TemplatePatch(Input):
     """The properties of a template that can be changed; keys that are left out keep their values."""
+
+    read_only = READ_ONLY
 
     name: Name = ""
     fields: Fields = Field(default_factory=list)

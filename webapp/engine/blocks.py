@@ -8,7 +8,7 @@ an array of a template's rows continues from row to row.
 from __future__ import annotations
 
 import weakref
-from collections.abc import Iterator
+from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
@@ -47,6 +47,15 @@ class GenerationContext:
     """Records the requests for external values that rows need, in a dry run."""
 
 
+def unknown_overrides(overrides: Iterable[str], names: Collection[str]) -> list[Fault]:
+    """Return a fault for each override of a field that does not exist; `names` are those of the template's fields."""
+    return [
+        Fault(f"overrides.{name}", "unknown_field", f'There is no field "{name}".', did_you_mean(name, names))
+        for name in overrides
+        if name not in names
+    ]
+
+
 class BoundPlan:
     """A plan with keys: an immutable source of blocks for one seed, now and set of overrides.
 
@@ -70,16 +79,7 @@ class BoundPlan:
 
     def _fixed(self, overrides: dict[str, Any]) -> dict[str, pa.Array]:
         columns = self.plan.layer.columns
-        faults = [
-            Fault(
-                f"overrides.{name}",
-                "unknown_field",
-                f'There is no field "{name}".',
-                did_you_mean(name, columns),
-            )
-            for name in overrides
-            if name not in columns
-        ]
+        faults = unknown_overrides(overrides, columns)
         if faults:
             raise SpecError(faults)
         fixed = {name: postprocess.fixed(value, columns[name].dtype) for name, value in overrides.items()}

@@ -38,6 +38,12 @@ if TYPE_CHECKING:
     from webapp.engine.masking.replace import BindFields
 
 
+def _compares(fault: Fault, spec: FieldSpec) -> bool:
+    """Return whether a fault may follow from another option of the field that is wrong itself."""
+    of_one_value = fault.code.startswith(("bad_", "unknown_")) or fault.code == "wrong_format"
+    return fault.path.startswith(spec.path) and not of_one_value
+
+
 class Compiler:
     """The context of field types during construction: other columns, the vocabulary, and a function to report errors.
 
@@ -319,7 +325,7 @@ class Compiler:
             self._reads.note(self._pending[-1], (scope, name), over)
         if name in scope.columns or name in scope.failed:
             return scope.columns.get(name)
-        if scope.fields[name].invalid:
+        if scope.fields[name].usable == "no" and scope.fields[name].invalid:
             scope.failed.add(name)
             return None
         waiting = [
@@ -355,7 +361,9 @@ class Compiler:
         column = None if len(self.faults) > before else self._column(spec, made)
         self._scope = inner
         self._pending.pop()
-        if column is None or len(self.faults) > before:
+        if spec.invalid and spec.usable == "values":
+            self.faults[before:] = [fault for fault in self.faults[before:] if not _compares(fault, spec)]
+        if column is None or spec.invalid or len(self.faults) > before:
             scope.failed.add(name)
             return None
         scope.columns[name] = column

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from decimal import Decimal
-from typing import Any, Literal
+from typing import Any, Literal, TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
@@ -20,6 +20,10 @@ from webapp.engine.source_data import SourceSpec
 from webapp.engine.types.base import FieldType
 from webapp.engine.types.registry import BY_NAME, find
 from webapp.errors import Fault, did_you_mean
+
+Usable = Literal["no", "values", "all"]
+"""What can be checked of an invalid field: nothing; each option by itself, because another one that it may be compared
+with is wrong; or all options."""
 
 FIELD_ID = re.compile(r"fld_[0-9A-HJKMNP-TV-Z]{26}")
 
@@ -116,7 +120,9 @@ class FieldSpec:
     options: BaseModel
     children: tuple[FieldSpec, ...] = ()
     invalid: bool = False
-    """Whether it replaces a field that could not be parsed, so that the fields that read it can be checked."""
+    """Whether it has errors. Fields that read it can be checked, but it generates no values."""
+    usable: Usable = "no"
+    """Of an invalid field: what can be checked of its other keys and options."""
 
     @property
     def name(self) -> str:
@@ -210,6 +216,9 @@ def with_ids(spec: TemplateSpec, new_id: Any) -> TemplateSpec:
     return replace(spec, fields=tuple(visit(field) for field in spec.fields))
 
 
+M = TypeVar("M", bound=BaseModel)
+
+
 class _Parser:
     def __init__(self) -> None:
         self.faults: list[Fault] = []
@@ -260,13 +269,7 @@ class _Parser:
         before = len(self.faults)
         common = self._common(raw, path)
         kind = self._type(raw.get("type"), path)
-        if common is None or kind is None:
-            options = raw.get("options")
-            if kind is not None and isinstance(
-                options, dict
-            ):  # their faults are reported in the same response
-                own = {key: value for key, value in options.items() if key not in _MOVED_UP}
-                self._options(kind, own, path, depth)
+        if common is None or kind is None or not isinstance(raw.get("options", {}), dict | None):
             return self._placeholder_field(raw.get("name"), path)
         self._check_id(common.id, path)
         if common.invalid is not None and depth > 1:
@@ -274,9 +277,12 @@ class _Parser:
             hint = "Remove it, or set it for the enclosing field, which can be missing as a whole."
             self._refuse(f"{path}.invalid", "not_here", text, hint)
         of_itself = len(self.faults) > before
-        options, children = self._options(kind, common.options, path, depth)
-        if options is None or of_itself or (len(self.faults) > before and not children):
+        options, children, usable = self._options(kind, common.options, path, depth)
+        nests = not {"fields", ELEMENT}.isdisjoint(kind.Options.model_fields)
+        if options is None or (nests and not children):
             return self._placeholder_field(common.name, path)
+        if usable == "values" or of_itself or (len(self.faults) > before and not children):
+            return FieldSpec(path, common, kind, options, children, invalid=True, usable=usable)
         return FieldSpec(path, common, kind, options, children)
 
     def _placeholder_field(self, name: Any, path: str) -> FieldSpec | None:
@@ -310,7 +316,11 @@ class _Parser:
                 )
         if isinstance(known.get("unique"), str):
             known["unique_together"] = known.pop("unique")
-        return validated(CommonKeys, known, path, self.faults)
+        common, _ = self._salvaged(CommonKeys, known, path, {"name": path, "type": "null"})
+        name = raw.get("name")
+        if common is None or common.name == name or not (isinstance(name, str) and name):
+            return common
+        return common.model_copy(update={"name": name})  # other fields may read it by its invalid name
 
     def _type(self, raw: Any, path: str) -> type[FieldType] | None:
         if not isinstance(raw, str):
@@ -332,14 +342,37 @@ class _Parser:
 
     def _options(
         self, kind: type[FieldType], options: Mapping[str, Any], path: str, depth: int
-    ) -> tuple[Any, tuple[FieldSpec, ...]]:
+    ) -> tuple[Any, tuple[FieldSpec, ...], Usable]:
         raw = dict(options)
         children: tuple[FieldSpec, ...] = ()
         if "fields" in kind.Options.model_fields:
             children = self.fields(raw.pop("fields", None), f"{path}.options.fields", depth + 1)
         elif ELEMENT in kind.Options.model_fields:
             children = self._element(raw.pop(ELEMENT, None), f"{path}.options.{ELEMENT}", depth + 1)
-        return validated(kind.Options, raw, f"{path}.options", self.faults), children
+        found, usable = self._salvaged(kind.Options, raw, f"{path}.options", {})
+        return found, children, usable
+
+    def _salvaged(
+        self, model: type[M], raw: dict[str, Any], path: str, stand_ins: Mapping[str, Any]
+    ) -> tuple[M | None, Usable]:
+        """Return `raw` as an instance of `model`, without the keys that have errors, which are reported.
+
+        `stand_ins` replace required keys. None if it is of no use without them.
+        """
+        before = len(self.faults)
+        found: M | None = validated(model, raw, path, self.faults)
+        if found is not None:
+            return found, "all"
+        steps = [fault.path[len(path) :].lstrip(".") for fault in self.faults[before:]]
+        wrong = {re.split(r"[.\[]", step, maxsplit=1)[0] for step in steps}
+        kept = {key: value for key, value in raw.items() if key not in wrong}
+        for key in wrong & stand_ins.keys():
+            kept[key] = stand_ins[key]
+        unknown = all(fault.code == "unknown_key" for fault in self.faults[before:])
+        try:
+            return model.model_validate(kept), "all" if unknown else "values"
+        except ValidationError:
+            return None, "no"
 
     def _element(self, raw: Any, path: str, depth: int) -> tuple[FieldSpec, ...]:
         """Return the field that generates the elements of an array; it needs no name."""
@@ -371,14 +404,41 @@ def validated(model: type[BaseModel], raw: dict[str, Any], path: str, faults: li
                 Fault(path, "too_many", f"There are {error.error_count():,} faults here, too many to list.")
             )
         else:
-            faults.extend(
-                _fault(item, model, path) for item in error.errors(include_url=False, include_context=True)
-            )
+            found = [
+                _fault(item, model, raw, path)
+                for item in error.errors(include_url=False, include_context=True)
+            ]
+            faults.extend(fault for fault in found if not _of_other_alternative(fault, found))
         return None
 
 
-def _fault(item: Any, model: type[BaseModel], path: str) -> Fault:
-    where = path + "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in item["loc"])
+def _of_other_alternative(fault: Fault, found: list[Fault]) -> bool:
+    """Return whether a value has the wrong type only for an alternative that it was not meant for: pydantic reports
+    the faults of all alternatives of a value."""
+    if not fault.code.endswith("_type"):
+        return False
+    others = [other for other in found if not other.code.endswith("_type") or other.path != fault.path]
+    return any(
+        other.path == fault.path or other.path.startswith((f"{fault.path}.", f"{fault.path}["))
+        for other in others
+    )
+
+
+def _steps(item: Any, raw: Any) -> Iterator[str | int]:
+    """The keys and places of a fault; pydantic's names of alternatives are left out."""
+    here = raw
+    for place, step in enumerate(item["loc"]):
+        known = here.keys() if isinstance(here, dict) else range(len(here)) if isinstance(here, list) else ()
+        if step in known:
+            here = here[step]
+        elif item["type"] != "missing" or place < len(item["loc"]) - 1:
+            continue
+        yield step
+
+
+def _fault(item: Any, model: type[BaseModel], raw: Any, path: str) -> Fault:
+    steps = _steps(item, raw)
+    where = path + "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in steps)
     code, message = _MESSAGES.get(item["type"], (item["type"], item["msg"]))
     message = message.removeprefix("Value error, ")
     hint: str | None = ""

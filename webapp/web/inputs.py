@@ -102,6 +102,13 @@ def read_body(request: Request, model: type[M], max_bytes: int, *, forms: Collec
     return parse(model, value)
 
 
+def read_values(request: Request, model: type[BaseModel], *, forms: Collection[str]) -> Any:
+    """Return the values of a body that `read_body` rejected."""
+    if request.mimetype in forms:
+        return filled(model, form_values(request.form))
+    return read_json(request.get_data())
+
+
 def read_json(raw: bytes) -> Any:
     """Parse JSON; the error `invalid_request` contains the position of a syntax error."""
     containers = raw.count(b"[") + raw.count(b"{")

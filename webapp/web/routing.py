@@ -225,11 +225,11 @@ def _inputs(
         try:
             given["body"] = inputs.read_body(request, declared.body, declared.max_body, forms=forms)
         except ApiError as error:
-            if declared.more_faults is None or error.code != "validation_error" or request.mimetype in forms:
+            if declared.more_faults is None or error.code != "validation_error":
                 raise
             # The body is parsed again: its first values must be freed, and the frames of the error refer to them.
             error.__traceback__ = error.__context__ = None
-            value = inputs.read_json(request.get_data())
+            value = inputs.read_values(request, declared.body, forms=forms)
             raise declared.more_faults(actor, error, value, **address) from None
     elif (request.content_length or 0) > declared.max_body:
         text = f"The body has {request.content_length:,} bytes; at most {declared.max_body:,} are taken here."

@@ -11,10 +11,12 @@ from webapp.access.actors import Actor
 from webapp.builder.inputs import TemplateIn, TemplatePatch
 from webapp.builder.services import diff as row_templates_diff
 from webapp.builder.views import builder, version_pages
+from webapp.errors import ApiError
 from webapp.row_templates.schemas import FIELD_SCHEMA, Seed
 from webapp.row_templates.services import templates
 from webapp.versioning import views as versioned_routes
 from webapp.versioning.views import OtherQuery
+from webapp.web.more_faults import with_more
 from webapp.web.responses import Output, reply
 from webapp.web.routing import route
 
@@ -83,6 +85,15 @@ versioned_routes.declare_refresh(
 )  # fmt: skip
 
 
+def more_of_template(actor: Actor, error: ApiError, said: Any, template_id: str = "") -> ApiError:
+    """Return the error of a new or changed template, with what else is wrong with it."""
+
+    def check(changes: TemplatePatch) -> None:
+        templates.faults(actor, changes.model_dump(exclude_unset=True), template_id)
+
+    return with_more(error, said, TemplatePatch, check)
+
+
 @route(
     bp,
     "/templates",
@@ -93,6 +104,7 @@ versioned_routes.declare_refresh(
     status=201,
     idempotent=True,
     errors=versioned_routes.SAVES,
+    more_faults=more_of_template,
 )
 def create(actor: Actor, body: TemplateIn) -> Response:
     """Create a template."""
@@ -118,6 +130,7 @@ def show(actor: Actor, template_id: str) -> Response:
     body=TemplatePatch,
     returns=TemplateOut,
     errors=versioned_routes.CHANGES,
+    more_faults=more_of_template,
 )
 def change(actor: Actor, template_id: str, body: TemplatePatch) -> Response:
     """Change a template, which creates a new version.

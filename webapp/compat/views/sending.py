@@ -30,8 +30,8 @@ from webapp.pushes.schemas import ExportDbInput, ExportInput, ExportRestInput
 from webapp.pushes.services import pushes, targets
 from webapp.pushes.services.ledger import read
 from webapp.pushes.views.exports import prepared, wait
-from webapp.pushes.views.pushes import with_more
 from webapp.web import inputs
+from webapp.web.more_faults import with_more
 from webapp.web.responses import reply
 
 _NOT_PLAIN = (

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 from flask import Response
 
 from webapp.access.actors import Actor
 from webapp.builder.inputs import TemplateIn, TemplatePatch
+from webapp.builder.views.templates import more_of_template
 from webapp.compat.views.folders import TEMPLATES, Folders
 from webapp.compat.views.objects import masked
 from webapp.compat.views.routing import ROOT, call
@@ -23,7 +25,7 @@ from webapp.compat.views.words import (
     settled,
 )
 from webapp.generation.services import generate
-from webapp.generation.views.generate import DraftIn
+from webapp.generation.views.generate import DraftIn, more_of_draft
 from webapp.row_templates.services import templates
 from webapp.versioning.views import matched
 from webapp.web.responses import reply
@@ -77,7 +79,8 @@ def template_create(actor: Actor, body: Loose) -> Response:
     here = settled(actor, "write", said)
     _put_fields(here, said)
     Folders(TEMPLATES, here.project_id or "").put(said, body)
-    return reply(out(templates.create(here, **read(TemplateIn, said).model_dump())))
+    given = read(TemplateIn, said, partial(more_of_template, here))
+    return reply(out(templates.create(here, **given.model_dump())))
 
 
 @call(ONE, scope="read")
@@ -93,7 +96,8 @@ def template_change(actor: Actor, template_id: str, body: Loose) -> Response:
     said = _said(body, *_OURS, "project_id", "team_id")
     _put_fields(placed(actor, "write", template.project_id), said, templates.show(template)["fields"])
     Folders(TEMPLATES, template.project_id).put(said, body, template.name)
-    changes = read(TemplatePatch, said).model_dump(exclude_unset=True)
+    more = partial(more_of_template, actor, template_id=template_id)
+    changes = read(TemplatePatch, said, more).model_dump(exclude_unset=True)
     return reply(out(templates.change(actor, template, changes)))
 
 
@@ -111,6 +115,6 @@ def rows(actor: Actor, body: Loose) -> Response:
     _put_fields(actor, said)
     if isinstance(said.get("seed"), int | float):
         said["seed"] = str(said["seed"])
-    made = generate.draft(actor, read(DraftIn, said), "json")
+    made = generate.draft(actor, read(DraftIn, said, partial(more_of_draft, actor)), "json")
     headers = {**made.recipe.headers(), "X-Accel-Buffering": "no"}
     return Response(made.body, headers=headers, content_type=made.recipe.content_type)

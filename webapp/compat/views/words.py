@@ -17,7 +17,7 @@ from webapp.access.models import Project
 from webapp.compat.services import objects
 from webapp.engine.spec import CommonKeys
 from webapp.engine.types import registry as catalogue
-from webapp.errors import Fault, validation_error
+from webapp.errors import ApiError, Fault, validation_error
 from webapp.pagination import Page
 from webapp.web import inputs
 
@@ -91,9 +91,17 @@ def camelled(data: Mapping[str, Any]) -> dict[str, Any]:
     return {camel(key): value for key, value in data.items()}
 
 
-def read(model: type[M], said: Mapping[str, Any]) -> M:
-    """Parse the input with a model of the native API. Error: validation_error with all errors."""
-    return inputs.parse(model, said)
+def read(
+    model: type[M],
+    said: Mapping[str, Any],
+    more: Callable[[ApiError, Mapping[str, Any]], ApiError] | None = None,
+) -> M:
+    """Parse the input with a model of the native API. `more` adds the errors of the rest to that of an invalid input.
+    Error: validation_error with all errors."""
+    try:
+        return inputs.parse(model, said)
+    except ApiError as error:
+        raise (error if more is None else more(error, said)) from None
 
 
 def placed(actor: Actor, scope: str, project_id: str | None, team_id: str | None = None) -> Actor:

@@ -29,7 +29,7 @@ from webapp.engine.formats import FORMATS, write
 from webapp.engine.formats.base import Format
 from webapp.engine.invalid_data.answer_key import AnswerKey
 from webapp.engine.plan import ENGINE
-from webapp.errors import ApiError, Fault, validation_error
+from webapp.errors import ApiError, Fault, Gathered
 from webapp.exports.models import Export, ExportPart
 from webapp.exports.services import export_parts
 from webapp.extensions import db, reading, redis_client, writing
@@ -40,7 +40,6 @@ from webapp.generation.services.rows import Recipe, attachment, content_type
 from webapp.metering import stored_json
 from webapp.quotas import Reservation
 from webapp.row_templates.schemas import GenerateInput, TemplateExportInput
-from webapp.sources.services import sources
 from webapp.work import jobs_queue
 from webapp.work.models import END_STATES
 
@@ -109,13 +108,8 @@ def create(actor: Actor, template_id: str, ask: GenerateInput, format: str | Non
     the errors of `generate.saved` and of `export_parts.planned`.
     """
     found = generate.find_template(actor, template_id, "generate")
-    source = generate.saved_source(found, ask.locale, rows_of=ask.rows)
-    source = sources.opened(actor, source, keep=True)
-    count = source.count(ask.count)
-    quotas.check_rows(actor, count)
-    recipe = external_values.recipe(
-        actor, source, ask.model_copy(update={"count": count}), format=format, keep=True
-    )
+    recipe = generate.requested(actor, found, ask, format=format, keep=True)
+    count = recipe.count
     recipe.open().close()
     part_rows = export_parts.planned(recipe, ask.part_rows if isinstance(ask, TemplateExportInput) else None)
     export = Export(
@@ -545,18 +539,13 @@ def of_template(actor: Actor, template_id: str, ask: GenerateInput, format: str 
 
     Raises not_found, forbidden, row_limit_exceeded, validation_error.
     """
+    found, errors = generate.find_template(actor, template_id, "generate"), Gathered()
     if ask.seed is None:
-        hint = "generate returns it in the X-Seed header."
-        fault = Fault(
-            "seed", "required", "`seed` is required: an answer key belongs to a specific generation.", hint
-        )
-        raise validation_error([fault])
-    found = generate.find_template(actor, template_id, "generate")
-    source = generate.saved_source(found, ask.locale, rows_of=ask.rows)
-    source = sources.opened(actor, source)
-    count = source.count(ask.count)
-    quotas.check_rows(actor, count)
-    recipe = external_values.recipe(actor, source, ask.model_copy(update={"count": count}), format=format)
+        text = "`seed` is required: an answer key belongs to a specific generation."
+        errors.add([Fault("seed", "required", text, "generate returns it in the X-Seed header.")])
+    with errors.check():
+        recipe = generate.requested(actor, found, ask, format=format, fetch=not errors)
+    errors.raise_all()
     made = _written([recipe.answers()], recipe.format, recipe.options, recipe.file_name.rpartition(".")[0])
     return Written(made.pieces, made.file_name, made.content_type, recipe.pins)
 

@@ -9,7 +9,7 @@ from webapp.engine.formats import FORMATS
 from webapp.exports.services import exports
 from webapp.exports.services.exports import KeyFormat, Written
 from webapp.extensions import db
-from webapp.generation.views.generate import format_by_accept
+from webapp.generation.views.generate import format_by_accept, more_of_saved
 from webapp.row_templates.schemas import GenerateInput
 from webapp.web.inputs import Query
 from webapp.web.responses import Raw
@@ -70,6 +70,7 @@ def of_export(actor: Actor, export_id: str, query: KeyQuery) -> Response:
     reads=True,
     errors=("row_limit_exceeded",),
     produces=_FILES,
+    more_faults=more_of_saved,
 )
 def of_template(actor: Actor, template_id: str, body: GenerateInput) -> Response:
     """Get the injected invalid cells in the rows that generate returns for the same body, which must contain a seed.

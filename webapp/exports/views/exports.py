@@ -25,7 +25,7 @@ from webapp.generation.responses import LeakReport
 from webapp.generation.services import rows as generation_rows
 from webapp.generation.services.pins import Pins
 from webapp.generation.views import export_form
-from webapp.generation.views.generate import format_by_accept
+from webapp.generation.views.generate import format_by_accept, more_of_saved
 from webapp.row_templates.schemas import GenerateInput, TemplateExportInput
 from webapp.web import events, page_shell, snippets
 from webapp.web.inputs import ListQuery
@@ -226,6 +226,7 @@ def with_addresses(data: dict[str, Any]) -> dict[str, Any]:
     idempotent=True,
     errors=("row_limit_exceeded", "quota_exceeded", "leak_found"),
     on_fault=export_form.again,
+    more_faults=more_of_saved,
 )
 def create(actor: Actor, template_id: str, body: TemplateExportInput) -> Response:
     """Create a file of rows in the background, with one worker or with several in parts."""

@@ -11,7 +11,7 @@ import logging
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, Final, cast
@@ -27,12 +27,13 @@ from webapp.access import actors, tenancy
 from webapp.access.actors import Actor, require
 from webapp.audit.services import audit_log
 from webapp.engine import groups, processor_time, record_counts
+from webapp.engine.blocks import unknown_overrides
 from webapp.engine.budget import TooLarge
 from webapp.engine.errors import SpecError
 from webapp.engine.invalid_data.settings import Invalid
 from webapp.engine.processor_time import Budget, TooSlow
 from webapp.engine.source_data import SourceSpec
-from webapp.errors import ApiError, Fault, validation_error
+from webapp.errors import ApiError, Fault, Gathered, validation_error
 from webapp.extensions import application, db, reading
 from webapp.generation.services import external_values
 from webapp.generation.services import rows as generation_rows
@@ -138,11 +139,19 @@ def saved_source(
 def draft_source(actor: Actor | None, ask: DraftInput, own: str = "") -> Source:
     """Return a compiled draft. `own` is the id of the saved template that it is a draft of. Without an actor
     no other template is visible. Raises validation_error with all faults."""
+    errors, around = Gathered(), {}
     if ask.source is not None:
-        related_templates.refuse_own_rows(ask.fields, own)
-    around = related_templates.gather(
-        ask.fields, own, lambda wanted: related_templates.newest(actor, wanted) if actor else {}
-    )
+        with errors.check():
+            related_templates.refuse_own_rows(ask.fields, own)
+    with errors.check():
+        around = related_templates.gather(
+            ask.fields,
+            own,
+            lambda wanted: related_templates.newest(actor, wanted) if actor else {},
+            ask.locale,
+        )
+    if errors:
+        errors.raise_all(compilation.field_faults(ask.fields, ask.locale))
     quantity = ask.quantity or limits.DEFAULT_QUANTITY
     said = (_said(ask.source), _wrong(ask.invalid))
     anchor = ask.anchor or limits.DRAFT_ANCHOR
@@ -222,25 +231,100 @@ class Generation:
 
 def saved(actor: Actor, template_id: str, ask: GenerateInput, format: str | None = None) -> Generation:
     """Generate rows of a saved template's newest version; see `_run`. Raises not_found, forbidden, and what
-    `_run` raises."""
+    `requested` and `_run` raise."""
     found = find_template(actor, template_id, "generate")
-    return _run(actor, saved_source(found, ask.locale, rows_of=ask.rows), ask, format)
+    return _run(actor, requested(actor, found, ask, format=format))
 
 
 def draft(actor: Actor, ask: DraftInput, format: str | None = None, own: str = "") -> Generation:
-    """Generate rows of a draft; see `draft_source`."""
-    return _run(actor, draft_source(actor, ask, own), ask, format)
+    """Generate rows of a draft; see `draft_source` and `requested`."""
+    return _run(actor, requested_of_draft(actor, ask, format=format, own=own))
 
 
-def _run(actor: Actor, source: Source, ask: GenerateInput, format: str | None) -> Generation:
-    """Fetch external values, reserve quota, generate the first block, write the audit entry.
+def requested(
+    actor: Actor,
+    found: TemplateRef,
+    ask: GenerateInput,
+    *,
+    format: str | None = None,
+    keep: bool = False,
+    fetch: bool = True,
+) -> Recipe:
+    """Return the rows that a request wants of a saved template. `keep`: store fetched external values for a worker;
+    without `fetch`, neither these nor rows of a source are read.
+
+    Errors, all of the request together: row_limit_exceeded, validation_error. Then those of connections.
+    """
+    errors, source = Gathered(), None
+    with errors.check():
+        source = saved_source(found, ask.locale, rows_of=ask.rows)
+    if source is None:
+        with errors.check():
+            source = saved_source(found, None)
+    if source is None:
+        raise errors.error() or ApiError("internal_error")
+    return _requested(actor, source, ask, errors, format=format, keep=keep, fetch=fetch)
+
+
+def requested_of_draft(
+    actor: Actor, ask: DraftInput, *, format: str | None = None, own: str = "", fetch: bool = True
+) -> Recipe:
+    """Return the rows that a request wants of a draft; see `requested` and `draft_source`."""
+    errors, source = Gathered(), None
+    with errors.check():
+        source = draft_source(actor, ask, own)
+    if source is None:
+        with errors.check("count"):
+            quotas.check_rows(actor, ask.count or ask.quantity or 0)
+        raise errors.error(_override_faults(ask.fields, ask.overrides)) or ApiError("internal_error")
+    return _requested(actor, source, ask, errors, format=format, fetch=fetch)
+
+
+def _override_faults(fields: Any, overrides: Mapping[str, Any]) -> list[Fault]:
+    """Return the faults of overrides for fields as sent, some of which have faults themselves."""
+    return unknown_overrides(
+        overrides,
+        [field["name"] for field in fields if isinstance(field, dict) and isinstance(field.get("name"), str)],
+    )
+
+
+def _requested(
+    actor: Actor,
+    source: Source,
+    ask: GenerateInput,
+    errors: Gathered,
+    *,
+    format: str | None,
+    keep: bool = False,
+    fetch: bool,
+) -> Recipe:
+    if fetch and not errors:
+        source = sources.opened(actor, source, keep=keep)
+    count = possible = source.count(ask.count)
+    with errors.check("count"):
+        possible = 1
+        quotas.check_rows(actor, count)
+        possible = count
+    fetch = fetch and not errors
+    with errors.check():
+        recipe = external_values.recipe(
+            actor,
+            source,
+            ask.model_copy(update={"count": possible}),
+            format=format,
+            fetch=fetch,
+            keep=keep and fetch,
+        )
+    errors.raise_all()
+    return recipe
+
+
+def _run(actor: Actor, recipe: Recipe) -> Generation:
+    """Reserve quota, generate the first block, write the audit entry.
 
     Raises row_limit_exceeded, validation_error, quota_exceeded (with Retry-After), unavailable.
     """
-    source = sources.opened(actor, source)
-    count = source.count(ask.count)
-    quotas.check_rows(actor, count)
-    recipe = external_values.recipe(actor, source, ask.model_copy(update={"count": count}), format=format)
+    source, count = recipe.source, recipe.count
     inside = recipe.records()
     reservation = quotas.reserve_rows(actor, count + inside, largest=count)
     try:
@@ -354,11 +438,7 @@ def preview(actor: Actor, template_id: str, ask: PreviewInput) -> Preview:
     Raises not_found, forbidden, validation_error.
     """
     found = find_template(actor, template_id, "read")
-    source = (
-        saved_source(found, ask.locale, rows_of=ask.rows)
-        if ask.fields is None
-        else _draft_of(actor, found, ask)
-    )
+    source = _preview_source(actor, found, ask)
     fetch = ask.fields is None if ask.fetch is None else ask.fetch
     if (
         fetch and ask.fields is not None
@@ -367,12 +447,48 @@ def preview(actor: Actor, template_id: str, ask: PreviewInput) -> Preview:
     return _preview(source, ask, actor, fetch)
 
 
+def _preview_source(actor: Actor, found: TemplateRef, ask: PreviewInput) -> Source:
+    """Raises validation_error with all faults of the template and of the request."""
+    errors = Gathered()
+    with errors.check():
+        if ask.fields is None:
+            return saved_source(found, ask.locale, rows_of=ask.rows)
+        return _draft_of(actor, found, ask)
+    fields = ask.fields
+    if fields is None:
+        fields = templates.loader(found.id, found.version)()[0]["fields"]
+    raise errors.error(_override_faults(fields, ask.overrides)) or ApiError("internal_error")
+
+
 def preview_draft(actor: Actor | None, ask: DraftInput, fetch: bool = False) -> Preview:
     """Preview a template that is not saved. Not counted toward the quota. Raises validation_error and, for
     `fetch`, forbidden and errors of connections."""
     if fetch and actor is not None:
         require(actor, "generate", actor.team_id)
-    return _preview(draft_source(actor, ask), ask, actor, fetch)
+    return _preview(_preview_draft_source(actor, ask), ask, actor, fetch)
+
+
+def _preview_draft_source(actor: Actor | None, ask: DraftInput) -> Source:
+    errors = Gathered()
+    with errors.check():
+        return draft_source(actor, ask)
+    raise errors.error(_override_faults(ask.fields, ask.overrides)) or ApiError("internal_error")
+
+
+def check_preview(actor: Actor, ask: PreviewInput | DraftInput, template_id: str = "") -> None:
+    """Check a request for a preview without generating rows. Raises validation_error with all faults; not_found,
+    forbidden."""
+    if isinstance(ask, DraftInput):
+        source = _preview_draft_source(actor, ask)
+    else:
+        source = _preview_source(actor, find_template(actor, template_id, "read"), ask)
+    generation_rows.recipe(source, _preview_rows(ask).model_copy(update={"count": 0}), present=clock.now())
+
+
+def _preview_rows(ask: PreviewInput | DraftInput) -> GenerateInput:
+    return GenerateInput(
+        count=limits.PREVIEW_ROWS, seed=ask.seed, overrides=ask.overrides, now=ask.now, locale=ask.locale
+    )
 
 
 def preview_version(found: TemplateRef, version: int, seed: str) -> Preview:
@@ -385,10 +501,18 @@ def _draft_of(actor: Actor, found: TemplateRef, ask: PreviewInput) -> Source:
     given = _said(ask.source) if "source" in ask.model_fields_set else spec.get("source")
     wrong = _wrong(ask.invalid) if "invalid" in ask.model_fields_set else spec.get("invalid")
     around = related_templates.gather(
-        ask.fields, found.id, lambda wanted: related_templates.newest(actor, wanted)
+        ask.fields,
+        found.id,
+        lambda wanted: related_templates.newest(actor, wanted),
+        ask.locale or spec["locale"],
     )
     parsed = compilation.parsed_fields(
-        ask.fields, name=spec["name"], locale=spec["locale"], source=given, invalid=wrong
+        ask.fields,
+        name=spec["name"],
+        locale=spec["locale"],
+        source=given,
+        invalid=wrong,
+        instead=ask.locale,
     )
     before = spec["fields"]
     merged = groups.assign(field_ids.carry_over(parsed, before), field_ids.settled(before))
@@ -403,9 +527,7 @@ def _draft_of(actor: Actor, found: TemplateRef, ask: PreviewInput) -> Source:
 def _preview(
     source: Source, ask: PreviewInput | DraftInput, actor: Actor | None = None, fetch: bool = False
 ) -> Preview:
-    wanted = GenerateInput(
-        count=limits.PREVIEW_ROWS, seed=ask.seed, overrides=ask.overrides, now=ask.now, locale=ask.locale
-    )
+    wanted = _preview_rows(ask)
     recipe, made = _first_rows(source, wanted, actor, fetch, few=True)
     warnings = [fault.as_dict() for fault in recipe.bound.warnings]
     warnings += (

@@ -11,12 +11,12 @@ from pydantic import WithJsonSchema
 from webapp import limits
 from webapp.access.actors import Actor
 from webapp.engine.formats import FORMATS
-from webapp.errors import Fault
+from webapp.errors import ApiError
 from webapp.generation.services import generate
 from webapp.generation.services.generate import Generation, Preview
 from webapp.generation.views import export_form
 from webapp.row_templates.schemas import DraftInput, DraftPreviewInput, GenerateInput, PreviewInput
-from webapp.row_templates.services import compilation
+from webapp.web.more_faults import with_more
 from webapp.web.responses import Output, Raw, reply
 from webapp.web.routing import route
 
@@ -31,28 +31,43 @@ _ERRORS = ("row_limit_exceeded", "quota_exceeded", "leak_found")
 class DraftIn(DraftInput):
     """Rows of an unsaved template: its definition, in addition to the keys of generate."""
 
-    @classmethod
-    def more_faults(cls, body: dict[str, Any]) -> list[Fault]:
-        """Return the faults of the fields, for a response that has other faults too."""
-        return compilation.more_faults(body)
-
 
 class DraftPreviewIn(DraftPreviewInput):
     """Three rows of an unsaved template: its definition, in addition to the keys of preview."""
-
-    @classmethod
-    def more_faults(cls, body: dict[str, Any]) -> list[Fault]:
-        """Return the faults of the fields, for a response that has other faults too."""
-        return compilation.more_faults(body)
 
 
 class PreviewIn(PreviewInput):
     """Three rows of a template or, with `fields`, of an unsaved draft of it."""
 
-    @classmethod
-    def more_faults(cls, body: dict[str, Any]) -> list[Fault]:
-        """Return the faults of the fields, for a response that has other faults too."""
-        return compilation.more_faults(body)
+
+def more_of_saved(actor: Actor, error: ApiError, said: Any, template_id: str) -> ApiError:
+    """Return the error of a request for rows of a saved template, with what else is wrong with the request."""
+    head = generate.find_template(actor, template_id, "generate")
+
+    def check(ask: GenerateInput) -> None:
+        generate.requested(actor, head, ask, fetch=False)
+
+    return with_more(error, said, GenerateInput, check)
+
+
+def more_of_draft(actor: Actor, error: ApiError, said: Any) -> ApiError:
+    """Return the error of a request for rows of a draft, with what else is wrong with the request."""
+
+    def check(ask: DraftInput) -> None:
+        generate.requested_of_draft(actor, ask, fetch=False)
+
+    return with_more(error, said, DraftInput, check)
+
+
+def _more_of_preview(actor: Actor, error: ApiError, said: Any, template_id: str) -> ApiError:
+    def check(ask: PreviewInput) -> None:
+        generate.check_preview(actor, ask, template_id)
+
+    return with_more(error, said, PreviewInput, check)
+
+
+def _more_of_draft_preview(actor: Actor, error: ApiError, said: Any) -> ApiError:
+    return with_more(error, said, DraftPreviewInput, lambda ask: generate.check_preview(actor, ask))
 
 
 class BadCell(Output):
@@ -84,6 +99,7 @@ class PreviewOut(Output):
     errors=_ERRORS,
     produces=_PRODUCES,
     on_fault=export_form.again,
+    more_faults=more_of_saved,
 )
 def saved(actor: Actor, template_id: str, body: GenerateInput) -> Response:
     """Generate rows of a template, as a stream.
@@ -104,6 +120,7 @@ def saved(actor: Actor, template_id: str, body: GenerateInput) -> Response:
     reads=True,
     errors=_ERRORS,
     produces=_PRODUCES,
+    more_faults=more_of_draft,
 )
 def draft(actor: Actor, body: DraftIn) -> Response:
     """Generate rows of an unsaved template, as a stream."""
@@ -119,6 +136,7 @@ def draft(actor: Actor, body: DraftIn) -> Response:
     returns=PreviewOut,
     reads=True,
     errors=_PREVIEW_ERRORS,
+    more_faults=_more_of_preview,
 )
 def preview(actor: Actor, template_id: str, body: PreviewIn) -> Response:
     """Generate the first three rows of a template, or of an unsaved draft of it. They do not count toward the quota.
@@ -137,6 +155,7 @@ def preview(actor: Actor, template_id: str, body: PreviewIn) -> Response:
     returns=PreviewOut,
     reads=True,
     errors=_PREVIEW_ERRORS,
+    more_faults=_more_of_draft_preview,
 )
 def preview_draft(actor: Actor, body: DraftPreviewIn) -> Response:
     """Generate the first three rows of an unsaved template. They do not count toward the quota."""

@@ -16,7 +16,8 @@ from webapp.pushes.schemas import ExportDbInput, ExportInput, ExportRestInput
 from webapp.pushes.services import preparation, pushes
 from webapp.pushes.services.ledger import read
 from webapp.pushes.services.preparation import Prepared
-from webapp.pushes.views.pushes import queued, sending, with_more
+from webapp.pushes.views.pushes import queued, sending
+from webapp.web.more_faults import with_more
 from webapp.web.responses import reply
 
 bp = Blueprint("exports_at_once", __name__)

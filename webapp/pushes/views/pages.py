@@ -22,13 +22,14 @@ from webapp.pushes.services import failures, preparation, pushes, retries
 from webapp.pushes.services.preparation import Prepared
 from webapp.pushes.views import form, presentation
 from webapp.pushes.views import repair as pushes_repair
-from webapp.pushes.views.pushes import more_of_retry, with_more
+from webapp.pushes.views.pushes import more_of_retry
 from webapp.row_templates.models import Template
 from webapp.row_templates.services import compilation, templates
 from webapp.web import snippets
 from webapp.web.forms.page_form import PageForm
 from webapp.web.forms.settings import SettingsForm, places
 from webapp.web.inputs import Query, form_values, parse
+from webapp.web.more_faults import with_more
 from webapp.web.responses import render_block, see_other
 from webapp.web.routing import route
 

@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable
 from functools import partial
 from typing import Annotated, Any, Literal
 
 from flask import Blueprint, Response, url_for
-from pydantic import BaseModel, Field
+from pydantic import Field
 
 from webapp import clock, limits, pagination
 from webapp.access.actors import Actor
-from webapp.errors import ApiError, Fault, faults_of, validation_error
+from webapp.errors import ApiError, Fault
 from webapp.extensions import db
 from webapp.pushes.models import Push
 from webapp.pushes.responses import BadRowsOut, DryRunOut, PlanOut, PushOut, RowOut
@@ -22,7 +21,8 @@ from webapp.pushes.services.ledger import read
 from webapp.pushes.services.preparation import Prepared
 from webapp.pushes.views import presentation
 from webapp.web import events, log_events
-from webapp.web.inputs import ListQuery, Query, parse
+from webapp.web.inputs import ListQuery, Query
+from webapp.web.more_faults import with_more
 from webapp.web.responses import Listed, matching, reply
 from webapp.web.routing import route
 from webapp.work import log_lines
@@ -70,32 +70,6 @@ class LogQuery(Query):
     """Whether to keep the response open for further lines, as server-sent events."""
 
     follow: bool = False
-
-
-def with_more(
-    error: ApiError, said: Any, model: type[BaseModel], check: Callable[[Any], Iterable[Fault]]
-) -> ApiError:
-    """Return the error of a push's body together with what is wrong with the rest of it: `check` returns or raises the
-    faults of what can be read. Errors: not_found (what the address names), forbidden."""
-    told = [Fault(**one) for one in error.details["fields"]]
-    wrong = {_key_of(one.path) for one in told}
-    if not isinstance(said, Mapping) or "" in wrong:
-        return error
-    rest = {key: value for key, value in said.items() if key not in wrong and key in model.model_fields}
-    try:
-        more = list(check(parse(model, rest, strict=False)))
-    except ApiError as other:
-        if other.code == "forbidden" or (other.code == "not_found" and not other.path):
-            raise
-        if other.code != "validation_error" and not other.path:  # the target's trouble
-            return error
-        more = faults_of(other)
-    return validation_error(dict.fromkeys([*told, *(one for one in more if _key_of(one.path) not in wrong)]))
-
-
-def _key_of(path: str) -> str:
-    """The key of the body that a fault's path begins with."""
-    return re.split(r"[.\[]", path, maxsplit=1)[0]
 
 
 def _more_of_template(actor: Actor, error: ApiError, said: Any, template_id: str) -> ApiError:

@@ -6,8 +6,6 @@ from collections.abc import Mapping
 from datetime import datetime
 from typing import Any
 
-from pydantic import ValidationError
-
 from webapp import timestamps
 from webapp.engine import plan as engine_plan
 from webapp.engine import source_data
@@ -17,7 +15,6 @@ from webapp.engine.errors import SpecError
 from webapp.engine.invalid_data.settings import Invalid
 from webapp.engine.plan import Plan
 from webapp.engine.relations.related_plans import Library
-from webapp.engine.source_data import SourceSpec
 from webapp.engine.spec import TemplateSpec
 from webapp.errors import Fault, validation_error
 from webapp.row_templates.services import vocabularies
@@ -35,22 +32,23 @@ def parsed_fields(
     locale: str | None = None,
     source: Mapping[str, Any] | None = None,
     invalid: Mapping[str, Any] | None = None,
+    instead: str | None = None,
 ) -> TemplateSpec:
     """Parse field definitions and the template's source and invalid-data settings. Raises `validation_error`
-    with all faults, including those between values (`min` above `max`)."""
+    with all faults, including those between values (`min` above `max`). `instead`: the locale of a request."""
     bad = None if invalid is None else Invalid.model_validate(invalid)
     try:
         return engine_spec.parse(
             fields, name=name, locale=locale, source=source_data.stored(source), invalid=bad
         )
     except SpecError as error:
-        raise validation_error(engine_plan.all_faults(error, vocabulary())) from None
+        raise validation_error(engine_plan.all_faults(error, vocabulary(), instead)) from None
 
 
-def field_faults(fields: Any) -> list[Fault]:
-    """Return the faults of field definitions that do not depend on other templates."""
+def field_faults(fields: Any, locale: str | None = None) -> list[Fault]:
+    """Return the faults of field definitions, and of their locale, that do not depend on other templates."""
     try:
-        return engine_plan.value_faults(engine_spec.parse(fields), vocabulary())
+        return engine_plan.value_faults(engine_spec.parse(fields, locale=locale), vocabulary())
     except SpecError as error:
         return engine_plan.all_faults(error, vocabulary())
 
@@ -69,20 +67,3 @@ def vocabulary(wanted: str | None = None) -> Vocabulary:
     """Return the present vocabulary, or the one of a version. Raises unavailable, as `vocabularies.opened`
     does."""
     return vocabularies.opened(wanted)
-
-
-def more_faults(body: Mapping[str, Any]) -> list[Fault]:
-    """Return the faults of a template's fields, for a response that has other faults too."""
-    fields = body.get("fields")
-    if not isinstance(fields, list):
-        return []
-    try:
-        given = SourceSpec.model_validate(source) if isinstance(source := body.get("source"), dict) else None
-        wrong = Invalid.model_validate(invalid) if isinstance(invalid := body.get("invalid"), dict) else None
-        locale = body.get("locale") if isinstance(body.get("locale"), str) else None
-        parsed = engine_spec.parse(fields, locale=locale, source=given, invalid=wrong)
-        return engine_plan.value_faults(parsed, vocabulary())
-    except ValidationError:  # these have faults that are in the response already
-        return []
-    except SpecError as error:
-        return engine_plan.all_faults(error, vocabulary())

@@ -19,6 +19,7 @@ import orjson
 from webapp import limits
 from webapp.engine import groups
 from webapp.engine.plan import Plan
+from webapp.errors import Gathered
 from webapp.row_templates.services import compilation, related_templates
 
 NOTHING: Final[Mapping[str, Any]] = MappingProxyType({})
@@ -149,10 +150,14 @@ def of_draft(
     key = ("draft", blake2b(raw, digest_size=16).digest(), locale, words.id, kept)
     found = MEMORY.get(key)
     if found is None:
-        related_templates.check_stated(stated, gathered, own)
-        library = related_templates.library(gathered, own, quantity, stated)
-        parsed = compilation.parsed_fields(fields, locale=locale, source=source, invalid=invalid)
-        plan = compilation.compiled(groups.assign(parsed), words, None, library)
+        errors = Gathered()
+        with errors.check():
+            related_templates.check_stated(stated, gathered, own)
+        with errors.check():
+            library = related_templates.library(gathered, own, quantity, stated)
+            parsed = compilation.parsed_fields(fields, locale=locale, source=source, invalid=invalid)
+            plan = compilation.compiled(groups.assign(parsed), words, None, library)
+        errors.raise_all()
         found = Source(plan, "", 0, related=related_templates.related_of(gathered, library))
         MEMORY.put(key, found, len(raw) * (1 + len(gathered)))
     return replace(found, name=name, quantity=quantity, anchor=anchor)

@@ -121,11 +121,13 @@ def pinned(pins: Stored, instead: Mapping[str, int]) -> Callable[[Iterable[str]]
     return read
 
 
-def gather(fields: Any, own: str, read: Callable[[Iterable[str]], dict[str, Version]]) -> dict[str, Version]:
+def gather(
+    fields: Any, own: str, read: Callable[[Iterable[str]], dict[str, Version]], locale: str | None = None
+) -> dict[str, Version]:
     """Every template that these fields reach, and those that they reach in turn.
 
     Error: validation_error with each field that refers to a template that does not exist, and every other fault of
-    the fields.
+    the fields and of `locale`.
     """
     found: dict[str, Version] = {}
     asked = list(reached(fields))
@@ -149,7 +151,7 @@ def gather(fields: Any, own: str, read: Callable[[Iterable[str]], dict[str, Vers
     ]
     refused = missing or _of_real_rows(asked, found, own)
     if refused:
-        raise validation_error([*refused, *compilation.field_faults(fields)])
+        raise validation_error([*refused, *compilation.field_faults(fields, locale)])
     return found
 
 

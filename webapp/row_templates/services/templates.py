@@ -7,7 +7,7 @@ rows. A possible lack of distinct values is reported as a warning.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from datetime import datetime
 from typing import Any, Final
 
@@ -21,7 +21,8 @@ from webapp.engine.blocks import BoundPlan, GenerationContext
 from webapp.engine.errors import SpecError
 from webapp.engine.invalid_data.settings import Invalid
 from webapp.engine.plan import ENGINE, Plan
-from webapp.errors import Fault, validation_error
+from webapp.engine.spec import ELEMENT
+from webapp.errors import Fault, Gathered, validation_error
 from webapp.extensions import db
 from webapp.row_templates.models import Template, TemplateVersion
 from webapp.row_templates.services import compilation, field_ids, related_templates, vocabularies
@@ -153,23 +154,31 @@ def _checked(
 ) -> tuple[dict[str, Any], dict[str, Any]]:
     """Return a spec in its stored form, and its pins. `before` is the spec of the previous version. Error:
     validation_error with all errors."""
-    versions = related_templates.gather(
-        spec["fields"], template.id, lambda wanted: related_templates.newest(actor, wanted)
-    )
-    parsed = compilation.parsed_fields(
-        spec["fields"],
-        name=spec["name"],
-        locale=spec["locale"],
-        source=spec["source"],
-        invalid=spec["invalid"],
-    )
-    if spec["source"] is not None:
-        related_templates.refuse_own_rows(spec["fields"], template.id)
-    finished = field_ids.finished(parsed, before["fields"])
-    library = related_templates.library(versions, template.id, spec["quantity"], {})
+    errors = Gathered()
     words = compilation.vocabulary()
-    plan = compilation.compiled(finished, words, None, library)
-    _check_connections(actor, spec, plan, before)
+    if spec["source"] is not None:
+        with errors.check():
+            related_templates.refuse_own_rows(spec["fields"], template.id)
+    with errors.check():
+        versions = related_templates.gather(
+            spec["fields"],
+            template.id,
+            lambda wanted: related_templates.newest(actor, wanted),
+            spec["locale"],
+        )
+        parsed = compilation.parsed_fields(
+            spec["fields"],
+            name=spec["name"],
+            locale=spec["locale"],
+            source=spec["source"],
+            invalid=spec["invalid"],
+        )
+        finished = field_ids.finished(parsed, before["fields"])
+        library = related_templates.library(versions, template.id, spec["quantity"], {})
+        plan = compilation.compiled(finished, words, None, library)
+    with errors.check():
+        _check_connections(actor, spec, before)
+    errors.raise_all()
     vocabularies.keep(words.id)
     ready = {
         **spec,
@@ -181,12 +190,29 @@ def _checked(
     return ready, {"vocabulary": words.id, "engine": ENGINE, "templates": related_templates.pins_of(versions)}
 
 
-def _check_connections(actor: Actor, spec: Mapping[str, Any], plan: Plan, before: Mapping[str, Any]) -> None:
+def faults(actor: Actor, changes: Mapping[str, Any], template_id: str = "") -> None:
+    """Check the attributes of a new template, or changes of an existing one, without saving them.
+
+    Errors: validation_error with all errors; not_found, forbidden.
+    """
+    before: Mapping[str, Any] = {"name": "", "fields": (), "quantity": limits.DEFAULT_QUANTITY}
+    template = Template(id=template_id)
+    if template_id:
+        template = get(actor, template_id, "write")
+        before = version_of(template).spec
+    spec = {key: changes.get(key, before.get(key)) for key in CHANGEABLE}
+    spec["source"], spec["invalid"] = _source(spec["source"]), _invalid(spec["invalid"])
+    if spec["fields"]:
+        _checked(actor, template, spec, before)
+
+
+def _check_connections(actor: Actor, spec: Mapping[str, Any], before: Mapping[str, Any]) -> None:
     """Reject references to connections that do not exist or that the actor cannot see. References of the previous
     version are allowed. Error: validation_error with all of them."""
-    said = [spec["fields"], spec["source"]]
     held = usages.named_in([before["fields"], before.get("source")])
-    wanted = [item for item in usages.named_in(said) - held if item.startswith("con_")]
+    source = (spec["source"] or {}).get("connection_id")
+    named = [("source.connection_id", source), *_connections_in(spec["fields"], "fields")]
+    wanted = {item for _, item in named if isinstance(item, str) and item.startswith("con_")} - held
     if not wanted:
         return
     mine = (
@@ -195,18 +221,29 @@ def _check_connections(actor: Actor, spec: Mapping[str, Any], plan: Plan, before
         Connection.deleted_at.is_(None),
     )
     there = db.session.execute(select(Connection.id, Connection.team_id).where(*mine))
-    unseen = set(wanted) - {row.id for row in there if actor.role_in(row.team_id) is not None}
-    asked = [(f"{ask.path}.options.connection_id", ask.question.connection_id) for ask in plan.asks]
-    source = (spec["source"] or {}).get("connection_id")
-    found = [("source.connection_id", source), *(item for item in asked if item[1] != source)]
+    unseen = wanted - {row.id for row in there if actor.role_in(row.team_id) is not None}
     hint = "It may have been deleted: restore it, or choose another one."
-    faults = [
+    found = [
         Fault(path, "unknown_connection", f'There is no connection "{item}" here.', hint)
-        for path, item in dict.fromkeys(found)
+        for path, item in named
         if item in unseen
     ]
-    if faults:
-        raise validation_error(faults)
+    if found:
+        raise validation_error(found)
+
+
+def _connections_in(fields: Any, path: str) -> Iterator[tuple[str, Any]]:
+    """Return path and id of each connection that fields of all levels name."""
+    for place, field in enumerate(fields) if isinstance(fields, list) else ():
+        yield from _connections_of(field, f"{path}[{place}].options")
+
+
+def _connections_of(field: Any, path: str) -> Iterator[tuple[str, Any]]:
+    options = field.get("options") if isinstance(field, Mapping) else None
+    if isinstance(options, Mapping):
+        yield f"{path}.connection_id", options.get("connection_id")
+        yield from _connections_in(options.get("fields"), f"{path}.fields")
+        yield from _connections_of(options.get(ELEMENT), f"{path}.{ELEMENT}.options")
 
 
 def warnings_of(plan: Plan, quantity: int) -> list[dict[str, str]]:

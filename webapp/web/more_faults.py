@@ -1,0 +1,41 @@
+"""Report all errors of a body together: those that the model of its keys finds, and those of what remains."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any
+
+from pydantic import BaseModel
+
+from webapp.errors import ApiError, Fault, faults_of, validation_error
+from webapp.web.inputs import parse
+
+
+def with_more(
+    error: ApiError, said: Any, model: type[BaseModel], check: Callable[[Any], Iterable[Fault] | None]
+) -> ApiError:
+    """Return the error of a body together with what is wrong with the rest of it.
+
+    `error` is the `validation_error` for `said`. `check` gets the keys without errors as `model`, and returns or raises
+    the faults of these. Errors: not_found (what the address names), forbidden.
+    """
+    told = [Fault(**one) for one in error.details["fields"]]
+    wrong = {_key_of(one.path) for one in told}
+    if not isinstance(said, Mapping) or "" in wrong:
+        return error
+    rest = {key: value for key, value in said.items() if key not in wrong and key in model.model_fields}
+    try:
+        more = list(check(parse(model, rest, strict=False)) or ())
+    except ApiError as other:
+        if other.code == "forbidden" or (other.code == "not_found" and not other.path):
+            raise
+        if other.code != "validation_error" and not other.path:  # the target's trouble
+            return error
+        more = faults_of(other)
+    return validation_error(dict.fromkeys([*told, *(one for one in more if _key_of(one.path) not in wrong)]))
+
+
+def _key_of(path: str) -> str:
+    """The key of the body that a fault's path begins with."""
+    return re.split(r"[.\[]", path, maxsplit=1)[0]
