@@ -1,7 +1,10 @@
-"""Measure an export in parts with one worker and with two in parallel, and calculate the requirements for a
-billion rows per minute.
+"""Measure an export in one file on one processor and on all, an export in parts with one worker and with two in
+parallel, and calculate the requirements for a billion rows per minute.
 
-.venv/bin/python bench/scale.py [--rows 800000] [--part-rows 100000] [--format csv]
+.venv/bin/python bench/scale.py [--rows 2000000] [--part-rows 250000] [--format csv]
+
+First, one file is generated in this process as the worker of an export does: by one process, and by as many as there
+are processors, in turns. The ratio is the median of three.
 
 Starts `./rowsmith up` twice in a separate folder, with SQLite, local files and Valkey: with one worker, then
 with two. Both generate the same number of rows of the template in `bench/sample.py`. The time is measured by
@@ -15,9 +18,11 @@ The last lines are calculated from the rate of one worker, not measured.
 from __future__ import annotations
 
 import argparse
+import hashlib
 import json
 import math
 import os
+import statistics
 import sys
 import time
 import urllib.request
@@ -29,13 +34,13 @@ sys.path.insert(0, str(ROOT))
 
 from bench.sample import FIELDS
 from bench.serve import rowsmith_server
-from webapp import (
-    clock,
-    timestamps,
-)
+from webapp import clock, limits, timestamps
+from webapp.generation.services import rows as generation_rows
+from webapp.row_templates.schemas import GenerateInput
+from webapp.row_templates.services import compiled_plans
 
 WARM_ROWS = 20_000
-GIVE_UP_SECONDS = 100.0
+GIVE_UP_SECONDS = 200.0
 BILLION_A_MINUTE = 1_000_000_000 / 60
 
 
@@ -74,15 +79,39 @@ def measured(workers: int, ask: dict[str, Any]) -> tuple[float, dict[str, Any]]:
     return export["count"] / (ended - began).total_seconds(), manifest
 
 
+def one_file(rows: int, format: str) -> None:
+    """Print the rows per second of one file, on one processor and on all of them."""
+    source = compiled_plans.of_draft("Orders", FIELDS, 10, None, None)
+    ask = GenerateInput(count=rows, format=format, seed="scale")
+    recipe = generation_rows.recipe(source, ask, present=clock.now())
+    if recipe.count < limits.PARALLEL_FROM_ROWS or not recipe.format.continues:
+        return
+    rates: dict[int, list[float]] = {1: [], os.cpu_count() or 1: []}
+    for _ in range(3):
+        for processes, found in rates.items():
+            began, digest = time.perf_counter(), hashlib.sha256()
+            for piece in recipe.open(processes):
+                digest.update(piece)
+            found.append(rows / (time.perf_counter() - began))
+    (alone, every) = rates.values()
+    ratio = statistics.median(more / one for one, more in zip(alone, every, strict=True))
+    print(
+        f"one file: {statistics.median(alone):,.0f} rows/s on one processor, {statistics.median(every):,.0f} on "
+        f"{os.cpu_count()}: {ratio:.2f} x; load {os.getloadavg()[0]:.1f}",
+        flush=True,
+    )
+
+
 def main() -> None:
     """Parse the command line and run."""
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("--rows", type=int, default=800_000)
-    parser.add_argument("--part-rows", type=int, default=100_000)
+    parser.add_argument("--rows", type=int, default=2_000_000)
+    parser.add_argument("--part-rows", type=int, default=250_000)
     parser.add_argument("--format", default="csv", choices=["csv", "json", "ndjson", "sql", "parquet"])
     given = parser.parse_args()
+    one_file(given.rows, given.format)
     now = clock.to_text(clock.now().replace(microsecond=0))
     ask = {
         "count": given.rows,

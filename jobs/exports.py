@@ -14,7 +14,8 @@ from webapp import limits, storage
 from webapp.exports.services import export_files, export_parts, exports
 from webapp.exports.services.exports import Order
 from webapp.extensions import application
-from webapp.generation.services.rows import Stream
+from webapp.generation.services.parallel_rows import processes_for
+from webapp.generation.services.rows import Recipe, Stream
 from webapp.monitoring import metrics
 
 
@@ -58,7 +59,8 @@ class Digest:
 
 def _make(work: Lease, order: Order, tell: Callable[..., None]) -> None:
     app = application()
-    output = order.recipe.open()
+    recipe = order.recipe
+    output = recipe.open(processes_for(recipe)) if isinstance(recipe, Recipe) else recipe.open()
     # Each attempt has its own key, so that a late worker cannot overwrite the file of the next attempt.
     key = f"{order.folder}/{work.epoch}.{order.extension}"
     watched = _watched(app, work, output, tell)

@@ -29,6 +29,7 @@ from webapp.engine.formats import FORMATS, write
 from webapp.engine.formats.base import Format
 from webapp.engine.invalid_data.answer_key import AnswerKey
 from webapp.errors import ApiError, Fault, validation_error
+from webapp.generation.services import parallel_rows
 from webapp.generation.services.pins import Pins
 from webapp.row_templates.schemas import GenerateInput
 from webapp.row_templates.services.compiled_plans import Source
@@ -120,10 +121,10 @@ class Recipe:
         last = offset + count == self.offset + self.count
         return replace(self, offset=offset, count=count, first=offset == self.offset, last=last)
 
-    def open(self) -> Output:
-        """Generate the first block. The rest follows on demand. Raises `validation_error` for values that the
-        format cannot represent."""
-        output = Output(self)
+    def open(self, processes: int = 1) -> Output:
+        """Generate the first block. The rest follows on demand, by several processes if there are more than one
+        (see `parallel_rows`). Raises `validation_error` for values that the format cannot represent."""
+        output = Output(self, processes)
         output.prime()
         return output
 
@@ -279,12 +280,20 @@ class Stream(ABC):
 class Output(Stream):
     """Return the bytes of a recipe."""
 
-    def __init__(self, recipe: Recipe) -> None:
-        self.recipe = recipe
+    def __init__(self, recipe: Recipe, processes: int = 1) -> None:
+        self.recipe, self.processes = recipe, processes
         super().__init__()
 
     def _make(self) -> Generator[bytes]:
-        yield from self._rows(self.recipe, self.recipe.writer())
+        if self.processes > 1:
+            yield from parallel_rows.pieces(self.recipe, self.processes, self._made)
+        else:
+            yield from self._rows(self.recipe, self.recipe.writer())
+
+    def _made(self, rows: int) -> None:
+        """Count rows whose bytes were all read."""
+        self.rows_made += rows
+        self.rows_sent = self.rows_made
 
 
 def content_type(kind: type[Format], options: Format.Options) -> str:
