@@ -15,7 +15,15 @@ from typing import Any, Final
 
 import psycopg
 
-from webapp.connectors.schema import Column, ColumnType, Entity, Relation, UniqueIndex
+from webapp.connectors.schema import (
+    Column,
+    ColumnType,
+    Entity,
+    Relation,
+    UniqueIndex,
+    by_stored_columns,
+    named_columns,
+)
 from webapp.connectors.sql.base import matched
 
 _TABLES: Final = """
@@ -92,6 +100,10 @@ FROM pg_partitioned_table p JOIN pg_inherits i ON i.inhparent = p.partrelid JOIN
 LEFT JOIN pg_attribute a ON a.attrelid = p.partrelid AND a.attnum = p.partattrs[0]
 WHERE p.partrelid = ANY(%(tables)s) AND p.partstrat IN ('l', 'r') ORDER BY c.oid
 """
+_DIVIDED: Final = """
+SELECT DISTINCT i.inhparent FROM pg_inherits i WHERE i.inhparent = ANY(%(tables)s)
+"""
+_NO_PARTITION: Final = "It is partitioned and has no partition yet, so it cannot store a row."
 _ALIKE: Final = """
 SELECT n.nspname, c.relname FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
 WHERE lower(c.relname) = lower(%(name)s) OR lower(n.nspname || '.' || c.relname) = lower(%(name)s)
@@ -108,7 +120,6 @@ _KINDS: Final[Mapping[str, ColumnType]] = {
 _BOUND: Final = re.compile(
     r"FOR VALUES (?:IN \((?P<list>.*)\)|FROM \((?P<low>.*)\) TO \((?P<high>.*)\))", re.S
 )
-_WORD: Final = re.compile(r'"(?:[^"]|"")+"|[^\W\d]\w*')
 _INSERT: Final = re.compile(r'\binsert\s+into\s+((?:[\w$]+|"[^"]+")(?:\.(?:[\w$]+|"[^"]+"))?)', re.I)
 _BITS: Final = {"int2": 16, "int4": 32, "int8": 64}
 _HEADER: Final = 4  # the typmod of text or numeric includes the four bytes of the length header
@@ -148,12 +159,16 @@ class Catalog:
         indexes = _grouped(self._rows(_INDEXES, chosen))
         conditional = _grouped(self._rows(_CONDITIONAL, chosen))
         partitions = _grouped(self._rows(_PARTITIONS, chosen))
+        divided = {row[0] for row in self._rows(_DIVIDED, chosen)}
         found = []
         for row in tables:
             made = self._entity(row, columns[row[0]], constraints[row[0]], indexes[row[0]], types)
             unique = _unique_indexes(conditional[row[0]], [one[2] for one in columns[row[0]]])
             checks = (*made.checks, *_partition_checks(partitions[row[0]]))
-            found.append(replace(made, unique_indexes=unique, checks=checks))
+            obstacle = _NO_PARTITION if row[3] == "p" and row[0] not in divided else ""
+            made = replace(made, unique_indexes=unique, checks=checks, obstacle=obstacle)
+            computed = {one[2]: one[9] for one in columns[row[0]] if one[8] and one[9]}
+            found.append(by_stored_columns(made, computed) if computed else made)
         return self._with_triggers(found, _grouped(self._rows(_TRIGGERS, chosen)), [row[0] for row in tables])
 
     def _with_triggers(
@@ -232,8 +247,7 @@ class Catalog:
 def _unique_indexes(rows: Sequence[Any], names: Sequence[str]) -> tuple[UniqueIndex, ...]:
     found = []
     for _, columns, expressions, condition in rows:
-        words = {word.replace('"', "") for word in _WORD.findall(expressions or "")}
-        compared = (*columns, *(name for name in names if name in words and name not in columns))
+        compared = tuple(dict.fromkeys((*columns, *named_columns([expressions or ""], names))))
         if compared:
             found.append(UniqueIndex(compared, condition or ""))
     return tuple(dict.fromkeys(found))
