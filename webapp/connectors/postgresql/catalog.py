@@ -93,15 +93,13 @@ SELECT DISTINCT t.tgrelid, p.prosrc FROM pg_trigger t JOIN pg_proc p ON p.oid = 
 WHERE t.tgrelid = ANY(%(tables)s) AND NOT t.tgisinternal AND t.tgenabled <> 'D' AND t.tgtype & 5 = 5
   AND p.prosrc ~* 'insert[[:space:]]+into'
 """
-# Partitions by list or range, with the first column of the key (null: an expression).
+# Partitioned tables with the first column of the key (null: an expression), and their partitions, if there are any.
 _PARTITIONS: Final = """
-SELECT p.partrelid, a.attname::text, p.partstrat::text, pg_get_expr(c.relpartbound, c.oid)
-FROM pg_partitioned_table p JOIN pg_inherits i ON i.inhparent = p.partrelid JOIN pg_class c ON c.oid = i.inhrelid
+SELECT p.partrelid, a.attname::text, p.partstrat::text, pg_get_expr(c.relpartbound, c.oid), c.oid
+FROM pg_partitioned_table p LEFT JOIN pg_inherits i ON i.inhparent = p.partrelid
+LEFT JOIN pg_class c ON c.oid = i.inhrelid
 LEFT JOIN pg_attribute a ON a.attrelid = p.partrelid AND a.attnum = p.partattrs[0]
-WHERE p.partrelid = ANY(%(tables)s) AND p.partstrat IN ('l', 'r') ORDER BY c.oid
-"""
-_DIVIDED: Final = """
-SELECT DISTINCT i.inhparent FROM pg_inherits i WHERE i.inhparent = ANY(%(tables)s)
+WHERE p.partrelid = ANY(%(tables)s) ORDER BY c.oid
 """
 _NO_PARTITION: Final = "It is partitioned and has no partition yet, so it cannot store a row."
 _ALIKE: Final = """
@@ -159,13 +157,12 @@ class Catalog:
         indexes = _grouped(self._rows(_INDEXES, chosen))
         conditional = _grouped(self._rows(_CONDITIONAL, chosen))
         partitions = _grouped(self._rows(_PARTITIONS, chosen))
-        divided = {row[0] for row in self._rows(_DIVIDED, chosen)}
         found = []
         for row in tables:
             made = self._entity(row, columns[row[0]], constraints[row[0]], indexes[row[0]], types)
             unique = _unique_indexes(conditional[row[0]], [one[2] for one in columns[row[0]]])
             checks = (*made.checks, *_partition_checks(partitions[row[0]]))
-            obstacle = _NO_PARTITION if row[3] == "p" and row[0] not in divided else ""
+            obstacle = _NO_PARTITION if any(one[4] is None for one in partitions[row[0]]) else ""
             made = replace(made, unique_indexes=unique, checks=checks, obstacle=obstacle)
             computed = {one[2]: one[9] for one in columns[row[0]] if one[8] and one[9]}
             found.append(by_stored_columns(made, computed) if computed else made)
@@ -256,7 +253,11 @@ def _unique_indexes(rows: Sequence[Any], names: Sequence[str]) -> tuple[UniqueIn
 def _partition_checks(rows: Sequence[Any]) -> list[str]:
     """What partitions by list or range demand of the first column of their key, as a check. Gaps between ranges are not
     considered; a default partition takes all rows."""
-    if not rows or any(row[1] is None or row[3] == "DEFAULT" for row in rows):
+    if (
+        not rows
+        or rows[0][2] not in "lr"
+        or any(row[1] is None or row[3] in (None, "DEFAULT") for row in rows)
+    ):
         return []
     column = '"' + rows[0][1].replace('"', '""') + '"'
     bounds = [_BOUND.fullmatch(row[3]) for row in rows]
