@@ -14,7 +14,9 @@ from tests.connectors.mysql_sessions import target_as_mysql
 from tests.connectors.sending import deliver, reasons, target_of
 from webapp import limits
 from webapp.connectors.base import ConnectorError
+from webapp.connectors.mysql import catalog as mysql_catalog
 from webapp.connectors.mysql.connector import MysqlConnector
+from webapp.connectors.schema import UniqueIndex
 
 kind = mysql_sessions.kind
 REFUSED = [
@@ -190,9 +192,50 @@ def test_columns_tell_what_the_server_declares(kind, session):
     assert by["a"].default is None
     assert entity.keys == ("id",)
     assert set(entity.uniques) == {("code",), ("a", "b")}
+    assert entity.unique_indexes == (UniqueIndex(("body",)),)
     assert entity.relations[0].columns == ("a", "b")
     assert (entity.relations[0].entity, entity.relations[0].entity_columns) == ("parents", ("a", "b"))
     assert entity.checks == ("`price` > 0",)
+
+
+def test_a_unique_index_over_a_computed_column_is_one_over_the_columns_it_is_computed_from(kind, session):
+    kind.run(
+        "CREATE TABLE t (id INT PRIMARY KEY, shop INT, name VARCHAR(20), folded VARCHAR(20) AS (LOWER(name)), "
+        "UNIQUE (shop, folded))"
+    )
+    entity = session.entity("t")
+    assert (entity.uniques, entity.unique_indexes) == ((), (UniqueIndex(("shop", "name")),))
+
+
+def test_columns_tell_which_characters_they_can_have(kind, session):
+    kind.run(
+        "CREATE TABLE t (a VARCHAR(9) CHARACTER SET latin1, b VARCHAR(9) CHARACTER SET utf8mb3, "
+        "c VARCHAR(9) CHARACTER SET utf8mb4, d INT)"
+    )
+    assert [one.characters for one in session.entity("t").fields] == ["cp1252", "bmp", "", ""]
+
+
+def test_a_table_whose_engine_has_no_transactions_tells_so(kind, session):
+    kind.run("CREATE TABLE t (n INT) ENGINE = MyISAM")
+    assert "MyISAM does not support transactions" in session.entity("t").obstacle
+
+
+def test_indexes_on_expressions_of_mysql_name_their_columns():
+    columns = [
+        ("shop", "t", name, "varchar", "varchar(9)", "YES", None, "", 9, None, None, "", "", "utf8mb4")
+        for name in ("name", "kind")
+    ]
+    indexes = [
+        ("shop", "t", "u", None, None, "lower(`name`)"),
+        ("shop", "t", "u", "kind", None, None),
+    ]
+    answers = {"tables": [("shop", "t", "BASE TABLE", "", "InnoDB", "YES")], "columns": columns, "statistics": indexes}
+
+    def ask(query, values):
+        return next((rows for name, rows in answers.items() if f"information_schema.{name} " in query), [])
+
+    (entity,) = mysql_catalog.entities(ask, mysql_catalog.server("8.0.36"), "shop")
+    assert entity.unique_indexes == (UniqueIndex(("name", "kind")),)
 
 
 def test_tables_of_other_databases_are_named_with_theirs(kind):

@@ -18,7 +18,7 @@ from webapp.connectors.base import ConnectionLost, ConnectorError
 from webapp.connectors.oracle import catalog as oracle_catalog
 from webapp.connectors.oracle.connector import OracleConnector
 from webapp.connectors.oracle.errors import convert_error, failure
-from webapp.connectors.schema import Column
+from webapp.connectors.schema import Column, UniqueIndex
 from webapp.net.gate import Gate
 
 kind = only(OracleKind)
@@ -177,6 +177,11 @@ def test_the_dictionary_becomes_tables():
             ("SHOP", "T", "NN", "C", "NAME", None, None, None, '"NAME" IS NOT NULL'),
             ("SHOP", "T", "FK", "R", "NAME", "ELSE", "O", "KEY", None),
         ],
+        [
+            ("SHOP", "T", "UX", "SYS_NC00004$", 'UPPER("NAME")'),
+            ("SHOP", "T", "UY", "AT", None),
+            ("SHOP", "T", "UY", "NAME", None),
+        ],
     ]
     table, view = oracle_catalog.entities(lambda *_: answers.pop(0), "SHOP")
     assert [(one.type, one.declared, one.generated, one.default) for one in table.fields] == [
@@ -185,6 +190,7 @@ def test_the_dictionary_becomes_tables():
         ("timestamptz", "TIMESTAMP(6) WITH TIME ZONE", "", None),
     ]
     assert (table.keys, table.checks, table.relations[0].entity) == (("ID",), ("name > 'a'",), "ELSE.O")
+    assert (table.uniques, table.unique_indexes) == ((("AT", "NAME"),), (UniqueIndex(("NAME",)),))
     assert (view.name, view.kind, view.fields[0].generated) == ("ELSE.V", "view", "computed")
 
 
@@ -308,5 +314,7 @@ def test_a_certificate_is_verified_as_the_mode_says(listens, tmp_path, name, tru
 
 def test_unknown_options_are_rejected_with_a_suggestion():
     with pytest.raises(ConnectorError) as caught:
-        OracleConnector(OracleConnector.Settings(connection_string="oracle://h/?servicename=x"), GATE).connect_options()
+        OracleConnector(
+            OracleConnector.Settings(connection_string="oracle://h/?servicename=x"), GATE
+        ).connect_options()
     assert (caught.value.reason, caught.value.hint) == ("bad_settings", "Did you mean service_name?")

@@ -26,7 +26,8 @@ _SYSTEM = {
     "columns": "object_id, column_id, name, system_type_id, max_length, precision, scale, is_nullable, is_identity,"
     " is_computed, default_object_id",
     "default_constraints": "object_id, definition",
-    "indexes": "object_id, index_id, name, is_primary_key, is_unique, has_filter",
+    "indexes": "object_id, index_id, name, is_primary_key, is_unique, has_filter, filter_definition",
+    "computed_columns": "object_id, column_id, definition",
     "index_columns": "object_id, index_id, column_id, key_ordinal, is_included_column",
     "foreign_keys": "object_id, parent_object_id, referenced_object_id, name",
     "foreign_key_columns": "constraint_object_id, parent_object_id, parent_column_id, referenced_object_id,"
@@ -234,7 +235,7 @@ class Database:
             columns[name_of(name)] = len(columns) + 1
             written.append(self._column(line, name, number, len(columns), told, uniques))
         for place, (primary, names) in enumerate(uniques, 1):
-            told.append(("indexes", (number, place, f"i{place}", int(primary), 1, 0)))
+            told.append(("indexes", (number, place, f"i{place}", int(primary), 1, 0, None)))
             told += [
                 ("index_columns", (number, place, columns[one], at, 0)) for at, one in enumerate(names, 1)
             ]

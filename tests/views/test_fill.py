@@ -349,3 +349,70 @@ def test_the_plan_says_where_foreign_key_checks_are_disabled(browser, api, app, 
         assert sum(bool(table["unchecked"]) for table in plan["tables"]) == 1
         page = browser(cast.edith).submit(f"{path}/plan", {"rows": "5", "existing": "add"}).text
         assert page.count("Foreign key checks are disabled") == 1
+
+
+LEVELS = """
+CREATE TABLE countries (id integer PRIMARY KEY, name varchar(60) NOT NULL);
+CREATE TABLE customers (id integer PRIMARY KEY, country_id integer NOT NULL REFERENCES countries (id));
+CREATE TABLE orders (id integer PRIMARY KEY, customer_id integer NOT NULL REFERENCES customers (id));
+CREATE TABLE notes (id integer PRIMARY KEY, order_id integer REFERENCES orders (id), body varchar(60));
+"""
+
+
+def test_tables_without_rows_get_fewer_the_more_levels_refer_to_them(edith, target):
+    with target(LEVELS) as database:
+        asked = {"rows": 270, "row_counts": "proportional", "dry_run": True}
+        made = edith.post(f"/connections/{database.connection_id}/fill", json=asked).json
+        assert {one["table"]: one["rows"] for one in made["tables"]} == {
+            "countries": 10,
+            "customers": 30,
+            "orders": 90,
+            "notes": 270,
+        }
+
+
+def test_tables_get_rows_in_proportion_to_those_they_have_or_as_many(edith, target, work):
+    rows = "INSERT INTO countries VALUES (1, 'A'), (2, 'B');"
+    rows += "INSERT INTO customers VALUES (1, 1), (2, 1), (3, 2), (4, 2);"
+    with target(LEVELS + rows + "INSERT INTO notes VALUES (1, NULL, 'x');") as database:
+        path = f"/connections/{database.connection_id}/fill"
+        made = edith.post(path, json={"rows": 40, "row_counts": "proportional", "dry_run": True}).json
+        counts = {one["table"]: one["rows"] for one in made["tables"]}
+        assert (counts["countries"], counts["customers"], counts["notes"]) == (20, 40, 10)
+        made = edith.post(path, json={"row_counts": "existing"}).json
+        assert {one["table"]: one["code"] for one in made["skipped"]} == {"orders": "no_rows"}
+        work(made["push"]["id"])
+        counts = [database.count(name) for name in ("countries", "customers", "orders", "notes")]
+        assert counts == [4, 8, 0, 2]
+
+
+def test_as_many_rows_as_there_are_needs_rows(edith, target):
+    with target(LEVELS) as database:
+        answer = edith.post(f"/connections/{database.connection_id}/fill", json={"row_counts": "existing"})
+        assert answer.status_code == 422, answer.json
+        assert answer.json["error"]["details"]["fields"][0]["code"] == "nothing_to_fill"
+
+
+def test_a_table_whose_only_column_is_counted_by_the_database_is_filled(edith, app, cast, postgres_url, work):
+    schema = """
+    CREATE TABLE numbers (id integer GENERATED ALWAYS AS IDENTITY PRIMARY KEY);
+    CREATE TABLE uses (id integer PRIMARY KEY, number_id integer NOT NULL REFERENCES numbers (id));
+    INSERT INTO numbers DEFAULT VALUES;
+    """
+    with postgres_target(app, cast, postgres_url, schema) as database:
+        made = edith.post(f"/connections/{database.connection_id}/fill", json={"rows": 20}).json
+        assert made["skipped"] == []
+        work(made["push"]["id"])
+        assert [database.count(name) for name in ("numbers", "uses")] == [21, 20]
+
+
+def test_a_partitioned_table_without_partitions_is_skipped(edith, app, cast, postgres_url, work):
+    schema = """
+    CREATE TABLE events (id integer NOT NULL, at date NOT NULL) PARTITION BY RANGE (at);
+    CREATE TABLE days (id integer PRIMARY KEY);
+    """
+    with postgres_target(app, cast, postgres_url, schema) as database:
+        made = edith.post(f"/connections/{database.connection_id}/fill", json={"rows": 20}).json
+        assert {one["table"]: one["code"] for one in made["skipped"]} == {"events": "takes_no_rows"}
+        work(made["push"]["id"])
+        assert database.count("days") == 20

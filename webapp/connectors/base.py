@@ -399,6 +399,10 @@ class Session(TableReader):
         """Return the highest value of an integer column, None if the table is empty."""
         raise ConnectorError("The highest value cannot be read here.", reason="unsupported")
 
+    def count(self, entity: Entity) -> int:
+        """Return the number of rows of a table."""
+        raise ConnectorError("Rows cannot be counted here.", reason="unsupported")
+
     @abstractmethod
     def commit_outcome(self, entity: Entity, commit_token: Mapping[str, Any]) -> bool | None:
         """Return whether the transaction of a commit token was committed, or None if that cannot be

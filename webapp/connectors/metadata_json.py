@@ -37,9 +37,10 @@ def from_json(stored: Mapping[str, Any]) -> Metadata:
 
 def entity_from_json(stored: Mapping[str, Any]) -> Entity:
     """Return the table that `entity_to_json` converted."""
+    known = {key: value for key, value in stored.items() if key in _ENTITY}
     return Entity(
         **{
-            **stored,
+            **known,
             "parts": tuple(stored["parts"]),
             "keys": tuple(stored["keys"]),
             "uniques": tuple(tuple(one) for one in stored["uniques"]),
@@ -54,7 +55,9 @@ def entity_from_json(stored: Mapping[str, Any]) -> Entity:
     )
 
 
-_COLUMN = frozenset(column.name for column in fields(Column))
+# Metadata that a newer version stored may have keys that this one does not know.
+_ENTITY = frozenset(one.name for one in fields(Entity))
+_COLUMN = frozenset(one.name for one in fields(Column))
 
 
 def _column(stored: Mapping[str, Any]) -> Column:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import Any, Literal
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+from typing import Any, Final, Literal
 
 # Column types that all kinds of targets are mapped to.
 ColumnType = Literal[
@@ -45,6 +46,9 @@ class Column:
     comment: str = ""
     schema: Mapping[str, Any] | None = None
     """The JSON Schema of the value, if the target provides one."""
+    characters: str = ""
+    """The characters that a text can have, if not all of Unicode: `ascii`, a code page of Python such as `cp1252`, or
+    `bmp`, which are the characters up to U+FFFF."""
 
     @property
     def required(self) -> bool:
@@ -74,6 +78,19 @@ class UniqueIndex:
     """The rows that it applies to, as SQL; empty for all rows."""
 
 
+_NAME: Final = re.compile(r"\"(?:[^\"]|\"\")+\"|`(?:[^`]|``)+`|\[[^\]]+\]|[^\W\d][\w$#]*")
+
+
+def named_columns(expressions: Iterable[str], names: Iterable[str]) -> tuple[str, ...]:
+    """Return the columns that SQL expressions name, quoted or not, in the order of `names`."""
+    found = {
+        word.strip('"`[]').replace('""', '"').replace("``", "`")
+        for expression in expressions
+        for word in _NAME.findall(re.sub(r"'(?:[^']|'')*'", "''", expression))
+    }
+    return tuple(name for name in names if name in found)
+
+
 @dataclass(frozen=True, slots=True)
 class Entity:
     """A table, view, collection or entity set.
@@ -94,12 +111,34 @@ class Entity:
     checks: tuple[str, ...] = ()
     comment: str = ""
     unique_indexes: tuple[UniqueIndex, ...] = ()
+    obstacle: str = ""
+    """Why the table cannot take rows, such as a partitioned table without partitions; empty if it can."""
     filled_by: str = ""
     """The table whose trigger inserts a row here for each of its own rows, if the target says so."""
 
     def column(self, name: str) -> Column | None:
         """Return the column with this name, or None."""
         return next((column for column in self.fields if column.name == name), None)
+
+
+def by_stored_columns(entity: Entity, computed: Mapping[str, str]) -> Entity:
+    """Return a table whose unique constraints over computed columns are unique indexes over the columns that their
+    expressions name. `computed` are the expressions by column."""
+    names = [column.name for column in entity.fields]
+    kept, indexes = [], []
+
+    def stored(columns: tuple[str, ...]) -> tuple[str, ...]:
+        parts = (named_columns([computed[one]], names) if one in computed else (one,) for one in columns)
+        return tuple(dict.fromkeys(name for part in parts for name in part))
+
+    for columns in entity.uniques:
+        if computed.keys() & set(columns):
+            indexes.append(UniqueIndex(stored(columns)))
+        else:
+            kept.append(columns)
+    indexes += [UniqueIndex(stored(index.columns), index.condition) for index in entity.unique_indexes]
+    found = tuple(dict.fromkeys(one for one in indexes if one.columns))
+    return replace(entity, uniques=tuple(kept), unique_indexes=found)
 
 
 @dataclass(frozen=True, slots=True)

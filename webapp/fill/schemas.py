@@ -24,6 +24,12 @@ class FillInput(RowsInput):
         description="Number of rows for each table. A table whose unique columns or parents have fewer values gets "
         "as many rows as they allow.",
     )
+    row_counts: Literal["equal", "proportional", "existing"] = Field(
+        "equal",
+        description="`equal`: each table gets `rows` rows. `proportional`: the table with the most rows gets `rows`, "
+        "and the others in proportion to the rows that they have; of tables without rows, those that others refer to "
+        "get fewer. `existing`: each table gets as many rows as it has, and tables without rows are skipped.",
+    )
     existing: Literal["add", "use"] = Field(
         "add",
         description="Tables that have rows: `add` adds rows, `use` leaves them as they are. Rows of other tables refer "

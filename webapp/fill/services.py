@@ -7,7 +7,7 @@ that leaves out the tables that cannot be filled. Undoing the push removes the r
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -57,13 +57,17 @@ def draft(actor: Actor, connection_id: str, ask: FillInput) -> Drafted:
     wanted = _wanted(actor, connection, ask)
     require(actor, "push")
     name = f"All tables of {connection.name}"[: limits.MAX_NAME_CHARS]
-    made = tables.create(actor, connection_id, [one.name for one in wanted], ask.rows, ask.existing)
+    requested = _requested(connection, wanted, ask)
+    made = tables.create(
+        actor, connection_id, [*requested], max(requested.values(), default=ask.rows), ask.existing
+    )
     listed = [
-        {"template_id": one["id"], "count": ask.rows, "name": table} for table, one in made.by_table.items()
+        {"template_id": one["id"], "count": requested[table], "name": table}
+        for table, one in made.by_table.items()
     ]
     dataset = datasets.create(actor, name=name, templates=listed, seed=ask.seed)
     counts = rows.possible_counts(actor, datasets.get(actor, dataset["id"]))
-    if any(most < ask.rows for most, _ in counts.values()):
+    if any(counts[one["template_id"]][0] < one["count"] for one in listed):
         listed = [{**one, "count": max(1, counts[one["template_id"]][0])} for one in listed]
         locked = datasets.get(actor, dataset["id"], "write", lock=True)
         dataset = datasets.change(actor, locked, {"templates": listed})
@@ -72,11 +76,73 @@ def draft(actor: Actor, connection_id: str, ask: FillInput) -> Drafted:
             "table": one["name"],
             "template_id": one["template_id"],
             "rows": one["count"],
-            "note": counts[one["template_id"]][1] if one["count"] < ask.rows else "",
+            "note": counts[one["template_id"]][1],
         }
         for one in listed
     ]
-    return Drafted(connection_id, dataset, told, made.report, made.skipped)
+    empty = [
+        {
+            "table": one.name,
+            "code": "no_rows",
+            "message": "It has no rows, and each table gets as many rows as it has.",
+            "hint": "",
+        }
+        for one in wanted
+        if one.name not in requested
+    ]
+    return Drafted(connection_id, dataset, told, made.report, [*empty, *made.skipped])
+
+
+_PER_LEVEL: Final = (
+    3  # chosen: how many rows a table without rows has for each row of a table that it refers to
+)
+
+
+def _requested(connection: Connection, wanted: list[Entity], ask: FillInput) -> dict[str, int]:
+    """How many rows each table gets, by name; tables that get none are left out.
+
+    Errors: validation_error (`nothing_to_fill`), those of connections.
+    """
+    if ask.row_counts == "equal":
+        return {one.name: ask.rows for one in wanted}
+    there = inspection.counts(connection, [one.name for one in wanted], limits.FETCH_SECONDS)
+    most = limits.ENTERPRISE_MAX.rows_per_generation
+    if ask.row_counts == "existing":
+        found = {one.name: min(most, there[one.name]) for one in wanted if there.get(one.name)}
+        if not found:
+            text = "No table has rows, and each table gets as many rows as it has."
+            hint = "Give the number of rows per table."
+            raise validation_error([Fault("row_counts", "nothing_to_fill", text, hint)])
+        return found
+    largest = max(there.values(), default=0)
+    levels = _levels(wanted)
+    return {
+        one.name: max(1, round(ask.rows * there[one.name] / largest))
+        if there.get(one.name)
+        else max(1, ask.rows // _PER_LEVEL ** levels[one.name])
+        for one in wanted
+    }
+
+
+def _levels(entities: Sequence[Entity]) -> dict[str, int]:
+    """How many levels of tables refer to each table. A circle of tables counts as one level each."""
+    children: dict[str, set[str]] = {one.name: set() for one in entities}
+    for one in entities:
+        for relation in one.relations:
+            if relation.entity in children and relation.entity != one.name:
+                children[relation.entity].add(one.name)
+    levels = dict.fromkeys(children, 0)
+    for _ in range(_MOST_LEVELS):
+        higher = {
+            name: max((levels[one] + 1 for one in below), default=0) for name, below in children.items()
+        }
+        if higher == levels:
+            break
+        levels = higher
+    return levels
+
+
+_MOST_LEVELS: Final = 6  # chosen: more levels would leave a single row
 
 
 def _wanted(actor: Actor, connection: Connection, ask: FillInput) -> list[Entity]:

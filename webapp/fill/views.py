@@ -26,6 +26,15 @@ FORM: Final = FormSpec(
     FillInput,
     {
         "rows": Control("Rows per table", hint="A table that can hold fewer different rows gets fewer."),
+        "row_counts": Control(
+            "Numbers of rows",
+            type="radios",
+            choices=[
+                ("equal", "The same for each table"),
+                ("proportional", "In proportion: the largest table gets this number"),
+                ("existing", "As many as each table has"),
+            ],
+        ),
         "existing": Control(
             "Tables that have rows",
             type="radios",
@@ -107,7 +116,10 @@ class FormQuery(Query):
 def form(actor: Actor, connection_id: str, query: FormQuery) -> Response:
     """Return the form with the number of rows."""
     return _page(
-        actor, connection_id, FORM.draw({"rows": 1_000, "existing": "add"}), instead_of=query.instead_of
+        actor,
+        connection_id,
+        FORM.draw({"rows": 1_000, "row_counts": "equal", "existing": "add"}),
+        instead_of=query.instead_of,
     )
 
 
@@ -117,6 +129,7 @@ def plan(actor: Actor, connection_id: str) -> Response:
     instead_of = request.form.get("instead_of", "")
     given: dict[str, Any] = {
         "rows": request.form.get("rows") or None,
+        "row_counts": request.form.get("row_counts", "equal"),
         "existing": request.form.get("existing", "add"),
         "seed": request.form.get("seed") or None,
     }

@@ -884,6 +884,8 @@ export interface FillInput {
   tables?: string[] | null;
   /** Number of rows for each table. A table whose unique columns or parents have fewer values gets as many rows as they allow. */
   rows?: number;
+  /** `equal`: each table gets `rows` rows. `proportional`: the table with the most rows gets `rows`, and the others in proportion to the rows that they have; of tables without rows, those that others refer to get fewer. `existing`: each table gets as many rows as it has, and tables without rows are skipped. */
+  row_counts?: "equal" | "proportional" | "existing";
   /** Tables that have rows: `add` adds rows, `use` leaves them as they are. Rows of other tables refer to the existing rows of tables that are not filled. */
   existing?: "add" | "use";
   /** The same seed produces the same rows. Default: a new one, which is returned. */

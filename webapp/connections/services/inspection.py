@@ -184,6 +184,15 @@ def samples(
         return driver_process.samples(connector, tables, rows, seconds)
 
 
+def counts(connection: Connection, tables: Sequence[str], seconds: float) -> dict[str, int]:
+    """Return the numbers of rows of tables, for those that could be counted within the time limit. Errors: those of the
+    target, if it cannot be reached."""
+    connector, redact = connector_and_redactor(connection)
+    db.session.commit()
+    with _told(redact):
+        return driver_process.counts(connector, tables, seconds)
+
+
 @contextmanager
 def _told(redact: Callable[[str], str]) -> Iterator[None]:
     try:

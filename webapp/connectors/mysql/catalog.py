@@ -8,7 +8,15 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
-from webapp.connectors.schema import Column, ColumnType, Entity, Relation
+from webapp.connectors.schema import (
+    Column,
+    ColumnType,
+    Entity,
+    Relation,
+    UniqueIndex,
+    by_stored_columns,
+    named_columns,
+)
 
 Rows = Sequence[Sequence[Any]]
 Ask = Callable[[str, Sequence[Any]], Rows]
@@ -32,6 +40,14 @@ _TYPES: Final[Mapping[str, ColumnType]] = {
 }  # fmt: skip
 _LENGTHS: Final = ("text", "binary")
 _CHOICE: Final = re.compile(r"'((?:[^']|'')*)'")
+_CHARACTERS: Final[Mapping[str, str]] = {
+    "ascii": "ascii", "latin1": "cp1252", "latin2": "iso8859-2", "latin5": "iso8859-9", "latin7": "iso8859-13",
+    "greek": "iso8859-7", "hebrew": "iso8859-8", "cp1250": "cp1250", "cp1251": "cp1251", "cp1256": "cp1256",
+    "cp1257": "cp1257", "koi8r": "koi8-r", "koi8u": "koi8-u", "cp850": "cp850", "cp852": "cp852", "cp866": "cp866",
+    "macroman": "mac-roman", "tis620": "tis-620", "sjis": "shift-jis", "cp932": "cp932", "ujis": "euc-jp",
+    "euckr": "euc-kr", "gb2312": "gb2312", "gbk": "gbk", "big5": "big5", "utf8": "bmp", "utf8mb3": "bmp", "ucs2": "bmp",
+}  # fmt: skip
+"""`Column.characters` by the name of a character set. The others have all characters of Unicode."""
 _JSON_CHECK: Final = re.compile(r"json_valid\(`([^`]+)`\)", re.I)
 
 
@@ -60,6 +76,11 @@ class Server:
         return self.maria and self.number >= (10, 5, 0)
 
     @property
+    def expressions(self) -> bool:
+        """Whether indexes may be on expressions (MySQL 8.0.13). MariaDB has generated columns for that."""
+        return not self.maria and self.number >= (8, 0, 13)
+
+    @property
     def checks(self) -> bool:
         """Whether CHECK constraints are enforced and listed."""
         return self.number >= ((10, 2, 22) if self.maria else (8, 0, 16))
@@ -80,14 +101,15 @@ def entities(ask: Ask, of: Server, home: str | None, only: Place | None = None) 
     """
     where, values = _where(only, home)
     tables = ask(
-        "SELECT table_schema, table_name, table_type, table_comment FROM information_schema.tables "
-        f"WHERE {where('table_schema', 'table_name')} ORDER BY table_schema, table_name",
+        "SELECT t.table_schema, t.table_name, t.table_type, t.table_comment, t.engine, e.transactions "
+        "FROM information_schema.tables t LEFT JOIN information_schema.engines e ON e.engine = t.engine "
+        f"WHERE {where('t.table_schema', 't.table_name')} ORDER BY t.table_schema, t.table_name",
         values,
     )
     if not tables:
         return []
     columns = _columns(ask, of, where, values)
-    uniques = _uniques(ask, where, values)
+    uniques, indexes = _uniques(ask, of, where, values)
     relations = _relations(ask, where, values, home)
     checks = _checks(ask, of, where, values)
     return [
@@ -96,12 +118,16 @@ def entities(ask: Ask, of: Server, home: str | None, only: Place | None = None) 
             home,
             columns[schema, name],
             uniques[schema, name],
+            indexes[schema, name],
             checks[schema, name],
             kind="view" if "VIEW" in kind else "table",
             relations=tuple(relations[schema, name]),
             comment="" if "VIEW" in kind else comment or "",
+            obstacle=""
+            if engine is None or transactions == "YES"
+            else f"Its engine {engine} does not support transactions. Change it with ENGINE = InnoDB.",
         )
-        for schema, name, kind, comment in tables
+        for schema, name, kind, comment, engine, transactions in tables
         if columns[schema, name]
     ]
 
@@ -122,22 +148,25 @@ def _where(only: Place | None, home: str | None) -> tuple[Callable[[str, str], s
 
 def _columns(
     ask: Ask, of: Server, where: Callable[[str, str], str], values: Sequence[str]
-) -> dict[Place, list[Column]]:
-    found: dict[Place, list[Column]] = defaultdict(list)
+) -> dict[Place, list[tuple[Column, str]]]:
+    """Return the columns by table, each with the expression that computes it, or ""."""
+    found: dict[Place, list[tuple[Column, str]]] = defaultdict(list)
     for schema, table, *rest in ask(
         "SELECT table_schema, table_name, column_name, data_type, column_type, is_nullable, column_default, extra, "
-        "character_maximum_length, numeric_precision, numeric_scale, generation_expression, column_comment "
+        "character_maximum_length, numeric_precision, numeric_scale, generation_expression, column_comment, "
+        "character_set_name "
         f"FROM information_schema.columns WHERE {where('table_schema', 'table_name')} "
         "ORDER BY table_schema, table_name, ordinal_position",
         values,
     ):
-        found[schema, table].append(_column(of, *rest))
+        found[schema, table].append((_column(of, *rest), rest[-3] or ""))
     return found
 
 
 def _column(
     of: Server, name: str, kind: str, declared: str, nullable: str, default: str | None, extra: str,
     length: int | None, precision: int | None, scale: int | None, expression: str | None, comment: str,
+    characters: str | None,
 ) -> Column:  # fmt: skip
     type_ = _type(kind.lower(), declared.lower())
     extra = extra.upper()
@@ -161,6 +190,7 @@ def _column(
         default=default,
         choices=tuple(one.replace("''", "'") for one in _CHOICE.findall(declared)) if type_ == "enum" else (),
         comment=comment or "",
+        characters=_CHARACTERS.get(characters or "", ""),
     )
 
 
@@ -171,23 +201,26 @@ def _type(kind: str, declared: str) -> ColumnType:
 
 
 def _uniques(
-    ask: Ask, where: Callable[[str, str], str], values: Sequence[str]
-) -> dict[Place, dict[str, list[str]]]:
-    """Return the columns of each unique index by name, except for indexes on prefixes or expressions."""
-    found: dict[Place, dict[str, list[str]]] = defaultdict(dict)
+    ask: Ask, of: Server, where: Callable[[str, str], str], values: Sequence[str]
+) -> tuple[dict[Place, dict[str, list[str]]], dict[Place, list[list[str]]]]:
+    """Return the columns of each unique index by name; and the columns and expressions of those that compare prefixes
+    of columns or expressions."""
+    plain: dict[Place, dict[str, list[str]]] = defaultdict(dict)
     partial: set[tuple[Place, str]] = set()
-    for schema, table, index, column, part in ask(
-        "SELECT table_schema, table_name, index_name, column_name, sub_part FROM information_schema.statistics "
-        f"WHERE non_unique = 0 AND {where('table_schema', 'table_name')} "
+    expression = "expression" if of.expressions else "NULL"
+    for schema, table, index, column, part, text in ask(
+        f"SELECT table_schema, table_name, index_name, column_name, sub_part, {expression} "
+        f"FROM information_schema.statistics WHERE non_unique = 0 AND {where('table_schema', 'table_name')} "
         "ORDER BY table_schema, table_name, index_name, seq_in_index",
         values,
     ):
-        found[schema, table].setdefault(index, []).append(column)
+        plain[schema, table].setdefault(index, []).append(text or "" if column is None else column)
         if part is not None or column is None:
             partial.add(((schema, table), index))
-    for place, index in partial:
-        del found[place][index]
-    return found
+    found: dict[Place, list[list[str]]] = defaultdict(list)
+    for place, index in sorted(partial):
+        found[place].append(plain[place].pop(index))
+    return plain, found
 
 
 def _relations(
@@ -237,8 +270,9 @@ def _checks(
 def _entity(
     place: Place,
     home: str | None,
-    columns: list[Column],
+    columns: list[tuple[Column, str]],
     indexes: Mapping[str, list[str]],
+    partial: Sequence[Sequence[str]],
     checks: tuple[str, ...],
     **rest: Any,
 ) -> Entity:
@@ -248,17 +282,31 @@ def _entity(
     # MariaDB's JSON type is LONGTEXT with a check constraint.
     json = {match[1] for check in checks if (match := _JSON_CHECK.fullmatch(check))}
     fields = []
-    for column in columns:
+    for column, _ in columns:
         column = replace(column, key=column.name in keys, unique=column.name in alone)
         if column.type == "text" and column.name in json:
             column = replace(column, type="json", max_length=None)
         fields.append(column)
-    return Entity(
+    names = [column.name for column in fields]
+    compared = [
+        tuple(
+            dict.fromkeys(
+                name
+                for part in index
+                for name in ((part,) if part in names else named_columns([part], names))
+            )
+        )
+        for index in partial
+    ]
+    entity = Entity(
         name_of(place, home),
         (place[1],) if place[0] == home else place,
         tuple(fields),
         keys=keys,
         uniques=uniques,
         checks=tuple(check for check in checks if not _JSON_CHECK.fullmatch(check)),
+        unique_indexes=tuple(dict.fromkeys(UniqueIndex(one) for one in compared if one)),
         **rest,
     )
+    computed = {column.name: text for column, text in columns if text and column.generated == "computed"}
+    return by_stored_columns(entity, computed) if computed else entity

@@ -379,6 +379,12 @@ class MysqlSession(Session):
             )
         return None if found[0][0] is None else int(found[0][0])
 
+    def count(self, entity: Entity) -> int:
+        """See `Session.count`."""
+        with converting_errors():
+            found = self._ask(f"SELECT COUNT(*) FROM {sql.qualified(DIALECT, entity.parts)}")
+        return int(found[0][0])
+
     def commit_outcome(self, entity: Entity, commit_token: Mapping[str, Any]) -> bool | None:
         """See `Session.commit_outcome`."""
         return CommitOutcome(self.link, self._ask).of(entity, commit_token)

@@ -1,15 +1,23 @@
-"""Read the tables of an Oracle database from its dictionary (ALL_* views), with three queries for any number
+"""Read the tables of an Oracle database from its dictionary (ALL_* views), with four queries for any number
 of tables."""
 
 from __future__ import annotations
 
 import re
 from collections import defaultdict
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Final
 
-from webapp.connectors.schema import Column, ColumnType, Entity, Relation
+from webapp.connectors.schema import (
+    Column,
+    ColumnType,
+    Entity,
+    Relation,
+    UniqueIndex,
+    by_stored_columns,
+    named_columns,
+)
 
 Ask = Callable[[str, Sequence[Any]], Sequence[Sequence[Any]]]
 _TYPES: Final[Mapping[str, ColumnType]] = {
@@ -39,6 +47,16 @@ _CONSTRAINTS: Final = (
     " WHERE c.constraint_type IN ('P', 'U', 'R', 'C') AND c.status = 'ENABLED' AND {where}"
     " ORDER BY c.owner, c.table_name, c.constraint_name, x.position"
 )
+# Unique indexes that belong to no constraint; an expression replaces the name of its hidden column.
+_INDEXES: Final = (
+    "SELECT c.table_owner, c.table_name, c.index_name, c.column_name, e.column_expression FROM all_indexes i"
+    " JOIN all_ind_columns c ON c.index_owner = i.owner AND c.index_name = i.index_name"
+    " LEFT JOIN all_ind_expressions e ON e.index_owner = c.index_owner AND e.index_name = c.index_name"
+    " AND e.column_position = c.column_position"
+    " WHERE i.uniqueness = 'UNIQUE' AND NOT EXISTS (SELECT 1 FROM all_constraints k"
+    " WHERE k.owner = i.table_owner AND k.index_name = i.index_name AND k.constraint_type IN ('P', 'U'))"
+    " AND {where} ORDER BY c.index_owner, c.index_name, c.column_position"
+)
 
 
 def entities(ask: Ask, home: str, like: str = "") -> list[Entity]:
@@ -50,14 +68,26 @@ def entities(ask: Ask, home: str, like: str = "") -> list[Entity]:
         values = [like.lower(), home, like.lower()]
     columns: dict[tuple[str, str], list[Column]] = defaultdict(list)
     kinds: dict[tuple[str, str], str] = {}
+    computed: dict[tuple[str, str], dict[str, str]] = defaultdict(dict)
     for owner, table, kind, *told in ask(_COLUMNS.format(where=where), values):
         kinds[owner, table] = kind
-        columns[owner, table].append(_column(*told))
+        columns[owner, table].append(column := _column(*told))
+        if column.generated == "computed":
+            computed[owner, table][column.name] = str(told[7] or "")
     constraints: dict[tuple[str, str], list[Sequence[Any]]] = defaultdict(list)
     for owner, table, *told in ask(_CONSTRAINTS.format(where=where), values):
         constraints[owner, table].append(told)
+    indexes: dict[tuple[str, str], dict[str, list[str]]] = defaultdict(dict)
+    of_index = where.replace("c.owner", "c.table_owner")
+    for owner, table, index, name, expression in ask(_INDEXES.format(where=of_index), values):
+        part = name if expression is None else str(expression)
+        indexes[owner, table].setdefault(index, []).append(part)
     found = [
-        _entity(place, home, kinds[place], fields, constraints[place]) for place, fields in columns.items()
+        by_stored_columns(
+            _entity(place, home, kinds[place], fields, constraints[place], indexes[place].values()),
+            computed[place],
+        )
+        for place, fields in columns.items()
     ]
     return sorted(found, key=lambda one: (len(one.parts) > 1, one.parts))
 
@@ -101,7 +131,12 @@ def _column(
 
 
 def _entity(
-    place: tuple[str, str], home: str, kind: str, fields: Sequence[Column], told: Sequence[Sequence[Any]]
+    place: tuple[str, str],
+    home: str,
+    kind: str,
+    fields: Sequence[Column],
+    told: Sequence[Sequence[Any]],
+    indexes: Iterable[Sequence[str]],
 ) -> Entity:
     keys: list[str] = []
     uniques: dict[str, list[str]] = defaultdict(list)
@@ -118,6 +153,13 @@ def _entity(
             found[2].append(to_column)
         elif sort == "C" and condition and not _NOT_NULL.fullmatch(condition.strip()):
             checks[name] = condition
+    names = [column.name for column in fields]
+    compared: list[UniqueIndex] = []
+    for number, parts in enumerate(indexes):
+        if set(parts) <= set(names):
+            uniques[f"index {number}"] = list(parts)
+        elif columns := named_columns([part if part not in names else f'"{part}"' for part in parts], names):
+            compared.append(UniqueIndex(columns))
     alone = {one[0] for one in (keys, *uniques.values()) if len(one) == 1}
     return Entity(
         name_of(*place, home),
@@ -125,7 +167,8 @@ def _entity(
         tuple(replace(column, key=column.name in keys, unique=column.name in alone) for column in fields),
         "view" if kind == "VIEW" else "table",
         tuple(keys),
-        tuple(tuple(unique) for unique in uniques.values()),
+        tuple(dict.fromkeys(tuple(unique) for unique in uniques.values())),
         tuple(Relation(name, tuple(of), to, tuple(others)) for name, (to, of, others) in relations.items()),
         tuple(checks.values()),
+        unique_indexes=tuple(dict.fromkeys(compared)),
     )

@@ -15,7 +15,15 @@ from typing import Any, Final
 
 import psycopg
 
-from webapp.connectors.schema import Column, ColumnType, Entity, Relation, UniqueIndex
+from webapp.connectors.schema import (
+    Column,
+    ColumnType,
+    Entity,
+    Relation,
+    UniqueIndex,
+    by_stored_columns,
+    named_columns,
+)
 from webapp.connectors.sql.base import matched
 
 _TABLES: Final = """
@@ -85,13 +93,15 @@ SELECT DISTINCT t.tgrelid, p.prosrc FROM pg_trigger t JOIN pg_proc p ON p.oid = 
 WHERE t.tgrelid = ANY(%(tables)s) AND NOT t.tgisinternal AND t.tgenabled <> 'D' AND t.tgtype & 5 = 5
   AND p.prosrc ~* 'insert[[:space:]]+into'
 """
-# Partitions by list or range, with the first column of the key (null: an expression).
+# Partitioned tables with the first column of the key (null: an expression), and their partitions, if there are any.
 _PARTITIONS: Final = """
-SELECT p.partrelid, a.attname::text, p.partstrat::text, pg_get_expr(c.relpartbound, c.oid)
-FROM pg_partitioned_table p JOIN pg_inherits i ON i.inhparent = p.partrelid JOIN pg_class c ON c.oid = i.inhrelid
+SELECT p.partrelid, a.attname::text, p.partstrat::text, pg_get_expr(c.relpartbound, c.oid), c.oid
+FROM pg_partitioned_table p LEFT JOIN pg_inherits i ON i.inhparent = p.partrelid
+LEFT JOIN pg_class c ON c.oid = i.inhrelid
 LEFT JOIN pg_attribute a ON a.attrelid = p.partrelid AND a.attnum = p.partattrs[0]
-WHERE p.partrelid = ANY(%(tables)s) AND p.partstrat IN ('l', 'r') ORDER BY c.oid
+WHERE p.partrelid = ANY(%(tables)s) ORDER BY c.oid
 """
+_NO_PARTITION: Final = "It is partitioned and has no partition yet, so it cannot store a row."
 _ALIKE: Final = """
 SELECT n.nspname, c.relname FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
 WHERE lower(c.relname) = lower(%(name)s) OR lower(n.nspname || '.' || c.relname) = lower(%(name)s)
@@ -108,7 +118,6 @@ _KINDS: Final[Mapping[str, ColumnType]] = {
 _BOUND: Final = re.compile(
     r"FOR VALUES (?:IN \((?P<list>.*)\)|FROM \((?P<low>.*)\) TO \((?P<high>.*)\))", re.S
 )
-_WORD: Final = re.compile(r'"(?:[^"]|"")+"|[^\W\d]\w*')
 _INSERT: Final = re.compile(r'\binsert\s+into\s+((?:[\w$]+|"[^"]+")(?:\.(?:[\w$]+|"[^"]+"))?)', re.I)
 _BITS: Final = {"int2": 16, "int4": 32, "int8": 64}
 _HEADER: Final = 4  # the typmod of text or numeric includes the four bytes of the length header
@@ -153,7 +162,10 @@ class Catalog:
             made = self._entity(row, columns[row[0]], constraints[row[0]], indexes[row[0]], types)
             unique = _unique_indexes(conditional[row[0]], [one[2] for one in columns[row[0]]])
             checks = (*made.checks, *_partition_checks(partitions[row[0]]))
-            found.append(replace(made, unique_indexes=unique, checks=checks))
+            obstacle = _NO_PARTITION if any(one[4] is None for one in partitions[row[0]]) else ""
+            made = replace(made, unique_indexes=unique, checks=checks, obstacle=obstacle)
+            computed = {one[2]: one[9] for one in columns[row[0]] if one[8] and one[9]}
+            found.append(by_stored_columns(made, computed) if computed else made)
         return self._with_triggers(found, _grouped(self._rows(_TRIGGERS, chosen)), [row[0] for row in tables])
 
     def _with_triggers(
@@ -232,8 +244,7 @@ class Catalog:
 def _unique_indexes(rows: Sequence[Any], names: Sequence[str]) -> tuple[UniqueIndex, ...]:
     found = []
     for _, columns, expressions, condition in rows:
-        words = {word.replace('"', "") for word in _WORD.findall(expressions or "")}
-        compared = (*columns, *(name for name in names if name in words and name not in columns))
+        compared = tuple(dict.fromkeys((*columns, *named_columns([expressions or ""], names))))
         if compared:
             found.append(UniqueIndex(compared, condition or ""))
     return tuple(dict.fromkeys(found))
@@ -242,7 +253,11 @@ def _unique_indexes(rows: Sequence[Any], names: Sequence[str]) -> tuple[UniqueIn
 def _partition_checks(rows: Sequence[Any]) -> list[str]:
     """What partitions by list or range demand of the first column of their key, as a check. Gaps between ranges are not
     considered; a default partition takes all rows."""
-    if not rows or any(row[1] is None or row[3] == "DEFAULT" for row in rows):
+    if (
+        not rows
+        or rows[0][2] not in "lr"
+        or any(row[1] is None or row[3] in (None, "DEFAULT") for row in rows)
+    ):
         return []
     column = '"' + rows[0][1].replace('"', '""') + '"'
     bounds = [_BOUND.fullmatch(row[3]) for row in rows]

@@ -427,6 +427,11 @@ class PostgresqlSession(Session):
             found = self._one(f"SELECT max({DIALECT.quoted(column)}) FROM {self._table(entity)}")
         return None if found is None else int(found)
 
+    def count(self, entity: Entity) -> int:
+        """See `Session.count`."""
+        with self._reading():
+            return int(self._one(f"SELECT count(*) FROM {self._table(entity)}"))
+
     def commit_outcome(self, entity: Entity, commit_token: Mapping[str, Any]) -> bool | None:
         """See `Session.commit_outcome`. Uses the server's transaction status, and terminates a session that
         is still open."""

@@ -125,6 +125,11 @@ class StatementSession(Session):
         """Return the table's name for statements."""
         return base.qualified(self.dialect, entity.parts)
 
+    def count(self, entity: Entity) -> int:
+        """See `Session.count`."""
+        _, rows = self.link.ask(f"SELECT COUNT(*) FROM {self.table(entity)}")
+        return int(rows[0][0])
+
     def metadata(self) -> Metadata:
         """See `Session.metadata`."""
         return Metadata(self.dialect.name, self.title, tuple(self.entities()))

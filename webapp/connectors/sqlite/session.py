@@ -356,6 +356,12 @@ class SqliteSession(Session):
             ).fetchone()
         return None if row[0] is None else int(row[0])
 
+    def count(self, entity: Entity) -> int:
+        """See `Session.count`."""
+        with self.talking():
+            row = self.connection.execute(f"SELECT count(*) FROM {_table(entity)}").fetchone()
+        return int(row[0])
+
     def commit_outcome(self, entity: Entity, commit_token: Mapping[str, Any]) -> bool | None:
         """See `Session.commit_outcome`: looks up the row in the token while no other process can write.
 

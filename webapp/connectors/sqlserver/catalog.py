@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Final
 
-from webapp.connectors.schema import Column, ColumnType, Entity, Relation
+from webapp.connectors.schema import Column, ColumnType, Entity, Relation, UniqueIndex, by_stored_columns
 
 Ask = Callable[[str], Sequence[Sequence[Any]]]
 _BITS: Final = {"tinyint": 8, "smallint": 16, "int": 32, "bigint": 64}
@@ -29,17 +29,19 @@ _TABLES: Final = (
 )
 _COLUMNS: Final = (
     "SELECT c.object_id, c.name, t.name, c.max_length, c.precision, c.scale, c.is_nullable, c.is_identity,"
-    " c.is_computed, d.definition FROM sys.columns c JOIN sys.types t ON t.user_type_id = c.system_type_id"
+    " c.is_computed, d.definition, m.definition FROM sys.columns c"
+    " JOIN sys.types t ON t.user_type_id = c.system_type_id"
     " JOIN sys.objects o ON o.object_id = c.object_id JOIN sys.schemas s ON s.schema_id = o.schema_id"
     " LEFT JOIN sys.default_constraints d ON d.object_id = c.default_object_id"
+    " LEFT JOIN sys.computed_columns m ON m.object_id = c.object_id AND m.column_id = c.column_id"
     " WHERE o.type IN ('U', 'V') AND o.is_ms_shipped = 0{where} ORDER BY c.object_id, c.column_id"
 )
 _INDEXES: Final = (
-    "SELECT i.object_id, i.name, i.is_primary_key, c.name FROM sys.indexes i"
+    "SELECT i.object_id, i.name, i.is_primary_key, c.name, i.filter_definition FROM sys.indexes i"
     " JOIN sys.index_columns x ON x.object_id = i.object_id AND x.index_id = i.index_id AND x.is_included_column = 0"
     " JOIN sys.columns c ON c.object_id = x.object_id AND c.column_id = x.column_id"
     " JOIN sys.objects o ON o.object_id = i.object_id JOIN sys.schemas s ON s.schema_id = o.schema_id"
-    " WHERE i.is_unique = 1 AND i.has_filter = 0 AND o.is_ms_shipped = 0{where}"
+    " WHERE i.is_unique = 1 AND o.is_ms_shipped = 0{where}"
     " ORDER BY i.object_id, i.index_id, x.key_ordinal"
 )
 _RELATIONS: Final = (
@@ -64,13 +66,19 @@ def entities(ask: Ask, home: str, where: str = "") -> list[Entity]:
     if not tables:
         return []
     columns: dict[int, list[Column]] = defaultdict(list)
-    for table, *told in ask(_COLUMNS.format(where=where)):
+    computed: dict[int, dict[str, str]] = defaultdict(dict)
+    for table, *told, expression in ask(_COLUMNS.format(where=where)):
         columns[table].append(_column(*told))
+        if expression:
+            computed[table][told[0]] = expression
     keys: dict[int, tuple[str, ...]] = {}
     uniques: dict[int, dict[str, list[str]]] = defaultdict(dict)
-    for table, index, primary, column in ask(_INDEXES.format(where=where)):
+    filtered: dict[int, dict[tuple[str, str], list[str]]] = defaultdict(dict)
+    for table, index, primary, column, condition in ask(_INDEXES.format(where=where)):
         if primary:
             keys[table] = (*keys.get(table, ()), column)
+        elif condition:
+            filtered[table].setdefault((index, condition), []).append(column)
         else:
             uniques[table].setdefault(index, []).append(column)
     relations = _relations(ask(_RELATIONS.format(where=where)), home)
@@ -85,18 +93,20 @@ def entities(ask: Ask, home: str, where: str = "") -> list[Entity]:
             replace(column, key=column.name in keys.get(table, ()), unique=column.name in alone)
             for column in columns[table]
         )
-        found.append(
-            Entity(
-                name_of(schema, name, home),
-                (schema, name),
-                tuple(fields),
-                "view" if kind.strip() == "V" else "table",
-                keys.get(table, ()),
-                others,
-                tuple(relations[table]),
-                tuple(checks[table]),
-            )
+        entity = Entity(
+            name_of(schema, name, home),
+            (schema, name),
+            tuple(fields),
+            "view" if kind.strip() == "V" else "table",
+            keys.get(table, ()),
+            others,
+            tuple(relations[table]),
+            tuple(checks[table]),
+            unique_indexes=tuple(
+                UniqueIndex(tuple(names), condition) for (_, condition), names in filtered[table].items()
+            ),
         )
+        found.append(by_stored_columns(entity, computed[table]) if computed[table] else entity)
     return sorted(found, key=lambda one: (one.parts[0] != home, one.parts))
 
 

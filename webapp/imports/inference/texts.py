@@ -315,8 +315,22 @@ def _fits(asked: Asked, made: Field) -> bool:
     told = (field.metadata or {}).get(b"max_length")
     if asked.longest is not None and (told is None or int(told) > asked.longest):
         return False
+    if asked.column.characters and made["type"] != "regexp" and not _encodes(asked, made):
+        return False
     if asked.rule.shortest or "" in asked.rule.excluded:
         return _long_enough(asked, plan)
+    return True
+
+
+def _encodes(asked: Asked, made: Field) -> bool:
+    """Return whether the column's character set has all characters of a field's values."""
+    told = "".join(_values(asked, made))
+    if asked.column.characters == "bmp":
+        return max(told, default="") <= "\uffff"
+    try:
+        told.encode(asked.column.characters)
+    except (UnicodeEncodeError, LookupError):
+        return False
     return True
 
 

@@ -252,6 +252,14 @@ class _Links:
                 what = "its values are generated on their own" if made else "nothing is generated for it"
                 self._note(name, "yellow", f"It refers to {relation.entity}, {why}: {what}.")
             return
+        sample = self._samples.get(relation.entity)
+        columns = [self._draft.entity.column(name) for name in relation.columns]
+        nullable = [one.name for one in columns if one is not None and one.nullable]
+        if sample is not None and not sample.num_rows and nullable:
+            for name in nullable:
+                reason = f"It stays null, because {relation.entity} has no rows."
+                self._put(name, {"type": "null", "options": {}}, "yellow", reason)
+            return
         group = self._group(EXISTING)
         for name, shown in zip(relation.columns, relation.entity_columns, strict=True):
             options = {"connection_id": self._connection, "table": relation.entity, "column": shown}
@@ -386,7 +394,8 @@ def create(
     entities = chosen(metadata.entities, wanted)
     known = made_before(actor, connection) if existing is None else {}
     name = connection.name
-    names = [one.name for one in entities]
+    parents = (relation.entity for one in entities for relation in one.relations)
+    names = list(dict.fromkeys([*(one.name for one in entities), *parents]))
     samples = inspection.samples(connection, names, limits.INFER_SAMPLE_ROWS, limits.FETCH_SECONDS)
     words = compilation.vocabulary()
     keys_of = connection_id if KINDS[connection.type].can.tables else None
@@ -445,7 +454,9 @@ def _unneeded(
             for one in draft.fields
             if one["type"] == "enum" and one.get("unique") is True
         ]
-        if entity.filled_by in filled:
+        if entity.obstacle:
+            code, text = "takes_no_rows", entity.obstacle
+        elif entity.filled_by in filled:
             code, text = "filled_by_trigger", f"A trigger of {entity.filled_by} fills it."
         elif rows and existing == "use":
             code, text = "has_rows", "It has rows, which are used."

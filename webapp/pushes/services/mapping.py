@@ -210,8 +210,19 @@ class _Table:
                 self.used.add(fields[0].name)
                 self.cells[name] = replace(self.cells[name], field=fields[0].name, how="type")
 
+    def _count_key(self) -> None:
+        """A table whose only column is a key that the target would count needs a value for it."""
+        for name, cell in self.cells.items():
+            counted = cell.column.generated == "identity" and cell.column.type == "integer"
+            if counted and name in self.fields and not self.fields[name].hidden:
+                self.used.add(name)
+                self.cells[name] = replace(cell, field=name, how="name")
+                return
+
     def result(self) -> Mapped:
         """The table, with what every column without a field is left out for."""
+        if self.asked.mode == "insert" and not any(cell.filled for cell in self.cells.values()):
+            self._count_key()
         cells = [cell if cell.filled else self._skipped(cell) for cell in self.cells.values()]
         for cell in cells:
             if not cell.filled and not cell.skipped:

@@ -497,7 +497,11 @@ def _number(parent: Planned, key: str, checks: ForeignKeyChecks) -> None:
 
 
 def _number_own_rows(table: Planned, checks: ForeignKeyChecks) -> None:
-    """Send the key of a table whose rows refer to themselves: it must be known before a row is inserted."""
+    """Send the key of a table whose rows refer to themselves, because it must be known before a row is inserted, and of
+    a table that has no other column."""
+    only = [table.entity.column(one["column"]) for one in table.spec["columns"]]
+    if len(only) == 1 and only[0] is not None and only[0].generated == "identity":
+        table.spec["numbered"][only[0].name] = checks.highest(table.entity, only[0].name)
     for relation in table.entity.relations:
         if relation.entity != table.entity.name or len(relation.columns) != 1:
             continue

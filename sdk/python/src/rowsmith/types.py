@@ -964,6 +964,7 @@ class FillInput(TypedDict):
 
     tables: NotRequired[list[str] | None]
     rows: NotRequired[int]
+    row_counts: NotRequired[Literal["equal", "proportional", "existing"]]
     existing: NotRequired[Literal["add", "use"]]
     seed: NotRequired[str | None]
     on_error: NotRequired[Literal["continue", "stop", "stop_when_all_fail"]]

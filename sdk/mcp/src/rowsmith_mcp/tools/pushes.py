@@ -104,6 +104,14 @@ def plan_fill(
     tables: Annotated[
         list[str] | None, Field(description="Names from get_connection_metadata. Default: all tables.")
     ] = None,
+    row_counts: Annotated[
+        Literal["equal", "proportional", "existing"],
+        Field(description="The same number for each table, in proportion to their rows, or as many as they have."),
+    ] = "equal",
+    existing: Annotated[
+        Literal["add", "use"],
+        Field(description="Tables that have rows: add rows, or leave them and use their rows as parents."),
+    ] = "add",
     seed: Seed = "",
 ) -> Planned:
     """Create templates for all tables of a database and a dataset of them, and return the plan of a push that fills
@@ -113,7 +121,13 @@ def plan_fill(
     ID.
     """
     made: Any = work.api.connections.fill(
-        connection_id, dry_run=True, rows=rows, seed=seed or secrets.token_hex(8), **given(tables=tables)
+        connection_id,
+        dry_run=True,
+        rows=rows,
+        row_counts=row_counts,
+        existing=existing,
+        seed=seed or secrets.token_hex(8),
+        **given(tables=tables),
     )
     request = {
         "connection_id": connection_id,

@@ -55,6 +55,12 @@ def _add_fill(root: Branch) -> None:
         "--table", action="append", metavar="TABLE", help="Only this table. Can be repeated. Default: all tables."
     )
     made.add_argument(
+        "--row-counts",
+        choices=("equal", "proportional", "existing"),
+        help="The same number for each table (the default), in proportion to the rows that the tables have, or as many "
+        "as each table has.",
+    )
+    made.add_argument(
         "--existing",
         choices=("add", "use"),
         help="Tables that have rows: add rows (the default), or leave them and use their rows as parents.",
@@ -165,7 +171,8 @@ def fill(work: Work) -> int:
     asked: dict[str, Any] = {
         name: value
         for name, value in (
-            ("rows", args.rows), ("tables", args.table), ("existing", args.existing), ("seed", args.seed),
+            ("rows", args.rows), ("tables", args.table), ("row_counts", args.row_counts), ("existing", args.existing),
+            ("seed", args.seed),
             ("confirm", args.confirm),
         )
         if value is not None
