@@ -6,7 +6,7 @@ service is in `CODES`; raising any other code is a bug and fails immediately.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from difflib import get_close_matches
@@ -77,6 +77,41 @@ class Fault:
         if self.position is not None:
             out["position"] = self.position
         return out
+
+
+def path_in(item: Mapping[str, Any], value: Any, front: str = "") -> str:
+    """Return the path of an error of pydantic in the input `value`, such as `settings.retry.retry_on[0]`.
+
+    Names that pydantic adds to the location, such as those of alternatives of a value, are left out.
+    """
+    path, here, steps = front, value, item["loc"]
+    for place, step in enumerate(steps):
+        known = (
+            here.keys() if isinstance(here, Mapping) else range(len(here)) if isinstance(here, list) else ()
+        )
+        if step in known:
+            here = here[step]
+        elif item["type"] != "missing" or place < len(steps) - 1:
+            continue
+        path += f"[{step}]" if isinstance(step, int) else f".{step}" if path else step
+    return path
+
+
+def meant(faults: Sequence[Fault]) -> list[Fault]:
+    """Return errors of pydantic without those of alternatives that a value was not meant for: it reports the errors
+    of all of them."""
+    return [fault for fault in faults if not _of_other_alternative(fault, faults)]
+
+
+def _of_other_alternative(fault: Fault, found: Sequence[Fault]) -> bool:
+    def of_type(one: Fault) -> bool:
+        return one.code.endswith("_type")
+
+    return of_type(fault) and any(
+        (one.path == fault.path and not of_type(one))
+        or one.path.startswith((f"{fault.path}.", f"{fault.path}["))
+        for one in found
+    )
 
 
 class ApiError(Exception):

@@ -170,3 +170,181 @@ def test_of_rows_of_templates(program, template, route):
     more: Faults = [(("count",), 0), (("count",), 10**12), (("bogus",), 1)]
     body = {"count": 2, "seed": "s"}
     check(program, "POST", f"/templates/{template}/{route}", body, OF_ROWS + OF_FILES + more)
+
+
+OF_CONNECTIONS: Faults = [
+    (("name",), ""),
+    (("name",), 5),
+    (("environment",), "moon"),
+    (("bogus",), 1),
+    (("read_only",), "maybe"),
+    (("project_id",), "prj_other"),
+    (("settings", "bogus"), 1),
+]
+SETTINGS: dict[str, tuple[dict[str, Any], Faults]] = {
+    "postgresql": (
+        {"host": "127.0.0.1", "port": 9, "database": "none", "username": "nobody"},
+        [
+            (("settings", "port"), "x"),
+            (("settings", "port"), 99_999_999),
+            (("settings", "options"), 5),
+            (("settings", "tls"), "nope"),
+        ],
+    ),
+    "rest": (
+        {
+            "base_url": "http://127.0.0.1:9/",
+            "auth": {"type": "basic", "username": "u", "password": "p"},
+            "retry": {"retries": 1},
+        },
+        [
+            (("settings", "base_url"), "nope"),
+            (("settings", "auth"), {"type": "magic"}),
+            (("settings", "auth", "username"), 5),
+            (("settings", "auth", "bogus"), 1),
+            (("settings", "push_mode"), "sideways"),
+            (("settings", "retry", "retries"), -3),
+            (("settings", "retry", "backoff_seconds"), ["x"]),
+            (("settings", "retry", "bogus"), 1),
+            (("settings", "default_headers"), {"a b": "c"}),
+            (("settings", "request_template"), {"method": "NOPE", "body": "{{"}),
+            (("settings", "parallel"), 0),
+        ],
+    ),
+    "odata": (
+        {"service_url": "http://127.0.0.1:9/odata/", "csrf": {"fetch_path": "/", "fetch_method": "HEAD"}},
+        [
+            (("settings", "service_url"), "nope"),
+            (("settings", "odata_version"), "v9"),
+            (("settings", "csrf", "fetch_method"), "PUSH"),
+            (("settings", "csrf", "bogus"), 1),
+            (("settings", "batch"), "x"),
+            (("settings", "auth"), {"type": "oauth2-client-credentials"}),
+        ],
+    ),
+    "sqlite": ({"file": "combined.db"}, [(("settings", "file"), "../x")]),
+    "db2": ({"host": "127.0.0.1", "database": "d", "username": "u"}, [(("settings", "port"), "x")]),
+}
+
+
+@pytest.mark.parametrize("kind", SETTINGS)
+def test_of_new_connections(program, kind):
+    settings, faults = SETTINGS[kind]
+    body = {"name": "c", "type": kind, "settings": settings}
+    check(program, "POST", "/connections", body, OF_CONNECTIONS + faults)
+
+
+def test_of_an_unknown_kind_of_connection(program):
+    body = {"name": "", "type": "postgers", "settings": {}, "project_id": "prj_other", "bogus": 1}
+    assert errors_of(program.post("/connections", json=body)) == {
+        ("name", "too_short"),
+        ("type", "unknown_type"),
+        ("project_id", "not_yours"),
+        ("bogus", "unknown_key"),
+    }
+
+
+def test_of_changed_connections(program):
+    settings, faults = SETTINGS["rest"]
+    body = {"name": "c", "type": "rest", "settings": settings}
+    one = program.post("/connections", json=body).json["id"]
+    more = [fault for fault in OF_CONNECTIONS if fault[0] != ("project_id",)]
+    check(program, "PATCH", f"/connections/{one}", {"name": "c", "settings": settings}, more + faults)
+
+
+OF_ENDPOINTS: Faults = [
+    (("name",), ""),
+    (("method",), "NOPE"),
+    (("url",), "nowhere"),
+    (("headers",), {"a b": "c"}),
+    (("query_params",), 5),
+    (("bogus",), 1),
+    (("auth",), {"type": "magic"}),
+    (("retry",), {"retries": -1}),
+    (("push_mode",), "sideways"),
+]
+
+
+def test_of_endpoints(program):
+    body = {"name": "e", "method": "POST", "url": "http://127.0.0.1:9/x", "body": {"a": 1}}
+    check(program, "POST", "/endpoints", body, OF_ENDPOINTS)
+    one = program.post("/endpoints", json=body).json["id"]
+    check(program, "PATCH", f"/endpoints/{one}", body, OF_ENDPOINTS)
+
+
+def test_of_datasets(program, template):
+    faults: Faults = [
+        (("name",), ""),
+        (("seed",), LONG),
+        (("description",), 7),
+        (("bogus",), 1),
+        (("templates", 0, "count"), -1),
+        (("templates", 0, "bogus"), 1),
+        (("templates", "+"), {"template_id": "tpl_none", "count": -1}),
+        (("templates", "+"), {"template_id": template}),
+        (("templates", "+"), 5),
+    ]
+    body = {"name": "d", "templates": [{"template_id": template, "count": 3}]}
+    check(program, "POST", "/datasets", body, faults)
+    one = program.post("/datasets", json=body).json["id"]
+    of_rows: Faults = [(("seed",), LONG), (("now",), "never"), (("bogus",), 1)]
+    check(program, "POST", f"/datasets/{one}/preview", {}, of_rows)
+    check(program, "POST", f"/datasets/{one}/exports", {}, of_rows + [OF_FILES[0], *OF_FILES[2:]])
+
+
+OF_SCENARIOS: Faults = [
+    (("name",), ""),
+    (("code",), 5),
+    (("timeout_seconds",), 1),
+    (("network",), "wild"),
+    (("env",), {"PATH": "x"}),
+    (("env",), {"a b": "x"}),
+    (("secrets",), ["NOPE"]),
+    (("writable_secrets",), ["NOPE"]),
+    (("schedule",), "when I like"),
+    (("bogus",), 1),
+    (("description",), 6),
+]
+
+
+def test_of_scenarios_and_runs(program):
+    body = {"name": "s", "code": "print(1)"}
+    check(program, "POST", "/scenarios", body, OF_SCENARIOS)
+    one = program.post("/scenarios", json=body).json["id"]
+    check(program, "PUT", f"/scenarios/{one}", body, OF_SCENARIOS)
+    check(program, "PATCH", f"/scenarios/{one}", body, OF_SCENARIOS)
+    faults: Faults = [
+        (("params",), {"PATH": "x"}),
+        (("params",), {"a b": "x"}),
+        (("params",), 5),
+        (("wait",), "perhaps"),
+        (("bogus",), 1),
+    ]
+    check(program, "POST", f"/scenarios/{one}/run", {}, faults)
+
+
+OF_PUSHES: Faults = [
+    (("count",), 0),
+    (("count",), 10**12),
+    (("mapping",), {"zz": "b"}),
+    (("mapping",), 5),
+    (("mode",), "smash"),
+    (("on_error",), "dance"),
+    (("retry",), {"retries": -1}),
+    (("target_wait_seconds",), -4),
+    (("offset",), -1),
+    (("bogus",), 1),
+]
+
+
+def test_of_pushes(program, template):
+    settings = {"file": "pushes.db"}
+    made = program.post("/connections", json={"name": "c", "type": "sqlite", "settings": settings}).json
+    body = {
+        "connection_id": made["id"],
+        "target": "people",
+        "count": 2,
+        "dry_run": True,
+        "create_table": True,
+    }
+    check(program, "POST", f"/templates/{template}/push", body, OF_PUSHES + OF_ROWS)

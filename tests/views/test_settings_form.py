@@ -92,8 +92,8 @@ def test_an_invalid_list_of_names_and_values_is_passed_on_and_reported(text):
         ("settings.auth.bearer.token", "settings.auth.token"),
         ("settings.auth.token", "settings.auth.token"),
         ("settings.auth", "settings.auth"),
-        ("settings.retry.retry_on.0", "settings.retry.retry_on"),
-        ("settings.default_headers.Bad Name.[key]", "settings.default_headers"),
+        ("settings.retry.retry_on[0]", "settings.retry.retry_on"),
+        ("settings.default_headers.Bad Name", "settings.default_headers"),
         ("settings.capture.id", "settings.capture"),
     ],
 )

@@ -19,7 +19,7 @@ from webapp.engine.masking.settings import Masking
 from webapp.engine.source_data import SourceSpec
 from webapp.engine.types.base import FieldType
 from webapp.engine.types.registry import BY_NAME, find
-from webapp.errors import Fault, did_you_mean
+from webapp.errors import Fault, did_you_mean, meant, path_in
 
 Usable = Literal["no", "values", "all"]
 """What can be checked of an invalid field: nothing; each option by itself, because another one that it may be compared
@@ -408,37 +408,12 @@ def validated(model: type[BaseModel], raw: dict[str, Any], path: str, faults: li
                 _fault(item, model, raw, path)
                 for item in error.errors(include_url=False, include_context=True)
             ]
-            faults.extend(fault for fault in found if not _of_other_alternative(fault, found))
+            faults.extend(meant(found))
         return None
 
 
-def _of_other_alternative(fault: Fault, found: list[Fault]) -> bool:
-    """Return whether a value has the wrong type only for an alternative that it was not meant for: pydantic reports
-    the faults of all alternatives of a value."""
-    if not fault.code.endswith("_type"):
-        return False
-    others = [other for other in found if not other.code.endswith("_type") or other.path != fault.path]
-    return any(
-        other.path == fault.path or other.path.startswith((f"{fault.path}.", f"{fault.path}["))
-        for other in others
-    )
-
-
-def _steps(item: Any, raw: Any) -> Iterator[str | int]:
-    """The keys and places of a fault; pydantic's names of alternatives are left out."""
-    here = raw
-    for place, step in enumerate(item["loc"]):
-        known = here.keys() if isinstance(here, dict) else range(len(here)) if isinstance(here, list) else ()
-        if step in known:
-            here = here[step]
-        elif item["type"] != "missing" or place < len(item["loc"]) - 1:
-            continue
-        yield step
-
-
 def _fault(item: Any, model: type[BaseModel], raw: Any, path: str) -> Fault:
-    steps = _steps(item, raw)
-    where = path + "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in steps)
+    where = path_in(item, raw, path)
     code, message = _MESSAGES.get(item["type"], (item["type"], item["msg"]))
     message = message.removeprefix("Value error, ")
     hint: str | None = ""

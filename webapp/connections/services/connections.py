@@ -16,7 +16,7 @@ from webapp.connections.services import inspection, secrets, sqlite_files
 from webapp.connections.services import settings as connections_settings
 from webapp.connections.services.access import check_disk
 from webapp.connectors import KINDS
-from webapp.errors import ApiError, Fault, did_you_mean, validation_error
+from webapp.errors import Fault, did_you_mean, validation_error
 from webapp.extensions import db
 from webapp.files.services import file_store
 from webapp.versioning import usages
@@ -101,13 +101,13 @@ def kind_of(word: str, path: str = "type") -> str:
     raise validation_error([Fault(path, "unknown_type", f'Unknown connection type "{word[:50]}".', hint)])
 
 
-def settings_faults(type: str, settings: Mapping[str, Any]) -> list[Fault]:
-    """Return the errors in a new connection's type and settings that can be found without the database."""
-    try:
-        kind = kind_of(type)
-    except ApiError as error:
-        return [Fault(**fault) for fault in error.details["fields"]]
-    return connections_settings.value_faults(KINDS[kind], settings)
+def check(actor: Actor, type: str, settings: Mapping[str, Any], connection: Connection | None = None) -> None:
+    """Check the settings of a new connection or of a change without saving them. Error: validation_error with all
+    errors in the type and the settings."""
+    kind = KINDS[kind_of(type)]
+    project_id = actor.project_id if connection is None else connection.project_id
+    stored = {} if connection is None else connection.settings
+    connections_settings.check(actor, project_id, kind, spelling.canonical(kind.Settings, settings), stored)
 
 
 def create(

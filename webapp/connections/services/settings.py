@@ -20,9 +20,8 @@ from webapp import app_vault, clock, limits
 from webapp.access.actors import Actor
 from webapp.connections.models import Connection, Secret
 from webapp.connections.services import secrets
-from webapp.connectors.http.authentication import AUTH_TYPES
 from webapp.connectors.redaction import without
-from webapp.errors import ApiError, Fault, did_you_mean, validation_error
+from webapp.errors import ApiError, Fault, did_you_mean, meant, path_in, validation_error
 from webapp.extensions import db
 from webapp.net.urls import PORTS
 
@@ -147,6 +146,7 @@ _STRING: Final = ("connection_string",)
 # Error codes for error types of pydantic. All others are `wrong_type`.
 _CODES: Final = {
     "missing": "missing",
+    "extra_forbidden": "unknown_key",
     "literal_error": "not_allowed",
     "greater_than_equal": "out_of_range",
     "less_than_equal": "out_of_range",
@@ -281,7 +281,7 @@ def value_faults(kind: Kind, given: Mapping[str, Any]) -> list[Fault]:
     try:
         kind.Settings.model_validate({key: value for key, value in given.items() if key in known})
     except ValidationError as error:
-        faults += [_fault(item) for item in error.errors()]
+        faults += meant([_fault(item, given) for item in error.errors()])
     return faults
 
 
@@ -303,7 +303,7 @@ def check_changed(
         kind.Settings.model_validate({**shown(connection.settings, kind), **changed})
     except ValidationError as error:
         told = [item for item in error.errors() if not item["loc"] or item["loc"][0] in changed]
-        faults += [_fault(item, ()) for item in told]
+        faults += meant([_fault(item, changed, "") for item in told])
     if faults:
         raise validation_error(faults)
     return grants
@@ -364,9 +364,9 @@ def _place(url: str) -> tuple[str, int]:
         return url, 0
 
 
-def _fault(item: Any, front: tuple[str, ...] = ("settings",)) -> Fault:
-    """Convert an error of pydantic, without the input, which may be a secret."""
-    path = ".".join([*front, *(str(part) for part in item["loc"] if part not in AUTH_TYPES)])
+def _fault(item: Any, given: Mapping[str, Any], front: str = "settings") -> Fault:
+    """Convert an error of pydantic in `given`, without the input, which may be a secret."""
+    path = path_in(item, given, front)
     return Fault(path, _CODES.get(item["type"], "wrong_type"), str(item["msg"]).removeprefix("Value error, "))
 
 

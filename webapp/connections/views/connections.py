@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Annotated, Any, Literal
 
 from flask import Blueprint, Response, flash, g, url_for
@@ -10,9 +11,10 @@ from pydantic import Field
 from webapp import limits
 from webapp.access.actors import Actor
 from webapp.connections.services import connections, inspection
-from webapp.errors import Fault, validation_error
+from webapp.errors import ApiError, Fault, Gathered, validation_error
 from webapp.versioning import usages
 from webapp.web.inputs import READ_ONLY, Input, ListQuery, Query
+from webapp.web.more_faults import with_more
 from webapp.web.responses import Listed, Output, Raw, matching, reply
 from webapp.web.routing import route
 
@@ -55,14 +57,6 @@ class ConnectionIn(Input):
     project_id: str | None = None
     team_id: str | None = None
 
-    @classmethod
-    def more_faults(cls, body: dict[str, Any]) -> list[Fault]:
-        """Return the errors in the settings, for a response that already reports others."""
-        kind, settings = body.get("type") or body.get("connection_type"), body.get("settings", {})
-        if not isinstance(kind, str) or not isinstance(settings, dict):
-            return []
-        return connections.settings_faults(kind, settings)
-
     def given(self) -> dict[str, Any]:
         """The settings, including the connection string."""
         if self.connection_string is None:
@@ -82,6 +76,14 @@ class ConnectionChange(Input):
     connection_string: Annotated[str, Field(max_length=2_000)] | None = None
     environment: Environment | None = None
     is_read_only: bool | None = Field(None, alias="read_only")
+
+    def changes(self) -> dict[str, Any]:
+        """The changes, with the connection string among the settings."""
+        changes = self.model_dump(exclude_unset=True, by_alias=True)
+        text = changes.pop("connection_string", None)
+        if text is not None:
+            changes["settings"] = {**(changes.get("settings") or {}), "connection_string": text}
+        return {key: value for key, value in changes.items() if value is not None}
 
 
 class StageOut(Output):
@@ -166,33 +168,7 @@ def index(actor: Actor, query: ConnectionQuery) -> Response:
     )
 
 
-@route(
-    bp,
-    "/connections",
-    ["POST"],
-    scope="write",
-    body=ConnectionIn,
-    returns=ConnectionOut,
-    status=201,
-    idempotent=True,
-    errors=("driver_missing", "quota_exceeded", "unavailable"),
-)
-def create(actor: Actor, body: ConnectionIn) -> Response:
-    """Create a connection and verify it. A connection that fails is saved as unverified."""
-    _checked(actor, body)
-    made = connections.create(
-        actor,
-        name=body.name,
-        type=body.type or body.connection_type or "",
-        settings=body.given(),
-        environment=body.environment,
-        read_only=body.is_read_only,
-    )
-    where = url_for(".show", connection_id=made.id)
-    return reply(connections.as_json(made), status=201, see=where, tag=True, headers={"Location": where})
-
-
-def _checked(actor: Actor, body: ConnectionIn) -> None:
+def _misplaced(actor: Actor, body: ConnectionIn) -> list[Fault]:
     """Check that there is a type, and that any project and team are the caller's."""
     faults = [
         Fault(
@@ -209,8 +185,63 @@ def _checked(actor: Actor, body: ConnectionIn) -> None:
     ]
     if not (body.type or body.connection_type):
         faults.append(Fault("type", "missing", "This is needed: the kind of target, such as postgresql."))
-    if faults:
-        raise validation_error(faults)
+    return faults
+
+
+def _check(actor: Actor, body: ConnectionIn) -> list[Fault]:
+    """Check a new connection, some of whose keys may be missing. Returns or raises the faults."""
+    errors = Gathered()
+    errors.add(_misplaced(actor, body))
+    if kind := body.type or body.connection_type:
+        with errors.check():
+            connections.check(actor, kind, body.given())
+    errors.raise_all()
+    return []
+
+
+def _more(actor: Actor, error: ApiError, said: Any) -> ApiError:
+    return with_more(error, said, ConnectionIn, partial(_check, actor))
+
+
+def _more_of_change(actor: Actor, error: ApiError, said: Any, connection_id: str) -> ApiError:
+    found = connections.get(actor, connection_id, "write")
+
+    def check(body: ConnectionChange) -> None:
+        settings = body.changes().get("settings")
+        if settings is not None:
+            connections.check(actor, found.type, settings, found)
+
+    return with_more(error, said, ConnectionChange, check)
+
+
+@route(
+    bp,
+    "/connections",
+    ["POST"],
+    scope="write",
+    body=ConnectionIn,
+    returns=ConnectionOut,
+    status=201,
+    idempotent=True,
+    errors=("driver_missing", "quota_exceeded", "unavailable"),
+    more_faults=_more,
+)
+def create(actor: Actor, body: ConnectionIn) -> Response:
+    """Create a connection and verify it. A connection that fails is saved as unverified."""
+    if faults := _misplaced(actor, body):
+        raise with_more(
+            validation_error(faults), body.model_dump(by_alias=True), ConnectionIn, partial(_check, actor)
+        )
+    made = connections.create(
+        actor,
+        name=body.name,
+        type=body.type or body.connection_type or "",
+        settings=body.given(),
+        environment=body.environment,
+        read_only=body.is_read_only,
+    )
+    where = url_for(".show", connection_id=made.id)
+    return reply(connections.as_json(made), status=201, see=where, tag=True, headers={"Location": where})
 
 
 @route(bp, ONE, scope="read", returns=ConnectionOut)
@@ -229,17 +260,13 @@ def show(actor: Actor, connection_id: str) -> Response:
     body=ConnectionChange,
     returns=ConnectionOut,
     errors=("version_conflict", "driver_missing", "quota_exceeded", "unavailable"),
+    more_faults=_more_of_change,
 )
 def change(actor: Actor, connection_id: str, body: ConnectionChange) -> Response:
     """Change a connection. New settings are verified."""
     found = connections.get(actor, connection_id, "write", lock=True)
     matching(connections.as_json(found))
-    changes = body.model_dump(exclude_unset=True, by_alias=True)
-    text = changes.pop("connection_string", None)
-    if text is not None:
-        changes["settings"] = {**(changes.get("settings") or {}), "connection_string": text}
-    changes = {key: value for key, value in changes.items() if value is not None}
-    changed = connections.change(actor, found, changes)
+    changed = connections.change(actor, found, body.changes())
     return reply(connections.as_json(changed), see=url_for(".show", connection_id=connection_id), tag=True)
 
 

@@ -126,31 +126,7 @@ def of_operations(
 def change(actor: Actor, endpoint: Endpoint, changes: Mapping[str, Any]) -> Endpoint:
     """Change a locked endpoint, and commit. Masked secrets are kept on update. Errors: see `create`."""
     before, changes = as_json(endpoint), _spelled(changes)
-    connection = db.session.get_one(Connection, endpoint.connection_id)
-    own = connection.of_endpoint
-    others = ("connection_id", "path") if own else ("url", "auth", "environment")
-    if endpoint.settings.get("operation"):
-        others = (*others, "connection_id", *REQUEST)
-    faults = _FaultCollector()
-    with faults:
-        _same(endpoint, own, [name for name in others if changes.get(name) and changes[name] != before[name]])
-    merged, fresh = {**before, **changes}, None
-    base = ""
-    if own:
-        with faults:
-            base, merged["path"] = _split(merged["url"] or "")
-    if base and {"url", "auth", "environment"} & changes.keys():
-        shown = connections_settings.shown(connection.settings, KINDS[_OWN])
-        fresh = {**shown, "base_url": base, "auth": merged["auth"] or {"type": "none"}}
-        with faults:
-            connections_settings.check(actor, connection.project_id, KINDS[_OWN], fresh, connection.settings)
-    settings, grants = _settings(merged, endpoint.settings), []
-    leads = connection
-    if fresh is not None and not connections_settings.leads_there(connection, KINDS[_OWN], fresh):
-        leads = _unsaved(connection, fresh)
-    with faults:
-        grants = _check(actor, leads, settings, endpoint.settings if leads is connection else {})
-    faults.raise_all()
+    connection, merged, fresh, settings, grants = _changed(actor, endpoint, changes, before)
     secrets.allow(actor, grants)
     if fresh is not None:
         connections.put_in(actor, connection, {"settings": fresh, "environment": merged["environment"]})
@@ -162,6 +138,45 @@ def change(actor: Actor, endpoint: Endpoint, changes: Mapping[str, Any]) -> Endp
     audit_log.record(actor, "endpoint.change", endpoint, join=True, name=endpoint.name, changes=changed)
     db.session.commit()
     return endpoint
+
+
+def check(actor: Actor, endpoint: Endpoint, changes: Mapping[str, Any]) -> None:
+    """Check changes without saving them. Error: validation_error with all errors."""
+    _changed(actor, endpoint, _spelled(changes), as_json(endpoint))
+
+
+def _changed(
+    actor: Actor, endpoint: Endpoint, changes: Mapping[str, Any], before: Mapping[str, Any]
+) -> tuple[Connection, dict[str, Any], dict[str, Any] | None, dict[str, Any], connections_settings.Grants]:
+    """Return the connection, the changed endpoint, the connection's new settings if they change, the endpoint's
+    settings, and the hosts to allow secrets for. Error: validation_error with all errors."""
+    connection = db.session.get_one(Connection, endpoint.connection_id)
+    own = connection.of_endpoint
+    others = ("connection_id", "path") if own else ("url", "auth", "environment")
+    if endpoint.settings.get("operation"):
+        others = (*others, "connection_id", *REQUEST)
+    faults = _FaultCollector()
+    with faults:
+        _same(endpoint, own, [name for name in others if changes.get(name) and changes[name] != before[name]])
+    merged: dict[str, Any] = {**before, **changes}
+    fresh: dict[str, Any] | None = None
+    base = ""
+    if own:
+        with faults:
+            base, merged["path"] = _split(merged["url"] or "")
+    if own and {"url", "auth", "environment"} & changes.keys():
+        shown = connections_settings.shown(connection.settings, KINDS[_OWN])
+        fresh = {**shown, "base_url": base or shown["base_url"], "auth": merged["auth"] or {"type": "none"}}
+        with faults:
+            connections_settings.check(actor, connection.project_id, KINDS[_OWN], fresh, connection.settings)
+    settings, grants = _settings(merged, endpoint.settings), []
+    leads = connection
+    if fresh is not None and not connections_settings.leads_there(connection, KINDS[_OWN], fresh):
+        leads = _unsaved(connection, fresh)
+    with faults:
+        grants = _check(actor, leads, settings, endpoint.settings if leads is connection else {})
+    faults.raise_all()
+    return connection, merged, fresh, settings, grants
 
 
 def preview(

@@ -12,7 +12,9 @@ from webapp.access.actors import Actor
 from webapp.connections.services import endpoint_list
 from webapp.connectors.http.request_template import HeaderEncoding
 from webapp.endpoints.services import endpoints
+from webapp.errors import ApiError
 from webapp.web.inputs import READ_ONLY, Input, ListQuery
+from webapp.web.more_faults import with_more
 from webapp.web.responses import Listed, Output, matching, reply
 from webapp.web.routing import route
 
@@ -113,6 +115,18 @@ def index(actor: Actor, query: EndpointQuery) -> Response:
     return reply(page.as_dict(endpoints.as_json), template="endpoints/list.html", block="list", query=query)
 
 
+def _more(actor: Actor, error: ApiError, said: Any) -> ApiError:
+    def check(body: EndpointIn) -> None:
+        endpoints.preview(actor, body.given())
+
+    return with_more(error, said, EndpointIn, check)
+
+
+def _more_of_change(actor: Actor, error: ApiError, said: Any, endpoint_id: str) -> ApiError:
+    found = endpoint_list.get(actor, endpoint_id, "write")
+    return with_more(error, said, EndpointChange, lambda body: endpoints.check(actor, found, body.given()))
+
+
 @route(
     bp,
     "/endpoints",
@@ -122,6 +136,7 @@ def index(actor: Actor, query: EndpointQuery) -> Response:
     returns=EndpointOut,
     status=201,
     idempotent=True,
+    more_faults=_more,
 )
 def create(actor: Actor, body: EndpointIn) -> Response:
     """Create an endpoint, with its own URL or on a REST connection."""
@@ -139,8 +154,9 @@ def show(actor: Actor, endpoint_id: str) -> Response:
 
 
 @route(
-    bp, ONE, ["PATCH"], scope="write", body=EndpointChange, returns=EndpointOut, errors=("version_conflict",)
-)
+    bp, ONE, ["PATCH"], scope="write", body=EndpointChange, returns=EndpointOut, errors=("version_conflict",),
+    more_faults=_more_of_change,
+)  # fmt: skip
 def change(actor: Actor, endpoint_id: str, body: EndpointChange) -> Response:
     """Change an endpoint. A secret sent back as `********` is kept."""
     found = endpoint_list.get(actor, endpoint_id, "write", lock=True)

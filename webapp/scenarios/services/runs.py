@@ -17,7 +17,7 @@ from webapp.access import tenancy
 from webapp.access.actors import Actor, require
 from webapp.access.models import Workspace
 from webapp.audit.services import audit_log
-from webapp.errors import ApiError, validation_error
+from webapp.errors import ApiError, Fault, validation_error
 from webapp.extensions import db, reading, redis_client
 from webapp.metering import stored_json
 from webapp.scenarios.models import Run, Scenario
@@ -74,6 +74,11 @@ def _duration(started: datetime | None, finished: datetime | None) -> int | None
 # --- Creating runs ---
 
 
+def params_faults(scenario: Scenario, params: Mapping[str, str]) -> list[Fault]:
+    """Return the faults of a run's parameters, which become environment variables."""
+    return environment_variables.env_faults(dict(params), "params", scenario.secrets)
+
+
 def queue(
     actor: Actor,
     scenario: Scenario,
@@ -92,7 +97,7 @@ def queue(
     """
     require(actor, "run", scenario.team_id)
     given = dict(params or {})
-    if faults := environment_variables.env_faults(given, "params", scenario.secrets):
+    if faults := params_faults(scenario, given):
         raise validation_error(faults)
     _has_place(scenario.workspace_id)
     parent = db.session.get_one(Run, actor.run_id) if actor.run_id is not None else None

@@ -160,11 +160,11 @@ def create(
         "network": network,
         "schedule": dict(schedule) if schedule else None,
     }
-    _check(actor, {"code": code, **settings}, None)
+    check_changes(actor, {"code": code, **settings}, None)
     db.session.rollback()  # release the transaction while we wait for the package index
     resolved = requirements.resolved(code)
     spec = {"name": name, "description": description, "code": code, "warnings": code_warnings(code)}
-    _check(actor, settings, None)  # a secret may be gone since
+    check_changes(actor, settings, None)  # a secret may be gone since
     stored_json.take(actor, settings["env"], settings["schedule"])
     moment = clock.now()
     scenario = Scenario(**place, created_by=actor.user_id, created_at=moment, **settings)
@@ -182,7 +182,7 @@ def prepared(
     """
     newest = version_of(scenario)
     before, old = Resolved.of_pins(newest.pins), newest.spec
-    _check(actor, changes, scenario)
+    check_changes(actor, changes, scenario)
     code = changes.get("code", old["code"] if anew else None)
     db.session.rollback()
     if code is None:
@@ -202,7 +202,7 @@ def change(
     result of `prepared`. Errors: validation_error, forbidden.
     """
     moment, newest = clock.now(), version_of(scenario)
-    _check(actor, {key: value for key, value in changes.items() if key != "code"}, scenario)
+    check_changes(actor, {key: value for key, value in changes.items() if key != "code"}, scenario)
     settings = {key: _plain(key, changes[key]) for key in SETTINGS if key in changes}
     told = _told({key: getattr(scenario, key) for key in SETTINGS}, settings)
     if settings:
@@ -308,7 +308,7 @@ def _told(before: Mapping[str, Any], after: Mapping[str, Any]) -> dict[str, Any]
     return told
 
 
-def _check(actor: Actor, said: Mapping[str, Any], scenario: Scenario | None) -> None:
+def check_changes(actor: Actor, said: Mapping[str, Any], scenario: Scenario | None) -> None:
     """Raise `validation_error` with all errors of the input, or `forbidden` for a secret that the actor may not
     grant."""
     held = {key: said[key] if key in said else getattr(scenario, key, None) or () for key in SETTINGS}

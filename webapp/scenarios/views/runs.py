@@ -11,6 +11,7 @@ from pydantic import BeforeValidator, Field, WithJsonSchema
 from webapp import limits
 from webapp.access import tenancy
 from webapp.access.actors import Actor
+from webapp.errors import ApiError
 from webapp.extensions import application, db
 from webapp.scenarios.models import Run, Scenario
 from webapp.scenarios.services import run_logs, runs
@@ -18,6 +19,7 @@ from webapp.scenarios.views import run_pages
 from webapp.scenarios.views.run_pages import Followed
 from webapp.web import log_events
 from webapp.web.inputs import Input, ListQuery, Query
+from webapp.web.more_faults import with_more
 from webapp.web.responses import Listed, Output, matching, reply
 from webapp.web.routing import route
 
@@ -114,6 +116,12 @@ class LogQuery(Query):
     follow: bool = False
 
 
+def _more(actor: Actor, error: ApiError, said: Any, scenario_id: str, run_id: str = "") -> ApiError:
+    scenario = tenancy.get(actor, Scenario, scenario_id, "run")
+    model = RerunIn if run_id else RunIn
+    return with_more(error, said, model, lambda body: runs.params_faults(scenario, body.params or {}))
+
+
 @route(
     bp,
     "/scenarios/<scenario_id>/run",
@@ -125,6 +133,7 @@ class LogQuery(Query):
     also={200: RunOut},
     idempotent=True,
     errors=("quota_exceeded",),
+    more_faults=_more,
 )
 def create(actor: Actor, scenario_id: str, body: RunIn) -> Response:
     """Run a scenario's newest version; with `wait` respond when it has finished.
@@ -202,6 +211,7 @@ def cancel(actor: Actor, scenario_id: str, run_id: str) -> Response:
     also={200: RunOut},
     idempotent=True,
     errors=("quota_exceeded",),
+    more_faults=_more,
 )
 def rerun(actor: Actor, scenario_id: str, run_id: str, body: RerunIn) -> Response:
     """Run the same version again, or the newest, with the same or other parameters."""

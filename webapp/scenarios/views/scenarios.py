@@ -8,11 +8,13 @@ from flask import Blueprint, Response, g, url_for
 from pydantic import Field
 
 from webapp.access.actors import Actor
+from webapp.errors import ApiError
 from webapp.scenarios.schemas import CheckInput, CodeInput, Network, ScenarioInput, ScenarioPatch
 from webapp.scenarios.services import scenarios
 from webapp.scenarios.views import pages, presentation
 from webapp.versioning import views as versioned_routes
 from webapp.versioning.views import OtherQuery
+from webapp.web.more_faults import with_more
 from webapp.web.responses import Output, matching, reply
 from webapp.web.routing import route
 
@@ -102,9 +104,18 @@ versioned_routes.declare_versions(
 )  # fmt: skip
 
 
+def _more(actor: Actor, error: ApiError, said: Any, scenario_id: str = "") -> ApiError:
+    found = scenarios.get(actor, scenario_id, "write") if scenario_id else None
+
+    def check(body: ScenarioPatch) -> None:
+        scenarios.check_changes(actor, body.model_dump(include=body.model_fields_set), found)
+
+    return with_more(error, said, ScenarioPatch, check)
+
+
 @route(
     bp, "/scenarios", ["POST"], scope="write", body=ScenarioInput, returns=ScenarioOut, status=201,
-    idempotent=True, errors=(*versioned_routes.SAVES, "unavailable"),
+    idempotent=True, errors=(*versioned_routes.SAVES, "unavailable"), more_faults=_more,
 )  # fmt: skip
 def create(actor: Actor, body: ScenarioInput) -> Response:
     """Create a scenario.
@@ -127,7 +138,7 @@ def show(actor: Actor, scenario_id: str) -> Response:
 
 @route(
     bp, ONE, ["PUT"], scope="write", body=CodeInput, returns=ScenarioOut,
-    errors=(*versioned_routes.CHANGES, "unavailable"),
+    errors=(*versioned_routes.CHANGES, "unavailable"), more_faults=_more,
 )  # fmt: skip
 def replace(actor: Actor, scenario_id: str, body: CodeInput) -> Response:
     """Replace the code and any other given keys, which creates a new version."""
@@ -136,7 +147,7 @@ def replace(actor: Actor, scenario_id: str, body: CodeInput) -> Response:
 
 @route(
     bp, ONE, ["PATCH"], scope="write", body=ScenarioPatch, returns=ScenarioOut,
-    errors=(*versioned_routes.CHANGES, "unavailable"),
+    errors=(*versioned_routes.CHANGES, "unavailable"), more_faults=_more,
 )  # fmt: skip
 def change(actor: Actor, scenario_id: str, body: ScenarioPatch) -> Response:
     """Change a scenario.

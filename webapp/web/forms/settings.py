@@ -310,7 +310,7 @@ class SettingsForm(Group):
         known = {part.name: part for part in self.controls() if part is not self}
         found: dict[str, str] = {}
         for fault in faults:
-            steps = str(fault["path"]).split(".")
+            steps = re.split(r"\.|(?=\[)", str(fault["path"]))
             if self.name:
                 if steps[0] != self.name:
                     continue
