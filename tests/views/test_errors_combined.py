@@ -289,7 +289,7 @@ def test_of_datasets(program, template):
     one = program.post("/datasets", json=body).json["id"]
     of_rows: Faults = [(("seed",), LONG), (("now",), "never"), (("bogus",), 1)]
     check(program, "POST", f"/datasets/{one}/preview", {}, of_rows)
-    check(program, "POST", f"/datasets/{one}/exports", {}, of_rows + [OF_FILES[0], *OF_FILES[2:]])
+    check(program, "POST", f"/datasets/{one}/exports", {}, [*of_rows, OF_FILES[0], *OF_FILES[2:]])
 
 
 OF_SCENARIOS: Faults = [
