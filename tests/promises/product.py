@@ -24,11 +24,11 @@ import pytest
 import redis
 import requests
 
+from jobs.scenarios.environments import CHILD
 from tests.cli.conftest import ROOT, clean_environment, descendants, part_of, processes, rowsmith
 from tests.conftest import _database
 from tests.jobs.waiting import eventually
 from webapp.cli import valkey
-from webapp.cli.supervisor import CHILD
 
 STACKS: Final = ("sqlite+valkey", "postgresql+redis")
 # Part of the product -> the names that its process can have.
