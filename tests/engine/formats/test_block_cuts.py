@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 
 from tests.engine.formats import samples
-from webapp.engine.formats import layout, rows
+from webapp.engine.formats import layout
 
 ROWS = 60
 TEXT_FORMATS = [
@@ -78,13 +78,6 @@ def test_every_type_is_written_the_same_from_a_pool(name, options, monkeypatch):
 
 
 @pytest.mark.parametrize(("name", "options"), TEXT_FORMATS, ids=FORMAT_IDS)
-def test_a_single_row_is_written_the_same_in_both_ways(name, options, monkeypatch):
-    few = samples.file(name, EVERYTHING, list(range(ROWS)), **options)
-    monkeypatch.setattr(rows, "_FEW_ROWS", 0)
-    assert samples.file(name, EVERYTHING, list(range(ROWS)), **options) == few
-
-
-@pytest.mark.parametrize(("name", "options"), TEXT_FORMATS, ids=FORMAT_IDS)
 def test_long_texts_are_written_in_parts_with_the_same_bytes(name, options, monkeypatch):
     whole = samples.file(name, EVERYTHING, **options)
     monkeypatch.setattr(layout.limits, "FORMAT_PART_BYTES", 2_000)
@@ -95,13 +88,11 @@ def test_long_texts_are_written_in_parts_with_the_same_bytes(name, options, monk
 def test_wide_rows_are_written_in_parts_with_the_same_bytes(name, options, monkeypatch):
     whole = samples.file(name, EVERYTHING, **options)
     monkeypatch.setattr(layout.limits, "FORMAT_PART_PIECES", 500)
-    monkeypatch.setattr(rows, "_FEW_ROWS", 0)
     assert samples.file(name, EVERYTHING, **options) == whole
 
 
 def test_a_row_longer_than_a_part_is_written_whole(monkeypatch):
     monkeypatch.setattr(layout.limits, "FORMAT_PART_BYTES", 10)
-    monkeypatch.setattr(rows, "_FEW_ROWS", 0)
     table = {"lines": pa.array([["a" * 100, "b"]] * 3)}
     line = '{"lines":["' + "a" * 100 + '","b"]}\n'
     assert samples.file("ndjson", table).decode() == line * 3

@@ -11,18 +11,10 @@ from tests.engine.formats import samples
 from tests.engine.formats.samples import FormatError, file
 from webapp import limits
 from webapp.engine import mixed_columns
-from webapp.engine.formats import rows
 
 ROWS = 150
 EVERYTHING = samples.columns({**samples.FLAT, **samples.NESTED}, ROWS)
-BOTH_WAYS = pytest.mark.parametrize("few", [0, 1_000], ids=["many", "few"])
 LINES = {"lines": {b"max_items": b"3"}, "tags": {b"max_items": b"3"}, "grid": {b"max_items": b"3"}}
-
-
-@pytest.fixture(autouse=True)
-def way(request, monkeypatch):
-    if "few" in request.fixturenames:
-        monkeypatch.setattr(rows, "_FEW_ROWS", request.getfixturevalue("few"))
 
 
 def read(text: bytes, delimiter: str = ",") -> list[list[str]]:
@@ -44,10 +36,9 @@ def spelled(kind: pa.DataType, value: object) -> str:
     return value.isoformat() if hasattr(value, "isoformat") else str(value)
 
 
-@BOTH_WAYS
 @pytest.mark.parametrize("quote", ["minimal", "all"])
 @pytest.mark.parametrize("delimiter", [",", ";", "\t", "|", "^", "~"])
-def test_every_flat_value_is_read_back_equal(few, delimiter, quote):
+def test_every_flat_value_is_read_back_equal(delimiter, quote):
     table = samples.columns(samples.FLAT, ROWS)
     header, *lines = read(file("csv", table, delimiter=delimiter, quote=quote), delimiter)
     assert header == list(table)
@@ -55,9 +46,8 @@ def test_every_flat_value_is_read_back_equal(few, delimiter, quote):
         assert list(got) == [spelled(table[name].type, value) for value in table[name].to_pylist()], name
 
 
-@BOTH_WAYS
 @pytest.mark.parametrize("quote", ["minimal", "all"])
-def test_null_and_the_empty_text_are_distinguished(few, quote):
+def test_null_and_the_empty_text_are_distinguished(quote):
     texts = ["x", "", None, '"', "NULL", "a,b"] * 20
     text = file("csv", {"a": pa.array(texts), "b": pa.array([1] * 120)}, quote=quote)
     options = pacsv.ConvertOptions(
@@ -76,8 +66,7 @@ def test_null_is_empty_and_the_empty_text_is_quoted():
     )
 
 
-@BOTH_WAYS
-def test_text_that_a_spreadsheet_would_compute_is_not_altered(few):
+def test_text_that_a_spreadsheet_would_compute_is_not_altered():
     texts = ["=1+1", "+1", "-1", "@x", "=cmd|' /C calc'!A0"] * 15
     assert [row[0] for row in read(file("csv", {"a": pa.array(texts)}))[1:]] == texts
 
@@ -86,10 +75,9 @@ FORMULAS = ["=1+1", "+cmd|' /C calc'!A0", "-2+3", "@SUM(A1)", "\t=1", "\r=1", "\
 HARMLESS = ["-5", "+1.5e3", "-.5", "a=1", "'=1", " =1", "", None, "ö", "1-2", '"=1"', "é", "㍻", "-5.", "😀"]
 
 
-@BOTH_WAYS
 @pytest.mark.parametrize("quote", ["minimal", "all"])
 @pytest.mark.parametrize("delimiter", [",", "\t"])
-def test_text_that_a_spreadsheet_would_run_is_escaped_on_request(few, quote, delimiter):
+def test_text_that_a_spreadsheet_would_run_is_escaped_on_request(quote, delimiter):
     texts = [*FORMULAS, *HARMLESS] * 6
     table = {"=a": pa.array(texts), "b": pa.array([-5] * len(texts)), "c": pa.array(texts).dictionary_encode()}
     text = file("csv", table, quote=quote, delimiter=delimiter, escape_formulas=True)
@@ -101,21 +89,16 @@ def test_text_that_a_spreadsheet_would_run_is_escaped_on_request(few, quote, del
     assert {row[1] for row in lines} == {"-5"}
 
 
-def test_both_writers_escape_formulas_in_the_same_way(monkeypatch):
-    """A file's bytes do not depend on how many rows are written at a time."""
+def test_formulas_are_escaped_the_same_way_in_one_block_and_row_by_row():
     texts = [*FORMULAS, *HARMLESS] * 6
     cells = mixed_columns.mixed(pa.array([-1, None] * (len(texts) // 2)), pa.array([None, "-1-1"] * (len(texts) // 2)))
     table = {"a": pa.array(texts), "=b": pa.array(texts[::-1]), "c": cells}
-    written = []
-    for few in (0, 1_000):
-        monkeypatch.setattr(rows, "_FEW_ROWS", few)
-        written.append(file("csv", table, escape_formulas=True))
-    assert written[0] == written[1]
-    assert [row[2] for row in read(written[0])[1:3]] == ["-1", "'-1-1"]
+    whole = file("csv", table, escape_formulas=True)
+    assert file("csv", table, list(range(len(texts))), escape_formulas=True) == whole
+    assert [row[2] for row in read(whole)[1:3]] == ["-1", "'-1-1"]
 
 
-@BOTH_WAYS
-def test_a_lone_end_of_data_mark_is_quoted_for_copy(few):
+def test_a_lone_end_of_data_mark_is_quoted_for_copy():
     texts = ["\\.", "ab", "\\.x", "x\\."] * 15
     assert file("csv", {"a": pa.array(texts)}, header=False) == b'"\\."\r\nab\r\n\\.x\r\nx\\.\r\n' * 15
     two = {"a": pa.array(["\\."]), "b": pa.array(["x"])}
@@ -129,8 +112,7 @@ def test_the_header_is_quoted_like_any_text():
     assert file("csv", table, header=False) == b"1,2,3\r\n"
 
 
-@BOTH_WAYS
-def test_objects_are_dotted_columns_and_arrays_json_text(few):
+def test_objects_are_dotted_columns_and_arrays_json_text():
     table = samples.columns(samples.NESTED, 60)
     header, *lines = read(file("csv", table))
     assert header == ["place.city", "place.geo.lat", "place.geo.day", "lines", "tags", "grid"]
@@ -141,8 +123,7 @@ def test_objects_are_dotted_columns_and_arrays_json_text(few):
     assert lines[1][:3] == ["", "", ""]
 
 
-@BOTH_WAYS
-def test_arrays_become_numbered_columns_up_to_their_declared_maximum(few):
+def test_arrays_become_numbered_columns_up_to_their_declared_maximum():
     table = samples.columns({"lines": samples.NESTED["lines"], "tags": samples.NESTED["tags"]}, 60)
     header, *lines = read(file("csv", table, arrays="columns", metadata=LINES))
     assert header == [f"lines.{n}.{key}" for n in range(3) for key in ("sku", "n", "price")] + [
@@ -192,8 +173,7 @@ def test_unknown_options_are_rejected(option):
         samples.FORMATS["csv"].Options(**option)
 
 
-@BOTH_WAYS
-def test_a_date_beyond_iso_8601_is_rejected_by_name(few):
+def test_a_date_beyond_iso_8601_is_rejected_by_name():
     table = {"a": pa.array([1]), "born": pa.array([4_000_000], pa.int32()).cast(pa.date32())}
     with pytest.raises(FormatError) as caught:
         file("csv", table)

@@ -8,18 +8,10 @@ import pytest
 from tests.engine.formats import samples
 from tests.engine.formats.samples import FormatError, file
 from webapp import limits
-from webapp.engine.formats import rows
 from webapp.engine.formats.sql_dialects import DIALECTS
 from webapp.engine.formats.sql_format import slug
 
-BOTH_WAYS = pytest.mark.parametrize("few", [0, 1_000], ids=["many", "few"])
 ALL_DIALECTS = pytest.mark.parametrize("dialect", list(DIALECTS))
-
-
-@pytest.fixture(autouse=True)
-def way(request, monkeypatch):
-    if "few" in request.fixturenames:
-        monkeypatch.setattr(rows, "_FEW_ROWS", request.getfixturevalue("few"))
 
 
 def literal(dialect: str, text: str, count: int = 3) -> str:
@@ -60,7 +52,6 @@ def test_quotes_of_the_dialect_inside_a_name_are_doubled():
     assert "([a]]b])" in file("sql", {"a]b": pa.array([1])}, dialect="mssql").decode()
 
 
-@BOTH_WAYS
 @pytest.mark.parametrize(
     ("dialect", "text", "want"),
     [
@@ -74,13 +65,12 @@ def test_quotes_of_the_dialect_inside_a_name_are_doubled():
         ("db2", "it's\nR&D", "'it''s'||CHR(10)||'R&D'"),
     ],
 )
-def test_text_is_escaped_as_the_dialect_reads_it(few, dialect, text, want):
+def test_text_is_escaped_as_the_dialect_reads_it(dialect, text, want):
     assert literal(dialect, text) == want
 
 
-@BOTH_WAYS
 @pytest.mark.parametrize(("dialect", "most"), [("oracle", 4_000), ("db2", 32_672)])
-def test_a_text_too_long_for_a_literal_is_put_together_from_parts(few, dialect, most):
+def test_a_text_too_long_for_a_literal_is_put_together_from_parts(dialect, most):
     fits = "x" * most
     assert literal(dialect, fits) == f"'{fits}'"
     long = "é'" * most
@@ -98,9 +88,8 @@ def test_a_long_text_from_a_pool_is_put_together_too():
     assert written.count(b"TO_CLOB") == 40 * 5
 
 
-@BOTH_WAYS
 @pytest.mark.parametrize("dialect", [name for name in DIALECTS if name != "mysql"])
-def test_a_text_with_nul_is_rejected_by_name(few, dialect):
+def test_a_text_with_nul_is_rejected_by_name(dialect):
     table = {"n": pa.array([1, 2, 3] * 20), "bad": pa.array(["a", "b", "c\0"] * 20)}
     with pytest.raises(FormatError) as caught:
         file("sql", table, dialect=dialect)
@@ -136,8 +125,7 @@ def test_booleans_dates_and_times_are_literals_of_the_dialect(dialect, want):
     assert "(NULL,NULL,NULL,NULL,NULL,NULL)" in text
 
 
-@BOTH_WAYS
-def test_oracle_reads_a_large_double_as_one(few):
+def test_oracle_reads_a_large_double_as_one():
     text = file(
         "sql", {"f": pa.array([1.5, 1e300, None, -1e-7])}, dialect="oracle", rows_per_statement=1
     ).decode()

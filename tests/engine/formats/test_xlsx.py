@@ -14,16 +14,9 @@ import pytest
 
 from tests.engine.formats import samples
 from tests.engine.formats.samples import FormatError, file
-from webapp.engine.formats import rows, xlsx_format, zipstream
+from webapp.engine.formats import xlsx_format, zipstream
 
 ROWS = 150
-BOTH_WAYS = pytest.mark.parametrize("few", [0, 1_000], ids=["many", "few"])
-
-
-@pytest.fixture(autouse=True)
-def way(request, monkeypatch):
-    if "few" in request.fixturenames:
-        monkeypatch.setattr(rows, "_FEW_ROWS", request.getfixturevalue("few"))
 
 
 def sheets(data: bytes, **options):
@@ -60,9 +53,8 @@ def milliseconds(value):
     return value.replace(microsecond=value.microsecond // 1000 * 1000)
 
 
-@BOTH_WAYS
 @pytest.mark.parametrize("pooled", [False, True], ids=["plain", "pooled"])
-def test_every_flat_value_is_read_back_equal(few, pooled):
+def test_every_flat_value_is_read_back_equal(pooled):
     table = samples.columns(samples.FLAT, ROWS)
     got = read(file("xlsx", {k: samples.pooled(v) for k, v in table.items()} if pooled else table))
     assert [unhidden(text) for text in got.pop("text")] == table.pop("text").to_pylist()
@@ -75,16 +67,14 @@ def test_a_reader_without_cell_references_finds_every_cell():
     assert sheets(file("xlsx", table)) == sheets(file("xlsx", table), read_only=True)
 
 
-@BOTH_WAYS
-def test_text_beginning_with_an_equals_sign_is_text(few):
+def test_text_beginning_with_an_equals_sign_is_text():
     data = file("xlsx", {"a": pa.array(["=1+1", "=HYPERLINK(1)"] * 30)})
     cells = openpyxl.load_workbook(io.BytesIO(data)).active
     assert {cell.data_type for cell in cells["A"][1:]} <= {"s", "inlineStr"}
     assert read(data)["a"] == ["=1+1", "=HYPERLINK(1)"] * 30
 
 
-@BOTH_WAYS
-def test_dates_times_and_decimals_carry_their_number_formats(few):
+def test_dates_times_and_decimals_carry_their_number_formats():
     when = dt.datetime(2024, 1, 31, 1, 2, 3)
     table = {
         "day": pa.array([when.date()] * 60),
@@ -138,9 +128,8 @@ def test_a_sheet_holds_as_many_rows_as_excel_takes():
     )
 
 
-@BOTH_WAYS
 @pytest.mark.parametrize("pooled", [False, True], ids=["plain", "pooled"])
-def test_a_text_longer_than_a_cell_is_rejected_by_name(few, pooled):
+def test_a_text_longer_than_a_cell_is_rejected_by_name(pooled):
     texts = pa.array(["ok", "😀" * 16_384] * 30)  # two UTF-16 units each
     table = {"n": pa.array([1] * 60), "long": texts.dictionary_encode() if pooled else texts}
     with pytest.raises(FormatError) as caught:
@@ -150,8 +139,7 @@ def test_a_text_longer_than_a_cell_is_rejected_by_name(few, pooled):
     assert "32,767" in fault.message
 
 
-@BOTH_WAYS
-def test_a_text_as_long_as_a_cell_is_taken(few):
+def test_a_text_as_long_as_a_cell_is_taken():
     texts = ["😀" * 16_383 + "x", "é" * 32_767]
     assert read(file("xlsx", {"a": pa.array(texts)}))["a"] == texts
 

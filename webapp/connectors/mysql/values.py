@@ -22,9 +22,8 @@ from webapp.connectors.schema import Column
 from webapp.engine.formats import codecs
 from webapp.engine.formats.column import Codec, Frame, Wrapping
 from webapp.engine.formats.column import Column as Spelled
-from webapp.engine.formats.layout import Slot
+from webapp.engine.formats.layout import Layout, Slot
 from webapp.engine.formats.nested import scalar_codec
-from webapp.engine.formats.rows import Rows
 from webapp.engine.formats.sql_dialects import DIALECTS, SqlEscape
 
 DIALECT: Final = DIALECTS["mysql"]
@@ -71,7 +70,7 @@ class Writer:
 
     def __init__(self, columns: Sequence[Column]) -> None:
         self._columns = tuple(columns)
-        self._rows: dict[tuple[pa.DataType, ...], Rows] = {}
+        self._rows: dict[tuple[pa.DataType, ...], Layout] = {}
         self._writing = threading.Lock()
 
     def fit(self, batch: pa.RecordBatch) -> tuple[list[pa.Array], list[RowError]]:
@@ -100,7 +99,7 @@ class Writer:
                 _spelled(column, kind, "," if place else "")
                 for place, (column, kind) in enumerate(zip(self._columns, kinds, strict=True))
             ]
-            rows = self._rows[kinds] = Rows(spelled, Frame("(", (")",), (",",)), joint=False)
+            rows = self._rows[kinds] = Layout(spelled, Frame("(", (")",), (",",)), joint=False)
         texts = rows.texts_of(arrays, np.zeros(len(arrays[0]), np.uint8))
         _, offsets, data = texts.buffers()
         bounds = np.frombuffer(offsets, np.int32)[texts.offset : texts.offset + len(texts) + 1]
@@ -109,7 +108,7 @@ class Writer:
 
 def texts(column: Column, array: pa.Array) -> list[str]:
     """A fitted array as literals, one by one."""
-    rows = Rows([_spelled(column, array.type, "")], Frame(), joint=False)
+    rows = Layout([_spelled(column, array.type, "")], Frame(), joint=False)
     listed: list[str] = rows.texts_of([array]).to_pylist()
     return listed
 
@@ -262,10 +261,6 @@ class HexCodec(codecs.BaseCodec):
     def fill(self, column: pa.Array, slot: Slot) -> None:
         """See `codecs.BaseCodec`."""
         slot.text(0, hexed(column), None)
-
-    def words(self, column: pa.Array) -> tuple[list[str | None], None]:
-        """See `codecs.BaseCodec`."""
-        return hexed(column).to_pylist(), None
 
 
 def _numeric(kind: pa.DataType) -> bool:

@@ -28,9 +28,8 @@ from webapp.engine.formats.codecs import BoolCodec, TextCodec, TimestampCodec
 from webapp.engine.formats.column import Codec, Frame, Wrapping
 from webapp.engine.formats.column import Column as Spelled
 from webapp.engine.formats.escape import Escape, Scan, Unfit
-from webapp.engine.formats.layout import Oversize, copied
+from webapp.engine.formats.layout import Layout, Oversize, copied
 from webapp.engine.formats.nested import scalar_codec
-from webapp.engine.formats.rows import Rows
 
 _SIGNS: Final = {"\\": "\\\\", "\t": "\\t", "\n": "\\n", "\r": "\\r"}
 # Days that the writers support. PostgreSQL itself supports more.
@@ -118,7 +117,7 @@ class CopyText:
         """`numbered`: each line starts with the row's position in the batch."""
         self._columns = (Column("row", "integer", "bigint"), *columns) if numbered else tuple(columns)
         self._numbered = numbered
-        self._made: dict[tuple[str, ...], Rows] = {}
+        self._made: dict[tuple[str, ...], Layout] = {}
         self._writing = threading.Lock()
 
     def lines(self, batch: pa.RecordBatch) -> tuple[Lines, list[RowError]]:
@@ -148,7 +147,7 @@ class CopyText:
                 _spelled(column, array.type, "\t" if place else "")
                 for place, (column, array) in enumerate(zip(self._columns, arrays, strict=True))
             ]
-            rows = self._made[kinds] = Rows(columns, Frame(closings=("\n",)), joint=True)
+            rows = self._made[kinds] = Layout(columns, Frame(closings=("\n",)), joint=True)
         block = [hexed(array) if pa.types.is_binary(array.type) else array for array in arrays]
         if not count:
             return []

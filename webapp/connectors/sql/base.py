@@ -22,8 +22,8 @@ from webapp.engine import placeholders
 from webapp.engine.formats import codecs
 from webapp.engine.formats.column import Column as Spelled
 from webapp.engine.formats.column import Frame, Wrapping
+from webapp.engine.formats.layout import Layout
 from webapp.engine.formats.nested import scalar_codec
-from webapp.engine.formats.rows import Rows
 from webapp.engine.formats.sql_dialects import Dialect, SqlEscape
 
 Row = TypeVar("Row")
@@ -148,7 +148,11 @@ def literals(dialect: Dialect, array: pa.Array, column: Column) -> list[str]:
         false, true = dialect.booleans
         codec = codecs.BoolCodec(false.encode(), true.encode())
     wrapping = Wrapping((start, "NULL", ""), (end, "", ""))
-    return Rows([Spelled(column.name, codec, wrapping)], Frame(), joint=False).words_of([values])
+    if not len(values):
+        return []
+    texts = Layout([Spelled(column.name, codec, wrapping)], Frame(), joint=False).texts_of([values])
+    literal: list[str] = texts.to_pylist()
+    return literal
 
 
 def _binary(dialect: Dialect, value: bytes | None) -> str:

@@ -17,7 +17,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from webapp.engine.formats import views
-from webapp.engine.formats.column import Column, Frame, Words, Wrapping, null_mask, numbers
+from webapp.engine.formats.column import Column, Frame, Wrapping, null_mask, numbers
 from webapp.engine.formats.escape import Escape, Grown, Unfit
 from webapp.engine.formats.layout import Layout, Slot
 
@@ -38,10 +38,6 @@ class BaseCodec(ABC):
 
     @abstractmethod
     def fill(self, column: pa.Array, slot: Slot) -> np.ndarray | None:
-        """See `column.Codec`."""
-
-    @abstractmethod
-    def words(self, column: pa.Array) -> Words:
         """See `column.Codec`."""
 
     def pool(self, values: pa.Array) -> pa.Array | None:
@@ -65,9 +61,6 @@ class _Bare:
         self.marked = marks is not None and bool(marks.any())
         return None
 
-    def words(self, column: pa.Array) -> Words:
-        return self._codec.words(column)
-
     def pool(self, values: pa.Array) -> pa.Array | None:
         return None
 
@@ -83,9 +76,6 @@ class TextCodec(BaseCodec):
 
     def fill(self, column: pa.Array, slot: Slot) -> None:
         slot.text(0, column, self._escape)
-
-    def words(self, column: pa.Array) -> Words:
-        return self._escape.words(column.to_pylist()) if self._escape else (column.to_pylist(), None)
 
     def pool(self, values: pa.Array) -> pa.Array | None:
         try:
@@ -103,9 +93,6 @@ class NullCodec(BaseCodec):
     def fill(self, column: pa.Array, slot: Slot) -> None:
         return None
 
-    def words(self, column: pa.Array) -> Words:
-        return [None] * len(column), None
-
 
 class BoolCodec(BaseCodec):
     """Booleans as two given words of at most 12 bytes."""
@@ -114,7 +101,6 @@ class BoolCodec(BaseCodec):
 
     def __init__(self, false: bytes = b"false", true: bytes = b"true") -> None:
         self.key = ("bool", false, true)
-        self._false, self._true = false.decode(), true.decode()
         self._views = views.booleans(false, true)
 
     def fill(self, column: pa.Array, slot: Slot) -> None:
@@ -124,9 +110,6 @@ class BoolCodec(BaseCodec):
             0,
             self._views.take(np.unpackbits(bits, count=end, bitorder="little")[column.offset :], mode="clip"),
         )
-
-    def words(self, column: pa.Array) -> Words:
-        return [self._true if value else self._false for value in column.to_pylist()], None
 
 
 class FloatCodec(BaseCodec):
@@ -145,11 +128,6 @@ class FloatCodec(BaseCodec):
         if not self._exponents:
             return None
         return pc.fill_null(pc.match_substring(texts, "e"), False).to_numpy(zero_copy_only=False)
-
-    def words(self, column: pa.Array) -> Words:
-        """See `column.Codec`."""
-        words = column.cast(pa.string()).to_pylist()
-        return words, [word is not None and "e" in word for word in words] if self._exponents else None
 
 
 class IntegerCodec(BaseCodec):
@@ -177,12 +155,6 @@ class IntegerCodec(BaseCodec):
         if low >= 0:
             return values > values.dtype.type(self._exact)
         return (values > self._exact) | (values < -self._exact)
-
-    def words(self, column: pa.Array) -> Words:
-        values = column.to_pylist()
-        exact = self._exact
-        marks = None if exact is None else [value is not None and abs(value) > exact for value in values]
-        return list(map(str, values)), marks
 
 
 def put_whole(
@@ -221,7 +193,7 @@ class DecimalCodec(BaseCodec):
         low, high = int(units.min()), int(units.max())
         scale = 10**self._places
         top = max(high, -low)
-        if top >= min(_MEDIUM * scale, 2**63) or not (words[:, 1] == units >> 63).all():
+        if scale >= 2**63 or top >= min(_MEDIUM * scale, 2**63) or not (words[:, 1] == units >> 63).all():
             return self._fill_wide(column, slot)
         size = (units if low >= 0 else np.abs(units)).astype(np.uint64)
         whole = size // np.uint64(scale)
@@ -244,17 +216,14 @@ class DecimalCodec(BaseCodec):
 
     def _fill_wide(self, column: pa.Array, slot: Slot) -> np.ndarray | None:
         slot.blank(*range(1, self.width))
-        words, marks = self.words(column)
-        slot.text(0, pa.array(words, pa.string()), None)
-        return None if marks is None else np.array(marks)
-
-    def words(self, column: pa.Array) -> Words:
         values = column.to_pylist()
-        marks = None
-        if self._exact is not None:
-            exact = Decimal(self._exact).scaleb(-self._places)
-            marks = [value is not None and abs(value) > exact for value in values]
-        return [value if value is None else f"{value:f}" for value in values], marks
+        slot.text(
+            0, pa.array([value if value is None else f"{value:f}" for value in values], pa.string()), None
+        )
+        if self._exact is None:
+            return None
+        exact = Decimal(self._exact).scaleb(-self._places)
+        return np.array([value is not None and abs(value) > exact for value in values])
 
 
 class DateCodec(BaseCodec):
@@ -265,9 +234,6 @@ class DateCodec(BaseCodec):
 
     def fill(self, column: pa.Array, slot: Slot) -> None:
         slot.put(0, views.dates(settled(column, np.int32)))
-
-    def words(self, column: pa.Array) -> Words:
-        return [spelled_date(days) for days in settled(column, np.int32).tolist()], None
 
 
 class TimestampCodec(BaseCodec):
@@ -285,11 +251,6 @@ class TimestampCodec(BaseCodec):
         slot.put(0, views.dates(days))
         put_clock(slot, 1, micros - days * DAY_MICROS, self._between)
 
-    def words(self, column: pa.Array) -> Words:
-        parts = [divmod(micros, DAY_MICROS) for micros in settled(column, np.int64).tolist()]
-        between = self._between.decode()
-        return [f"{spelled_date(days)}{between}{spelled_clock(rest)}" for days, rest in parts], None
-
 
 class TimeCodec(BaseCodec):
     """``HH:MM:SS`` and six digits of a second unless they are all zero."""
@@ -299,9 +260,6 @@ class TimeCodec(BaseCodec):
 
     def fill(self, column: pa.Array, slot: Slot) -> None:
         put_clock(slot, 0, settled(column, np.int64), b"")
-
-    def words(self, column: pa.Array) -> Words:
-        return [spelled_clock(micros) for micros in settled(column, np.int64).tolist()], None
 
 
 @lru_cache(maxsize=8192)  # twenty years

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Sequence
+from collections.abc import Hashable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final, Protocol, TypeAlias
+from typing import TYPE_CHECKING, Final, Protocol
 
 import numpy as np
 import pyarrow as pa
@@ -19,10 +19,6 @@ PLAIN: Final = 0
 NULL: Final = 1
 MARKED: Final = 2
 STATES: Final = 3
-
-
-Words: TypeAlias = tuple[Sequence[str | None], Sequence[bool] | None]
-"""A few values one by one, None for nulls, and which of them are marked; None if none is."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,9 +59,6 @@ class Codec(Protocol):
 
         The text of nulls does not matter.
         """
-
-    def words(self, column: pa.Array) -> Words:
-        """The same, one by one, for a few rows."""
 
     def pool(self, values: pa.Array) -> pa.Array | None:
         """``values``, without nulls, as one text each; None if some cannot be spelled without a mark."""

@@ -12,9 +12,9 @@ from webapp.engine.formats.base import Arrays, Format
 from webapp.engine.formats.column import Column, Frame, Wrapping
 from webapp.engine.formats.escape import CsvEscape, FormulaEscape
 from webapp.engine.formats.flat import Leaf, flatten
+from webapp.engine.formats.layout import Layout
 from webapp.engine.formats.mixed_codec import mixed_column
 from webapp.engine.formats.nested import NestedCodec, scalar_codec, value_type
-from webapp.engine.formats.rows import Rows
 from webapp.engine.formats.text import TextFormat
 from webapp.engine.mixed_columns import clean_type, is_mixed
 
@@ -59,7 +59,7 @@ class CsvFormat(TextFormat):
         lone = len(self._leaves) == 1
         self._escape = CsvEscape(options.delimiter, always=always, lone=lone, formulas=self._formulas)
         columns = [self._column(leaf, index) for index, leaf in enumerate(self._leaves)]
-        self._rows = Rows(columns, Frame(closings=(_LINE_END,)), joint=True)
+        self._rows = Layout(columns, Frame(closings=(_LINE_END,)), joint=True)
 
     def _column(self, leaf: Leaf, index: int) -> Column:
         kind = value_type(leaf.field)
@@ -86,10 +86,12 @@ class CsvFormat(TextFormat):
         """The header line, unless it is not wanted."""
         if not self.options.header:
             return b""
-        names, marks = self._escape.words([leaf.field.name for leaf in self._leaves])
-        quoted = [True] * len(names) if self.options.quote == "all" else marks or [False] * len(names)
-        spelled = [f'"{name}"' if quote else name or "" for name, quote in zip(names, quoted, strict=True)]
-        return (self.options.delimiter.join(spelled) + _LINE_END).encode()
+        names = self._escape.pool(
+            pa.array([leaf.field.name for leaf in self._leaves], pa.string())
+        ).to_pylist()
+        if self.options.quote == "all":
+            names = [f'"{name}"' for name in names]
+        return (self.options.delimiter.join(names) + _LINE_END).encode()
 
     def _text(self, columns: list[pa.Array], count: int) -> bytes | memoryview:
         return self._rows.render([leaf.of(columns) for leaf in self._leaves], "")

@@ -10,7 +10,6 @@ import json
 import re
 import sys
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -135,9 +134,8 @@ class Escape(ABC):
     under it."""
 
     key: str
-    _by_letter: ClassVar[bool] = False
+    _by_letter: bool = False
     """Whether `one` handles each character independently, and never raises."""
-    _special: re.Pattern[str]  # no text without a match is changed by `one`
 
     @abstractmethod
     def one(self, text: str) -> str:
@@ -177,33 +175,18 @@ class Escape(ABC):
         if self._by_letter and max(len(text or "") for text in texts) > _SLICE_CHARS:
             long = [None if text is None else self._long(text) for text in texts]
             return pa.array(long, pa.binary()).cast(pa.string())
-        return pa.array(self.words(texts, rows)[0], pa.string())
+        found = []
+        for number, text in zip(rows.tolist(), texts, strict=True):
+            try:
+                found.append(text and self.one(text))
+            except Unfit as problem:
+                raise Unfit(number, str(problem)) from problem
+        return pa.array(found, pa.string())
 
     def _long(self, text: str) -> bytes:
         """`one` in UTF-8, slice by slice."""
         starts = range(0, len(text), _SLICE_CHARS)
         return b"".join(self.one(text[at : at + _SLICE_CHARS]).encode() for at in starts)
-
-    def words(
-        self, texts: Sequence[str | None], rows: np.ndarray | None = None
-    ) -> tuple[Sequence[str | None], list[bool] | None]:
-        """A few texts one by one, and which of them are marked; ``rows`` numbers them for `Unfit`."""
-        marks = self._marks_of(texts)
-        if not self._touches(texts):
-            return texts, marks
-        words: list[str | None] = []
-        for number, text in enumerate(texts):
-            try:
-                words.append(text and self.one(text))
-            except Unfit as problem:
-                raise Unfit(number if rows is None else int(rows[number]), str(problem)) from problem
-        return words, marks
-
-    def _touches(self, texts: Sequence[str | None]) -> bool:
-        return self._special.search("".join(filter(None, texts))) is not None
-
-    def _marks_of(self, texts: Sequence[str | None]) -> list[bool] | None:
-        return None
 
     def pool(self, texts: pa.Array) -> pa.Array | None:
         """Return ``texts``, without nulls, as written to the file; None if they need other quotes. Raises `Unfit`,
@@ -228,7 +211,6 @@ class JsonEscape(Escape):
 
     key = "json"
     _by_letter = True
-    _special = re.compile(r'["\\\x00-\x1f]')
     _encode = staticmethod(json.JSONEncoder(ensure_ascii=False).encode)
 
     def one(self, text: str) -> str:
@@ -244,10 +226,10 @@ class LineEscape(Escape):
     """JSON text on one line: line ends can only occur outside of strings, where they are white space."""
 
     key = "line"
-    _special = re.compile(r"[\r\n]")
+    _line_end = re.compile(r"[\r\n]")
 
     def one(self, text: str) -> str:
-        return self._special.sub(" ", text)
+        return self._line_end.sub(" ", text)
 
     def rows(self, scan: Scan) -> np.ndarray | None:
         return scan.rows(scan.is_(b"\n") | scan.is_(b"\r")) if scan.has_control() else None
@@ -263,7 +245,6 @@ class FormulaEscape(Escape):
     key = "formula"
     _signs: ClassVar = "=+-@\t\r\n＝＋－＠"
     _first_bytes: ClassVar = b"=+-@\t\r\n\xef"  # the last one begins those of full width in UTF-8
-    _special = re.compile(rf"[{re.escape(_signs)}]")
     _number = re.compile(r"[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?")
 
     def one(self, text: str) -> str:
@@ -281,19 +262,13 @@ class CsvEscape(Escape):
     column's wrapping. ``formulas`` escapes texts that spreadsheets would run.
     """
 
-    _by_letter = True
-    _special = re.compile('"')
-    _special_or_formula = re.compile(f'"|{FormulaEscape._special.pattern}')
-
     def __init__(
         self, delimiter: str, *, always: bool, lone: bool, formulas: FormulaEscape | None = None
     ) -> None:
         self.key = f"csv{delimiter}{always:d}{lone:d}{formulas is not None:d}"
         self._formulas = formulas
-        if formulas is not None:
-            self._special = self._special_or_formula
+        self._by_letter = formulas is None
         self._delimiter = delimiter.encode()
-        self._quoted = re.compile(f'[\r\n"{re.escape(delimiter)}]')
         self._always, self._lone = always, lone
 
     def one(self, text: str) -> str:
@@ -306,16 +281,6 @@ class CsvEscape(Escape):
             return rows
         formulas = self._formulas.rows(scan)
         return formulas if rows is None else np.union1d(rows, formulas)
-
-    def _marks_of(self, texts: Sequence[str | None]) -> list[bool] | None:
-        if self._always:
-            return None
-        if not (self._lone or "" in texts or self._quoted.search("".join(filter(None, texts)))):
-            return None
-        return [text is not None and self._is_quoted(text) for text in texts]
-
-    def _is_quoted(self, text: str) -> bool:
-        return not text or self._quoted.search(text) is not None or (self._lone and text == "\\.")
 
     def marked(self, scan: Scan) -> np.ndarray | None:
         if self._always:
@@ -351,7 +316,6 @@ class XmlEscape(Escape):
 
     key = "xml"
     _MARKUP: ClassVar = {"&": "&amp;", "<": "&lt;", ">": "&gt;"}
-    _special = re.compile("[&<>]|_(?=x[0-9A-Fa-f]{4}_)|[\x00-\x08\x0b-\x1f\ufffe\uffff]")
     _underscore = re.compile("_(?=x[0-9A-Fa-f]{4}_)")  # otherwise a reader would interpret it as an escape
     _spelled: ClassVar = _MARKUP | {
         chr(code): f"_x{code:04X}_" for code in (*range(9), *range(11, 32), 0xFFFE, 0xFFFF)
@@ -375,10 +339,6 @@ class XmlEscape(Escape):
                 text = text.replace(sign, spelled)
         return text
 
-    def _touches(self, texts: Sequence[str | None]) -> bool:
-        long = any(text and len(text) > limits.XLSX_CELL_CHARS // 2 for text in texts)
-        return long or super()._touches(texts)
-
     def rows(self, scan: Scan) -> np.ndarray | None:
         found = [scan.is_(sign.encode()) for sign in self._MARKUP if scan.has(sign.encode())]
         if scan.has_control():
@@ -392,9 +352,6 @@ class XmlEscape(Escape):
             return long
         rows = scan.rows(np.logical_or.reduce(found))
         return np.union1d(rows, long) if long.size else rows
-
-    def _marks_of(self, texts: Sequence[str | None]) -> list[bool]:
-        return [text[0] <= " " or text[-1] <= " " if text else False for text in texts]
 
     def marked(self, scan: Scan) -> np.ndarray:
         return scan.edged_by_space()

@@ -9,8 +9,8 @@ import pyarrow as pa
 
 from webapp.engine.formats.base import Format, for_schema
 from webapp.engine.formats.column import Column, Frame
+from webapp.engine.formats.layout import Layout
 from webapp.engine.formats.nested import json_column, json_key
-from webapp.engine.formats.rows import Rows
 from webapp.engine.formats.text import TextFormat
 
 
@@ -30,7 +30,7 @@ class NdjsonFormat(TextFormat):
     def __init__(self, schema: pa.Schema, options: Format.Options, *, title: str) -> None:
         super().__init__(schema, options, title=title)
         columns = for_schema(schema, "json", lambda: _columns(schema))
-        self._rows = Rows(columns, Frame("{", (self._closing,), (self._between,)), joint=True)
+        self._rows = Layout(columns, Frame("{", (self._closing,), (self._between,)), joint=True)
         self._first = ""
 
     def start(self) -> bytes:

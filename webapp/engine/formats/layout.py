@@ -14,6 +14,7 @@ from __future__ import annotations
 from collections import OrderedDict
 from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from itertools import product
 from threading import Lock
 
@@ -150,7 +151,7 @@ class Literals:
         if found is None:
             spelled = text.encode()
             if len(spelled) <= views.INLINE_BYTES:
-                found = views.inline((spelled,))
+                found = _short_literal(spelled)
             else:
                 found = views.outline(spelled, views.LITERAL_BUFFER, len(self._data))
                 self._data += spelled
@@ -168,6 +169,11 @@ class Literals:
         if self._buffer is None:
             self._buffer = pa.py_buffer(bytes(self._data))
         return self._buffer
+
+
+@lru_cache(maxsize=4096)
+def _short_literal(text: bytes) -> np.ndarray:
+    return views.inline((text,))
 
 
 class Pieces:
@@ -282,7 +288,10 @@ class _PoolInUse:
 
 
 class Layout:
-    """The columns of one stream, written block by block. See `rows.Rows`, which uses it for large blocks."""
+    """Writes blocks of columns as rows of text. One instance serves one stream, in one thread.
+
+    With ``joint`` rows, `render` gives a block as one text; else `texts_of` gives them one by one.
+    """
 
     def __init__(self, columns: Sequence[Column], frame: Frame, *, joint: bool) -> None:
         self.columns, self._frame, self._joint = columns, frame, joint
@@ -301,8 +310,13 @@ class Layout:
         self._pool_buffers: list[pa.Buffer] = []
         self._written = 0  # bytes of the texts laid out for the block so far
 
-    def render(self, block: Sequence[pa.Array], first: str, edges: np.ndarray | None) -> memoryview:
-        """Return the whole block as one text, for joint layouts. Raises `Oversize` if it would be too large."""
+    def render(self, block: Sequence[pa.Array], first: str, edges: np.ndarray | None = None) -> memoryview:
+        """Return a block of at least one row as one text, for joint layouts; ``first`` takes the place of the first
+        row's separator.
+
+        ``edges``: ``uint8[n]``, which separator precedes each row; None: the first always.
+        Raises `Oversize` if the text would be too large, and `FormatError`.
+        """
         count = len(block[0])
         if count > 1 and count * self.pieces.width > limits.FORMAT_PART_PIECES:
             raise Oversize
@@ -318,9 +332,13 @@ class Layout:
         return memoryview(text)[: int(np.frombuffer(offsets, np.int64)[len(joined)])]
 
     def texts_of(
-        self, block: Sequence[pa.Array], edges: np.ndarray | None, ends: np.ndarray | None
+        self,
+        block: Sequence[pa.Array],
+        edges: np.ndarray | None = None,
+        ends: np.ndarray | None = None,
     ) -> pa.Array:
-        """Return ``string[n]``: the rows one by one, for layouts that are not joint."""
+        """Return ``string[n]``: the rows of a non-empty block, with separators, for layouts that are not joint;
+        ``ends``: the closing text of each."""
         count = len(block[0])
         step = max(1, limits.FORMAT_PART_PIECES // self.pieces.width)
         if count <= step:
@@ -526,9 +544,14 @@ _EMPTY = pa.py_buffer(b"")
 
 def _longest_frame(columns: Sequence[Column], frame: Frame) -> int:
     """The most bytes of a row in addition to its values: names of members, quotes, separators."""
-    around: list[tuple[str, ...]] = [(frame.opening,), frame.closings, frame.separators]
+    around = [(frame.opening,), frame.closings, frame.separators]
     around += [part for one in columns for part in (one.wrapping.before, one.wrapping.after)]
-    return sum(max(len(text.encode()) for text in texts) for texts in around)
+    return sum(map(_longest, around))
+
+
+@lru_cache(maxsize=4096)
+def _longest(texts: tuple[str, ...]) -> int:
+    return max(len(text.encode()) for text in texts)
 
 
 def _combined(left: np.ndarray | None, right: np.ndarray | None, size: int = STATES) -> np.ndarray | None:

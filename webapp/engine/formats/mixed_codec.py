@@ -8,10 +8,9 @@ import pyarrow.compute as pc
 
 from webapp.engine import mixed_columns
 from webapp.engine.formats.codecs import BaseCodec
-from webapp.engine.formats.column import NULL, PLAIN, Codec, Column, Frame, Words, Wrapping
+from webapp.engine.formats.column import NULL, PLAIN, Codec, Column, Frame, Wrapping
 from webapp.engine.formats.escape import Escape
-from webapp.engine.formats.layout import Slot
-from webapp.engine.formats.rows import Rows
+from webapp.engine.formats.layout import Layout, Slot
 
 
 def mixed_column(value: Column, text: Column, *, marks: bool = False, escape: Escape | None = None) -> Column:
@@ -46,24 +45,11 @@ class MixedCodec(BaseCodec):
             slot.blank(self._codec.width)
         return marked if inner is None or not self._marks else marked | inner
 
-    def words(self, column: pa.Array) -> Words:
-        """See `column.Codec`."""
-        values, texts = mixed_columns.parts(column)
-        words, inner = self._codec.words(values)
-        said = texts.to_pylist()
-        if self._escape is not None:
-            said, _ = self._escape.words(said)
-        found = [word if text is None else text for word, text in zip(words, said, strict=True)]
-        marks = [text is not None for text in said]
-        if inner is not None and self._marks:
-            marks = [one or other for one, other in zip(marks, inner, strict=True)]
-        return found, marks
-
 
 def as_text(column: pa.Array, spelled: Column) -> pa.Array:
     """Return a mixed column as text; ``spelled`` are its values as written, without quotes."""
     if not len(column):
         return pa.array([], pa.string())
     values, texts = mixed_columns.parts(column)
-    written = Rows([spelled], Frame(), joint=False).texts_of([values])
+    written = Layout([spelled], Frame(), joint=False).texts_of([values])
     return pc.coalesce(texts, pc.if_else(values.is_valid(), written, pa.scalar(None, pa.string())))

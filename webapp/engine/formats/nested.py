@@ -5,18 +5,16 @@ from __future__ import annotations
 import json
 from abc import ABC, abstractmethod
 from collections.abc import Callable
-from itertools import islice
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from webapp.engine.formats import codecs
-from webapp.engine.formats.column import PLAIN, Codec, Column, Frame, Words, Wrapping
+from webapp.engine.formats.column import PLAIN, Codec, Column, Frame, Wrapping
 from webapp.engine.formats.escape import Escape, JsonEscape, LineEscape
-from webapp.engine.formats.layout import Slot
+from webapp.engine.formats.layout import Layout, Slot
 from webapp.engine.formats.mixed_codec import as_text, mixed_column
-from webapp.engine.formats.rows import Rows
 from webapp.engine.mixed_columns import clean_type, is_mixed
 
 _encode = json.JSONEncoder(ensure_ascii=False).encode
@@ -107,10 +105,6 @@ class NestedCodec(codecs.BaseCodec):
     def fill(self, column: pa.Array, slot: Slot) -> None:
         slot.text(0, self._text.of(column), self._escape)
 
-    def words(self, column: pa.Array) -> Words:
-        words = self._text.words(column)
-        return self._escape.words(words) if self._escape else (words, None)
-
 
 def json_text(field: pa.Field, *, one_line: bool) -> JsonText:
     """Writes a struct or list column."""
@@ -124,10 +118,6 @@ class JsonText(ABC):
     def of(self, column: pa.Array) -> pa.Array:
         """``string[n]`` of ``column``; the text at a null does not matter."""
 
-    @abstractmethod
-    def words(self, column: pa.Array) -> list[str]:
-        """`of`, one by one, for a few rows."""
-
 
 class _ObjectText(JsonText):
     """The JSON text of a struct column."""
@@ -137,15 +127,12 @@ class _ObjectText(JsonText):
             json_column(child, ("," if index else "{") + json_key(child.name) + ":", one_line=one_line)
             for index, child in enumerate(kind)
         ]
-        self._rows = Rows(columns, Frame(closings=("}",)), joint=False) if columns else None
+        self._rows = Layout(columns, Frame(closings=("}",)), joint=False) if columns else None
 
     def of(self, column: pa.Array) -> pa.Array:
         if self._rows is None:
             return pa.repeat(pa.scalar("{}"), len(column))
         return self._rows.texts_of(column.flatten())
-
-    def words(self, column: pa.Array) -> list[str]:
-        return ["{}"] * len(column) if self._rows is None else self._rows.words_of(column.flatten())
 
 
 class _ListText(JsonText):
@@ -153,7 +140,7 @@ class _ListText(JsonText):
 
     def __init__(self, kind: pa.DataType, *, one_line: bool) -> None:
         element = json_column(kind.value_field, "", one_line=one_line)
-        self._rows = Rows([element], Frame(separators=(",", "["), closings=("", "]")), joint=False)
+        self._rows = Layout([element], Frame(separators=(",", "["), closings=("", "]")), joint=False)
 
     def of(self, column: pa.Array) -> pa.Array:
         ends = np.cumsum(
@@ -178,18 +165,13 @@ class _ListText(JsonText):
             return texts
         return pc.if_else(pa.array(bounds[1:] > bounds[:-1]), texts, "[]")
 
-    def words(self, column: pa.Array) -> list[str]:
-        elements = iter(self._rows.words_of([column.flatten()]))
-        sizes = pc.fill_null(pc.list_value_length(column), 0).to_pylist()
-        return ["[" + ",".join(islice(elements, size)) + "]" for size in sizes]
-
 
 def json_texts(column: pa.Array) -> pa.Array:
     """``string[n]``: each value of ``column`` as JSON on one line, ``null`` for blank ones."""
     if not len(column):
         return pa.array([], pa.string())
     element = json_column(pa.field("value", column.type), "", one_line=True)
-    return Rows([element], Frame(), joint=False).texts_of([column])
+    return Layout([element], Frame(), joint=False).texts_of([column])
 
 
 def mixed_texts(column: pa.Array) -> pa.Array:

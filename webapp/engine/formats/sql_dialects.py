@@ -7,7 +7,7 @@ empty texts: it reads ``''`` as NULL.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Final
@@ -239,16 +239,6 @@ class SqlEscape(Escape):
     def _is_long(self, text: str) -> bool:
         most = self._dialect.literal_bytes
         return most is not None and len(text) > most // 4 and len(text.encode()) > most
-
-    def _touches(self, texts: Sequence[str | None]) -> bool:
-        return any(text and self._is_long(text) for text in texts) or super()._touches(texts)
-
-    def _marks_of(self, texts: Sequence[str | None]) -> list[bool] | None:
-        return (
-            [text is not None and self._is_long(text) for text in texts]
-            if self._dialect.literal_bytes
-            else None
-        )
 
     def rows(self, scan: Scan) -> np.ndarray | None:
         """See `Escape.rows`."""

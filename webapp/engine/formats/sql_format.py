@@ -18,9 +18,9 @@ from webapp.engine.formats import codecs
 from webapp.engine.formats.base import Arrays, Format, FormatError
 from webapp.engine.formats.column import Codec, Column, Frame, Wrapping
 from webapp.engine.formats.flat import Leaf, flatten
+from webapp.engine.formats.layout import Layout
 from webapp.engine.formats.mixed_codec import mixed_column
 from webapp.engine.formats.nested import NestedCodec, is_json_text, scalar_codec, value_type
-from webapp.engine.formats.rows import Rows
 from webapp.engine.formats.sql_dialects import DIALECTS, Dialect, SqlEscape
 from webapp.engine.formats.text import TextFormat
 from webapp.engine.mixed_columns import clean_type, is_mixed
@@ -116,7 +116,7 @@ class SqlFormat(TextFormat):
         self._head = f"INSERT INTO {self.table} ({names}) VALUES" + ("\n" if self._size > 1 else " ")
         separators = (",\n", ";\n" + self._head) if self._size > 1 else (";\n" + self._head,)
         columns = [self._column(leaf.field, "," if index else "") for index, leaf in enumerate(self._leaves)]
-        self._rows = Rows(columns, Frame("(", (")",), separators), joint=True)
+        self._rows = Layout(columns, Frame("(", (")",), separators), joint=True)
         self._separators = separators
         self._done = 0
 

@@ -1,4 +1,4 @@
-"""Shared by the text formats: blocks are written with `Rows`, and split if their texts are long."""
+"""Shared by the text formats: blocks are written with `Layout`, and split if their texts are long."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from webapp.engine.formats.layout import Oversize
 
 
 class TextFormat(Format):
-    """A format whose rows are laid out by `rows.Rows`."""
+    """A format whose rows are laid out by `layout.Layout`."""
 
     def __init__(self, schema: pa.Schema, options: Format.Options, *, title: str) -> None:
         super().__init__(schema, options, title=title)

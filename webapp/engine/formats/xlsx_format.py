@@ -26,13 +26,12 @@ from webapp.engine.formats.codecs import (
     spelled_clock,
     spelled_date,
 )
-from webapp.engine.formats.column import Codec, Column, Frame, Words, Wrapping
+from webapp.engine.formats.column import Codec, Column, Frame, Wrapping
 from webapp.engine.formats.escape import Unfit, XmlEscape
 from webapp.engine.formats.flat import Leaf, flatten
-from webapp.engine.formats.layout import Slot
+from webapp.engine.formats.layout import Layout, Slot
 from webapp.engine.formats.mixed_codec import mixed_column
 from webapp.engine.formats.nested import NestedCodec, value_type
-from webapp.engine.formats.rows import Rows
 from webapp.engine.formats.text import TextFormat
 from webapp.engine.formats.zipstream import ZipStream
 from webapp.engine.mixed_columns import clean_type, is_mixed
@@ -199,20 +198,20 @@ class SerialDateCodec(BaseCodec):
             return None
         return self._spell(column, slot)
 
-    def words(self, column: pa.Array) -> Words:
-        """See `column.Codec`."""
+    def _spell(self, column: pa.Array, slot: Slot) -> np.ndarray:
+        """Write days beyond the calendar of Excel one by one; those before it are marked, and written as text."""
+        words, marks = self._spelled(column)
+        slot.text(0, pa.array(words, pa.string()), None)
+        slot.blank(*range(1, self.width))
+        return np.array(marks)
+
+    def _spelled(self, column: pa.Array) -> tuple[list[str], list[bool]]:
         days = settled(column, np.int32).tolist()
         marks = [day < _FIRST_DAY for day in days]
         words = [
             spelled_date(day) if mark else str(_serial(day)) for day, mark in zip(days, marks, strict=True)
         ]
         return words, marks
-
-    def _spell(self, column: pa.Array, slot: Slot) -> np.ndarray:
-        words, marks = self.words(column)
-        slot.text(0, pa.array(words, pa.string()), None)
-        slot.blank(*range(1, self.width))
-        return np.array(marks)
 
 
 class SerialTimestampCodec(SerialDateCodec):
@@ -231,8 +230,7 @@ class SerialTimestampCodec(SerialDateCodec):
         _put_fraction(slot, 2, micros - days * DAY_MICROS)
         return None
 
-    def words(self, column: pa.Array) -> Words:
-        """See `column.Codec`."""
+    def _spelled(self, column: pa.Array) -> tuple[list[str], list[bool]]:
         parts = [divmod(micros, DAY_MICROS) for micros in settled(column, np.int64).tolist()]
         marks = [day < _FIRST_DAY for day, _ in parts]
         words = [
@@ -251,10 +249,6 @@ class SerialTimeCodec(BaseCodec):
     def fill(self, column: pa.Array, slot: Slot) -> None:
         """See `column.Codec`."""
         _put_fraction(slot, 0, settled(column, np.int64))
-
-    def words(self, column: pa.Array) -> Words:
-        """See `column.Codec`."""
-        return [f".{_fraction(micros):012d}" for micros in settled(column, np.int64).tolist()], None
 
 
 class Workbook:
@@ -348,7 +342,7 @@ class XlsxFormat(TextFormat):
         self._widths = [_WIDTHS.get(self._style(kind)) for kind in clean]
         self._header = [self._name(field.name) for field in fields]
         columns = [self._column(field, kind) for field, kind in zip(fields, kinds, strict=True)]
-        self._rows = Rows(columns, Frame("<row>", ("</row>",)), joint=True)
+        self._rows = Layout(columns, Frame("<row>", ("</row>",)), joint=True)
         self._sheets = 0
         self._left = 0
 
