@@ -216,7 +216,7 @@ def answer(request: dict[str, Any]) -> dict[str, Any]:
     time."""
     from faker import Faker
 
-    generator = Faker(request["locale"])._factories[0]
+    generator = Faker(request["locale"]).factories[0]
     clock = Clock(request["now"])
     clock.install()
     call, language = chosen(generator, request["method"])
