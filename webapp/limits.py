@@ -690,6 +690,9 @@ INFER_SHAPE_CHARS: Final = 40  # longer texts have no pattern
 # Generated values that are checked if a CHECK constraint limits the length of a text.
 INFER_ROWS: Final = 2_000
 TEMPLATES_OF_TABLES: Final = 2_000  # tables per request; each becomes a template, which is compiled and saved
+TABLES_SECONDS: Final = (
+    60.0  # processor time for creating them; 500 tables with 20 related ones each take about 15 s
+)
 CHECK_CHARS: Final = 10_000  # length of a CHECK constraint that is parsed
 CHECK_PLANS: Final = 5_000  # combinations of values that are tried to satisfy a CHECK constraint
 IMPORT_TEXT_CHARS: Final = MAX_BODY_BYTES  # a text in a request body

@@ -8,6 +8,7 @@ connection can read them; else the columns are generated on their own. Keys of s
 from __future__ import annotations
 
 import re
+import time
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -723,8 +724,10 @@ def save(
     `{table, code, message, hint}`; their drafts stay without `made`, and no template refers to them.
 
     Where tables refer to each other in a ring, one is saved without its reference at first and completed at the end.
-    Errors other than of one template (a quota, say) undo everything.
+    Errors other than of one template (a quota, say) undo everything, also `too_slow`: a template is compiled with
+    those that it refers to, so many wide tables in a chain could take hours.
     """
+    began = time.thread_time()
     ready: dict[str, str] = {}
     unfinished: list[Draft] = []
     skipped: list[dict[str, str]] = []
@@ -732,6 +735,9 @@ def save(
     waiting = {one.entity.name: one for one in drafts}
     try:
         while waiting:
+            if time.thread_time() - began > limits.TABLES_SECONDS:
+                text = f"Creating the templates takes more than {limits.TABLES_SECONDS:,.0f} s of processor time."
+                raise validation_error([Fault("tables", "too_slow", text, "Create fewer of them at once.")])
             free = next((one for one in waiting.values() if one.waits.keys() <= ready.keys() | gone), None)
             one = free or min(
                 waiting.values(),

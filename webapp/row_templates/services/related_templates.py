@@ -130,12 +130,19 @@ def gather(
     the fields and of `locale`.
     """
     found: dict[str, Version] = {}
+    known: dict[str, Version] = {}
     asked = list(reached(fields))
     direct = {item for _, item in asked}
     waiting = direct - {own}
     size = 0
     while waiting:
-        got = read(waiting)
+        if unknown := waiting - known.keys():
+            known |= read(unknown)
+            # The pins of a template name all that it reached when it was saved. They are read together, because
+            # a chain of references would need a query for each of its templates.
+            ahead = {item for one in unknown & known.keys() for item in known[one][2].get("templates", ())}
+            known |= read(ahead - known.keys() - {own})
+        got = {item: known[item] for item in waiting if item in known}
         found.update(got)
         size += sum(len(orjson.dumps(spec)) for _, spec, _ in got.values())
         _refuse_over(size)
