@@ -61,8 +61,8 @@ COLUMNS = (
 )  # fmt: skip
 TEXTS = (
     "name", "first_name", "last_name", "gender", "title", "marital_status", "street_address", "address", "city",
-    "state", "country", "language", "currency_name", "company_name", "job_title", "department", "university", "industry",
-    "product_name", "color", "month", "weekday", "words", "sentences",
+    "state", "country", "language", "currency_name", "company_name", "job_title", "department", "university",
+    "industry", "product_name", "color", "month", "weekday", "words", "sentences",
 )  # fmt: skip
 """Columns that a reader expects in the script of the locale."""
 
@@ -731,8 +731,8 @@ def faker_js_methods(folder: Path) -> list[str]:
 
 
 def datafaker_methods(folder: Path) -> list[str]:
-    """The public methods without arguments of the providers in a checkout, as ``Provider method``, without those of fiction
-    (games, films, sports teams and the like)."""
+    """The public methods without arguments of the providers in a checkout, as ``Provider method``, without those of
+    fiction (games, films, sports teams and the like)."""
     found = []
     base = folder / "src/main/java/net/datafaker/providers"
     for family in ("base", "food", "healthcare"):
