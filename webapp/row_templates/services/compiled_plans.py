@@ -156,7 +156,7 @@ def of_draft(
         with errors.check():
             library = related_templates.library(gathered, own, quantity, stated)
             parsed = compilation.parsed_fields(fields, locale=locale, source=source, invalid=invalid)
-            plan = compilation.compiled(groups.assign(parsed), words, None, library)
+            plan = compilation.compiled(groups.assign(parsed, engine=words.engine), words, None, library)
         errors.raise_all()
         found = Source(plan, "", 0, related=related_templates.related_of(gathered, library))
         MEMORY.put(key, found, len(raw) * (1 + len(gathered)))
