@@ -31,7 +31,8 @@ from webapp.monitoring import health, metrics
 from webapp.monitoring.health import process_name
 from webapp.operations import retention
 from webapp.operations.purge import purge
-from webapp.scenarios.services import schedules
+from webapp.scenarios.services import schedules as scenario_schedules
+from webapp.schedules import services as schedules
 from webapp.work import batch_delete, jobs_queue
 from webapp.work.batch_delete import Turn
 from webapp.work.jobs_queue import KINDS
@@ -184,7 +185,8 @@ class Sweeper:
                 return
             metrics.hand_over_now()
             try:
-                done = {**sweep(client, self.now()), "scheduled": schedules.run_due(self.now())}
+                done = {**sweep(client, self.now())}
+                done["scheduled"] = scenario_schedules.run_due(self.now()) + schedules.run_due(self.now())
                 done["purged"] = self._purge()
                 done["sealed"] = self._keep_trail()
             except SQLAlchemyError as error:

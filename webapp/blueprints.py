@@ -20,6 +20,8 @@ from webapp.accounts.views import (
     workspace,
 )
 from webapp.accounts.views import pages as web_pages
+from webapp.activity import services as activity
+from webapp.activity import views as activity_views
 from webapp.audit import views as audit_views
 from webapp.builder.views import builder, draft_sources, drafts, field_types, templates
 from webapp.compat import views as compat_views
@@ -36,6 +38,7 @@ from webapp.files.views import files, multipart
 from webapp.files.views import pages as files_pages
 from webapp.fill import views as fill_views
 from webapp.generation.views import generate
+from webapp.home import views as home_views
 from webapp.imports.views import ai, imports, tables
 from webapp.notifications.views import notifications, webhooks
 from webapp.objects import views as objects_views
@@ -46,6 +49,8 @@ from webapp.pushes.views import pushes
 from webapp.real_data.views import masked_copies, masking, subsets
 from webapp.scenarios.views import pages as scenarios_pages
 from webapp.scenarios.views import run_pages, runs, scenarios
+from webapp.schedules import views as schedules_views
+from webapp.starters import views as starters_views
 from webapp.usage import views as usage_views
 from webapp.web import hooks, measurement, openapi, page_shell
 
@@ -105,6 +110,10 @@ BLUEPRINTS: Final[tuple[Blueprint, ...]] = (
     run_pages.bp,
     scenarios_pages.bp,
     compat_views.bp,
+    activity_views.bp,
+    schedules_views.bp,
+    starters_views.bp,
+    home_views.bp,
 )
 
 
@@ -121,7 +130,7 @@ def init_app(app: Flask, settings: Settings) -> None:
     app.session_interface = authentication.CookieSessions()
     measurement.init_app(app, settings)
     app.wsgi_app = compat_views.Door(app.wsgi_app)  # type: ignore[method-assign]  # as Flask documents middleware
-    page_shell.init_app(app, quotas.gauges)
+    page_shell.init_app(app, quotas.gauges, activity.running)
     app.url_map.converters["default"] = PartBeforeAt
     for blueprint in BLUEPRINTS:
         app.register_blueprint(blueprint)

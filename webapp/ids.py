@@ -15,7 +15,7 @@ _SHIFTS: Final = tuple(range(120, -10, -10))
 
 PREFIXES: Final = frozenset(
     (
-        "tpl fld dst scn run con end psh exp prt fil sec key usr ws team prj aud "
+        "tpl fld dst scn sch run con end psh exp prt fil sec key usr ws team prj aud "
         "ses inv lnk mem idm req mky idn rec mai whk dlv lim cmp"
     ).split()
 )

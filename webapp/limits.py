@@ -870,7 +870,9 @@ LOG_LINE_CHARS: Final = 4_000  # characters of one line on a page; the download 
 LOG_HITS: Final = 100  # lines shown for a search in a log
 LOG_HIT_CHARS: Final = 160  # characters of each of these lines
 SPARK_RUNS: Final = 16  # latest runs of a scenario whose durations are shown in a list
-SCHEDULE_BATCH: Final = 200  # due scenarios started in one sweep
+SCHEDULE_BATCH: Final = 200  # due scenarios, and due schedules of exports and pushes, started in one sweep
+MAX_CRON_CHARS: Final = 120  # of a cron expression
+MAX_TIMEZONE_CHARS: Final = 64  # of the name of a time zone
 SCHEDULE_YEARS: Final = 8  # the longest gap for 29 February, such as 2096 to 2104
 # Running and queued runs of one workspace, by plan. Further runs are rejected.
 RUNS_AT_ONCE: Final = MappingProxyType({"free": 1, "pro": 5, "enterprise": 20})

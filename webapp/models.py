@@ -28,6 +28,7 @@ from webapp.notifications.models import Delivery, LimitWarning, Webhook
 from webapp.pushes.models import Push, PushLine, PushRange, PushRow
 from webapp.row_templates.models import Template, TemplateVersion
 from webapp.scenarios.models import Run, RunChunk, Scenario, ScenarioVersion
+from webapp.schedules.models import Schedule
 from webapp.web.models import IdempotencyRecord
 from webapp.work.models import END_STATES, NEXT_STATES, STATES, Noticed, Work
 
@@ -73,6 +74,7 @@ __all__ = [
     "RunChunk",
     "Scenario",
     "ScenarioVersion",
+    "Schedule",
     "SecondFactor",
     "Secret",
     "SignInLink",

@@ -302,7 +302,7 @@
 
   // Keyboard shortcuts
   let went = 0;
-  const places = { t: "/templates", d: "/datasets", s: "/scenarios", c: "/connections", e: "/endpoints", f: "/workspace/files", k: "/api-keys" };
+  const places = { h: "/", t: "/templates", d: "/datasets", s: "/scenarios", c: "/connections", e: "/endpoints", f: "/workspace/files", a: "/activity", k: "/api-keys" };
   document.addEventListener("keydown", (event) => {
     const key = event.key, at = event.target, row = rowOf(at), ctrl = event.ctrlKey || event.metaKey, stop = (act_) => { event.preventDefault(); act_(); };
     if (at.id === "picker-q" && /^(Arrow(Up|Down)|Enter)$/.test(key)) {

@@ -115,7 +115,7 @@ def desk(app: Flask, origin: str, chromium: Browser, tmp_path: Path) -> Iterator
                 db.session.remove()
             page = made.page(f"/sign-in/{token}")
             page.get_by_role("button", name="Sign in").click()
-            page.wait_for_url(f"{origin}/templates")
+            page.wait_for_url(f"{origin}/")
             page.close()
         return made
 

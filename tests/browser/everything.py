@@ -23,7 +23,9 @@ from webapp.web.routing import declaration_of
 
 # Routes that browsers may GET but that render no separate page, with the reason.
 NO_PAGE: Final = {
-    "/": "leads to the templates",
+    "/exports": "leads to activity",
+    "/pushes": "leads to activity",
+    "/runs": "leads to activity",
     "/profile": "leads to the profile",
     "/settings": "leads to the profile",
     "/files": "leads to the files",
@@ -49,7 +51,7 @@ NO_PAGE: Final = {
     "/health/ready": "the error page without a worker, else JSON",
 }
 LISTS: Final = (
-    "/templates", "/datasets", "/connections", "/endpoints", "/pushes", "/scenarios", "/runs", "/exports",
+    "/templates", "/datasets", "/connections", "/endpoints", "/scenarios", "/activity", "/starters", "/",
     "/workspace/files", "/secrets", "/masking/keys", "/webhooks", "/api-keys", "/members", "/invitations",
     "/projects", "/teams", "/usage", "/audit", "/trash", "/workspace", "/status",
 )  # fmt: skip

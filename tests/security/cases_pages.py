@@ -14,7 +14,14 @@ DRAFT = {
 JSON = {"json": '[{{"name": "n", "type": "row_number"}}]'}
 
 CASES = [
-    Case("GET", "/", "anyone", ok=303, person=True),
+    Case("GET", "/", "anyone", person=True),
+    Case("POST", "/session/checklist", "anyone", ok=303, person=True),
+    Case("GET", "/search", "viewer", person=True),
+    Case("GET", "/activity", "viewer", person=True),
+    Case("GET", "/activity/now", "viewer", person=True),
+    Case("GET", "/starters", "viewer", person=True),
+    Case("GET", "/starters/<key>", "viewer", url="/starters/shop", person=True),
+    Case("POST", "/starters/<key>", "editor", url="/starters/shop", ok=303, person=True),
     Case("GET", "/profile", "anyone", ok=303, person=True),
     Case("GET", "/settings", "anyone", ok=303, person=True),
     Case("GET", "/files", "anyone", ok=303, person=True),

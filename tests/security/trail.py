@@ -41,6 +41,7 @@ SOME = {("DELETE", "/me/sessions"), ("POST", "/templates/<template_id>/refresh-r
 # Calls that do more than one thing.
 MORE = {
     ("POST", "/compat/setup/teams"): ["team.create", "project.create"],
+    ("POST", "/starters/<key>"): [*["template.create"] * 4, "dataset.create"],
     ("DELETE", "/members/<member_id>"): ["member.remove", "api_key.revoke"],
     ("DELETE", "/pushes/<push_id>"): ["push.cancel", "push.end"],  # a queued push ends immediately
     ("DELETE", "/exports/<export_id>"): ["export.cancel", "export.end"],

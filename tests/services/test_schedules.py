@@ -1,135 +1,260 @@
-"""When a schedule is due: cron expressions in time zones, over changes of the clock."""
+"""Schedules of exports and pushes: repetitions in words, and jobs that start exactly once for each due time."""
 
 from __future__ import annotations
 
+import threading
 from datetime import UTC, datetime, timedelta
-from itertools import pairwise
-from zoneinfo import ZoneInfo
 
 import pytest
+import sqlalchemy as sa
 from hypothesis import given
 from hypothesis import strategies as st
 
-from webapp.scenarios.services import schedules
+from tests.cast import Browser
+from webapp import clock
+from webapp.access.models import Membership
+from webapp.accounts.services import identity
+from webapp.errors import ApiError
+from webapp.exports.models import Export
+from webapp.extensions import db, reading, writing
+from webapp.pushes.models import Push
+from webapp.schedules import repeats, services
+from webapp.schedules.models import Schedule
+from webapp.schedules.repeats import Repeat
 
-BERLIN = ZoneInfo("Europe/Berlin")  # 2026: forward on 29 March at 01:00Z, back on 25 October at 01:00Z
+NOON = datetime(2026, 11, 22, 12, tzinfo=UTC)
+FIELDS = [{"name": "id", "type": "row_number"}, {"name": "n", "type": "number"}]
+DAILY = {"name": "Nightly", "cron": "0 2 * * *", "timezone": "UTC", "enabled": True, "new_seed": False}
 
-
-def at(text):
-    return datetime.fromisoformat(text).replace(tzinfo=UTC)
-
-
-def times(cron, zone, after, count):
-    found, moment = [], at(after)
-    for _ in range(count):
-        moment = schedules.following(cron, zone, moment)
-        found.append(moment.strftime("%d %H:%M"))
-    return found
-
-
-def test_a_time_is_that_of_the_wall_in_summer_and_winter():
-    assert times("30 6 * * *", BERLIN, "2026-03-27T12:00", 3) == ["28 05:30", "29 04:30", "30 04:30"]
-    assert times("30 6 * * *", BERLIN, "2026-10-23T12:00", 3) == ["24 04:30", "25 05:30", "26 05:30"]
-
-
-def test_a_time_that_the_clock_skips_comes_once_at_the_change():
-    assert times("30 2 * * *", BERLIN, "2026-03-27T12:00", 3) == ["28 01:30", "29 01:00", "30 00:30"]
-    assert times("0,15,30 2 * * *", BERLIN, "2026-03-28T12:00", 3) == ["29 01:00", "30 00:00", "30 00:15"]
-
-
-def test_a_time_that_occurs_twice_is_only_due_the_first_time():
-    assert times("30 2 * * *", BERLIN, "2026-10-23T12:00", 3) == ["24 00:30", "25 00:30", "26 01:30"]
-    assert times("*/30 2,3 * * *", BERLIN, "2026-10-24T12:00", 5) == [
-        "25 00:00",
-        "25 00:30",
-        "25 02:00",
-        "25 02:30",
-        "26 01:00",
-    ]
-
-
-@pytest.mark.parametrize("day", ["2026-03-29", "2026-10-25"])
-@pytest.mark.parametrize(("cron", "minutes"), [("0 * * * *", 60), ("*/15 * * * *", 15), ("* * * * *", 1)])
-def test_hours_that_are_not_named_go_by_as_they_are(day, cron, minutes):
-    found, moment = [], at(f"{day}T00:00") - timedelta(hours=1)
-    while moment < at(f"{day}T04:00"):
-        moment = schedules.following(cron, BERLIN, moment)
-        found.append(moment)
-    assert {later - earlier for earlier, later in pairwise(found)} == {timedelta(minutes=minutes)}
-
-
-def test_a_clock_that_moves_by_half_an_hour_is_followed():
-    lord_howe = ZoneInfo("Australia/Lord_Howe")  # 2026-10-04: 02:00 becomes 02:30, at 15:30Z the day before
-    assert times("15 2 * * *", lord_howe, "2026-10-02T00:00", 3) == ["02 15:45", "03 15:30", "04 15:15"]
-
-
-def test_a_day_that_a_zone_leaves_out_is_made_up_for_once():
-    apia = ZoneInfo("Pacific/Apia")  # 30 December 2011 was not
-    found = times("0 12 * * *", apia, "2011-12-28T23:00", 4)
-    assert found == ["29 22:00", "30 10:00", "30 22:00", "31 22:00"]
-
-
-ZONES = (
-    "Europe/Berlin",
-    "America/St_Johns",
-    "Australia/Lord_Howe",
-    "Asia/Kathmandu",
-    "UTC",
-    "America/Havana",
+clocks = st.builds("{:02}:{:02}".format, st.integers(0, 23), st.integers(0, 59))
+usual = st.one_of(
+    st.builds(lambda minute: Repeat("hour", f"00:{minute:02}"), st.integers(0, 59)),
+    st.builds(lambda at: Repeat("day", at), clocks),
+    st.builds(lambda at: Repeat("weekdays", at), clocks),
+    st.builds(lambda at: Repeat("last_day", at), clocks),
+    st.builds(lambda at, day: Repeat("week", at, weekday=day), clocks, st.integers(0, 6)),
+    st.builds(lambda at, day: Repeat("month", at, day=day), clocks, st.integers(1, 31)),
 )
 
 
-@given(
-    st.sampled_from(ZONES),
-    st.sampled_from(
-        ["*/20 * * * *", "30 2 * * *", "0 0 * * *", "59 23 * * 0", "15 1-3 * * *", "5 */6 1,29 * *"]
-    ),
-    st.integers(0, 10 * 365 * 86_400),
-)
-def test_the_next_time_is_later_and_none_is_skipped(zone, cron, seconds):
-    after = at("2020-01-01T00:00") + timedelta(seconds=seconds)
-    found = schedules.following(cron, ZoneInfo(zone), after)
-    assert found > after
-    middle = after + (found - after) / 2
-    assert schedules.following(cron, ZoneInfo(zone), middle) == found
-    assert schedules.following(cron, ZoneInfo(zone), found - timedelta(seconds=1)) == found
-
-
-@pytest.mark.parametrize("cron", ["0 0 29 2 *", "0 12 * * MON-FRI", "0 0 l * *", "*/5 8-18/2 1,15 jan-jun ?"])
-def test_all_that_five_fields_can_say_is_taken(cron):
-    assert schedules.cron_fault(cron) is None
+@given(usual)
+def test_every_usual_repetition_is_a_valid_cron_expression_and_is_read_back(repeat):
+    cron = repeats.to_cron(repeat)
+    assert repeats.from_cron(cron) == repeat
+    assert services.faults(cron, "Europe/Berlin") == []
 
 
 @pytest.mark.parametrize(
-    ("cron", "code"),
+    ("cron", "words"),
     [
-        ("", "invalid"),
-        ("* * * *", "invalid"),
-        ("* * * * * *", "invalid"),
-        ("@daily", "invalid"),
-        ("60 * * * *", "invalid"),
-        ("H * * * *", "invalid"),
-        ("R(0-5) * * * *", "invalid"),
-        ("* * * * fre", "invalid"),
-        ("*/0 * * * *", "invalid"),
-        ("5-1 * * foo *", "invalid"),
-        ("0 0 30 2 *", "never"),
-        ("1," * 60 + "1 * * * *", None),
+        ("0 2 * * *", "Every day at 02:00"),
+        ("30 18 * * 1-5", "Weekdays at 18:30"),
+        ("0 6 * * 1", "Mondays at 06:00"),
+        ("0 * * * *", "Every hour"),
+        ("0 23 L * *", "Last day of the month at 23:00"),
+        ("5 4 3 * *", "Day 3 of the month at 04:05"),
+        ("*/5 0-6 * * *", "Cron */5 0-6 * * *"),
     ],
 )
-def test_an_invalid_schedule_is_reported(cron, code):
-    fault = schedules.cron_fault(cron)
-    assert (fault.code if fault else None) == code
-    if cron == "@daily":
-        assert "0 0 * * *" in fault.hint
+def test_repetitions_are_shown_in_words(cron, words):
+    assert repeats.in_words(cron) == words
 
 
-def test_a_schedule_that_is_off_is_never_due():
-    schedule = {"cron": "* * * * *", "timezone": "UTC", "enabled": False, "params": {}}
-    assert schedules.next_run(schedule, at("2026-01-01T00:00")) is None
-    assert schedules.next_run({**schedule, "enabled": True}, at("2026-01-01T00:00")) == at("2026-01-01T00:01")
-    assert schedules.next_run(None, at("2026-01-01T00:00")) is None
-    assert (
-        schedules.next_run({**schedule, "enabled": True, "timezone": "Gone/Zone"}, at("2026-01-01T00:00"))
-        is None
+def test_the_next_three_times_are_in_the_time_zone_of_the_schedule():
+    found = services.next_times("0 2 * * *", "Europe/Berlin")
+    assert [f"{at:%H:%M}" for at in found] == ["02:00"] * 3
+    assert [one - two for one, two in zip(found[1:], found, strict=False)] == [timedelta(days=1)] * 2
+    assert services.next_times("0 2 * *", "UTC") == []
+
+
+@pytest.fixture
+def edith(app, cast):
+    with app.app_context():
+        return identity.by_user(cast.edith.user_id, cast.main)
+
+
+@pytest.fixture
+def template(api, cast):
+    return api(cast.edith).post("/templates", json={"name": "Rows", "fields": FIELDS}).json["id"]
+
+
+@pytest.fixture
+def scheduled(app, api, cast, edith, template):
+    """A schedule of an export, due at noon."""
+    export = (
+        api(cast.edith).post(f"/templates/{template}/exports", json={"count": 7, "format": "csv"}).json["id"]
     )
+    with app.app_context():
+        made = services.create_from(edith, db.session.get_one(Export, export), DAILY).id
+        db.session.remove()
+        due(made)
+    return made
+
+
+def due(schedule_id, moment=NOON):
+    with writing() as session:
+        session.get_one(Schedule, schedule_id).next_run_at = moment
+
+
+def sweep(app, now=NOON):
+    with app.app_context():
+        try:
+            return services.run_due(now)
+        finally:
+            db.session.remove()
+
+
+def started(model=Export):
+    with reading() as session:
+        return [one for one in session.scalars(sa.select(model)) if one.request.get("schedule")]
+
+
+def test_a_due_export_starts_once_with_the_rows_of_the_first(app, scheduled):
+    assert sweep(app) == 1
+    assert sweep(app) == 0
+    with app.app_context():
+        (export,) = started()
+        schedule = db.session.get_one(Schedule, scheduled)
+        assert (export.count, export.format, export.request["schedule"]) == (7, "csv", scheduled)
+        first = db.session.scalars(sa.select(Export).order_by(Export.id)).first()
+        assert export.pins["seed"] == first.pins["seed"]
+        assert schedule.last_job_id == export.id
+        assert schedule.next_run_at == NOON.replace(hour=2) + timedelta(days=1)
+        db.session.remove()
+
+
+def test_several_sweepers_start_one_job_for_a_due_time(app, scheduled):
+    gate, numbers = threading.Barrier(4), []
+
+    def work():
+        gate.wait()
+        numbers.append(sweep(app))
+
+    threads = [threading.Thread(target=work) for _ in range(4)]
+    for one in threads:
+        one.start()
+    for one in threads:
+        one.join()
+    with app.app_context():
+        assert len(started()) == 1
+    assert sum(numbers) == 1
+
+
+def test_missed_times_count_as_one(app, scheduled):
+    assert sweep(app, NOON + timedelta(days=9)) == 1
+    with app.app_context():
+        assert db.session.get_one(Schedule, scheduled).next_run_at == NOON.replace(hour=2) + timedelta(
+            days=10
+        )
+        db.session.remove()
+
+
+def test_a_new_seed_gives_other_rows(app, scheduled):
+    with app.app_context(), writing() as session:
+        session.get_one(Schedule, scheduled).new_seed = True
+    sweep(app)
+    with app.app_context():
+        (export,) = started()
+        assert export.pins["seed"] != db.session.get_one(Schedule, scheduled).request["seed"]
+        db.session.remove()
+
+
+def test_a_schedule_that_is_off_starts_nothing(app, edith, scheduled):
+    with app.app_context():
+        services.change(edith, services.get(edith, scheduled, "generate", lock=True), {"enabled": False})
+        db.session.remove()
+    assert sweep(app, NOON + timedelta(days=30)) == 0
+
+
+def test_a_job_that_cannot_start_leaves_its_reason_and_the_next_time(app, api, cast, template, scheduled):
+    api(cast.edith).delete(f"/templates/{template}")
+    assert sweep(app) == 0
+    with app.app_context():
+        schedule = db.session.get_one(Schedule, scheduled)
+        assert schedule.problem["code"] == "not_found"
+        assert schedule.next_run_at > NOON
+        assert started() == []
+        db.session.remove()
+
+
+def test_a_user_who_lost_the_right_starts_nothing(app, cast, scheduled):
+    with app.app_context(), writing() as session:
+        for role in session.scalars(sa.select(Membership).where(Membership.user_id == cast.edith.user_id)):
+            role.role = "viewer"
+    assert sweep(app) == 0
+    with app.app_context():
+        assert db.session.get_one(Schedule, scheduled).problem["code"] == "forbidden"
+        db.session.remove()
+
+
+def test_a_due_push_starts_once(app, api, cast, edith, template, tmp_path):
+    program = api(cast.edith)
+    connection = program.post(
+        "/connections", json={"name": "Target", "type": "sqlite", "settings": {"file": "target.db"}}
+    ).json["id"]
+    push = program.post(
+        f"/templates/{template}/push",
+        json={"connection_id": connection, "target": "rows", "create_table": True, "count": 5},
+    )
+    assert push.status_code == 201, push.json
+    with app.app_context():
+        made = services.create_from(edith, db.session.get_one(Push, push.json["id"]), DAILY).id
+        db.session.remove()
+        due(made)
+    assert [sweep(app), sweep(app)] == [1, 0]
+    with app.app_context():
+        (job,) = started(Push)
+        assert (job.target, job.total, job.connection_id) == ("rows", 5, connection)
+
+
+def test_a_retry_cannot_be_repeated(app, cast, edith):
+    with app.app_context():
+        push = Push(
+            id="psh_01KAK3ZZZZZZZZZZZZZZZZZZZZ", workspace_id=cast.acme, project_id=cast.main, team_id=cast.blue,
+            kind="retry", target="t", total=1, request={"ask": {}}, pins={"seed": "s"}, status="completed",
+        )  # fmt: skip
+        db.session.add(push)
+        db.session.commit()
+        with pytest.raises(ApiError) as refused:
+            services.create_from(edith, push, DAILY)
+        db.session.remove()
+    assert refused.value.code == "conflict"
+
+
+def test_the_page_creates_changes_and_deletes_a_schedule(app, api, cast, template):
+    export = api(cast.edith).post(f"/templates/{template}/exports", json={"count": 7}).json["id"]
+    person = Browser(app, cast.edith)
+    form = {
+        "name": "Weekly",
+        "every": "week",
+        "at": "06:00",
+        "weekday": "1",
+        "timezone": "Europe/Berlin",
+        "enabled": "true",
+    }
+    assert person.submit(f"/schedules/new?of={export}", form).status_code == 303
+    page = person.get("/schedules").text
+    assert "Mondays at 06:00" in page
+    assert "Europe/Berlin" in page
+    with app.app_context():
+        made = db.session.scalars(sa.select(Schedule)).one().id
+        db.session.remove()
+    wrong = person.submit(f"/schedules/{made}", {**form, "timezone": "Europe/Berlni", "at": "25:00"})
+    assert wrong.status_code == 422
+    person.submit(f"/schedules/{made}", {**form, "every": "cron", "cron": "*/5 * * * *"})
+    assert "Cron */5 * * * *" in person.get("/schedules").text
+    person.submit(f"/schedules/{made}/switch")
+    assert "paused" in person.get("/schedules").text
+    person.submit(f"/schedules/{made}?_method=DELETE")
+    assert "No schedules yet" in person.get("/schedules").text
+
+
+def test_the_schedule_of_a_scenario_is_changed_on_the_same_page(app, api, cast):
+    made = api(cast.edith).post("/scenarios", json={"name": "Hourly", "code": "print(1)\n"}).json["id"]
+    person = Browser(app, cast.edith)
+    form = {"every": "day", "at": "02:00", "timezone": "UTC", "enabled": "true"}
+    assert person.submit(f"/schedules/{made}", form).status_code == 303
+    shown = api(cast.edith).get(f"/scenarios/{made}").json["schedule"]
+    assert (shown["cron"], shown["enabled"]) == ("0 2 * * *", True)
+    assert "Hourly" in person.get("/schedules").text
+    assert clock.now() < datetime.fromisoformat(api(cast.edith).get(f"/scenarios/{made}").json["next_run_at"])

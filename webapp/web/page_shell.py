@@ -48,6 +48,7 @@ class Group:
 
 
 NAV: Final = (
+    Group("Start", "", (Link("/", "Home", "home", ("/starters",)),)),
     Group(
         "Build",
         "Build",
@@ -70,9 +71,8 @@ NAV: Final = (
         "Jobs",
         "Jobs",
         (
-            Link("/exports", "Exports", "download", ("/exports",)),
-            Link("/pushes", "Pushes", "send", ("/pushes",)),
-            Link("/runs", "Runs", "pulse", ("/runs",)),
+            Link("/activity", "Activity", "pulse", ("/activity", "/exports", "/pushes", "/runs")),
+            Link("/schedules", "Schedules", "clock", ("/schedules",)),
         ),
     ),
     Group(
@@ -135,10 +135,12 @@ _BRIEF_CHARS: Final = 60
 
 
 Gauges = Callable[[Actor, RateLimitResult], Mapping[str, Any]]
+Running = Callable[[Actor], int]
 
 
-def init_app(app: Flask, gauges: Gauges) -> None:
-    """Give the templates their helpers. `gauges` reads how much of its limits a workspace has used.
+def init_app(app: Flask, gauges: Gauges, running: Running) -> None:
+    """Give the templates their helpers. `gauges` reads how much of its limits a workspace has used, and `running` how
+    many jobs run in a project.
 
     Addresses of assets have a hash, so browsers may keep them.
     """
@@ -157,7 +159,7 @@ def init_app(app: Flask, gauges: Gauges) -> None:
         lean=lean,
         size=size,
     )
-    app.context_processor(lambda: {"shell": Shell(gauges)})
+    app.context_processor(lambda: {"shell": Shell(gauges, running)})
 
 
 def _max_age(filename: str | None) -> int | None:
@@ -170,8 +172,8 @@ class Shell:
 
     nav = NAV
 
-    def __init__(self, gauges: Gauges) -> None:
-        self._gauges = gauges
+    def __init__(self, gauges: Gauges, running: Running) -> None:
+        self._gauges, self._running = gauges, running
 
     @property
     def settings(self) -> list[tuple[str, list[tuple[str, str]]]]:
@@ -217,6 +219,11 @@ class Shell:
         return next((one for one in self.projects if one.id == wanted), None)
 
     @cached_property
+    def running(self) -> int:
+        """Return how many jobs of the project are queued or running."""
+        return self._running(self.actor) if self.actor and self.actor.project_id else 0
+
+    @cached_property
     def near(self) -> str:
         """Return a warning if the workspace has used much of a limit; "" if not, or if Redis is unavailable."""
         rate_limit = getattr(g, "rate_limit", None)
@@ -253,6 +260,8 @@ class Shell:
     @property
     def here(self) -> str:
         """Return the address of the navigation entry of this page; the longest path that fits decides."""
+        if request.path == "/":
+            return "/"
         path = request.path + "/"
         fitting = [
             (len(start), link.href)

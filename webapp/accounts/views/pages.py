@@ -14,12 +14,6 @@ bp = Blueprint("pages", __name__)
 _YEAR: Final = 31_536_000  # seconds a browser keeps how it shows things
 
 
-@route(bp, "/", scope="self", hidden=True, programs=False)
-def home() -> Response:
-    """The start page."""
-    return see_other(url_for("templates.index"))
-
-
 @route(bp, "/profile", scope="self", hidden=True, programs=False)
 def profile() -> Response:
     """Redirect to the user's profile."""

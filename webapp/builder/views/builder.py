@@ -23,6 +23,7 @@ from webapp.generation.views import export_form
 from webapp.pushes.views import pages
 from webapp.row_templates.models import Template
 from webapp.row_templates.services import compilation, field_ids, templates
+from webapp.starters import services as starters
 from webapp.web.inputs import Query, parse
 from webapp.web.responses import render_block, see_other
 from webapp.web.routing import route
@@ -91,16 +92,20 @@ def _fresh() -> dict[str, Any]:
 
 
 class NewQuery(Query):
-    """Initial values of a new template: names of fields, separated by commas."""
+    """Initial values of a new template: names of fields, separated by commas, or a table of a starter."""
 
     names: str = ""
+    starter: str = ""
 
 
 @route(bp, "/templates/new", scope="write", query=NewQuery, hidden=True, programs=False)
 def new(actor: Actor, query: NewQuery) -> Response:
     """The builder with a template that is not saved."""
     given = _fresh()
-    if query.names:
+    started = starters.draft(query.starter) if query.starter else None
+    if started is not None:
+        given |= {**started, "fields": [{"id": drafts.new_id(), **field} for field in started["fields"]]}
+    elif query.names:
         given["fields"] = drafts.pasted(query.names)
     return page(actor, None, given)
 

@@ -8,7 +8,7 @@ returned, once.
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import chain
 from typing import Any, Final, Literal
@@ -101,11 +101,17 @@ def asked_again(export: Export) -> dict[str, Any]:
     return {**given, **count, **parts, "format": export.format, "seed": export.pins["seed"], **now}
 
 
-def create(actor: Actor, template_id: str, ask: GenerateInput, format: str | None = None) -> Export:
+def create(
+    actor: Actor,
+    template_id: str,
+    ask: GenerateInput,
+    format: str | None = None,
+    claim: Callable[[Export], None] | None = None,
+) -> Export:
     """Create an export of a template's newest version, commit, and notify a worker, or one for each part.
 
     The first block is generated and discarded, so that errors are reported here and not by a worker. Raises
-    the errors of `generate.saved` and of `export_parts.planned`.
+    the errors of `generate.saved` and of `export_parts.planned`. `claim`: see `queue`.
     """
     found = generate.find_template(actor, template_id, "generate")
     recipe = generate.requested(actor, found, ask, format=format, keep=True)
@@ -135,14 +141,17 @@ def create(actor: Actor, template_id: str, ask: GenerateInput, format: str | Non
         **({"part_rows": part_rows} if part_rows else {}),
     }
     inside, of = recipe.records(), ("template", found.id)
-    return queue(actor, export, "template.export", of, largest=count, records=inside, **told)
+    return queue(actor, export, "template.export", of, largest=count, records=inside, claim=claim, **told)
 
 
-def create_of_dataset(actor: Actor, dataset_id: str, ask: DatasetExportInput) -> Export:
+def create_of_dataset(
+    actor: Actor, dataset_id: str, ask: DatasetExportInput, claim: Callable[[Export], None] | None = None
+) -> Export:
     """Create an export of all tables of a dataset's newest version, commit, and notify a worker.
 
     The first block of each table is generated and discarded. Raises not_found, forbidden, row_limit_exceeded
     (for any table), validation_error with paths such as `templates[1].fields[0]`, quota_exceeded for the sum.
+    `claim`: see `queue`.
     """
     dataset = datasets.get(actor, dataset_id, "generate")
     version = datasets.version_of(dataset)
@@ -176,7 +185,7 @@ def create_of_dataset(actor: Actor, dataset_id: str, ask: DatasetExportInput) ->
         "tables": len(members),
     }
     inside, of = sum(recipe.records() for recipe in bundle.recipes), ("dataset", dataset.id)
-    return queue(actor, export, "dataset.export", of, largest=largest, records=inside, **told)
+    return queue(actor, export, "dataset.export", of, largest=largest, records=inside, claim=claim, **told)
 
 
 def queue(
@@ -188,12 +197,14 @@ def queue(
     largest: int,
     made: Sequence[ExportPart] = (),
     records: int = 0,
+    claim: Callable[[Export], None] | None = None,
     **told: Any,
 ) -> Export:
     """Reserve the quota of a new export, save it with its audit entry, commit, and notify workers.
 
     `largest`: rows of its largest table; `made`: reused parts, whose rows were counted before; `records`:
-    objects in arrays, which count as rows. Raises row_limit_exceeded, quota_exceeded.
+    objects in arrays, which count as rows. `claim` is called in the transaction that saves the export, and can
+    end it with an exception. Raises row_limit_exceeded, quota_exceeded.
     """
     spent = export.count - sum(part.count for part in made)
     stored_json.take(actor, export.request, export.pins)
@@ -207,6 +218,8 @@ def queue(
         export.request = {**export.request, "quota": quota}
         db.session.add(export)
         db.session.flush()
+        if claim is not None:
+            claim(export)
         audit_log.record(actor, action, of, join=True, rows=spent, export=export.id, **told)
         if export.part_rows:
             export_parts.add(db.session, export, export.request["ask"]["offset"], made)

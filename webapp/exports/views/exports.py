@@ -29,7 +29,7 @@ from webapp.generation.views.generate import format_by_accept, more_of_saved
 from webapp.row_templates.schemas import GenerateInput, TemplateExportInput
 from webapp.web import events, page_shell, snippets
 from webapp.web.inputs import ListQuery
-from webapp.web.responses import Listed, Output, Raw, asked_range, matching, reply
+from webapp.web.responses import Listed, Output, Raw, asked_range, matching, reply, see_other
 from webapp.web.routing import route
 
 
@@ -238,8 +238,11 @@ def create(actor: Actor, template_id: str, body: TemplateExportInput) -> Respons
 @route(bp, "/exports", scope="read", query=ExportQuery, returns=Listed(ExportOut))
 def index(actor: Actor, query: ExportQuery) -> Response:
     """List the exports of the project, newest first."""
+    if g.face == "person":
+        of = query.template_id or query.dataset_id
+        return see_other(url_for("activity.index", kind="export", q=query.q, of=of, days=0))
     page = exports.listing(actor, **query.model_dump())
-    return reply(page.as_dict(as_dict), template="exports/list.html", block="list", query=query)
+    return reply(page.as_dict(as_dict))
 
 
 @route(bp, "/exports/<export_id>", scope="read", returns=ExportOut)

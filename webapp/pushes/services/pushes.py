@@ -6,6 +6,7 @@ the body as accepted, and the number of rows charged for it. The outcome of each
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, Final
 
 import numpy as np
@@ -94,9 +95,19 @@ def _table(one: dict[str, Any]) -> dict[str, Any]:
 # --- Creating a push --------------------------------------------------------------------------------------------
 
 
-def queue(actor: Actor, prepared: Prepared, action: str, **columns: Any) -> Push:
+def queue(
+    actor: Actor,
+    prepared: Prepared,
+    action: str,
+    *,
+    claim: Callable[[Push], None] | None = None,
+    **columns: Any,
+) -> Push:
     """Spend the rows of a push, save it with its audit entry and ring for a worker; commits. `columns` are others of
-    its row. Errors: validation_error, row_limit_exceeded, quota_exceeded."""
+    its row; `claim` is called in the transaction that saves it, and can end it with an exception.
+
+    Errors: validation_error, row_limit_exceeded, quota_exceeded.
+    """
     prepared.check()
     _first_rows(prepared)
     ask = prepared.ask.model_dump(mode="json", exclude={"rows"} if prepared.given else None)
@@ -128,6 +139,8 @@ def queue(actor: Actor, prepared: Prepared, action: str, **columns: Any) -> Push
         )
         db.session.add(push)
         db.session.flush()
+        if claim is not None:
+            claim(push)
         told = {"push": push.id, "connection": prepared.connection.id, "target": push.target, **prepared.told}
         told |= quotas.records_told(records)
         audit_log.record(actor, action, prepared.of, join=True, rows=push.total, **told)

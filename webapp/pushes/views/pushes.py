@@ -6,7 +6,7 @@ from collections.abc import Callable
 from functools import partial
 from typing import Annotated, Any, Literal
 
-from flask import Blueprint, Response, url_for
+from flask import Blueprint, Response, g, url_for
 from pydantic import Field
 
 from webapp import clock, limits, pagination
@@ -23,7 +23,7 @@ from webapp.pushes.views import presentation
 from webapp.web import events, log_events
 from webapp.web.inputs import ListQuery, Query
 from webapp.web.more_faults import with_more
-from webapp.web.responses import Listed, matching, reply
+from webapp.web.responses import Listed, matching, reply, see_other
 from webapp.web.routing import route
 from webapp.work import log_lines
 from webapp.work.log_lines import Piece
@@ -168,8 +168,11 @@ def plan_of_dataset(actor: Actor, dataset_id: str, body: DatasetPushInput) -> Re
 @route(bp, "/pushes", scope="read", query=PushQuery, returns=Listed(PushOut))
 def index(actor: Actor, query: PushQuery) -> Response:
     """List the pushes of the project, newest first."""
+    if g.face == "person":
+        of = query.of_id or query.template_id or query.dataset_id or query.connection_id
+        return see_other(url_for("activity.index", kind="push", q=query.q, of=of, days=0))
     page = pushes.listing(actor, **query.model_dump())
-    return reply(page.as_dict(pushes.as_json), template="pushes/list.html", block="list", query=query)
+    return reply(page.as_dict(pushes.as_json))
 
 
 @route(bp, "/pushes/<push_id>", scope="read", returns=PushOut)

@@ -20,7 +20,7 @@ from webapp.scenarios.views.run_pages import Followed
 from webapp.web import log_events
 from webapp.web.inputs import Input, ListQuery, Query
 from webapp.web.more_faults import with_more
-from webapp.web.responses import Listed, Output, matching, reply
+from webapp.web.responses import Listed, Output, matching, reply, see_other
 from webapp.web.routing import route
 
 bp = Blueprint("runs", __name__)
@@ -159,9 +159,10 @@ def _begun(actor: Actor, run: Run, *, wait: bool) -> Response:
 @route(bp, "/runs", scope="read", query=RunQuery, returns=Listed(RunOut))
 def index(actor: Actor, query: RunQuery) -> Response:
     """List the runs of the project, newest first."""
+    if g.face == "person":
+        return see_other(url_for("activity.index", kind="run", q=query.q, of=query.of_id, days=0))
     page = runs.listing(actor, **query.model_dump())
-    shown = {"query": query, **(run_pages.beside(page.items) if g.face == "person" else {})}
-    return reply(page.as_dict(runs.as_json), template="runs/all.html", block="list", **shown)
+    return reply(page.as_dict(runs.as_json))
 
 
 @route(bp, "/scenarios/<scenario_id>/runs", scope="read", query=RunQuery, returns=Listed(RunOut))

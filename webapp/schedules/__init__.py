@@ -1,0 +1,1 @@
+"""Schedules: exports, pushes and scenario runs that start by themselves."""

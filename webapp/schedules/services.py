@@ -1,0 +1,256 @@
+"""Save schedules of exports and pushes, and start the jobs that are due, each due time exactly once."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Mapping
+from datetime import datetime
+from typing import Any, Final
+from zoneinfo import ZoneInfo
+
+from sqlalchemy import select, update
+from sqlalchemy.exc import SQLAlchemyError
+
+from webapp import clock, ids, limits
+from webapp.access import tenancy
+from webapp.access.actors import Actor
+from webapp.access.models import Project
+from webapp.accounts.services import identity
+from webapp.audit.services import audit_log
+from webapp.datasets.schemas import DatasetExportInput
+from webapp.errors import ApiError, Fault, validation_error
+from webapp.exports.models import Export
+from webapp.exports.services import exports
+from webapp.extensions import changed_rows, db, reading
+from webapp.pushes.models import Push
+from webapp.pushes.schemas import DatasetPushInput, PushInput
+from webapp.pushes.services import preparation, pushes
+from webapp.row_templates.schemas import TemplateExportInput
+from webapp.scenarios.services import schedules as times
+from webapp.schedules.models import Schedule
+
+log = logging.getLogger(__name__)
+SCOPES: Final = {"export": "generate", "push": "push"}
+
+
+class AlreadyStarted(Exception):
+    """Another process has started the job of this due time."""
+
+
+def get(actor: Actor, schedule_id: str, scope: str = "read", *, lock: bool = False) -> Schedule:
+    """Return a schedule. Errors: not_found, forbidden."""
+    return tenancy.get(actor, Schedule, schedule_id, scope, lock=lock)
+
+
+def listing(actor: Actor) -> list[Schedule]:
+    """Return the schedules of the project, by name."""
+    return list(db.session.scalars(tenancy.listing(actor, Schedule).order_by(Schedule.name, Schedule.id)))
+
+
+def faults(cron: str, timezone: str) -> list[Fault]:
+    """Return what is wrong with a time, as faults of `cron` and `timezone`."""
+    found = times.faults({"cron": cron, "timezone": timezone, "enabled": True, "params": {}}, set())
+    return [
+        Fault(fault.path.removeprefix("schedule."), fault.code, fault.message, fault.hint) for fault in found
+    ]
+
+
+def next_times(cron: str, timezone: str, count: int = 3) -> list[datetime]:
+    """Return the next due times in the schedule's time zone; none for one that is invalid."""
+    if faults(cron, timezone):
+        return []
+    zone, at, found = ZoneInfo(timezone), clock.now(), []
+    for _ in range(count):
+        at = times.following(cron, zone, at)
+        found.append(at.astimezone(zone))
+    return found
+
+
+def create_from(actor: Actor, job: Export | Push, values: Mapping[str, Any]) -> Schedule:
+    """Create a schedule that repeats an export or a push: `values` are `name`, `cron`, `timezone`, `enabled` and
+    `new_seed`; commits. Errors: forbidden, validation_error, conflict if the job cannot be repeated."""
+    kind = job.work_kind
+    tenancy.get(actor, type(job), job.id, SCOPES[kind])
+    if not (job.template_id or job.dataset_id) or (isinstance(job, Push) and job.kind != "push"):
+        raise ApiError(
+            "conflict", "Only exports and pushes of a template or a dataset can be repeated.", {"id": job.id}
+        )
+    request = {key: value for key, value in job.request["ask"].items() if key != "dry_run"}
+    if request.get("seed") is None:
+        request["seed"] = job.pins["seed"]
+    if isinstance(job, Export):
+        request["format"] = job.format
+        if job.part_rows:
+            request["part_rows"] = job.part_rows
+    schedule = Schedule(
+        id=ids.new("sch"),
+        workspace_id=job.workspace_id,
+        project_id=job.project_id,
+        team_id=job.team_id,
+        kind=kind,
+        template_id=job.template_id,
+        dataset_id=job.dataset_id,
+        request=request,
+    )
+    _set(actor, schedule, values)
+    db.session.add(schedule)
+    db.session.flush()
+    audit_log.record(actor, "schedule.create", schedule, join=True, kind=kind, cron=schedule.cron)
+    db.session.commit()
+    return schedule
+
+
+def change(actor: Actor, schedule: Schedule, values: Mapping[str, Any]) -> Schedule:
+    """Change a locked schedule: any of the values of `create_from`; commits. Errors: forbidden, validation_error."""
+    before = {key: getattr(schedule, key) for key in values}
+    _set(actor, schedule, values)
+    after = {key: getattr(schedule, key) for key in values}
+    if before != after:
+        audit_log.record(
+            actor, "schedule.update", schedule, join=True, cron=schedule.cron, enabled=schedule.enabled
+        )
+    db.session.commit()
+    return schedule
+
+
+def delete(actor: Actor, schedule: Schedule) -> None:
+    """Delete a locked schedule; commits. Its jobs stay."""
+    audit_log.record(actor, "schedule.delete", schedule, join=True)
+    db.session.delete(schedule)
+    db.session.commit()
+
+
+def start_now(actor: Actor, schedule: Schedule) -> Export | Push:
+    """Start a job of a schedule in addition to those that are due. Errors: those of exports and pushes."""
+    return _started(actor, schedule, lambda job: _note(schedule.id, job.id))
+
+
+def _set(actor: Actor, schedule: Schedule, values: Mapping[str, Any]) -> None:
+    for key, value in values.items():
+        setattr(schedule, key, value)
+    found = faults(schedule.cron, schedule.timezone)
+    if found:
+        raise validation_error(found)
+    schedule.saved_by = actor.user_id
+    schedule.problem = None
+    schedule.next_run_at = _next(schedule, clock.now())
+
+
+def _next(schedule: Schedule, after: datetime) -> datetime | None:
+    return times.next_run(
+        {"cron": schedule.cron, "timezone": schedule.timezone, "enabled": schedule.enabled}, after
+    )
+
+
+# --- Starting what is due -----------------------------------------------------------------------------------
+
+
+def run_due(now: datetime) -> int:
+    """Start a job of each due schedule and return their number. Safe to call in several sweepers: the due time is
+    claimed in the transaction that saves the job, so each starts one job. Missed times count as one."""
+    started = 0
+    for schedule_id, was in _due(now):
+        try:
+            _start(schedule_id, was, now)
+            started += 1
+        except AlreadyStarted:
+            pass
+        except ApiError as error:
+            _missed(schedule_id, was, now, error.code, error.message)
+        except SQLAlchemyError:
+            raise  # The database is unavailable: retry everything
+        except Exception:  # One schedule must not prevent the others from running
+            log.exception("could not start the job of schedule %s", schedule_id)
+            _missed(schedule_id, was, now, "internal_error", "Something went wrong on our side.")
+        finally:
+            db.session.rollback()
+    return started
+
+
+def _due(now: datetime) -> list[tuple[str, datetime]]:
+    statement = (
+        select(Schedule.id, Schedule.next_run_at)
+        .join(Project, Project.id == Schedule.project_id)
+        .where(Schedule.next_run_at <= now, Project.deleted_at.is_(None))
+        .order_by(Schedule.next_run_at, Schedule.id)
+        .limit(limits.SCHEDULE_BATCH)
+    )
+    with reading() as session:
+        return [(row[0], row[1]) for row in session.execute(statement) if row[1] is not None]
+
+
+def _start(schedule_id: str, was: datetime, now: datetime) -> None:
+    schedule = db.session.get(Schedule, schedule_id, populate_existing=True)
+    if schedule is None or schedule.next_run_at != was:
+        raise AlreadyStarted
+    user, project = schedule.saved_by, schedule.project_id
+    actor = identity.by_user(user, project) if user else None
+    if actor is None or not actor.can(SCOPES[schedule.kind], schedule.team_id):
+        text = (
+            "The user who last saved the schedule may no longer start it. A user who may can save it again."
+        )
+        raise ApiError("forbidden", text)
+
+    def claim(job: Export | Push) -> None:
+        if not _claimed(schedule_id, was, now, last_job_id=job.id, last_run_at=now, problem=None):
+            raise AlreadyStarted
+        job.request = {**job.request, "schedule": schedule_id}
+
+    _started(actor, schedule, claim)
+
+
+def _started(actor: Actor, schedule: Schedule, claim: Callable[[Any], None]) -> Export | Push:
+    """Queue the job of a schedule; `claim` is called in the transaction that saves it."""
+    said = dict(schedule.request)
+    if schedule.new_seed:
+        said["seed"] = None
+    template_id, dataset_id = schedule.template_id, schedule.dataset_id
+    if schedule.kind == "export":
+        if template_id:
+            return exports.create(
+                actor, template_id, TemplateExportInput.model_validate(said, strict=False), claim=claim
+            )
+        return exports.create_of_dataset(
+            actor, str(dataset_id), DatasetExportInput.model_validate(said, strict=False), claim=claim
+        )
+    if template_id:
+        prepared = preparation.of_template(actor, template_id, PushInput.model_validate(said, strict=False))
+        return pushes.queue(actor, prepared, "template.push", claim=claim)
+    prepared = preparation.of_dataset(
+        actor, str(dataset_id), DatasetPushInput.model_validate(said, strict=False)
+    )
+    return pushes.queue(actor, prepared, "dataset.push", claim=claim)
+
+
+def _claimed(schedule_id: str, was: datetime, now: datetime, **values: Any) -> bool:
+    """Move a schedule to its next time if it still has the time `was`. Return whether it had."""
+    row = db.session.execute(
+        select(Schedule.cron, Schedule.timezone, Schedule.enabled).where(Schedule.id == schedule_id)
+    ).first()
+    if row is None:
+        return False
+    following = times.next_run({"cron": row.cron, "timezone": row.timezone, "enabled": row.enabled}, now)
+    statement = (
+        update(Schedule)
+        .where(Schedule.id == schedule_id, Schedule.next_run_at == was)
+        .values(next_run_at=following, **values)
+        .execution_options(synchronize_session=False)
+    )
+    return bool(changed_rows(db.session.execute(statement)))
+
+
+def _note(schedule_id: str, job_id: str) -> None:
+    """Record the job that was started by hand."""
+    statement = (
+        update(Schedule).where(Schedule.id == schedule_id).values(last_job_id=job_id, last_run_at=clock.now())
+    )
+    db.session.execute(statement.execution_options(synchronize_session=False))
+
+
+def _missed(schedule_id: str, was: datetime, now: datetime, code: str, message: str) -> None:
+    """Record why a due time did not start a job. The next due time tries again."""
+    db.session.rollback()
+    log.warning("schedule %s did not start a job: %s", schedule_id, code)
+    problem = {"code": code, "message": message, "at": clock.to_text(now)}
+    _claimed(schedule_id, was, now, problem=problem)
+    db.session.commit()

@@ -1,0 +1,1 @@
+"""Starters: sets of related tables that a newcomer opens, changes and fills."""

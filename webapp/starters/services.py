@@ -1,0 +1,73 @@
+"""Turn a starter into templates and a dataset, or one of its tables into a draft."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from webapp.access.actors import Actor, require
+from webapp.access.tenancy import not_found
+from webapp.datasets.services import datasets
+from webapp.errors import ApiError
+from webapp.extensions import db
+from webapp.row_templates.services import templates
+from webapp.starters.catalogue import STARTERS, Starter
+
+
+def get(key: str) -> Starter:
+    """Return a starter. Error: not_found."""
+    try:
+        return STARTERS[key]
+    except KeyError:
+        raise not_found("starter", key) from None
+
+
+def draft(name: str) -> dict[str, Any] | None:
+    """Return the definition of a table without references, by `starter.table`, as a draft; None if there is none."""
+    key, _, table = name.partition(".")
+    starter = STARTERS.get(key)
+    found = starter.table(table) if starter else None
+    if starter is None or found is None or starter.parents(found):
+        return None
+    return {**found, "fields": [dict(field) for field in found["fields"]]}
+
+
+def create(actor: Actor, starter: Starter) -> dict[str, Any]:
+    """Create the templates of a starter and a dataset of them in the actor's project; commits.
+
+    The names of its templates begin with the starter's folder, so that two starters, or the same one twice, can be told
+    apart. If a table cannot be created, those before it are deleted again. Returns the dataset. Errors: forbidden, and
+    those of templates and datasets.
+    """
+    require(actor, "write", actor.team_id)
+    ids: dict[str, str] = {}
+    try:
+        for table in starter.tables:
+            fields = [_linked(field, ids) for field in table["fields"]]
+            made = templates.create(
+                actor,
+                name=f"{starter.name}/{table['name']}",
+                description=table["description"],
+                quantity=table["quantity"],
+                fields=fields,
+            )
+            ids[table["name"]] = made["id"]
+        return datasets.create(
+            actor,
+            name=starter.name,
+            description=starter.about,
+            templates=[
+                {"template_id": ids[table["name"]], "count": None, "name": table["name"]}
+                for table in starter.tables
+            ],
+        )
+    except ApiError:
+        db.session.rollback()
+        for template_id in reversed(ids.values()):
+            templates.delete(actor, templates.get(actor, template_id, "write", lock=True))
+        raise
+
+
+def _linked(field: dict[str, Any], ids: dict[str, str]) -> dict[str, Any]:
+    """Return a field whose referenced template is named by its id."""
+    name = field["options"].get("template_id")
+    return {**field, "options": {**field["options"], "template_id": ids[name]}} if name else field
