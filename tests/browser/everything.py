@@ -51,7 +51,7 @@ NO_PAGE: Final = {
     "/health/ready": "the error page without a worker, else JSON",
 }
 LISTS: Final = (
-    "/templates", "/datasets", "/connections", "/endpoints", "/scenarios", "/activity", "/starters", "/",
+    "/templates", "/datasets", "/connections", "/endpoints", "/scenarios", "/activity", "/schedules", "/starters", "/",
     "/workspace/files", "/secrets", "/masking/keys", "/webhooks", "/api-keys", "/members", "/invitations",
     "/projects", "/teams", "/usage", "/audit", "/trash", "/workspace", "/status",
 )  # fmt: skip

@@ -191,12 +191,12 @@ def test_the_focus_is_kept_while_the_list_refreshes(edith, app, cast, template, 
     program = Program(app, cast.edith.key)
     ask = {"connection_id": target.connection_id, "count": 5}
     ids = [program.post(f"/templates/{template}/push", json=ask).json["id"] for _ in range(2)]
-    page = edith.page("/pushes")
+    page = edith.page("/activity")
     link = page.locator(f"a[href='/pushes/{ids[0]}']")
     link.focus()
     page.evaluate("document.activeElement.dataset.first = ''")
     for _ in range(2):
-        with page.expect_response("**/pushes*"):
+        with page.expect_response("**/activity*"):
             pass
     expect(page.locator("[data-first]")).to_have_count(0)
     expect(link).to_be_focused()

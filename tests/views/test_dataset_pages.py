@@ -195,7 +195,7 @@ def test_an_export_is_requested_by_the_dialogs_form_and_shown(person, edith, sho
     text = person.get(answer.headers["Location"]).text
     assert f'<a href="/datasets/{shop["id"]}">Shop</a>, version 1' in text
     assert f"/datasets/{shop['id']}/exports" in text
-    assert "Shop.sql" in person.get("/exports").text
+    assert "Shop" in person.get("/activity?kind=export").text
 
 
 def test_newer_template_versions_are_reported_and_applied(person, edith, two, shop):

@@ -405,7 +405,7 @@ def test_rows_that_were_not_sent_are_resumed(page, app, cast, customers, form, w
     assert '<dt>Delivered</dt><dd>40</dd>' in text
     work(page.submit(f"{where}/undo").headers["Location"].rsplit("/", 1)[1])
     assert '<dt>Undone</dt><dd>40</dd>' in page.get(where).text
-    assert "40 undone" in page.get("/pushes").text
+    assert "40 undone" in page.get("/activity").text
 
 
 def test_the_same_is_sent_again_with_its_seed(page, half, work):
@@ -424,18 +424,6 @@ def test_an_undo_cannot_be_sent_again(page, half, work):
     answer = page.submit(f"{undone}/rerun")
     assert answer.status_code == 409
     assert "can be repeated" in answer.text
-
-
-def test_the_list_is_narrowed_by_state_and_names_connections(page, half):
-    text = page.get("/pushes").text
-    assert "customers" in text
-    assert "Shop" in text
-    assert half[0] in page.get("/pushes?status=completed", headers=HX).text
-    assert "No push is like that" in page.get("/pushes?status=running", headers=HX).text
-
-
-def test_an_empty_list_shows_one_example(page):
-    assert "/push" in page.get("/pushes").text
 
 
 def test_a_push_in_hand_is_followed_by_events(page, customers, form):

@@ -220,9 +220,10 @@ def _entry(kind: str, row: Any, names: Mapping[Any, Mapping[str, str]]) -> Job:
             bytes=row.bytes, scheduled=scheduled,
             has_file=row.status == "completed" and row.file_removed_at is None, **shared,
         )  # fmt: skip
+    undone = f", {row.undone:,} undone" if row.undone else ""
     done = row.delivered + row.failed + row.unknown + row.undone
     return Job(
-        kind="push", of=source, name=name or row.target, what=row.kind.capitalize(),
+        kind="push", of=source, name=name or row.target, what=f"{row.kind.capitalize()}{undone}",
         place=names[Connection].get(row.connection_id or "", row.target), failures=row.failed + row.unknown,
         rows=done if row.status in OPEN else row.delivered, total=row.total, bytes=None, scheduled=scheduled,
         has_file=False, **shared,
