@@ -24,6 +24,7 @@ from webapp.web.routing import declaration_of
 # Routes that browsers may GET but that render no separate page, with the reason.
 NO_PAGE: Final = {
     "/exports": "leads to activity",
+    "/welcome": "only for accounts without a password: test_the_first_sign_in_asks_for_a_password",
     "/pushes": "leads to activity",
     "/runs": "leads to activity",
     "/profile": "leads to the profile",

@@ -110,7 +110,7 @@ def test_a_wrong_argument_is_one_sentence_and_status_2_before_anything_is_instal
         (["upp"], "invalid choice: 'upp'"),
         (["up", "--prot", "1"], "unknown argument '--prot'"),
         (["up", "--port", "70000"], "'70000' is not a port"),
-        (["plan", "Demo", "gold"], "invalid choice: 'gold'"),
+        (["plan", "My workspace", "gold"], "invalid choice: 'gold'"),
     ):
         refused = run(clone, *words)
         assert refused.returncode == 2
@@ -152,7 +152,7 @@ def test_packages_are_installed_when_the_lock_changes_and_only_then(used_clone, 
     clone = used_clone
     lock = clone / "requirements.lock"
     lock.write_text("# one\n")
-    first = run(clone, "plan", "Demo", cwd=tmp_path)
+    first = run(clone, "plan", "My workspace", cwd=tmp_path)
     assert first.returncode == 0, first.stderr
     assert first.stdout == f"{clone / '.venv'} {tmp_path} plan Demo\n"
     assert INSTALLING in first.stderr

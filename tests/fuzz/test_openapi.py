@@ -22,7 +22,7 @@ def test_promise_21_schemathesis_finds_nothing_in_ten_minutes(up: Up):
     data = str(up.data)
     # Few rows per request: the tool parses every response, and ten million rows of JSON would take minutes.
     own = ["--requests-per-minute", "60000", "--rows-per-generation", "1000"]
-    assert rowsmith("plan", "Demo", "enterprise", *own, "--data-dir", data).returncode == 0
+    assert rowsmith("plan", "My workspace", "enterprise", *own, "--data-dir", data).returncode == 0
     command = [str(Path(sys.executable).parent / "schemathesis"), "run", f"{up.url}/openapi.json"]
     # Every check it has is on without being named; `--checks all` would turn on again what schemathesis.toml turns off.
     command += ["-H", f"Authorization: Bearer {key}", "--no-color", "--max-examples", "100"]

@@ -190,7 +190,7 @@ class Product:
         words = [
             word for name, value in numbers.items() for word in (f"--{name.replace('_', '-')}", str(value))
         ]
-        self.command("plan", "Demo", "enterprise", *words)
+        self.command("plan", "My workspace", "enterprise", *words)
 
     def api(self, key: str | None = None) -> Api:
         """Return an API client with a key and a separate connection."""

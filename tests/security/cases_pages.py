@@ -17,6 +17,8 @@ CASES = [
     Case("GET", "/", "anyone", person=True),
     Case("POST", "/session/checklist", "anyone", ok=303, person=True),
     Case("GET", "/search", "viewer", person=True),
+    Case("GET", "/welcome", "anyone", ok=303, person=True),
+    Case("POST", "/welcome", "anyone", body={"name": "N", "new_password": "short"}, ok=422, person=True),
     Case("GET", "/activity", "viewer", person=True),
     Case("GET", "/activity/now", "viewer", person=True),
     Case("GET", "/starters", "viewer", person=True),

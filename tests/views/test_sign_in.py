@@ -345,3 +345,30 @@ def test_switching_the_project_only_affects_this_browser(api, browser, cast):
         assert identity.by_session(token_of(here), "", "").project_id == cast.side
         assert identity.by_session(token_of(there), "", "").project_id == cast.main
     assert here.submit("/session/project", {"project_id": cast.mallorys}).status_code == 404
+
+
+@pytest.fixture
+def without_password(app, cast):
+    """Edith's account as the one-time link of a new service finds it."""
+    with app.app_context():
+        db.session.get_one(User, cast.edith.user_id).password_hash = None
+        db.session.commit()
+
+
+def test_the_first_sign_in_asks_for_a_password(browser, cast, link, without_password):
+    edith = browser()
+    where = edith.submit(link).headers["Location"]
+    assert where == "/welcome"
+    assert "Choose a password" in edith.get(where).text
+    assert edith.submit(where, {"name": "Edith", "new_password": "short"}).status_code == 422
+    chosen = "a stable full of horses"
+    answer = edith.submit(where, {"name": "Edith the first", "new_password": chosen})
+    assert answer.headers["Location"] == "/"
+    assert edith.get("/welcome").status_code == 303
+    assert sign_in_as(browser(), cast.edith.email, chosen).status_code == 303
+
+
+def test_the_password_can_be_set_later(browser, link, without_password):
+    edith = browser()
+    edith.submit(link)
+    assert edith.get("/").status_code == 200

@@ -25,6 +25,8 @@ from webapp.row_templates.services import templates
 from webapp.scenarios import examples
 
 EMAIL: Final = "demo@example.com"  # RFC 2606: a reserved domain
+WORKSPACE: Final = "My workspace"
+PROJECT: Final = "Sample project"
 _SEEDED: Final = "demo_seeded"  # among the workspace's settings, once all of it is there
 
 
@@ -215,7 +217,7 @@ def _workspace(user: User, plan: str) -> Workspace:
     found = tenancy.workspaces_of(user.id)
     if found:
         return found[0]
-    return workspaces.create_workspace(actors.system(), "Demo", plan=plan, owner=user)
+    return workspaces.create_workspace(actors.system(), WORKSPACE, plan=plan, owner=user)
 
 
 def _here(user: User, workspace: Workspace) -> Actor:
@@ -224,7 +226,7 @@ def _here(user: User, workspace: Workspace) -> Actor:
     project = _oldest(Project, workspace)
     if project is None:
         team = _oldest(Team, workspace) or workspaces.create_team(system, "Team")
-        project = workspaces.create_project(system, "Demo", team_id=team.id)
+        project = workspaces.create_project(system, PROJECT, team_id=team.id)
     return replace(system, user_id=user.id, project_id=project.id, team_id=project.team_id)
 
 

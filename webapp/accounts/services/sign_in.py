@@ -75,10 +75,14 @@ class Visitor:
 
 @dataclass(frozen=True, slots=True)
 class Entered:
-    """The result of the first step: the `token` of a new browser session, or a `step` that still needs a code."""
+    """The result of the first step: the `token` of a new browser session, or a `step` that still needs a code.
+
+    `without_password`: the account came by a link and has no password yet.
+    """
 
     token: str = ""
     step: str = ""
+    without_password: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -336,7 +340,8 @@ def by_link(token: str, visitor: Visitor) -> Entered:
     if user is None or user.disabled_at is not None:
         db.session.rollback()
         raise ApiError("not_found", "This sign-in link has been used or has expired.")
-    return enter(user, visitor, "link")
+    without_password = user.password_hash is None
+    return replace(enter(user, visitor, "link"), without_password=without_password)
 
 
 def by_invitation(token: str, name: str, password: str, visitor: Visitor) -> Entered:
@@ -365,6 +370,11 @@ def by_invitation(token: str, name: str, password: str, visitor: Visitor) -> Ent
     )
     audit_log.record(who, "invitation.accept", invitation, join=True, role=member.role)
     return enter(user, visitor, "invitation")
+
+
+def has_password(actor: Actor) -> bool:
+    """Return whether a user can sign in with a password."""
+    return db.session.get_one(User, actor.user_id).password_hash is not None
 
 
 def change_password(actor: Actor, old: str, new: str) -> None:

@@ -122,6 +122,23 @@ PASSWORD: Final = FormSpec(
 )
 
 
+class WelcomeForm(Input):
+    """The name and the first password of a user who came by a one-time link."""
+
+    name: Annotated[str, Field(min_length=1, max_length=limits.MAX_NAME_CHARS)]
+    new_password: NewPassword
+
+
+WELCOME: Final = FormSpec(
+    WelcomeForm,
+    {
+        "name": Control("Your name", autocomplete="name"),
+        "new_password": Control("Password", hint=_LENGTH, type="password", autocomplete="new-password"),
+    },
+    focus="new_password",
+)
+
+
 class ProjectForm(Input):
     """The project to work in."""
 
@@ -299,7 +316,8 @@ def use_link(token: str) -> Response:
     """Use a one-time link."""
     g.face = "person"
     authentication.check_csrf()
-    return enter(sign_in.by_link(token, visitor()), "/")
+    entered = sign_in.by_link(token, visitor())
+    return enter(entered, url_for("session.welcome") if entered.without_password else "/")
 
 
 def _invitation_again(_actor: Actor | None, error: ApiError, token: str) -> Response:
@@ -435,6 +453,28 @@ def change_me(actor: Actor, body: ProfileForm) -> Response:
     """Change one's own name."""
     people.rename_self(actor, body.name)
     return reply(see=url_for("session.me"), flashed="Your name is changed.")
+
+
+def _welcome(actor: Actor, error: ApiError | None = None) -> Response:
+    form = WELCOME.draw({"name": actor.user_name}, sent=request.form if error else None, error=error)
+    return reply(template="welcome.html", form=form)
+
+
+@route(bp, "/welcome", scope="self", hidden=True, programs=False)
+def welcome(actor: Actor) -> Response:
+    """Ask a user who came by a one-time link for a password; others are led to the home page."""
+    if sign_in.has_password(actor):
+        return reply(see="/")
+    return _welcome(actor)
+
+
+@route(bp, "/welcome", ["POST"], scope="self", body=WelcomeForm, hidden=True, programs=False, on_fault=_welcome)
+def set_up(actor: Actor, body: WelcomeForm) -> Response:
+    """Set one's name and first password."""
+    sign_in.change_password(actor, "", body.new_password)
+    if body.name != actor.user_name:
+        people.rename_self(actor, body.name)
+    return reply(see="/", flashed="Your password is saved. Sign in with it from now on.")
 
 
 @route(

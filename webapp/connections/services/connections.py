@@ -133,6 +133,29 @@ def create(
     return connection
 
 
+def tried(
+    actor: Actor, type: str, settings: Mapping[str, Any], connection: Connection | None = None
+) -> dict[str, Any]:
+    """Verify settings that are not saved, of a new connection or of `connection`. Nothing of them is kept but the audit
+    entry of the test. Returns the same as `inspection.verify`. Errors: forbidden, validation_error, and conflict for a
+    SQLite file, which exists only after the connection is saved."""
+    kind = kind_of(type)
+    if kind == sqlite_files.KIND:
+        raise ApiError("conflict", "The file of a SQLite connection is created when you save the connection.")
+    try:
+        if connection is None:
+            connection = draft(actor, name=KINDS[kind].title, type=kind, settings=settings, tells=False)
+        else:
+            put_in(actor, connection, {"settings": settings})
+        answer = inspection.looked_at(connection, db.session.rollback)
+    finally:
+        db.session.rollback()
+    told = {"connection_type": kind, "status": answer["status"]}
+    audit_log.record(actor, "connection.test", ("connection", ""), join=True, **told)
+    db.session.commit()
+    return answer
+
+
 def draft(
     actor: Actor, *, name: str, type: str, settings: Mapping[str, Any], tells: bool = True, **columns: Any
 ) -> Connection:

@@ -43,9 +43,19 @@ def verify(actor: Actor, connection: Connection, ours: bool = False) -> dict[str
 def verified(connection: Connection, ours: bool = False) -> dict[str, Any]:
     """Verify a connection that was just created or changed, without an audit entry."""
     asked_with = connection.settings
+    answer = looked_at(connection, db.session.commit, ours)
+    if _still(connection, asked_with):
+        connection.verification = answer
+    db.session.commit()
+    return answer
+
+
+def looked_at(connection: Connection, release: Callable[[], None], ours: bool = False) -> dict[str, Any]:
+    """Return the result of a verification without saving it. `release` ends the transaction before the target is
+    reached, which can take long."""
     try:
         connector, redact = connector_and_redactor(connection)
-        db.session.commit()  # release the database while waiting for the target
+        release()
         if ours:
             stages = [connectors_metadata_json.stage_to_json(one) for one in connector.stages()]
         else:
@@ -55,16 +65,12 @@ def verified(connection: Connection, ours: bool = False) -> dict[str, Any]:
     except ApiError as error:  # the secrets or the settings are not usable
         stages, response = [_unasked(error)], None
     good = bool(stages) and all(one["ok"] for one in stages)
-    answer = {
+    return {
         "status": "verified" if good else "failed",
         "stages": stages,
         "response": response,
         "checked_at": clock.to_text(clock.now()),
     }
-    if _still(connection, asked_with):
-        connection.verification = answer
-    db.session.commit()
-    return answer
 
 
 def _plain_stage(stage: Mapping[str, Any]) -> dict[str, Any]:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import functools
+import re
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Annotated, Any, Final
 
@@ -152,8 +154,10 @@ def page(
     connection: Connection | None,
     given: Mapping[str, Any],
     error: ApiError | None = None,
+    tested: Mapping[str, Any] | None = None,
 ) -> Response:
-    """Render the form of a new or existing connection, with the submitted values if there are any."""
+    """Render the form of a new or existing connection, with the submitted values if there are any, and the result of a
+    test of them."""
     formdata = request.form if request.method == "POST" else None
     form = SettingsForm(KINDS[kind].Settings, given.get("settings"), formdata=formdata)
     told = error.details.get("fields", ()) if error else ()
@@ -169,6 +173,11 @@ def page(
         connection=connections.as_json(connection) if connection else None,
         own=own,
         sections=sections(KINDS[kind], form, faults),
+        tested=tested,
+        setting_of=functools.partial(
+            setting_of, {control.short_name: control.name for control in _controls(form)}
+        ),
+        held=_held(form, formdata),
         faults=faults,
         places=places((own, form), faults),
         texts=plain
@@ -177,6 +186,54 @@ def page(
         networks=current_app.config["SETTINGS"].reachable_networks,
     )
     return Response(shown, error.status if error else 200, mimetype="text/html")
+
+
+# The settings that a failing stage of a verification is about, the first that the kind has.
+_STAGE_SETTINGS: Final = {
+    "resolve": ("host", "base_url", "service_url", "connection_string"),
+    "connect": ("port", "base_url", "service_url", "connection_string"),
+    "tls": ("tls", "verify_tls", "connection_string"),
+    "auth": ("username", "auth", "api_key", "connection_string"),
+    "permission": ("db_schema", "database", "connection_string"),
+    "sample": ("base_url", "service_url", "model"),
+}
+NETWORKS: Final = "/docs/reference/settings#target_networks"
+"""Where the setting of the networks that may be reached is documented."""
+
+
+def setting_of(names: Mapping[str, str], stage: Mapping[str, Any]) -> str:
+    """Return the address of what a failing stage is about: a setting of the form, by id, or the setting of the server;
+    "" if it is known of none. `names`: the id of each setting of the form."""
+    if stage["code"] in ("target_not_allowed", "not_allowed"):
+        return NETWORKS
+    found = (names[name] for name in _STAGE_SETTINGS.get(stage["name"], ()) if name in names)
+    return next((f"#{name}" for name in found), "")
+
+
+def _controls(form: SettingsForm) -> Iterator[Any]:
+    for part in form.parts:
+        if isinstance(part, Group):
+            yield from part.controls()
+            yield part
+        else:
+            yield part
+
+
+def _held(form: SettingsForm, formdata: Any) -> list[tuple[str, str]]:
+    """Return what was typed for settings that only other kinds have, so that it is still there when the kind changes
+    back. Secrets are left out: a page shows them only in their own input."""
+    if formdata is None:
+        return []
+    shown = {control.name for control in _controls(form)}
+    kept = [
+        (name, value)
+        for name, value in formdata.items(multi=True)
+        if name.startswith("settings.") and name not in shown and value and not _SECRET_NAME.search(name)
+    ]
+    return kept[: limits.MAX_FIELDS]
+
+
+_SECRET_NAME: Final = re.compile(r"password|secret|token|key|string", re.IGNORECASE)
 
 
 def _about_itself(error: ApiError | None) -> ApiError | None:
@@ -200,11 +257,14 @@ def new(actor: Actor, query: KindQuery) -> Response:
 def create(actor: Actor) -> Response:
     """Create a connection from its form, or show the form with errors."""
     given = form_values(request.form)
-    kind = connections.kind_of(str(given.get("type", "")))
-    if request.form.get("do") == "draw":
+    verb, _, chosen = request.form.get("do", "").partition(":")
+    kind = connections.kind_of(chosen if verb == "kind" else str(given.get("type", "")))
+    if verb in ("draw", "kind"):
         return page(actor, kind, None, given)
     settings = settings_from(KINDS[kind], {})
     try:
+        if verb == "test":
+            return page(actor, kind, None, given, tested=connections.tried(actor, kind, settings))
         body = parse(
             ConnectionIn, {**_own(given, KINDS[kind].title), "type": kind, "settings": settings}, strict=False
         )
@@ -238,6 +298,10 @@ def change(actor: Actor, connection_id: str) -> Response:
         return page(actor, found.type, found, {**given, "settings": stored})
     settings = settings_from(KINDS[found.type], stored)
     try:
+        if request.form.get("do") == "test":
+            answer = connections.tried(actor, found.type, settings, found)
+            found = connections.get(actor, connection_id, "write")
+            return page(actor, found.type, found, {**given, "settings": stored}, tested=answer)
         changes = parse(ConnectionChange, _own(given, found.name), strict=False).model_dump(
             by_alias=True, exclude_unset=True
         )
@@ -346,6 +410,15 @@ def reads_document(connection: Mapping[str, Any]) -> bool:
     return bool(getattr(KINDS[connection["type"]], "reads_document", False))
 
 
+def stage_address(connection: Mapping[str, Any], stage: Mapping[str, Any]) -> str:
+    """Return the address of the setting that a failing stage of a saved connection is about; "" if none is known."""
+    names = {name: f"settings.{name}" for name in KINDS[connection["type"]].Settings.model_fields}
+    at = setting_of(names, stage)
+    if not at.startswith("#"):
+        return at
+    return url_for("connection_pages.edit", connection_id=connection["id"]) + at
+
+
 @bp.app_context_processor
 def helpers() -> dict[str, Any]:
     """Return the functions that the pages of connections use."""
@@ -356,6 +429,7 @@ def helpers() -> dict[str, Any]:
         "connection_code": by_program,
         "words_of": words,
         "holds": holds,
+        "stage_address": stage_address,
         "reads_document": reads_document,
         "takes_rows": lambda connection: bool(KINDS[connection["type"]].can.modes),
         "by_http": lambda connection: KINDS[connection["type"]].can.by_row,

@@ -52,6 +52,17 @@ _WORDS: Final = {
     ("odata_version", "v2"): "V2",
     ("odata_version", "v4"): "V4",
 }
+_PLACEHOLDERS: Final = {
+    "host": "db.example.com",
+    "database": "shop",
+    "username": "app_writer",
+    "db_schema": "public",
+    "base_url": "https://api.example.com",
+    "service_url": "https://host.example.com/sap/opu/odata/sap/API_BUSINESS_PARTNER",
+    "document_url": "https://api.example.com/openapi.json",
+    "push_path": "/customers",
+    "file": "shop.db",
+}
 _HINTS: Final = {
     "timeout_seconds": "Seconds that one attempt may take.",
     "retries": "Attempts after the first.",
@@ -392,6 +403,8 @@ def _control(name: str, schema: Schema, defs: Schema, required: bool) -> Any:
     label, default = title_of(name), schema.get("default")
     common: dict[str, Any] = {"description": schema.get("description") or _HINTS.get(name, "")}
     render: dict[str, Any] = {"aria-required": "true"} if required else {}
+    if name in _PLACEHOLDERS:
+        render["placeholder"] = _PLACEHOLDERS[name]
     if default not in (None, "", [], {}) and not isinstance(default, Mapping | list | bool):
         render["placeholder"] = (
             f"{default:g}" if isinstance(default, float) else forms_controls.as_text(default)
