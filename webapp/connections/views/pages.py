@@ -194,7 +194,7 @@ _STAGE_SETTINGS: Final = {
     "connect": ("port", "base_url", "service_url", "connection_string"),
     "tls": ("tls", "verify_tls", "connection_string"),
     "auth": ("username", "auth", "api_key", "connection_string"),
-    "permission": ("db_schema", "database", "connection_string"),
+    "permission": ("schema", "database", "connection_string"),
     "sample": ("base_url", "service_url", "model"),
 }
 NETWORKS: Final = "/docs/reference/settings#target_networks"
@@ -412,7 +412,8 @@ def reads_document(connection: Mapping[str, Any]) -> bool:
 
 def stage_address(connection: Mapping[str, Any], stage: Mapping[str, Any]) -> str:
     """Return the address of the setting that a failing stage of a saved connection is about; "" if none is known."""
-    names = {name: f"settings.{name}" for name in KINDS[connection["type"]].Settings.model_fields}
+    fields = KINDS[connection["type"]].Settings.model_fields.items()
+    names = {field.alias or name: f"settings.{field.alias or name}" for name, field in fields}
     at = setting_of(names, stage)
     if not at.startswith("#"):
         return at

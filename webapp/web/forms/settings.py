@@ -56,7 +56,7 @@ _PLACEHOLDERS: Final = {
     "host": "db.example.com",
     "database": "shop",
     "username": "app_writer",
-    "db_schema": "public",
+    "schema": "public",
     "base_url": "https://api.example.com",
     "service_url": "https://host.example.com/sap/opu/odata/sap/API_BUSINESS_PARTNER",
     "document_url": "https://api.example.com/openapi.json",
