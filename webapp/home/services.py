@@ -69,7 +69,7 @@ def sample(actor: Actor, template_id: str, seed: str | None) -> dict[str, Any]:
 
     Errors: not_found, forbidden.
     """
-    found = generate.of(actor, template_id, "read")
+    found = generate.find_template(actor, template_id, "read")
     try:
         source = generate.saved_source(found, None)
         ask = GenerateInput(count=min(SAMPLE_ROWS, source.count(None)), seed=seed, format="json")

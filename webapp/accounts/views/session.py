@@ -468,7 +468,9 @@ def welcome(actor: Actor) -> Response:
     return _welcome(actor)
 
 
-@route(bp, "/welcome", ["POST"], scope="self", body=WelcomeForm, hidden=True, programs=False, on_fault=_welcome)
+@route(
+    bp, "/welcome", ["POST"], scope="self", body=WelcomeForm, hidden=True, programs=False, on_fault=_welcome
+)
 def set_up(actor: Actor, body: WelcomeForm) -> Response:
     """Set one's name and first password."""
     sign_in.change_password(actor, "", body.new_password)

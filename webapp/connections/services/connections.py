@@ -16,7 +16,7 @@ from webapp.connections.services import inspection, secrets, sqlite_files
 from webapp.connections.services import settings as connections_settings
 from webapp.connections.services.access import check_disk
 from webapp.connectors import KINDS
-from webapp.errors import Fault, did_you_mean, validation_error
+from webapp.errors import ApiError, Fault, did_you_mean, validation_error
 from webapp.extensions import db
 from webapp.files.services import file_store
 from webapp.versioning import usages
