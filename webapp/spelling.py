@@ -33,6 +33,8 @@ class _Words:
     def add(self, found: Iterable[str]) -> None:
         for word in found:
             key = plain(word)
+            if not key:  # a sign, such as the hyphen between the parts of an address, has no other spelling
+                continue
             # Two words that differ only in a hyphen (`name`, `-name`) are compared exactly.
             self.words[key] = word if self.words.get(key, word) == word else None
 

@@ -12,6 +12,8 @@ To add a kind:
    NULL, MySQL's DATETIME has no zone).
 4. Add the class to `ALL` at the end of `tests/connectors/conftest.py`.
 
+The tests also run over a MongoDB server that we did not write: tests/mongodb.
+
 Db2 is not among them, for want of a server: `test_db2*.py` hold its statements as text, and what is made of answers in
 their documented shape. Oracle's statements are run apart, by `test_oracle.py`.
 

@@ -5,13 +5,8 @@ possible, the tests are skipped with the reason.
 
 from __future__ import annotations
 
-import fcntl
-import hashlib
-import os
-import shutil
 import socket
 import subprocess
-import sys
 import urllib.error
 import urllib.request
 from collections.abc import Iterator
@@ -21,40 +16,11 @@ import pytest
 
 from tests.conftest import settings_for
 from tests.jobs.waiting import eventually
+from tests.separate_environment import installed
 
 LOCK = Path(__file__).parent / "requirements.lock"
-INSTALL_SECONDS = 600
 BUCKET = "rowsmith-tests"
 KEYS = {"aws_access_key_id": "tests", "aws_secret_access_key": "tests", "aws_region": "us-east-1"}
-
-
-def installed() -> Path:
-    """The folder of the server's environment; made when it is missing or its lock file changed."""
-    uv = Path(sys.executable).parent / "uv"
-    if not uv.is_file():
-        pytest.skip("uv is not installed: it makes the environment of the S3 server of the tests")
-    version = f"{sys.version_info.major}.{sys.version_info.minor}"
-    wanted = hashlib.sha256(LOCK.read_bytes() + version.encode()).hexdigest()[:16]
-    cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "rowsmith-tests"
-    cache.mkdir(parents=True, exist_ok=True)
-    folder = cache / f"moto-{wanted}"
-    with (cache / "moto-lock").open("w") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)  # several test processes may start at the same time
-        if not (folder / "installed").exists():
-            shutil.rmtree(folder, ignore_errors=True)
-            for command in (
-                ["venv", "--python", sys.executable, str(folder)],
-                ["pip", "sync", "--python", str(folder / "bin" / "python"), "--require-hashes", str(LOCK)],
-            ):
-                done = subprocess.run(
-                    [str(uv), "--quiet", *command], capture_output=True, text=True, check=False,
-                    timeout=INSTALL_SECONDS,
-                )  # fmt: skip
-                if done.returncode != 0:
-                    last = (done.stderr.strip().splitlines() or ["no reason was given"])[-1]
-                    pytest.skip(f"uv could not install the S3 server: {last}")
-            (folder / "installed").touch()
-    return folder
 
 
 def _free_port() -> int:
@@ -67,7 +33,7 @@ class Server:
     """The server as tests speak to it; it can be stopped and comes back empty."""
 
     def __init__(self) -> None:
-        self.python = installed() / "bin" / "python"
+        self.python = installed("moto", LOCK) / "bin" / "python"
         self.port = _free_port()
         self.url = f"http://127.0.0.1:{self.port}"
         self._process: subprocess.Popen[bytes] | None = None

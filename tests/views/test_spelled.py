@@ -77,3 +77,34 @@ def test_words_of_a_push_and_of_generate(edith):
     assert edith.post(f"/templates/{made['id']}/push", json=sent).status_code == 404  # and no fault of a word
     sent["mode"] = "replace"
     assert "mode" in faults(edith.post(f"/templates/{made['id']}/push", json=sent))
+
+
+FIELD_WORDS = [
+    (
+        {"type": "number", "options": {"distribution": "Log_Normal", "mean": 3, "stddev": 1}},
+        "distribution",
+        "lognormal",
+    ),
+    ({"type": "first_name", "options": {"sex": "FEMALE"}}, "sex", "female"),
+    ({"type": "password", "options": {"classes": ["Lower", "DIGITS"]}}, "classes", ["lower", "digits"]),
+    ({"type": "password_hash", "options": {"algorithm": "PBKDF2-SHA256"}}, "algorithm", "pbkdf2_sha256"),
+]
+
+
+@pytest.mark.parametrize(("field", "option", "stored"), FIELD_WORDS)
+@pytest.mark.parametrize("nested", [False, True])
+def test_words_of_field_options_are_stored_as_the_type_spells_them(edith, field, option, stored, nested):
+    sent = {"name": "a", "text_case": "UPPER", **field} if option == "sex" else {"name": "a", **field}
+    fields = [{"name": "o", "type": "Nested", "options": {"fields": [sent]}}] if nested else [sent]
+    made = edith.post("/templates", json={"name": "t", "fields": fields})
+    assert made.status_code == 201, made.text
+    found = made.json["fields"][0]["options"]["fields"][0] if nested else made.json["fields"][0]
+    assert found["options"][option] == stored
+    assert found["text_case"] == ("upper" if option == "sex" else None)
+
+
+def test_a_sign_has_no_other_spelling(edith):
+    fields = [{"name": "a", "type": "mac_address", "options": {"separator": "_"}}]
+    assert "fields[0].options.separator" in faults(
+        edith.post("/templates", json={"name": "t", "fields": fields})
+    )

@@ -24,6 +24,7 @@ LONG: Final = (
     "tests/fuzz",
     "tests/odata",
     "tests/s3",
+    "tests/mongodb",
     "tests/mcp",
     "tests/spark",
     "tests/packages",

@@ -55,16 +55,18 @@ class MongodbSession(Session):
     # --- verification ---
 
     def permitted(self) -> str:
-        """Return what the account can see, as a message. Raises `ConnectorError` if it may not write."""
+        """Return what the account can see, as a message. Raises `ConnectorError` if it may not write.
+
+        Compatible servers may list no privileges at all: then it is unknown whether it may write.
+        """
         with converting_errors():
             count = len(self.database.list_collection_names())
             told = self.database.command("connectionStatus", showPrivileges=True)["authInfo"]
-        grants = [
-            one for one in told.get("authenticatedUserPrivileges", ()) if self._is_ours(one["resource"])
-        ]
-        users = told.get("authenticatedUsers")
+        privileges = told.get("authenticatedUserPrivileges") or ()
+        grants = [one for one in privileges if self._is_ours(one["resource"])]
         if (
-            users
+            told.get("authenticatedUsers")
+            and privileges
             and not self.read_only
             and not any({"insert", "anyAction"} & set(grant["actions"]) for grant in grants)
         ):
