@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from webapp import limits
+from webapp.connectors.openapi.metadata import left_out
 from webapp.connectors.schema import Column
 from webapp.engine.data.vocabulary import Vocabulary
 from webapp.imports.inference.columns import Found
@@ -37,6 +38,8 @@ def of_table(table: Table, together: Sequence[Any], words: Vocabulary, rows: int
 def _filled(one: Found, table: Table) -> None:
     """A column for which nothing was made is blank where it may be, else text."""
     column = table.entity.column(one.column)
+    if column is not None and left_out(column):
+        return  # null would not be valid
     if one.column in table.reds:
         red = fallback(one.column, table.reds[one.column])
         one.field, one.state, one.reason = red.field, red.state, red.reason
@@ -59,7 +62,8 @@ def _filled(one: Found, table: Table) -> None:
 def _is_key(column: Column, one: Found, table: Table) -> bool:
     """A whole number called id, of which a schema says no more than that."""
     said = column.schema or {}
-    plain = not {"enum", "const", "maximum", "exclusiveMaximum"} & said.keys()
+    plain = not {"enum", "maximum", "minimum", "multipleOf"} & said.keys() or said.get("minimum") in (0, 1)
+    plain = plain and not {"enum", "maximum", "multipleOf"} & said.keys()
     whole = table.entity.kind == "operation" and column.type == "integer" and column.name.casefold() == "id"
     return whole and plain and one.field is not None
 
