@@ -30,6 +30,7 @@ FORM_TYPE: Final = "application/x-www-form-urlencoded"
 _VARIABLE: Final = re.compile(r"\{([^{}]*)\}")
 METHODS: Final = ("post", "put", "patch")
 """Methods that create or change a resource."""
+_IGNORED_HEADERS: Final = ("accept", "content-type", "authorization")  # OpenAPI 3.0, 4.7.12.2.1: `name`
 _JSON: Final = ("application/json", "text/json", "*/*")
 
 
@@ -180,6 +181,8 @@ class Reader:
         places: dict[str, dict[str, Schema]] = {"path": {}, "query": {}, "header": {}}
         for parameter in self._parameters(operation, item):
             place, name = parameter.get("in"), str(parameter.get("name", ""))
+            if place == "header" and name.lower() in _IGNORED_HEADERS:
+                continue
             if place in places and name and (parameter.get("required") or place == "path"):
                 plain = {key: one for key, one in parameter.items() if key not in ("required", "readOnly")}
                 content = next(iter(_dict(parameter.get("content")).values()), {})
