@@ -112,7 +112,7 @@ class Shaper:
 
     def __init__(self, document: Document) -> None:
         self.document = document
-        self._known: dict[tuple[str, int, bool], Shape | None] = {}
+        self._known: dict[tuple[str, int, bool, bool], Shape | None] = {}
         self._plain = False
         """Whether optional properties are left out."""
         self.exhausted = False
@@ -120,16 +120,21 @@ class Shaper:
 
     def shape(self, schema: Any, visits: int = limits.SCHEMA_VISITS) -> Shape | None:
         """Return the shape of a schema; None if no value is found. If more than `visits` schemas are visited, only
-        required properties are generated. `document.left` is 0 when the document as a whole has too many."""
-        for plain in (False, True):
+        required properties are generated. If no value satisfies exactly one schema of each `oneOf`, several may be
+        satisfied. `document.left` is 0 when the document as a whole has too many."""
+        for plain, lenient in ((False, False), (True, False), (False, True)):
             self._plain, before = plain, self.document.left
+            self.document.lenient = lenient
             self.document.left = given = min(before, visits)
             try:
-                return self._solved(((schema, frozenset()),), 0)
+                found = self._solved(((schema, frozenset()),), 0)
             except (Budget, RecursionError):
                 continue
             finally:
                 self.document.left = before - given + max(0, self.document.left)
+                self.document.lenient = False
+            if found is not None or lenient:
+                return found
         self.exhausted = True
         return None
 
@@ -209,9 +214,9 @@ class Shaper:
 
     def _solved(self, parts: tuple[Part, ...], depth: int) -> Shape | None:
         raw = parts[0][0] if len(parts) == 1 else {"allOf": [one for one, _ in parts]}
-        alone = isinstance(raw, dict) and len(raw) == 1 and isinstance(raw.get("$ref"), str)
-        alone = alone and raw["$ref"] not in parts[0][1]
-        key = (raw["$ref"] if alone else "", depth, self._plain)
+        reference = raw.get("$ref") if isinstance(raw, dict) and len(raw) == 1 else None
+        alone = isinstance(reference, str) and reference not in parts[0][1]
+        key = (str(reference), depth, self._plain, self.document.lenient)
         if alone and key in self._known:
             return self._known[key]
         found = self._chosen(parts, raw, depth)

@@ -12,7 +12,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import date, datetime, time
 from decimal import Decimal
-from typing import Any, Final
+from typing import Any, Final, TypeGuard
 from urllib.parse import unquote, urldefrag, urljoin, urlsplit
 from uuid import UUID
 
@@ -55,6 +55,8 @@ class Document:
         """Whether `$ref` hides the keywords next to it, as in drafts up to 7 and in OpenAPI 3.0."""
         self.left = limits.DOCUMENT_VISITS
         """The number of schemas that may still be visited."""
+        self.lenient = False
+        """Whether a value may satisfy several schemas of `oneOf`. Documents with discriminators often mean that."""
         self._named: dict[str, Any] | None = None
         self._found: dict[str, Any] = {}
 
@@ -177,9 +179,9 @@ class Document:
             hits = 0
             for one in choices:
                 hits += self.valid(value, one, turns + 1)
-                if hits > 1:
+                if hits > 1 and not self.lenient:
                     return False
-            if hits != 1:
+            if not hits:
                 return False
         if "not" in schema and self.valid(value, schema["not"], turns + 1):
             return False
@@ -295,7 +297,7 @@ def strings(value: Any) -> list[str]:
     return [one for one in listed(value) if isinstance(one, str)]
 
 
-def is_number(value: Any) -> bool:
+def is_number(value: Any) -> TypeGuard[int | float]:
     """Return whether a value is a number of JSON."""
     return isinstance(value, int | float) and not isinstance(value, bool)
 

@@ -212,7 +212,7 @@ def _template(writing: WriteSpec) -> RequestTemplate:
         query_params={name: _hole(name) for name in names if name in query},
         headers={name: _hole(name) for name in names if name in headers},
         body=body,
-        encoding=next((name for name in ("form", "brackets") if BODY_PARTS[name] in others), "json"),  # type: ignore[arg-type]
+        encoding=next((name for name in ("form", "brackets") if BODY_PARTS[name] in others), "json"),
     )
 
 

@@ -185,7 +185,7 @@ class Reader:
                 continue
             if place in places and name and (parameter.get("required") or place == "path"):
                 plain = {key: one for key, one in parameter.items() if key not in ("required", "readOnly")}
-                content = next(iter(_dict(parameter.get("content")).values()), {})
+                content: Any = next(iter(_dict(parameter.get("content")).values()), {})
                 schema = parameter.get("schema") or _dict(content).get("schema") or plain
                 places[place][name] = self._shape(schema) or {"type": "string"}
         title = str(operation.get("summary") or operation.get("operationId") or "")

@@ -53,7 +53,11 @@ def _entity(one: Operation) -> Entity:
         if name not in parameters
     ]
     others = [*(f"?{name}" for name in one.in_query), *(f"{name}:" for name in one.in_header)]
-    others += [f"+{name}" for name in one.body.shape["properties"] if name in parameters]
+    others += [
+        f"+{name}"
+        for name, schema in one.body.shape["properties"].items()
+        if name in parameters and not schema.get("readOnly") and LEFT_OUT not in schema
+    ]
     others += [part for part in (BODY_PARTS.get(one.body.form), BODY_PARTS.get(one.body.encoding)) if part]
     return Entity(
         one.name, (one.method.upper(), one.path, *others), tuple(columns), "operation", comment=one.title

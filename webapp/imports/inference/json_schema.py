@@ -208,7 +208,7 @@ class _Fields:
                 parse([{key: one for key, one in field.items() if key != "group"}]), self._words
             )
         except SpecError:
-            return field.get("group") is not None and field["type"] != "formula"
+            return bool(field.get("group") and field["type"] != "formula")
         listed = field["type"] == "enum" and shape.get("type") in ("object", "array")
         if field["type"] in ("nested", "array", "constant") or listed or "pattern" in shape:
             return True
