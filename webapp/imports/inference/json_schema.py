@@ -214,7 +214,7 @@ class _Fields:
             return True
         bound = BoundPlan(plan, GenerationContext("schema", _CLOCK))
         if bound.row_faults(_JUDGED_ROWS):
-            return field["type"] == "enum"
+            return bool(field["type"] == "enum")
         (values,) = bound.block(0, _JUDGED_ROWS)
         plain = {key: one for key, one in shape.items() if key != "pattern"}
         return all(_ANY.valid(_json(value), plain) for value in values.to_pylist())
