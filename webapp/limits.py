@@ -705,11 +705,8 @@ MOCKAROO_SEQUENTIAL_VALUES: Final = 90
 IMPORT_NAME_BYTES: Final = 1_000  # name of a column before it is cut to MAX_NAME_CHARS
 IMPORT_STATEMENTS: Final = 20_000  # statements of an SQL script that are parsed
 IMPORT_STATEMENT_CHARS: Final = 1_000_000  # one statement; 5,000 columns take about 300,000
-IMPORT_PROBLEMS: Final = 5_000  # skipped tables and columns that are listed in a report
-# Schemas of JSON Schema, OpenAPI, Avro and Protocol Buffers, including references: for one table, and for a
-# whole import. A template holds MAX_NESTED_FIELDS, and 200,000 schemas take a quarter of a second.
-IMPORT_TABLE_NODES: Final = 20_000
-IMPORT_NODES: Final = 4_000_000
+IMPORT_PROBLEMS: Final = 5_000  # As DOCUMENT_VISITS, for the JSON Schemas of one import.
+IMPORT_VISITS: Final = 1_000_000
 IMPORT_SHEET_BYTES: Final = 128 * MB  # one unpacked sheet of a workbook
 IMPORT_STRINGS_BYTES: Final = 64 * MB  # the unpacked shared strings of a workbook
 IMPORT_SHEET_CELLS: Final = 250_000  # measured: openpyxl reads this many cells of a sheet in 4 s
@@ -751,9 +748,11 @@ JSON_PATH_CHARS: Final = 500
 # HTTP_ANSWER_BYTES has at most 500,000 values, which `..` visits once each.
 JSON_PATH_VISITS: Final = 2_000_000
 VERIFY_STEP_SECONDS: Final = 10.0  # one request of a verification
-DOCUMENT_BYTES: Final = 10 * MB  # the largest request body that is accepted
+DOCUMENT_BYTES: Final = 50 * MB  # as uploads; the OpenAPI document of GitHub has 13 MB
 MAX_DOCUMENTS: Final = 100  # uploaded metadata documents of a workspace
-DOCUMENT_NODES: Final = 200_000  # schemas of an OpenAPI document, including references
+# Schemas of a document that are visited while valid values are searched, references each time: about 5 s a million.
+DOCUMENT_VISITS: Final = 2_500_000
+SCHEMA_VISITS: Final = 100_000  # those of one operation or table; beyond them only required properties are generated
 DOCUMENT_SERVERS: Final = 100  # servers listed in an OpenAPI document
 DOCUMENT_DEPTH: Final = 12  # nesting of its schemas; more than templates allow
 HTTP_HOPS: Final = 5  # redirects that one request follows

@@ -48,7 +48,7 @@ def two_factor(page: Page) -> None:
 def leak_report(page: Page) -> None:
     """An export of a masked copy, and what was looked for in it."""
     masked_copy(page)
-    page.get_by_role("button", name="Make the template").click()
+    page.get_by_role("button", name="Create template").click()
     page.wait_for_url("**/templates/tpl_*")
     page.get_by_role("button", name="Export", exact=True).click()
     page.get_by_role("button", name="In the background").click()
@@ -94,7 +94,7 @@ def importing(page: Page) -> None:
     """The result of an import of two tables."""
     page.goto("/import")
     page.locator("textarea").first.fill(SCHEMA)
-    page.get_by_role("button", name="Look first").click()
+    page.get_by_role("button", name="Review").click()
     page.locator("#result table").first.wait_for()
     into_view(page, "#result")
 

@@ -89,7 +89,11 @@ class Runner:
     def _leaks(self) -> list[dict[str, Any]]:
         """Return the leak check's result for the rows that this attempt generated."""
         tables = [(table.name, table.maker.watch) for table in self.order.tables]
-        return [{"table": name, "columns": watch.report()} for name, watch in tables if watch is not None]
+        return [
+            {"table": name, "columns": watch.report(), "unmasked": list(watch.unmasked)}
+            for name, watch in tables
+            if watch is not None
+        ]
 
     def _persist(self) -> None:
         """Retry until the push is done. Wait for an unavailable target as long as the push allows. Other

@@ -218,6 +218,7 @@
   // of their inputs and a selector of the form.
   const mark = (part) => {
     const target = $(part.dataset.marks);
+    if (!target) return; // the result has replaced the form
     const described = (input) => (input.getAttribute("aria-describedby") || "").split(" ").filter((id) => id && !id.endsWith("-err"));
     const describe = (input, ids) => ids.length ? input.setAttribute("aria-describedby", ids.join(" ")) : input.removeAttribute("aria-describedby");
     const outside = (one) => !part.contains(one);

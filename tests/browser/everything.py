@@ -121,13 +121,13 @@ class Acts:
             "CREATE TABLE a (id INT PRIMARY KEY, email VARCHAR(99), spot GEOMETRY, j JSON,"
             " status VARCHAR(9) CHECK (status IN ('x', 'y')))",
         )
-        page.get_by_role("button", name="Look first").click()
+        page.get_by_role("button", name="Review").click()
         page.locator("#result table").first.wait_for()
 
     def import_fault(self, page: Page) -> None:
         self._at(page, "/import")
         page.fill("#content", "nothing of any kind {{{")
-        page.get_by_role("button", name="Look first").click()
+        page.get_by_role("button", name="Review").click()
         page.locator("#result [role=alert], #result table").first.wait_for()
 
     def import_differences(self, page: Page) -> None:

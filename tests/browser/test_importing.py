@@ -1,4 +1,4 @@
-"""Importing by hand: a file chosen, looked at, made; a changed schema compared and partly taken over."""
+"""Importing in the browser: review a file, change a type, create templates, and apply parts of a changed schema."""
 
 from __future__ import annotations
 
@@ -15,11 +15,17 @@ def test_a_file_is_previewed_imported_and_updated(desk, cast, tmp_path: Path):
     file.write_text(SCHEMA)
     page = edith.page("/import")
     page.set_input_files("#file", file)
-    page.get_by_role("button", name="Look first").click()
-    page.get_by_text("Nothing is saved yet").wait_for()
-    assert page.get_by_text("1 not understood").is_visible()
-    page.get_by_role("button", name="Make templates").click()
-    page.get_by_text("2 linked templates").wait_for()
+    page.get_by_role("button", name="Review").click()
+    page.get_by_text("Nothing is created yet").wait_for()
+    assert page.get_by_text("0 to check, 2 unknown").is_visible()
+    city = page.get_by_label("Field type of customers.city")
+    assert city.input_value() == "City"
+    city.fill("Country")
+    city.press("Tab")
+    page.wait_for_function("document.querySelector('#sample-2 span') && !document.querySelector('#sample-2 .bad')")
+    page.get_by_role("button", name="Create 2 templates and a dataset").click()
+    page.get_by_role("link", name="Open dataset").wait_for()
+    assert not page.get_by_role("button", name="Create").count(), "the form cannot be sent twice"
     page.get_by_role("link", name="customers", exact=True).click()
     page.get_by_text("Imported from shop.sql").click()
     page.get_by_role("link", name="Import a changed schema").click()
@@ -35,6 +41,6 @@ def test_a_file_is_previewed_imported_and_updated(desk, cast, tmp_path: Path):
 def test_no_page_of_imports_is_wider_than_a_phone(desk, cast):
     page = desk(cast.edith, (320, 700)).page("/import")
     page.fill("#content", SCHEMA)
-    page.get_by_role("button", name="Look first").click()
-    page.get_by_text("Nothing is saved yet").wait_for()
+    page.get_by_role("button", name="Review").click()
+    page.get_by_text("Nothing is created yet").wait_for()
     assert page.evaluate("document.documentElement.scrollWidth") <= 320

@@ -8,7 +8,8 @@ import pytest
 
 from webapp.connectors.base import ConnectorError
 from webapp.connectors.openapi import document as openapi_document
-from webapp.connectors.openapi.connector import OpenapiConnector
+from webapp.connectors.openapi.connector import OpenapiConnector, request_of
+from webapp.connectors.rest.sending import form_data
 
 V3 = """
 openapi: 3.0.3
@@ -85,8 +86,8 @@ def test_operations_with_json_are_listed_with_their_parameters():
 
 def test_recursive_schemas_end_at_the_recursion():
     (order,) = openapi_document.read(V3.encode()).operations
-    line = order.schema["properties"]["lines"]["items"]
-    assert line["properties"]["order"] == {}
+    line = order.body.shape["properties"]["lines"]["items"]
+    assert list(line["properties"]) == ["sku"]
 
 
 def test_swagger_2_is_read_the_same():
@@ -131,7 +132,9 @@ def test_an_unreadable_file_is_one_clear_error(document, told):
 
 
 def test_references_that_multiply_end_at_a_limit():
-    schemas = {f"S{n}": {"allOf": [{"$ref": f"#/c/S{n + 1}"}] * 10} for n in range(12)} | {"S12": {"type": "string"}}
+    schemas = {f"S{n}": {"allOf": [{"$ref": f"#/c/S{n + 1}"}] * 10} for n in range(12)} | {
+        "S12": {"type": "string"}
+    }
     body = {"content": {"application/json": {"schema": {"$ref": "#/c/S0"}}}}
     whole = {"openapi": "3.0.0", "c": schemas, "paths": {"/a": {"post": {"requestBody": body}}}}
     with pytest.raises(ConnectorError) as caught:
@@ -149,3 +152,78 @@ def test_aliases_of_yaml_that_multiply_end_at_a_limit():
     with pytest.raises(ConnectorError) as caught:
         OpenapiConnector.read_document("\n".join(["openapi: 3.0.0", *levels, body]).encode())
     assert caught.value.reason == "bad_document"
+
+
+FORMS = """
+openapi: 3.0.3
+info: {title: Pay, version: "1"}
+paths:
+  /charges:
+    post:
+      requestBody:
+        content:
+          application/x-www-form-urlencoded:
+            encoding: {metadata: {style: deepObject, explode: true}}
+            schema:
+              type: object
+              required: [amount]
+              properties:
+                amount: {type: integer}
+                metadata: {type: object, additionalProperties: {type: string}}
+  /messages/{To}:
+    post:
+      parameters: [{name: To, in: path, required: true, schema: {type: string}}]
+      requestBody:
+        content:
+          application/x-www-form-urlencoded:
+            schema: {type: object, required: [To], properties: {To: {type: string}, Body: {type: string}}}
+  /bulk:
+    post:
+      requestBody:
+        content: {application/json: {schema: {type: array, items: {type: object, properties: {a: {type: integer}}}}}}
+  /labels:
+    put:
+      requestBody: {content: {application/json: {schema: {type: array, items: {type: string}}}}}
+"""
+
+
+def test_the_request_of_an_operation_has_the_form_of_its_body():
+    found = {one.name: request_of(one) for one in OpenapiConnector.read_document(FORMS.encode()).entities}
+    assert found["POST /charges"].encoding == "brackets"
+    assert found["POST /messages/{To}"].encoding == "form"
+    assert found["POST /messages/{To}"].body == {"To": '{{"To"}}', "Body": '{{"Body"}}'}, (
+        "in the path and in the body"
+    )
+    assert found["POST /bulk"].body == [{"a": '{{"a"}}'}]
+    assert found["PUT /labels"].body == '{{"body"}}'
+
+
+def test_form_operations_of_swagger_2_are_read():
+    fields = [{"in": "formData", "name": "text", "type": "string", "required": True}]
+    whole = {"swagger": "2.0", "paths": {"/send": {"post": {"parameters": fields}}}}
+    (one,) = OpenapiConnector.read_document(json.dumps(whole).encode()).entities
+    assert [(column.name, column.nullable) for column in one.fields] == [("text", False)]
+    assert request_of(one).encoding == "form"
+
+
+@pytest.mark.parametrize(
+    ("row", "brackets", "told"),
+    [
+        ({"a": 1, "b": True, "c": None, "d": "x y"}, False, b"a=1&b=true&d=x+y"),
+        ({"a": ["x", "y"], "o": {"k": 1}}, False, b"a=x&a=y&o=%7B%22k%22%3A1%7D"),
+        ({"a": [{"p": 1}], "o": {"k": "v"}}, True, b"a%5B0%5D%5Bp%5D=1&o%5Bk%5D=v"),
+    ],
+)
+def test_rows_as_form_data(row, brackets, told):
+    assert form_data(row, brackets) == told
+
+
+def test_one_operation_that_cannot_be_read_does_not_stop_the_others():
+    bodies = {
+        "/a": {"$ref": "other.yaml#/a"},
+        "/b": {"type": "object", "properties": {"x": {"type": "string"}}},
+    }
+    paths = {path: {"post": {"requestBody": {"content": {"application/json": {"schema": schema}}}}}
+             for path, schema in bodies.items()}  # fmt: skip
+    found = OpenapiConnector.read_document(json.dumps({"openapi": "3.0.0", "paths": paths}).encode())
+    assert [one.name for one in found.entities] == ["POST /b"]

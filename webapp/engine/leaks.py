@@ -44,22 +44,24 @@ _SAME: Final = ("redact", "null")
 
 
 def leak_watch(bound: BoundPlan) -> Watch | None:
-    """Return the leak check for the output of a template with a source; None if nothing in it is sensitive."""
+    """Return the leak check for the output of a template with a source; None without one. If nothing is sensitive, it
+    only names the columns that are not masked."""
     layer = bound.plan.layer
     kept = {
         name: one.type
         for name, one in layer.columns.items()
         if isinstance(one.type, Sourced) and one.type.sensitive
     }
-    if not kept:
-        return None
     plain = {
         name
         for name, one in layer.columns.items()
         if isinstance(one.type, Sourced) and not one.type.sensitive
     }
-    carriers = {name for name in layer.columns if plain & _read_by(layer, name)}
-    return Watch(kept, frozenset(carriers), {name: bound.states[name] for name in kept})
+    if not kept and not plain:
+        return None
+    carriers = {name for name in layer.columns if plain & _read_by(layer, name)} if kept else set()
+    unmasked = tuple(name for name in layer.visible if name in plain)
+    return Watch(kept, frozenset(carriers), {name: bound.states[name] for name in kept}, unmasked)
 
 
 def _read_by(layer: Layer, name: str) -> set[str]:
@@ -116,8 +118,14 @@ class Watch:
     """Checks the output of one request. Thread-safe; the results are in `report`."""
 
     def __init__(
-        self, kept: Mapping[str, Sourced], carriers: frozenset[str], maskers: Mapping[str, Any]
+        self,
+        kept: Mapping[str, Sourced],
+        carriers: frozenset[str],
+        maskers: Mapping[str, Any],
+        unmasked: tuple[str, ...] = (),
     ) -> None:
+        self.unmasked = unmasked
+        """Columns of the output that have the values of the source."""
         self._kept, self._carriers, self._maskers = kept, carriers, maskers
         self._lock = threading.Lock()
         self._seen = {name: {"values": 0, "found": 0, "expected": 0.0} for name in kept}

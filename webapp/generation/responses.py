@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pydantic import Field
+
 from webapp.web.responses import Output
 
 
@@ -39,7 +41,8 @@ class LeakColumn(Output):
 
 
 class LeakReport(Output):
-    """The result of the leak check for one table."""
+    """The result of the leak check for one table. `unmasked`: the columns that have the values of the source."""
 
     table: str
     columns: list[LeakColumn]
+    unmasked: list[str] = Field(default_factory=list)

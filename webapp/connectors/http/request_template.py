@@ -23,7 +23,7 @@ from pydantic import AfterValidator, Field, JsonValue
 from webapp import limits
 from webapp.connectors.base import ConnectorError, Settings
 from webapp.connectors.http.authentication import HeaderName
-from webapp.engine.formats.nested import json_texts
+from webapp.engine.formats.nested import is_json_text, json_texts
 from webapp.engine.placeholders import Hole, Pattern, PlaceholderError, parse
 
 HeaderEncoding = Literal["none", "rfc8187", "percent"]
@@ -105,8 +105,9 @@ FixedHeaders = Annotated[Headers, AfterValidator(_fixed)]
 
 
 def _body(value: Any) -> Any:
-    if value is not None and not isinstance(value, dict | list):
-        raise ValueError("the body must be an object or an array")
+    alone = isinstance(value, str) and len(parse(value).parts) == 1 and bool(parse(value).holes)
+    if value is not None and not isinstance(value, dict | list) and not alone:
+        raise ValueError("the body must be an object, an array, or the {{field}} whose value it is")
     for text in _strings(value):
         _pattern(text)
     if len(orjson.dumps(value)) > limits.HTTP_TEMPLATE_BYTES:
@@ -143,6 +144,12 @@ class RequestTemplate(Settings):
         default_factory=dict
     )
     body: Annotated[JsonValue, AfterValidator(_body)] = None
+    encoding: Literal["json", "form", "brackets"] = Field(
+        "json",
+        description="How the body is encoded. json: as JSON. form: as form data "
+        "(application/x-www-form-urlencoded), with a repeated name for each element of an array. brackets: as form "
+        "data with names such as items[0][price].",
+    )
 
     def names(self, *, body: bool = True) -> set[str]:
         """Return the fields that it uses."""
@@ -258,6 +265,17 @@ class _Values:
             hint=f"Available fields: {', '.join(names[: limits.MAPPING_FIELDS_NAMED])}.",
         )
 
+    def json(self, name: str) -> pa.Array:
+        """Return a field as JSON. Columns that contain JSON text, such as lists of objects, are JSON already."""
+        values = self.column(name)
+        head, *rest = [name] if name in self._batch.schema.names else name.split(".")
+        field = self._batch.schema.field(head)
+        for part in rest:
+            field = field.type.field(part)
+        if is_json_text(field) and pa.types.is_string(values.type):
+            return pc.fill_null(values, "null")
+        return json_texts(values)
+
     def whole(self) -> pa.Array:
         """Return each row as JSON."""
         columns = [_plain(values) for values in self._batch.columns]
@@ -319,7 +337,7 @@ def _json_of(pattern: Pattern, values: _Values, n: int) -> str | pa.Array:
     if len(pattern.parts) == 1 and pattern.holes:
         hole = pattern.holes[0]
         if not hole.filters:
-            return json_texts(values.column(hole.name))
+            return values.json(hole.name)
         if hole.json:
             return _plain(pattern.fill(values.column, n))
     return _text_of(pattern, values, n)

@@ -1,11 +1,11 @@
-"""OpenAPI: an API with a description. Rows are sent to its operations that accept a JSON body."""
+"""OpenAPI: an API with a description. Rows are sent to its operations that accept a body of JSON or form data."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterator
 from dataclasses import replace
-from typing import ClassVar, Final
+from typing import Any, ClassVar, Final
 
 import orjson
 import requests
@@ -24,6 +24,7 @@ from webapp.connectors.http.request_template import RequestTemplate
 from webapp.connectors.http.verification import from_net_error, looked
 from webapp.connectors.openapi import document as openapi_document
 from webapp.connectors.openapi import metadata as openapi_metadata
+from webapp.connectors.openapi.metadata import BODY_PARTS, left_out
 from webapp.connectors.rest.connector import RestChannel, RestConnector, RestSettings
 from webapp.connectors.rest.sending import RestSender
 from webapp.connectors.schema import Entity, Metadata
@@ -159,6 +160,15 @@ class OpenapiChannel(RestChannel):
         connector = self._connector
         encoding = connector.settings.request_template.header_encoding
         template = _template(writing).model_copy(update={"header_encoding": encoding})
+        if connector.settings.push_mode == "batch":
+            if template.encoding != "json":
+                raise ConnectorError(
+                    f"{writing.entity.name} accepts form data, which contains one row per request.",
+                    reason="bad_settings",
+                    hint="Set push_mode to per_row.",
+                )
+            if isinstance(template.body, list):  # the rows of the batch are its elements
+                template = template.model_copy(update={"body": template.body[0]})
         changed = connector.settings.model_copy(update={"request_template": template})
         made = OpenapiConnector(changed, connector.gate, connector.folder, connector.read_only)
         made.redact = connector.redact
@@ -172,7 +182,12 @@ class OpenapiChannel(RestChannel):
 def request_of(entity: Entity) -> RequestTemplate:
     """Return the request of an operation with all its columns."""
     return _template(
-        WriteSpec(entity, tuple(column for column in entity.fields if column.generated != "computed"))
+        WriteSpec(
+            entity,
+            tuple(
+                column for column in entity.fields if column.generated != "computed" and not left_out(column)
+            ),
+        )
     )
 
 
@@ -183,13 +198,21 @@ def _template(writing: WriteSpec) -> RequestTemplate:
     query = {other[1:] for other in others if other.startswith("?")}
     headers = {other[:-1] for other in others if other.endswith(":")}
     names = [column.name for column in writing.columns]
-    body = [name for name in names if name not in in_path | query | headers]
+    both = {other[1:] for other in others if other.startswith("+")}
+    body: Any = {name: _hole(name) for name in names if name in both or name not in in_path | query | headers}
+    if BODY_PARTS["array"] in others:
+        body = [body]
+    elif BODY_PARTS["value"] in others:
+        body = next(iter(body.values()), None)
     return RequestTemplate(
         method=method,  # type: ignore[arg-type]  # one of METHODS, as read from the document
-        path=_PARAMETER.sub(lambda found: _hole(found[1]), path),
+        path=_PARAMETER.sub(
+            lambda found: _hole(found[1]), path.partition("#")[0]
+        ),  # some documents tell variants apart
         query_params={name: _hole(name) for name in names if name in query},
         headers={name: _hole(name) for name in names if name in headers},
-        body={name: _hole(name) for name in body},
+        body=body,
+        encoding=next((name for name in ("form", "brackets") if BODY_PARTS[name] in others), "json"),
     )
 
 

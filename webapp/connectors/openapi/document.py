@@ -1,7 +1,7 @@
 """Read OpenAPI documents (3.0, 3.1 and Swagger 2, JSON or YAML) into operations with resolved schemas.
 
-`$ref` inside the document is resolved, `allOf` is merged, and of `oneOf` and `anyOf` the first non-null
-schema is used. Nothing is fetched: a reference to another document is an error that names it.
+Schemas become shapes (see `json_schema.shapes`), of which every value is valid. Nothing is fetched: what a reference to
+another document describes is left out, and the document is an error if nothing else remains.
 """
 
 from __future__ import annotations
@@ -10,42 +10,55 @@ import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, Final
-from urllib.parse import unquote, urljoin
+from typing import Any, Final, Literal
+from urllib.parse import urljoin
 
 import orjson
 import yaml
 
 from webapp import limits
 from webapp.connectors.base import ConnectorError
+from webapp.connectors.json_schema.shapes import LEFT_OUT, Shaper
+from webapp.connectors.json_schema.validation import OUTSIDE, Unresolved
+from webapp.connectors.json_schema.validation import Document as JsonSchemas
 from webapp.connectors.openapi import yaml_document
 from webapp.document_process import DocumentError, check_depth, too_deep
 
 Schema = Mapping[str, Any]
+Encoding = Literal["json", "form", "brackets"]
+FORM_TYPE: Final = "application/x-www-form-urlencoded"
 _VARIABLE: Final = re.compile(r"\{([^{}]*)\}")
-_PLACE: Final = re.compile(r"[0-9]{1,9}")
 METHODS: Final = ("post", "put", "patch")
 """Methods that create or change a resource."""
+_IGNORED_HEADERS: Final = ("accept", "content-type", "authorization")  # OpenAPI 3.0, 4.7.12.2.1: `name`
 _JSON: Final = ("application/json", "text/json", "*/*")
+
+
+@dataclass(frozen=True, slots=True)
+class Body:
+    """The body of a request. `shape` is that of an object, whose properties are the columns of a row."""
+
+    shape: Schema
+    form: Literal["object", "array", "value"]
+    """Whether the body is this object, an array with it, or the value of its only property."""
+    encoding: Encoding
+    """`form`: as form data, arrays by repeated names; `brackets`: with names such as `items[0][price]`."""
 
 
 @dataclass(frozen=True, slots=True)
 class Operation:
     """An operation that accepts a row, such as `POST /orders`.
 
-    `schema` is the resolved schema of its body. `in_path`, `in_query` and `in_header` are schemas of its
-    required parameters by name.
+    `in_path`, `in_query` and `in_header` are shapes of its required parameters by name.
     """
 
     method: str
     path: str
     title: str
-    schema: Schema
+    body: Body
     in_path: Mapping[str, Schema]
     in_query: Mapping[str, Schema]
     in_header: Mapping[str, Schema]
-    answer: Schema
-    """The schema of the success response; empty if the document does not define it."""
 
     @property
     def name(self) -> str:
@@ -73,9 +86,13 @@ def read(raw: bytes) -> Document:
             "This is not an OpenAPI document: it contains neither openapi: 3.x nor swagger: 2.0.",
             "Upload the OpenAPI document of the API, as JSON or YAML.",
         )
-    reader = Reader(whole, version.startswith("2."))
+    reader = Reader(whole, version.startswith("2."), version < "3.1")
     info = _dict(whole.get("info"))
     operations = tuple(reader.operations())
+    if not operations and reader.lost:
+        raise lost_reference(reader.lost[0])
+    if not operations and reader.shaper.exhausted:
+        raise too_many_schemas()
     return Document(str(info.get("title", "")), version, tuple(reader.servers()), operations)
 
 
@@ -111,17 +128,28 @@ def loaded(raw: bytes) -> Mapping[str, Any]:
     return whole
 
 
+def lost_reference(message: str) -> ConnectorError:
+    """Return the error for a document of which nothing remains without what its references lead to."""
+    if message.endswith(OUTSIDE):
+        named = message.removesuffix(OUTSIDE).strip()
+        text = f"The document references another one: {named}."
+        return _bad(text, "Bundle the documents into one, and upload that.")
+    return _bad(message, "")
+
+
 def _bad(message: str, hint: str) -> ConnectorError:
     return ConnectorError(message, reason="bad_document", hint=hint)
 
 
 class Reader:
-    """Reads the operations of a document, and resolves its schemas."""
+    """Reads the operations of a document, and converts its schemas to shapes."""
 
-    def __init__(self, whole: Mapping[str, Any], swagger: bool) -> None:
+    def __init__(self, whole: Mapping[str, Any], swagger: bool, legacy: bool = True) -> None:
         self._whole, self._swagger = whole, swagger
-        self.left = limits.DOCUMENT_NODES
-        """The number of schemas that may still be read. Those behind references count each time."""
+        self.document = JsonSchemas(whole, legacy)
+        self.shaper = Shaper(self.document)
+        self.lost: list[str] = []
+        """References that lead nowhere."""
 
     def servers(self) -> Iterator[str]:
         """Yield base URLs, with variables replaced by their defaults."""
@@ -138,28 +166,30 @@ class Reader:
             yield made[: limits.HTTP_URL_CHARS]
 
     def operations(self) -> Iterator[Operation]:
-        """Yield the operations that accept a JSON body."""
+        """Yield the operations that accept a JSON or form body. One that cannot be read is left out."""
         for path, item in _dict(self._whole.get("paths")).items():
             item = self._followed(item)
             for method in METHODS:
                 operation = _dict(item.get(method))
-                schema = self._body(operation, item) if operation else None
-                if schema is not None:
-                    yield self._operation(method, str(path), operation, item, schema)
+                body = self._body(operation, item) if operation else None
+                if body is not None:
+                    yield self._operation(method, str(path), operation, item, body)
 
     def _operation(
-        self, method: str, path: str, operation: Mapping[str, Any], item: Mapping[str, Any], schema: Schema
+        self, method: str, path: str, operation: Mapping[str, Any], item: Mapping[str, Any], body: Body
     ) -> Operation:
         places: dict[str, dict[str, Schema]] = {"path": {}, "query": {}, "header": {}}
         for parameter in self._parameters(operation, item):
             place, name = parameter.get("in"), str(parameter.get("name", ""))
+            if place == "header" and name.lower() in _IGNORED_HEADERS:
+                continue
             if place in places and name and (parameter.get("required") or place == "path"):
-                places[place][name] = self.resolved(parameter.get("schema") or parameter)
+                plain = {key: one for key, one in parameter.items() if key not in ("required", "readOnly")}
+                content: Any = next(iter(_dict(parameter.get("content")).values()), {})
+                schema = parameter.get("schema") or _dict(content).get("schema") or plain
+                places[place][name] = self._shape(schema) or {"type": "string"}
         title = str(operation.get("summary") or operation.get("operationId") or "")
-        answer = self._answer(operation)
-        return Operation(
-            method, path, title, schema, places["path"], places["query"], places["header"], answer
-        )
+        return Operation(method, path, title, body, places["path"], places["query"], places["header"])
 
     def _parameters(
         self, operation: Mapping[str, Any], item: Mapping[str, Any]
@@ -170,102 +200,86 @@ class Reader:
             found[parameter.get("in"), parameter.get("name")] = parameter
         yield from found.values()
 
-    def _body(self, operation: Mapping[str, Any], item: Mapping[str, Any]) -> Schema | None:
+    def _body(self, operation: Mapping[str, Any], item: Mapping[str, Any]) -> Body | None:
         if self._swagger:
-            bodies = [
-                parameter for parameter in self._parameters(operation, item) if parameter.get("in") == "body"
-            ]
-            return self._row(bodies[0].get("schema")) if bodies else None
+            return self._swagger_body(operation, item)
         content = _dict(self._followed(operation.get("requestBody")).get("content"))
-        return self._row(_json_of(content))
+        schema = _json_of(content)
+        if schema is not None:
+            return self._made(schema, "json")
+        for kind, media in content.items():
+            if str(kind).partition(";")[0].strip().lower() == FORM_TYPE and _dict(media).get("schema"):
+                encodings = [_dict(one) for one in _dict(_dict(media).get("encoding")).values()]
+                deep = any(one.get("style") == "deepObject" for one in encodings)
+                return self._made(media["schema"], "brackets" if deep else "form")
+        return None
 
-    def _row(self, schema: Any) -> Schema | None:
-        """Return the schema of one row: the items if the body is an array."""
-        if schema is None:
+    def _swagger_body(self, operation: Mapping[str, Any], item: Mapping[str, Any]) -> Body | None:
+        parameters = list(self._parameters(operation, item))
+        for one in parameters:
+            if one.get("in") == "body":
+                return self._made(one.get("schema") or {}, "json")
+        fields = [one for one in parameters if one.get("in") == "formData"]
+        consumed = operation.get("consumes") or self._whole.get("consumes") or [FORM_TYPE]
+        if not fields or FORM_TYPE not in _list(consumed) or any(one.get("type") == "file" for one in fields):
             return None
-        found = self.resolved(schema)
-        if found.get("type") == "array":
-            found = _dict(found.get("items"))
-        return found if found.get("properties") else None
+        properties = {
+            str(one.get("name")): {key: value for key, value in one.items() if key != "required"}
+            for one in fields
+        }
+        required = [str(one.get("name")) for one in fields if one.get("required") is True]
+        return self._made({"type": "object", "properties": properties, "required": required}, "form")
 
-    def _answer(self, operation: Mapping[str, Any]) -> Schema:
-        responses = _dict(operation.get("responses"))
-        for status in ("201", "200", "default"):
-            told = self._followed(responses.get(status))
-            schema = told.get("schema") if self._swagger else _json_of(_dict(told.get("content")))
-            if schema is not None:
-                return self.resolved(schema)
-        return {}
+    def _made(self, schema: Any, encoding: Encoding) -> Body | None:
+        """Return the body for a schema: its columns are the properties of an object or of an array's items. Other
+        bodies are one column."""
+        shape = self._shape(schema)
+        if shape is None:
+            return None
+        if shape.get("type") == "object" and has_columns(shape):
+            return Body(shape, "object", encoding)
+        items = _dict(shape.get("items"))
+        if items.get("type") == "object" and has_columns(items) and shape.get("minItems", 1) <= 1:
+            return Body(items, "array", encoding)
+        if encoding != "json" or not shape:
+            return None
+        return Body(
+            {"type": "object", "properties": {"body": shape}, "required": ["body"]}, "value", encoding
+        )
 
-    def count(self) -> None:
-        """Count one schema. Raises `ConnectorError` if there are too many."""
-        self.left -= 1
-        if self.left < 0:
-            raise _bad("The document's schemas are too large when their references are followed.", "")
-
-    # --- Schemas ----------------------------------------------------------------------------------------------
-
-    def resolved(self, schema: Any, seen: tuple[str, ...] = (), depth: int = 0) -> Schema:
-        """Return a schema without `$ref`, `allOf`, `oneOf` and `anyOf`. Recursive references end with an
-        empty schema."""
-        self.count()
-        if not isinstance(schema, dict) or depth > limits.DOCUMENT_DEPTH:
-            return {}
-        reference = schema.get("$ref")
-        if isinstance(reference, str):
-            if reference in seen or len(seen) >= limits.DOCUMENT_LEVELS:
-                return {}
-            there = self.resolved(self.target(reference), (*seen, reference), depth)
-            beside = {key: value for key, value in schema.items() if key != "$ref"}
-            return {**there, **self.resolved(beside, seen, depth)} if beside else there
-        found = {key: value for key, value in schema.items() if key not in ("allOf", "oneOf", "anyOf")}
-        for part in _list(schema.get("allOf")):
-            found = _merged(found, self.resolved(part, seen, depth + 1))
-        for word in ("oneOf", "anyOf"):
-            choices = [self.resolved(one, seen, depth + 1) for one in _list(schema.get(word))]
-            if any(choice.get("type") == "null" for choice in choices):
-                found["nullable"] = True
-            first = next((choice for choice in choices if choice and choice.get("type") != "null"), None)
-            if first is not None:
-                found = _merged(found, first)
-        return self._deep(_plain(_typed(found)), seen, depth)
-
-    def _deep(self, schema: dict[str, Any], seen: tuple[str, ...], depth: int) -> dict[str, Any]:
-        properties = _dict(schema.get("properties"))
-        if properties:
-            schema["properties"] = {
-                str(name): self.resolved(one, seen, depth + 1) for name, one in properties.items()
-            }
-        if "items" in schema:
-            schema["items"] = self.resolved(schema["items"], seen, depth + 1)
-        return schema
+    def _shape(self, schema: Any) -> Schema | None:
+        """Return the shape of a schema; None if there is none. Raises `ConnectorError` if the document is too large."""
+        shape = self.shaper.shape(schema)
+        if self.document.left <= 0:
+            raise too_many_schemas()
+        if shape is not None and LEFT_OUT in shape:
+            self.lost.append(shape[LEFT_OUT])
+            return None
+        return shape
 
     def _followed(self, value: Any) -> Mapping[str, Any]:
-        """Return an object, or the one that its `$ref` points to."""
+        """Return an object, or the one that its `$ref` points to; empty if it leads nowhere."""
         for _ in range(limits.DOCUMENT_DEPTH):
             if not isinstance(value, dict) or not isinstance(value.get("$ref"), str):
                 break
-            value = self.target(value["$ref"])
+            try:
+                value = self.document.target(value["$ref"])
+            except Unresolved as error:
+                self.lost.append(str(error))
+                return {}
         return _dict(value)
 
-    def target(self, reference: str) -> Any:
-        """Return the target of a reference. Raises `ConnectorError` if it does not exist or is in another
-        document."""
-        if not reference.startswith("#"):
-            raise _bad(
-                f'The document references another one: "{reference[:200]}".',
-                "Bundle the documents into one, and upload that.",
-            )
-        found: Any = self._whole
-        for part in reference[1:].split("/")[1:]:
-            name = unquote(part).replace("~1", "/").replace("~0", "~")
-            if isinstance(found, list) and _PLACE.fullmatch(name) and int(name) < len(found):
-                found = found[int(name)]
-            elif isinstance(found, dict) and name in found:
-                found = found[name]
-            else:
-                raise _bad(f'"{reference[:200]}" does not exist in the document.', "")
-        return found
+
+def too_many_schemas() -> ConnectorError:
+    """Return the error for a document whose schemas refer to each other too often."""
+    return _bad("The document's schemas are too large when their references are followed.", "")
+
+
+def has_columns(shape: Schema) -> bool:
+    """Return whether an object has a property that is sent."""
+    return any(
+        LEFT_OUT not in one and not one.get("readOnly") for one in _dict(shape.get("properties")).values()
+    )
 
 
 def _default(variables: Mapping[str, Any], found: re.Match[str]) -> str:
@@ -282,42 +296,6 @@ def _json_of(content: Mapping[str, Any]) -> Any:
         if plain in _JSON or plain.endswith("+json"):
             return _dict(media).get("schema")
     return None
-
-
-def _merged(one: Mapping[str, Any], other: Mapping[str, Any]) -> dict[str, Any]:
-    made = {**one, **other}
-    if "properties" in one and "properties" in other:
-        made["properties"] = {**one["properties"], **other["properties"]}
-    if "required" in one or "required" in other:
-        made["required"] = list(dict.fromkeys([*_list(one.get("required")), *_list(other.get("required"))]))
-    return made
-
-
-_KINDS: Final[Mapping[str, type]] = {
-    "type": str, "format": str, "pattern": str, "description": str, "enum": list, "required": list, "properties": dict,
-    "maxLength": int, "minItems": int, "maxItems": int,
-}  # fmt: skip
-
-
-def _plain(schema: dict[str, Any]) -> dict[str, Any]:
-    """Return a schema without keywords whose values have the wrong type."""
-    found = {key: one for key, one in schema.items() if key not in _KINDS or isinstance(one, _KINDS[key])}
-    if "required" in found:
-        found["required"] = [one for one in found["required"] if isinstance(one, str)]
-    return found
-
-
-def _typed(schema: dict[str, Any]) -> dict[str, Any]:
-    """Convert `type: [string, "null"]` of 3.1 to `nullable: true` of 3.0."""
-    kinds = schema.get("type")
-    if isinstance(kinds, list):
-        plain = [kind for kind in kinds if kind != "null"]
-        schema = {**schema, "type": plain[0] if plain else "null"}
-        if "null" in kinds:
-            schema["nullable"] = True
-    elif kinds is None and "properties" in schema:
-        schema = {**schema, "type": "object"}
-    return dict(schema)
 
 
 def _dict(value: Any) -> dict[str, Any]:

@@ -90,6 +90,8 @@ class RestSettings(TlsSettings):
             raise ValueError(
                 "in batch mode a request contains many rows: path, query and headers cannot contain {{field}}"
             )
+        if self.push_mode == "batch" and self.request_template.encoding != "json":
+            raise ValueError("in batch mode a request contains many rows: form data contains one")
         return self
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from functools import cached_property
 from io import BytesIO
@@ -117,9 +117,13 @@ class RestSender(Sender):
         return {"Idempotency-Key": f"{rows.keys[0]}-{last}", "X-Rowsmith-Row": f"{first}-{last}"}
 
     def _request(self, made: Made, row: Mapping[str, str]) -> Request:
-        headers = {"Content-Type": "application/json", "Accept": "application/json"} | dict(row)
+        encoding = self.template.encoding
+        kind = "application/json" if encoding == "json" else "application/x-www-form-urlencoded"
+        headers = {"Content-Type": kind, "Accept": "application/json"} | dict(row)
         headers = over(headers, self.settings.default_headers, made.headers)
         body = made.body.encode() if isinstance(made.body, str) else made.body
+        if encoding != "json" and body is not None:
+            body = form_data(orjson.loads(body), encoding == "brackets")
         return Request(
             self.template.method,
             url_of(self.settings.base_url, made.path),
@@ -286,3 +290,33 @@ def _fits(value: str) -> bool:
     except UnicodeEncodeError:
         return False
     return not any(ch in value for ch in "\r\n\0")
+
+
+def form_data(row: Any, brackets: bool) -> bytes:
+    """Return an object as form data (application/x-www-form-urlencoded).
+
+    An array repeats its name for each element, and an object is JSON (OpenAPI 3.0, 4.7.15.1.1: Support for
+    x-www-form-urlencoded Request Bodies); with `brackets`, both are names such as `items[0][price]`. Null is left out.
+    """
+    pairs = (
+        [pair for name, value in row.items() for pair in _pairs(name, value, brackets)]
+        if isinstance(row, dict)
+        else []
+    )
+    return urlencode(pairs).encode()
+
+
+def _pairs(name: str, value: Any, brackets: bool) -> Iterator[tuple[str, str]]:
+    if brackets and isinstance(value, dict | list):
+        inner = value.items() if isinstance(value, dict) else enumerate(value)
+        for key, one in inner:
+            yield from _pairs(f"{name}[{key}]", one, True)
+    elif isinstance(value, list):
+        for one in value:
+            yield from _pairs(name, orjson.dumps(one).decode() if isinstance(one, list) else one, False)
+    elif isinstance(value, dict):
+        yield name, orjson.dumps(value).decode()
+    elif isinstance(value, bool):
+        yield name, "true" if value else "false"
+    elif value is not None:
+        yield name, str(value)

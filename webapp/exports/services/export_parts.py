@@ -289,7 +289,8 @@ def gather(export_id: str) -> None:
             seen = list(session.scalars(select(ExportPart.leaks).where(parts, ExportPart.leaks.is_not(None))))
             if seen:
                 looked = leaks.merged(entry[0]["columns"] for entry in seen)
-                export.leaks = [{"table": seen[0][0]["table"], "columns": looked}]
+                unmasked = seen[0][0].get("unmasked", [])
+                export.leaks = [{"table": seen[0][0]["table"], "columns": looked, "unmasked": unmasked}]
         elif export.cancel_requested_at is not None or "failed" not in found:
             export.status = "cancelled"
         else:

@@ -229,7 +229,8 @@ class Stream(ABC):
             self.rows_sent = self.rows_made
         yield from writer.finish() if recipe.last else writer.pause()
         if recipe.bound.watch is not None:
-            looked = {"table": recipe.title, "columns": recipe.bound.watch.report()}
+            watch = recipe.bound.watch
+            looked = {"table": recipe.title, "columns": watch.report(), "unmasked": list(watch.unmasked)}
             self.leaks = [*(self.leaks or ()), looked]
 
     def __iter__(self) -> Iterator[bytes]:

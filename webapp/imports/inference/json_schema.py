@@ -1,18 +1,25 @@
-"""Fields for what an API takes, by its JSON Schema: formats, enums, patterns, bounds; objects and arrays nested.
+"""Fields for what an API takes, by the shapes of its JSON Schemas (see `connectors.json_schema.shapes`): formats,
+enumerations, expressions, bounds; objects and arrays nested.
 
-What a schema says beats what a name suggests; where it says nothing but "a text", the name decides, as for columns of
-tables (``inference``).
+What a schema says has priority over what a name suggests; where it says nothing but "a text", the name decides, as for
+columns of tables (`inference.columns`). Each plain field is generated and its values are compared with the shape before
+it is used.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from datetime import UTC, datetime
 from decimal import Decimal
 from typing import Any, Final
 
 from webapp import limits
-from webapp.connectors.openapi.metadata import column_of
+from webapp.connectors.json_schema import shapes
+from webapp.connectors.json_schema.validation import Document
+from webapp.connectors.openapi.metadata import column_of, left_out
 from webapp.connectors.schema import Column, Entity
+from webapp.engine.blocks import BoundPlan, GenerationContext
 from webapp.engine.data.vocabulary import Vocabulary
 from webapp.engine.errors import SpecError
 from webapp.engine.plan import compile_plan
@@ -22,182 +29,251 @@ from webapp.imports.inference import names
 from webapp.imports.inference.columns import Found
 from webapp.imports.inference.evidence import Field, definition, jsonable
 
+Shape = Mapping[str, Any]
 _FORMATS: Final[Mapping[str, tuple[str, Mapping[str, Any]]]] = {
-    "email": ("email", {}), "idn-email": ("email", {}), "uuid": ("uuid", {}), "uri": ("url", {}),
-    "url": ("url", {}), "uri-reference": ("url", {}), "hostname": ("domain_name", {}), "ipv4": ("ipv4", {}),
-    "ipv6": ("ipv6", {}), "date": ("date", {"format": "YYYY-MM-DD"}), "time": ("time", {}),
-    "date-time": ("datetime", {"format": "YYYY-MM-DDTHH:mm:ssZ"}), "password": ("password", {}),
+    "email": ("email", {}), "idn-email": ("email", {}), "uuid": ("uuid", {}), "uri": ("url", {}), "iri": ("url", {}),
+    "url": ("url", {}), "uri-reference": ("url", {}), "iri-reference": ("url", {}), "uri-template": ("url", {}),
+    "hostname": ("domain_name", {}), "idn-hostname": ("domain_name", {}), "ipv4": ("ipv4", {}), "ipv6": ("ipv6", {}),
+    "date": ("date", {"format": "YYYY-MM-DD"}), "time": ("time", {"format": "HH:mm:ss[Z]"}),
+    "date-time": ("datetime", {"format": "YYYY-MM-DDTHH:mm:ss[Z]"}),
+    "duration": ("regexp", {"string": "P[1-9]D|PT[1-9]H|PT[1-5][0-9]M"}), "password": ("password", {}),
     "phone": ("phone_number", {}), "byte": ("regexp", {"string": "[A-Za-z0-9]{8}"}),
+    "json-pointer": ("regexp", {"string": "/[a-z]{3,8}"}), "relative-json-pointer": ("regexp", {"string": "[0-9]"}),
+    "regex": ("enum", {"values": ["^[a-z]+$", "^[0-9]{3}$", "[A-Z]{2}"]}),
 }  # fmt: skip
-_EXAMPLES: Final[Mapping[str, Any]] = {"integer": 1, "number": 1.5, "boolean": True}
-_WIDEST: Final = {"int32": 2**31 - 1, "int64": 2**53 - 1}  # what every reader of JSON takes exactly
+_CLOCK: Final = datetime(2026, 1, 1, tzinfo=UTC)
+_JUDGED_ROWS: Final = 40  # chosen: values that are compared with the shape
+_ANY: Final = Document({})
 
 
 def columns(entity: Entity, vocabulary: Vocabulary, rows: int) -> list[Found]:
     """A field for each column of an operation."""
-    named = {one.column: one for one in imports_columns.columns(entity, None, vocabulary, rows)}
-    found = []
-    for column in entity.fields:
+    return _Fields(vocabulary, rows).of(entity, 1)
+
+
+class _Fields:
+    """Makes the fields of one template."""
+
+    def __init__(self, vocabulary: Vocabulary, rows: int) -> None:
+        self._words, self._rows = vocabulary, rows
+
+    def of(self, entity: Entity, depth: int) -> list[Found]:
+        """Return a field for each column of an object."""
+        vague = replace(entity, fields=tuple(one for one in entity.fields if _is_vague(one)))
+        named = {one.column: one for one in imports_columns.columns(vague, None, self._words, self._rows)}
+        return [self._column(column, named.get(column.name), depth) for column in entity.fields]
+
+    def _column(self, column: Column, named: Found | None, depth: int) -> Found:
+        name, shape = column.name, column.schema or {}
         if column.generated == "computed":
-            found.append(Found(column.name, None, "green", "The target makes it; it is not sent."))
-            continue
-        made = _of_schema(column, vocabulary, rows, 1)
-        one = made if made is not None and _fits(made.field, vocabulary) else named.get(column.name)
-        found.append(one or Found(column.name, None, "yellow", "Nothing is known of it; it is not sent."))
-    return found
+            return Found(name, None, "green", "The target sets it; it is not sent.")
+        if reason := left_out(column):
+            return Found(name, None, "red" if shapes.LOST in shape else "yellow", f"Not generated: {reason}")
+        if shapes.LOST in shape:
+            told = f"Plain text stands for it: {shape[shapes.LOST]}"
+            return Found(name, definition(name, "words", {"count": 2}), "red", told)
+        for one in self._candidates(column, shape, named, depth):
+            if one.field is not None and self._fits(one.field, shape):
+                return one
+        made = shapes.sent(shapes.sample(shape, 0))
+        return Found(name, _fixed(name, made), "yellow", "One fixed value: its schema is too narrow.")
 
+    def _candidates(self, column: Column, shape: Shape, named: Found | None, depth: int) -> Iterator[Found]:
+        """Yield what a column may become, the best first."""
+        name, kind = column.name, shape.get("type")
+        if "enum" in shape:
+            yield self._listed(name, shape)
+        elif kind == "object":
+            yield self._object(column, shape, depth)
+        elif kind == "array":
+            yield self._array(column, shape, depth)
+        elif kind in ("integer", "number"):
+            if {"minimum", "maximum", "multipleOf"} & shape.keys():
+                yield _number(name, shape)
+            yield from self._by_name(named, shape)
+            yield _number(name, shape)
+        elif kind == "boolean":
+            yield from self._by_name(named, shape)
+            yield Found(name, definition(name, "boolean"), "green", "True or false.")
+        elif kind == "null":
+            yield Found(name, definition(name, "null"), "green", "Always null.")
+        else:
+            yield from self._texts(name, shape, named)
 
-def _fits(field: Field | None, vocabulary: Vocabulary) -> bool:
-    if field is None:
+    def _by_name(self, named: Found | None, shape: Shape) -> Iterator[Found]:
+        if named is not None and named.field is not None:
+            kept = {
+                key: value
+                for key, value in named.field.items()
+                if key != "percent_blank" or shape.get("nullable")
+            }
+            yield replace(named, field=kept)
+
+    def _listed(self, name: str, shape: Shape) -> Found:
+        values = shape["enum"]
+        if len(values) == 1:
+            return Found(name, _fixed(name, values[0]), "green", "The only accepted value.")
+        if isinstance(values[0], dict | list):
+            told = "One of some valid examples: its schema is more than fields can express."
+            return Found(name, definition(name, "enum", {"values": values}), "yellow", told)
+        return Found(
+            name, definition(name, "enum", {"values": values}), "green", "One of the accepted values."
+        )
+
+    def _texts(self, name: str, shape: Shape, named: Found | None) -> Iterator[Found]:
+        told, least, most = shape.get("format"), shape.get("minLength", 0), shape.get("maxLength")
+        if "pattern" in shape:
+            made = definition(name, "regexp", {"string": shape["pattern"]})
+            yield Found(name, made, "green", f"Texts that match {shape['pattern'][:80]}.")
+        if shape.get("contentEncoding") == "base64":
+            told = told or "byte"
+        if isinstance(told, str) and told in _FORMATS:
+            kind, options = _FORMATS[told]
+            yield Found(name, definition(name, kind, options), "green", f"Texts of the format {told}.")
+        yield from self._by_name(named, shape)
+        high = min(most if most is not None else max(least, 16), limits.MAX_PATTERN_PLACES)
+        low = min(max(least, 1 if high else 0, min(high, 8)), high)
+        yield Found(
+            name, definition(name, "random_string", {"min": low, "max": high}), "yellow",
+            f"Random letters and digits, from {low} to {high} characters.", True,
+        )  # fmt: skip
+        fitting = list(dict.fromkeys(shapes.sample(shape, k) for k in range(20)))
+        yield Found(name, definition(name, "enum", {"values": fitting}), "yellow", "One of some valid texts.")
+
+    # --- Objects and arrays -----------------------------------------------------------------------------------
+
+    def _object(self, column: Column, shape: Shape, depth: int) -> Found:
+        name, properties = column.name, shape.get("properties") or {}
+        required = set(shape.get("required") or ())
+        members = Entity(
+            name,
+            (name,),
+            tuple(column_of(one, inner, one in required) for one, inner in properties.items()),
+            "operation",
+        )
+        if depth < limits.MAX_NESTING:
+            fields = [one.field for one in self.of(members, depth + 1) if one.field is not None]
+            if fields:
+                made = definition(name, "nested", {"fields": fields})
+                return Found(name, made, "green", "An object with fields of its own.")
+        plain = shapes.sent(shapes.sample({**shape, "readOnly": False}, 0))
+        told = (
+            "One fixed object: it is nested too deeply."
+            if plain
+            else "An empty object: the schema names no property."
+        )
+        return Found(name, _fixed(name, plain), "yellow", told)
+
+    def _array(self, column: Column, shape: Shape, depth: int) -> Found:
+        name, inner = column.name, shape["items"]
+        low = min(shape["minItems"], limits.MAX_ARRAY_PRODUCT)
+        count = {"min": low, "max": min(shape["maxItems"], limits.MAX_ARRAY_PRODUCT)}
+        singular = names.singular(name.casefold()) or name
+        member = column_of(singular, inner, True)
+        (one,) = self.of(
+            Entity("rows", ("rows",), (member,), "operation"),
+            depth if inner.get("type") == "object" else depth + 1,
+        )
+        element = one.field or definition(singular, "words", {"count": 2})
+        if element["type"] == "nested" and not element["options"].get("array"):
+            options = {**element["options"], "array": True, "count": count}
+            return Found(
+                name, definition(name, "nested", options), one.state, "Objects with fields of their own."
+            )
+        of = {
+            key: value
+            for key, value in element.items()
+            if key not in ("name", "percent_blank", "unique", "group")
+        }
+        made = definition(name, "array", {"of": of, "count": count})
+        if depth < limits.MAX_NESTING and self._compiles(made):
+            told = f"An array of values, each of the type {element['type']}."
+            return Found(name, made, one.state, told, one.guessed)
+        value = shapes.sent(shapes.sample(shape, 0))
+        return Found(name, _fixed(name, value), "yellow", "The same array in every row.")
+
+    # --- Verification -----------------------------------------------------------------------------------------
+
+    def _compiles(self, field: Field) -> bool:
+        try:
+            compile_plan(parse([field]), self._words)
+        except SpecError:
+            return False
         return True
-    try:
-        compile_plan(parse([field]), vocabulary)
-    except SpecError:
-        return False
-    return True
+
+    def _fits(self, field: Field, shape: Shape) -> bool:
+        """Whether a field can be generated, and all its values are valid. Expressions were verified before."""
+        try:
+            plan = compile_plan(
+                parse([{key: one for key, one in field.items() if key != "group"}]), self._words
+            )
+        except SpecError:
+            return bool(field.get("group") and field["type"] != "formula")
+        listed = field["type"] == "enum" and shape.get("type") in ("object", "array")
+        if field["type"] in ("nested", "array", "constant") or listed or "pattern" in shape:
+            return True
+        bound = BoundPlan(plan, GenerationContext("schema", _CLOCK))
+        if bound.row_faults(_JUDGED_ROWS):
+            return bool(field["type"] == "enum")
+        (values,) = bound.block(0, _JUDGED_ROWS)
+        plain = {key: one for key, one in shape.items() if key != "pattern"}
+        return all(_ANY.valid(_json(value), plain) for value in values.to_pylist())
 
 
-def _of_schema(column: Column, vocabulary: Vocabulary, rows: int, depth: int) -> Found | None:
-    """What the schema says; None where it leaves it to the name."""
-    schema, name = column.schema or {}, column.name
-
-    def green(kind: str, options: Mapping[str, Any], reason: str) -> Found:
-        return Found(name, definition(name, kind, options), "green", reason)
-
-    if "const" in schema:
-        return green("constant", {"value": schema["const"]}, "The only value that is taken.")
-    choices = [one for one in schema.get("enum") or () if isinstance(one, str | int | float | bool)]
-    if choices:
-        return green("enum", {"values": choices}, "One of the values that are taken.")
-    kind = schema.get("type")
-    if kind in ("object", "array"):
-        return _nested(column, schema, vocabulary, rows, depth)
-    if kind in ("integer", "number"):
-        return _number(column, schema)
-    if kind == "boolean":
-        return green("boolean", {}, "True or false.")
-    told = schema.get("format")
-    if kind == "string" and isinstance(told, str) and told in _FORMATS:
-        made, options = _FORMATS[told]
-        return green(made, options, f"Texts of the format {told}.")
-    pattern = schema.get("pattern")
-    if kind == "string" and isinstance(pattern, str):
-        plain = pattern.removeprefix("^").removesuffix("$")
-        return green("regexp", {"string": plain}, f"Texts of the pattern {pattern[:80]}.")
-    return None
+def _fixed(name: str, value: Any) -> Field:
+    """Return a field of one value. A list keeps an object or an array as it is."""
+    nested = isinstance(value, dict | list)
+    return (
+        definition(name, "enum", {"values": [value]})
+        if nested
+        else definition(name, "constant", {"value": value})
+    )
 
 
-def _number(column: Column, schema: Mapping[str, Any]) -> Found | None:
-    bounds = _bounds(schema)
-    if bounds is None:
-        return None
-    low, high = bounds
-    decimals = 0 if schema["type"] == "integer" else _places(schema.get("multipleOf"))
-    options: dict[str, Any] = {"min": jsonable(low), "max": jsonable(high)}
+def _is_vague(column: Column) -> bool:
+    """Whether the name of a column has a say in what it becomes."""
+    shape = column.schema or {}
+    kind = shape.get("type", "string")
+    plain = not {"enum", "pattern", "minimum", "maximum", "multipleOf"} & shape.keys()
+    return (
+        kind in ("string", "integer", "number", "boolean") and plain and shape.get("format") not in _FORMATS
+    )
+
+
+def _json(value: Any) -> Any:
+    """Return a generated value as JSON has it."""
+    if isinstance(value, Decimal):
+        return int(value) if value == value.to_integral_value() else float(value)
+    return value
+
+
+def _number(name: str, shape: Shape) -> Found:
+    """Numbers between the bounds, or near the one that is given."""
+    step = Decimal(str(shape["multipleOf"])) if "multipleOf" in shape else None
+    low, high = (None if key not in shape else Decimal(str(shape[key])) for key in ("minimum", "maximum"))
+    unit = step or Decimal(1)
+    if low is None:
+        low = Decimal(0) if high is None or high >= 0 else high - 1_000 * unit
+    if high is None:
+        high = max(low + 1_000 * unit, min(Decimal(2**31 - 1), low * 10))
+    whole = shape["type"] == "integer" or (step is not None and step == step.to_integral_value())
+    options: dict[str, Any] = {}
+    decimals = 0
+    if step is not None:
+        low = (low / step).to_integral_value("ROUND_CEILING") * step
+        high = (high / step).to_integral_value("ROUND_FLOOR") * step
+        options["step"] = jsonable(step)
+        decimals = _places(step)
+    elif not whole:
+        decimals = max(2 if high - low >= Decimal("0.1") else 6, _places(low), _places(high))
+    options = {"min": jsonable(low), "max": jsonable(high), **options}
     if decimals:
-        options["decimals"] = decimals
-    made = definition(column.name, "number", options)
-    return Found(column.name, made, "green", f"Numbers from {low:f} to {high:f}.")
+        options["decimals"] = min(decimals, limits.MAX_DECIMALS)
+    told = f"Numbers from {low:f} to {high:f}" + (f", multiples of {step:f}." if step is not None else ".")
+    return Found(name, definition(name, "number", options), "green", told)
 
 
-def _bounds(schema: Mapping[str, Any]) -> tuple[Decimal, Decimal] | None:
-    """Where numbers lie; None where the schema says neither end."""
-    step = Decimal(1) if schema["type"] == "integer" else Decimal("0.01")
-    low, high = schema.get("minimum"), schema.get("maximum")
-    over, under = schema.get("exclusiveMinimum"), schema.get("exclusiveMaximum")
-    least = _decimal(over, step) if _is_number(over) else _decimal(low, step if over is True else Decimal(0))
-    most = (
-        _decimal(under, -step)
-        if _is_number(under)
-        else _decimal(high, -step if under is True else Decimal(0))
-    )
-    if least is None and most is None:
-        return None
-    widest = Decimal(_WIDEST.get(schema.get("format", ""), _WIDEST["int32"]))
-    least = least if least is not None else min(Decimal(0), most or Decimal(0))
-    most = most if most is not None else max(least + 1_000, min(widest, least * 10))
-    return (least, most) if least <= most else None
-
-
-def _places(step: Any) -> int:
-    """Digits after the point of numbers that are multiples of a step."""
-    if not _is_number(step) or step <= 0:
-        return 2
-    exponent = Decimal(str(step)).normalize().as_tuple().exponent
-    return min(max(0, -int(exponent)), limits.MAX_DECIMALS)
-
-
-def _is_number(value: Any) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool)
-
-
-def _decimal(value: Any, more: Decimal) -> Decimal | None:
-    return Decimal(str(value)) + more if _is_number(value) else None
-
-
-def _nested(
-    column: Column, schema: Mapping[str, Any], vocabulary: Vocabulary, rows: int, depth: int
-) -> Found | None:
-    name, array = column.name, schema.get("type") == "array"
-    inner = (schema.get("items") or {}) if array else schema
-    properties = inner.get("properties") or {}
-    if not properties and array:
-        return _single_values(column, schema, inner, vocabulary, rows, depth)
-    if not properties or depth >= limits.MAX_NESTING:
-        return Found(name, None, "yellow", "An object of which nothing is known; it is not sent.")
-    required = set(inner.get("required") or ())
-    members = Entity(
-        name, (name,), tuple(column_of(one, sub, one in required) for one, sub in properties.items())
-    )
-    named = {one.column: one for one in imports_columns.columns(members, None, vocabulary, rows)}
-    fields: list[Field] = []
-    for member in members.fields:
-        if member.generated == "computed":
-            continue
-        made = _of_schema(member, vocabulary, rows, depth + 1)
-        one = made if made is not None and _fits(made.field, vocabulary) else named.get(member.name)
-        if one is not None and one.field is not None:
-            fields.append(one.field)
-    if not fields:
-        return Found(name, None, "yellow", "An object of which nothing is known; it is not sent.")
-    options: dict[str, Any] = {"fields": fields}
-    if array:
-        options |= {"array": True, "count": _count(schema)}
-    reason = "Objects with fields of their own." if array else "An object with fields of its own."
-    return Found(name, definition(name, "nested", options), "green", reason)
-
-
-def _count(schema: Mapping[str, Any]) -> dict[str, int]:
-    least = schema.get("minItems")
-    low = min(least, limits.MAX_ARRAY_PRODUCT) if isinstance(least, int) and least >= 0 else 1
-    most = schema.get("maxItems")
-    high = most if isinstance(most, int) and low <= most < low + 3 else low + 2
-    return {"min": low, "max": min(high, limits.MAX_ARRAY_PRODUCT)}
-
-
-def _single_values(
-    column: Column,
-    schema: Mapping[str, Any],
-    inner: Mapping[str, Any],
-    vocabulary: Vocabulary,
-    rows: int,
-    depth: int,
-) -> Found:
-    """Arrays of texts or numbers: each value as a column of the array's name, in the singular, would be."""
-    called = names.singular(column.name.casefold()) or column.name
-    member = column_of(called, inner, True)
-    one = _of_schema(member, vocabulary, rows, depth + 1) if depth < limits.MAX_NESTING else None
-    if one is None or not _fits(one.field, vocabulary):
-        (one,) = imports_columns.columns(Entity("rows", ("rows",), (member,)), None, vocabulary, rows)
-    if inner and one.field is not None:
-        element = {"type": one.field["type"], "options": one.field["options"]}
-        made = definition(column.name, "array", {"of": element, "count": _count(schema)})
-        if _fits(made, vocabulary):
-            return Found(column.name, made, "green", f"An array of values, each made as {element['type']}.")
-    made = definition(column.name, "constant", {"value": [_EXAMPLES.get(str(inner.get("type")), "sample")]})
-    return Found(
-        column.name,
-        made,
-        "yellow",
-        "An array of which nothing is known: the same one in every row. Change it.",
-    )
+def _places(value: Decimal) -> int:
+    """Digits after the point."""
+    exponent = value.normalize().as_tuple().exponent
+    return max(0, -int(exponent))

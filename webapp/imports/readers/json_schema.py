@@ -3,52 +3,20 @@ that carries its schema. Of what a reference leads to nowhere, that column alone
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
-from functools import partial
-from typing import Any, Final, TypeVar
+from typing import Any, Final
 
 from webapp import limits
 from webapp.connectors.base import ConnectorError
+from webapp.connectors.json_schema.shapes import LEFT_OUT, Shape, Shaper
+from webapp.connectors.json_schema.validation import Document
 from webapp.connectors.openapi import document as openapi_document
 from webapp.connectors.openapi import metadata as openapi_metadata
-from webapp.connectors.openapi.document import Reader
 from webapp.connectors.schema import Column, Entity
 from webapp.imports.readers import csv
 from webapp.imports.readers.base import Problem, Read, Source, Table, Unreadable, clean, decoded, named
 
-Schema = Mapping[str, Any]
-T = TypeVar("T")
-
-
-class _Tolerant(Reader):
-    """A reader to which what a reference leads nowhere from is empty; `lost` tells of those."""
-
-    def __init__(self, whole: Mapping[str, Any]) -> None:
-        super().__init__(whole, False)
-        self.lost: list[str] = []
-        self._total = limits.IMPORT_NODES
-
-    def take(self, most: int, read: Callable[[], T]) -> tuple[T, int]:
-        """What `read` makes with at most so many schemas, and how many it took. Raises `ConnectorError`."""
-        self.left = before = min(most, self._total)
-        self.lost.clear()
-        try:
-            found = read()
-        finally:
-            self._total -= before - self.left
-        return found, before - self.left
-
-    def target(self, reference: str) -> Any:
-        """See `Reader.target`; never raises."""
-        try:
-            return super().target(reference)
-        except ConnectorError as error:
-            self.lost.append(error.message)
-            return {}
-
-
-_TURNS: Final = 20  # chosen: references followed one after another
 _DEFINED: Final = ("definitions", "$defs")
 
 
@@ -57,6 +25,9 @@ def read(source: Source) -> Read:
     whole = loaded(source)
     title = str(whole.get("title") or source.stem or "rows")
     found = tables(whole, dict(_roots(whole, title)), "json_schema")
+    if not found.tables and found.problems:
+        error = openapi_document.lost_reference(found.problems[0].reason)
+        raise Unreadable(error.message, error.hint or "")
     if not found.tables:
         raise Unreadable(
             "The schema defines no object with properties.",
@@ -96,27 +67,32 @@ def tables(whole: Mapping[str, Any], objects: Mapping[str, Any], form: str) -> R
     """A table for each of some schemas, by their names, that is an object; the others are parts of them."""
     found = Read(form)
     names, _ = named(objects, "schema")
-    reader = _Tolerant(whole)
+    version = str(whole.get("openapi") or whole.get("swagger") or "")
+    shaper = Shaper(Document(whole, legacy=bool(version) and version < "3.1"))
+    shaper.document.left = limits.IMPORT_VISITS
     for name, schema in zip(names, objects.values(), strict=True):
         if len(found.tables) >= limits.IMPORT_TABLES:
             told = f"At most {limits.IMPORT_TABLES} schemas are imported at once: left out."
             found.problems.append(Problem(name, "", told))
             continue
-        try:
-            made = _table(reader, name, schema, found)
-        except ConnectorError as error:
-            found.problems.append(Problem(name, "", error.message))
+        shape = shaper.shape(schema)
+        if shaper.document.left <= 0:
+            told = openapi_document.too_many_schemas().message
+            found.problems.append(Problem(name, "", told))
             continue
-        if made is not None:
-            found.tables.append(made)
+        if shape is None:
+            found.problems.append(Problem(name, "", "No value was found that satisfies the schema."))
+        elif LEFT_OUT in shape:
+            found.problems.append(Problem(name, "", shape[LEFT_OUT]))
+        elif (row := _row(shape)) is not None:
+            found.tables.append(_table(name, row, found))
     return found
 
 
 def _roots(whole: Mapping[str, Any], title: str) -> Iterator[tuple[str, Any]]:
     """What a schema is about: itself; where it defines parts alone, those."""
-    kinds = ("properties", "items", "$ref", "allOf", "anyOf", "oneOf", "prefixItems")
-    if any(one in whole for one in kinds):
-        yield title, whole.get("items") if whole.get("type") == "array" else whole
+    if whole.keys() - {*_DEFINED, "$schema", "$id", "id", "title", "description", "$comment", "type"}:
+        yield title, whole
         return
     for key in _DEFINED:
         inner = whole.get(key)
@@ -124,66 +100,36 @@ def _roots(whole: Mapping[str, Any], title: str) -> Iterator[tuple[str, Any]]:
             yield from inner.items()
 
 
-def _table(reader: _Tolerant, name: str, schema: Any, read: Read) -> Table | None:
-    budget = limits.IMPORT_TABLE_NODES
-    (properties, required), _ = reader.take(budget, lambda: _members(reader, schema, 0))
-    if not properties:
+def _row(shape: Shape) -> Shape | None:
+    """The object that is a row: the value itself, or the elements of an array."""
+    if shape.get("type") == "array" and "items" in shape:
+        shape = shape["items"]
+    if shape.get("type") != "object":
         return None
-    names, told = named(properties)
-    made: list[Column] = []
-    reds: dict[str, str] = {}
-    notes: dict[str, str] = {}
-    kept = list(zip(names, properties.items(), strict=True))[: limits.MAX_FIELDS]
-    for place, (called, (key, one)) in enumerate(kept):
-        share = budget // (len(kept) - place)  # what one column leaves is for those after it
-        resolved: Schema
-        try:
-            resolved, used = reader.take(share, partial(reader.resolved, one))
-        except ConnectorError as error:
-            resolved, used, reader.lost = {}, share, [error.message]
-        budget -= used
-        made.append(_sane(openapi_metadata.column_of(called, resolved, key in required)))
-        if reader.lost and not resolved:
-            reds[called] = reader.lost[0]
-        elif reader.lost:
-            notes[called] = f"A part of it is left out: {reader.lost[0]}"
+    if "enum" in shape:  # objects that fields cannot express: those with the names of the first
+        names = [name for name in shape["enum"][0] if all(name in one for one in shape["enum"])]
+        alike = [one for one in shape["enum"] if len(one) == len(names)]
+        return (
+            {"properties": {name: {"enum": [alike[0][name]]} for name in names}} if alike and names else None
+        )
+    return shape if openapi_document.has_columns(shape) else None
+
+
+def _table(name: str, shape: Shape, read: Read) -> Table:
+    names, told = named(shape["properties"])
+    required = set(shape.get("required") or ())
+    made = [
+        _sane(openapi_metadata.column_of(called, inner, key in required))
+        for called, (key, inner) in list(zip(names, shape["properties"].items(), strict=True))[
+            : limits.MAX_FIELDS
+        ]
+    ]
     csv.beyond(name, names, read)
     parts = (clean(name),)
-    table = Table(Entity(parts[0], parts, tuple(made), "operation"), reds=reds)
-    for column_name, text in (*told.items(), *notes.items()):
+    table = Table(Entity(parts[0], parts, tuple(made), "operation"))
+    for column_name, text in told.items():
         table.note(column_name, text)
     return table
-
-
-def _members(reader: _Tolerant, schema: Any, turns: int) -> tuple[dict[str, Any], set[str]]:
-    """The properties of an object, not yet resolved, so that one that cannot be does not spoil the others."""
-    reader.count()
-    if not isinstance(schema, dict) or turns > _TURNS:
-        return {}, set()
-    found: dict[str, Any] = {}
-    required: set[str] = set()
-    parts = [one for one in _list(schema.get("allOf")) if isinstance(one, dict)]
-    for key in ("oneOf", "anyOf"):
-        parts += [
-            one for one in _list(schema.get(key)) if isinstance(one, dict) and one.get("type") != "null"
-        ][:1]
-    if isinstance(schema.get("$ref"), str):
-        parts.append(reader.target(schema["$ref"]))
-    for part in parts:
-        inner, needed = _members(reader, part, turns + 1)
-        found |= inner
-        required |= needed
-    own = schema.get("properties")
-    if isinstance(own, dict):
-        found |= own
-    named_ = schema.get("required")
-    if isinstance(named_, list):
-        required |= {one for one in named_ if isinstance(one, str)}
-    return found, required
-
-
-def _list(value: Any) -> list[Any]:
-    return value if isinstance(value, list) else []
 
 
 def _sane(column: Column) -> Column:

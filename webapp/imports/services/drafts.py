@@ -6,16 +6,26 @@ Nothing here is rejected: a column that cannot be made becomes plain text, marke
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Final
 
-from webapp import limits
+import orjson
+
+from webapp import clock, limits
+from webapp.connectors.openapi.metadata import left_out
 from webapp.connectors.schema import Column
+from webapp.engine.blocks import BoundPlan, GenerationContext
 from webapp.engine.data.vocabulary import Vocabulary
+from webapp.engine.errors import SpecError
+from webapp.engine.plan import compile_plan
+from webapp.engine.spec import parse
+from webapp.engine.types.registry import find
+from webapp.errors import Fault
 from webapp.imports.inference.columns import Found
 from webapp.imports.inference.evidence import definition
-from webapp.imports.readers.base import Problem, Read, Table, fallback
+from webapp.imports.readers.base import Problem, Read, Table, clean, fallback
 from webapp.imports.services import tables
 from webapp.imports.services.tables import Draft
+from webapp.row_templates.services import compilation
 
 Report = list[dict[str, Any]]
 
@@ -37,6 +47,8 @@ def of_table(table: Table, together: Sequence[Any], words: Vocabulary, rows: int
 def _filled(one: Found, table: Table) -> None:
     """A column for which nothing was made is blank where it may be, else text."""
     column = table.entity.column(one.column)
+    if column is not None and left_out(column):
+        return  # null would not be valid
     if one.column in table.reds:
         red = fallback(one.column, table.reds[one.column])
         one.field, one.state, one.reason = red.field, red.state, red.reason
@@ -59,9 +71,98 @@ def _filled(one: Found, table: Table) -> None:
 def _is_key(column: Column, one: Found, table: Table) -> bool:
     """A whole number called id, of which a schema says no more than that."""
     said = column.schema or {}
-    plain = not {"enum", "const", "maximum", "exclusiveMaximum"} & said.keys()
+    plain = not {"enum", "maximum", "minimum", "multipleOf"} & said.keys() or said.get("minimum") in (0, 1)
+    plain = plain and not {"enum", "maximum", "multipleOf"} & said.keys()
     whole = table.entity.kind == "operation" and column.type == "integer" and column.name.casefold() == "id"
     return whole and plain and one.field is not None
+
+
+_SHOWN: Final = 3  # chosen: values of each column that a review shows
+_SHOWN_CHARS: Final = 60
+
+
+def chosen(drafts: Sequence[Draft], types: Sequence[str], words: Vocabulary) -> list[Fault]:
+    """Give columns the types that a person chose, by their place in the report; empty ones stay as they are. Return
+    what is wrong with the choices."""
+    faults: list[Fault] = []
+    places = [(draft, one) for draft in drafts for one in draft.found]
+    for place, (wanted, (draft, one)) in enumerate(zip(types, places, strict=False)):
+        kind = find(wanted) if wanted.strip() else None
+        if kind is None and wanted.strip():
+            text = f'"{wanted[: limits.MAX_NAME_CHARS]}" is not a field type.'
+            faults.append(Fault(f"types[{place}]", "unknown_type", text, "Choose one of the list."))
+        if kind is None or (one.field is not None and one.field["type"] == kind.name):
+            continue
+        unique = one.field is not None and one.field.get("unique") is True
+        field, fault = of_type(one.column, kind.name, unique, words)
+        if field is None:
+            hint = "Keep the suggested type, and change it in the template."
+            faults.append(Fault(f"types[{place}]", "not_possible", f"{one.column}: {fault}", hint))
+            continue
+        one.field, one.state, one.guessed, one.reason = field, "green", False, "You chose this type."
+        for table in list(draft.waits):
+            if not any(tables.refers(other, tables.HERE + table) for other in draft.found):
+                del draft.waits[table]
+    return faults
+
+
+def of_type(column: str, kind: str, unique: bool, words: Vocabulary) -> tuple[dict[str, Any] | None, str]:
+    """Return a field of a type with its default options, unique if it can be, or None and the reason."""
+    fault = ""
+    for one in dict.fromkeys((unique, False)):
+        field = definition(column, kind, unique=one)
+        try:
+            compile_plan(parse([field]), words)
+        except SpecError as error:
+            fault = error.faults[0].message
+        else:
+            return field, ""
+    return None, fault
+
+
+def examples(column: str, kind: str) -> tuple[list[str], str]:
+    """Return values of a field of this type with its default options, or the reason why there are none."""
+    words = compilation.vocabulary()
+    field, fault = of_type(column, kind, False, words)
+    if field is None:
+        return [], fault
+    bound = BoundPlan(compile_plan(parse([field]), words), GenerationContext("review", clock.now()))
+    if faults := bound.row_faults(_SHOWN):
+        return [], faults[0].message
+    (values,) = bound.block(0, _SHOWN)
+    return [_spelled(value) for value in values.to_pylist()], ""
+
+
+def shown(drafts: Sequence[Draft], read: Read, words: Vocabulary) -> list[dict[str, Any]]:
+    """Return for each column of the report, in its order: the declared type, values of the source, generated values."""
+    found = []
+    for draft, table in zip(drafts, read.tables, strict=True):
+        rows = tables.sampled(draft, words, True)[:_SHOWN]
+        for one in draft.found:
+            column = table.entity.column(one.column)
+            source: list[Any] = []
+            if table.sample is not None and one.column in table.sample.schema.names:
+                source = [
+                    value for value in table.sample.column(one.column).to_pylist() if value is not None
+                ][:_SHOWN]
+            made = [row.get(one.column.casefold()) for row in rows] if one.field is not None else []
+            found.append(
+                {
+                    "declared": column.declared if column is not None else "",
+                    "source": [_spelled(value) for value in source],
+                    "generated": [_spelled(value) for value in made],
+                }
+            )
+    return found
+
+
+def _spelled(value: Any) -> str:
+    """Return a value as one short line."""
+    if value is None:
+        return ""
+    if isinstance(value, dict | list):
+        value = orjson.dumps(value, default=str).decode()
+    return clean(value)[:_SHOWN_CHARS]
 
 
 def report(drafts: Sequence[Draft], problems: Sequence[Problem]) -> Report:

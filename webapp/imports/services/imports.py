@@ -30,6 +30,8 @@ class Made:
     templates: list[dict[str, Any]]
     dataset: dict[str, Any] | None
     report: drafts.Report
+    shown: list[dict[str, Any]]
+    """Values of each column of the report, for pages: see `drafts.shown`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,18 +42,28 @@ class Sent:
     name: str = ""
 
 
-def create(actor: Actor, sent: Sent, form: str, *, quantity: int, save: bool) -> Made:
+def create(
+    actor: Actor,
+    sent: Sent,
+    form: str,
+    *,
+    quantity: int,
+    save: bool,
+    types: Sequence[str] = (),
+    samples: bool = False,
+) -> Made:
     """Create a template for each table of a file; with `save` they are saved (commits), several of them as a dataset
-    too.
+    too. `types` are field types that a person chose, by the place of the column in the report; empty ones are those
+    that were recognized. With `samples` the result has values to show.
 
     Columns that cannot be converted are red in the report, and become text. Error: validation_error (`unreadable`) if
     nothing of the file can be read, unavailable.
     """
-    read = opened("drafted", sent, form, quantity)
+    read = opened("drafted", sent, form, quantity, types=list(types), samples=samples)
     made = [Draft.from_json(one) for one in read["drafts"]]
     told = read["report"]
     if not save:
-        return Made(read["format"], [_shown(one, quantity) for one in made], None, told)
+        return Made(read["format"], [_shown(one, quantity) for one in made], None, told, read["shown"])
     skipped = imports_tables.save(actor, made, lambda one: _described(one, sent), quantity)
     told = told + [
         {"table": one["table"], "column": "", "type": None, "state": "red", "reason": one["message"]}
@@ -69,7 +81,9 @@ def create(actor: Actor, sent: Sent, form: str, *, quantity: int, save: bool) ->
             columns_of(one),
         )
     db.session.commit()
-    return Made(read["format"], [_saved(one) for one in made], _dataset(actor, sent, made), told)
+    return Made(
+        read["format"], [_saved(one) for one in made], _dataset(actor, sent, made), told, read["shown"]
+    )
 
 
 def opened(function: str, sent: Sent, form: str, rows: int, **more: Any) -> dict[str, Any]:

@@ -18,15 +18,32 @@ from webapp.imports.readers.base import Read, Source, Table, Unreadable
 from webapp.imports.services import drafts, tables
 
 
-def drafted(file: IO[bytes], name: str, form: str, vocabulary_folder: str, rows: int) -> dict[str, Any]:
-    """A draft for each table: `format`, `drafts`, `report`. `rows`: of each template."""
+def drafted(
+    file: IO[bytes],
+    name: str,
+    form: str,
+    vocabulary_folder: str,
+    rows: int,
+    types: Sequence[str] = (),
+    samples: bool = False,
+) -> dict[str, Any]:
+    """A draft for each table: `format`, `drafts`, `report`, and with `samples` the `shown` values (see `drafts.shown`).
+
+    `rows`: of each template. `types`: those that a person chose, by the place of the column in the report. Error:
+    validation_error.
+    """
     words = vocabulary.default(Path(vocabulary_folder))
     read = _read(file, name, form, words)
     made = drafts.drafted(read, words, rows)
+    if any(types):
+        if faults := drafts.chosen(made, types, words):
+            raise validation_error(faults)
+        tables.settled(made, words)
     return {
         "format": read.format,
         "drafts": [one.to_json() for one in made],
         "report": drafts.report(made, read.problems),
+        "shown": drafts.shown(made, read, words) if samples else [],
     }
 
 

@@ -563,7 +563,7 @@ def _obey_checks(draft: Draft, words: Vocabulary) -> None:
     """Leave columns null, or fix them to one value, where generated rows would fail a check constraint."""
     if not draft.entity.checks:
         return
-    rows, filled, options = _sampled(draft, words, True), _sampled(draft, words, False), {}
+    rows, filled, options = sampled(draft, words, True), sampled(draft, words, False), {}
     if not rows or not filled:
         return
     for one in draft.found:
@@ -600,7 +600,7 @@ def _obey_checks(draft: Draft, words: Vocabulary) -> None:
         if (
             isinstance(asked, str)
             and asked.startswith(HERE)
-            and not any(_refers(other, asked) for other in draft.found)
+            and not any(refers(other, asked) for other in draft.found)
         ):
             draft.waits.pop(asked.removeprefix(HERE), None)
     _drop_single_keys(draft)
@@ -614,7 +614,7 @@ def _default(column: Column) -> tuple[Any, ...]:
     return () if value is None else (value,)
 
 
-def _sampled(draft: Draft, words: Vocabulary, blanks: bool) -> list[dict[str, Any]]:
+def sampled(draft: Draft, words: Vocabulary, blanks: bool) -> list[dict[str, Any]]:
     """Generated rows by column in lower case, without `blanks` none of them null where a field generates values;
     references are numbers. Columns without a field have their default, which is left out if it is no constant, or are
     null."""
@@ -665,11 +665,12 @@ def _check_parents(draft: Draft, by_table: Mapping[str, Draft]) -> None:
             one.column, f"it refers to {shown} of {asked.removeprefix(HERE)}, of which nothing is made."
         )
         one.field, one.state, one.reason = red.field, red.state, red.reason
-        if asked.startswith(HERE) and not any(_refers(other, asked) for other in draft.found):
+        if asked.startswith(HERE) and not any(refers(other, asked) for other in draft.found):
             draft.waits.pop(asked.removeprefix(HERE), None)
 
 
-def _refers(one: Found, asked: str) -> bool:
+def refers(one: Found, asked: str) -> bool:
+    """Return whether a column refers to a template, or to the table of one that is not saved yet."""
     return one.field is not None and one.field["options"].get("template_id") == asked
 
 

@@ -4,6 +4,7 @@ browsers."""
 from __future__ import annotations
 
 import tempfile
+from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Annotated, Any, Final, Literal
@@ -16,6 +17,7 @@ from webapp.access.actors import Actor
 from webapp.builder.inputs import Quantity
 from webapp.builder.views.templates import TemplateOut
 from webapp.datasets.views.datasets import DatasetOut
+from webapp.engine.types.registry import REGISTRY, find
 from webapp.errors import ApiError, Fault, validation_error
 from webapp.extensions import db
 from webapp.files.services import file_store
@@ -23,7 +25,7 @@ from webapp.files.services import files as files_files
 from webapp.files.views import multipart
 from webapp.imports.readers import formats
 from webapp.imports.readers.formats import Format
-from webapp.imports.services import imports, updates
+from webapp.imports.services import drafts, imports, updates
 from webapp.imports.services.imports import Sent
 from webapp.imports.views.tables import ColumnReport
 from webapp.row_templates.models import Template
@@ -64,9 +66,13 @@ class SourceIn(Input):
 
 
 class ImportIn(SourceIn):
-    """What to create templates from. With `save` false nothing is saved; `quantity` is that of each template."""
+    """What to create templates from. With `save` false nothing is saved; `quantity` is that of each template.
+
+    `types`: field types for columns, by the place of the column in the `report`; empty texts keep the recognized type.
+    """
 
     save: bool = True
+    types: Annotated[list[_Name], Field(max_length=limits.IMPORT_COLUMNS)] = Field(default_factory=list)
     quantity: Quantity = limits.DEFAULT_QUANTITY
 
 
@@ -175,6 +181,9 @@ def _multipart(**more: Any) -> dict[str, Any]:
     }
 
 
+_TYPES: Final = {"type": "array", "items": {"type": "string"}}
+
+
 @route(bp, "/import", scope="write", hidden=True, programs=False)
 def ask(actor: Actor) -> Response:
     """The form that a file is dropped on, or a schema is pasted into."""
@@ -182,12 +191,12 @@ def ask(actor: Actor) -> Response:
 
 
 def _again(actor: Actor, error: ApiError) -> Response:
-    return reply(template=PAGE, block="result", form=_drawn(_NEW, error), made=None)
+    return reply(template=PAGE, block="review", form=_drawn(_NEW, error), made=None)
 
 
 @route(
     bp, "/import", ["POST"], scope="write", body=ImportIn, returns=ImportOut, status=201, idempotent=True,
-    max_body=MOST_BYTES, multipart=_multipart(save={"type": "boolean"}, quantity={"type": "integer"}),
+    max_body=MOST_BYTES, multipart=_multipart(save={"type": "boolean"}, quantity={"type": "integer"}, types=_TYPES),
     errors=versioned_routes.SAVES, also={200: ImportOut}, on_fault=_again,
 )  # fmt: skip
 def create(actor: Actor, body: ImportIn) -> Response:
@@ -197,16 +206,81 @@ def create(actor: Actor, body: ImportIn) -> Response:
     schemas. Several tables become related templates and a dataset. A column that cannot be converted is red
     in the report and is imported as text. 200 if nothing was saved.
     """
+    person = g.face == "person"
     with sent_by(actor, body) as sent:
-        made = imports.create(actor, sent, body.format, quantity=body.quantity, save=body.save)
+        made = imports.create(
+            actor,
+            sent,
+            body.format,
+            quantity=body.quantity,
+            save=body.save,
+            types=body.types,
+            samples=person and not body.save,
+        )
+        echo = _echo(sent) if person and not body.save else ""
     told = {
         "format": made.format,
         "templates": made.templates,
         "dataset": made.dataset,
         "report": made.report,
     }
-    context: dict[str, Any] = {"form": _drawn(_NEW), "made": told, "saved": body.save}
-    return reply(told, template=PAGE, block="result", status=201 if body.save else 200, **context)
+    form = _drawn(_NEW)
+    if echo:
+        form["content"].data = echo
+    context: dict[str, Any] = {
+        "form": form,
+        "made": told,
+        "saved": body.save,
+        "review": _reviewed(made) if person and not body.save else [],
+        "kinds": sorted(REGISTRY, key=lambda kind: kind.label),
+        "name": sent.name if echo else "",
+        "together": 1 < len(made.templates) <= limits.MAX_DATASET_TABLES,
+    }
+    if body.save and person:  # the form is replaced, so that it cannot be sent twice
+        return reply(
+            told, template=PAGE, block="result", status=201, headers={"HX-Retarget": "#result"}, **context
+        )
+    return reply(told, template=PAGE, block="review", status=201 if body.save else 200, **context)
+
+
+@route(bp, "/import/sample", scope="read", hidden=True, programs=False)
+def sample(actor: Actor) -> Response:
+    """Values that a column would have with another type, for its row in a review. The query has the column, and the
+    type under the name that the form of the review has for it."""
+    column = request.args.get("column", "")[: limits.MAX_NAME_CHARS] or "value"
+    wanted = next((value for key, value in request.args.items() if key.startswith("types[")), "")
+    kind = find(wanted) if wanted.strip() else None
+    values, fault = (
+        ([], "There is no such field type.") if kind is None else drafts.examples(column, kind.name)
+    )
+    return reply(template="imports/sample.html", values=values, fault=fault)
+
+
+def _reviewed(made: imports.Made) -> list[dict[str, Any]]:
+    """The tables of a review, each with its columns: what is shown, the type, and its place in the report."""
+    found: dict[str, dict[str, Any]] = {}
+    columns = zip(made.report, [*made.shown, *({} for _ in made.report)], strict=False)
+    for place, (told, values) in enumerate(columns):
+        if not values:
+            continue
+        table = found.setdefault(told["table"], {"name": told["table"], "columns": [], "counts": Counter()})
+        kind = find(told["type"]) if told["type"] else None
+        table["columns"].append({**told, **values, "place": place, "label": kind.label if kind else ""})
+        table["counts"][told["confidence"]] += 1
+    return list(found.values())
+
+
+def _echo(sent: Sent) -> str:
+    """The text of a small uploaded file, which a browser without JavaScript would otherwise have to send again."""
+    if request.headers.get("HX-Request") or isinstance(sent.document, bytes):
+        return ""
+    sent.document.seek(0)
+    raw = sent.document.read(limits.IMPORT_ECHO_CHARS)
+    try:
+        text = raw.decode()
+    except UnicodeDecodeError:
+        return ""
+    return text if len(raw) < limits.IMPORT_ECHO_CHARS and "\0" not in text else ""
 
 
 @route(bp, "/templates/<template_id>/import", scope="write", hidden=True, programs=False)

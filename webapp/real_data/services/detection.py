@@ -12,7 +12,7 @@ import ipaddress
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
-from datetime import date
+from datetime import UTC, date, datetime
 from functools import lru_cache
 from itertools import islice
 from pathlib import Path
@@ -23,7 +23,17 @@ import phonenumbers
 import pyarrow as pa
 from stdnum import iban as iban_number
 from stdnum import luhn
+from stdnum.at import vnr as at_vnr
+from stdnum.br import cpf as br_cpf
+from stdnum.ch import ssn as ch_ssn
+from stdnum.de import idnr as de_idnr
+from stdnum.es import dni as es_dni
+from stdnum.es import nie as es_nie
 from stdnum.exceptions import ValidationError
+from stdnum.fr import nir as fr_nir
+from stdnum.it import codicefiscale as it_codicefiscale
+from stdnum.nl import bsn as nl_bsn
+from stdnum.pl import pesel as pl_pesel
 from stdnum.us import ssn as us_ssn
 
 from webapp import document_process, limits, storage
@@ -38,6 +48,7 @@ from webapp.errors import ApiError, Fault, did_you_mean, validation_error
 from webapp.extensions import db
 from webapp.files.services import file_store
 from webapp.files.services import files as files_files
+from webapp.imports.inference import lexicon
 from webapp.imports.inference import names as imports_names
 from webapp.imports.inference.checks import Rule
 from webapp.imports.inference.evidence import Asked
@@ -50,7 +61,12 @@ _EMAIL: Final = re.compile(r"[^@\s,;<>]{1,64}@(?:[\w-]+\.)+[\w-]{2,}")
 _DASHED_SSN: Final = re.compile(r"\d{3}-\d{2}-\d{4}")
 _MAC: Final = re.compile(r"(?:[0-9A-Fa-f]{2}[:-]){5}[0-9A-Fa-f]{2}")
 _CARD: Final = re.compile(r"[2-6]\d{3}([ -]?)(?:\d{4}\1){2}\d{1,7}|3[47]\d{2}[ -]?\d{6}[ -]?\d{5}")
-_DAY: Final = re.compile(r"(\d{4})-(\d\d)-(\d\d)|(\d\d?)[./](\d\d?)[./](\d{4})|(\d{4})(\d\d)(\d\d)")
+_DAY: Final = re.compile(r"(\d{4})[-/](\d\d)[-/](\d\d)|(\d\d?)[./-](\d\d?)[./-](\d{4})|(\d{4})(\d\d)(\d\d)")
+_DAY_FORMATS: Final = (
+    ("YYYY-MM-DD", "%Y-%m-%d"), ("DD.MM.YYYY", "%d.%m.%Y"), ("MM/DD/YYYY", "%m/%d/%Y"), ("DD/MM/YYYY", "%d/%m/%Y"),
+    ("DD-MM-YYYY", "%d-%m-%Y"), ("YYYY/MM/DD", "%Y/%m/%d"), ("YYYYMMDD", "%Y%m%d"),
+)  # fmt: skip
+"""Formats of dates, as fields and as `strptime` have them. The first that all values have is taken."""
 _STREET: Final = re.compile(
     r"\b\d{1,5}[a-z]?\s+(?:\w+\.?\s+){0,4}(?:st|street|ave|avenue|rd|road|dr|drive|ln|lane|blvd|boulevard|way|court|ct|"
     r"place|pl|terrace|square|circle)\b|(?:stra(?:ß|ss)e|str\.|weg|platz|allee|gasse|laan|straat|gatan|vej)\s*\d{1,4}|"
@@ -62,6 +78,7 @@ _PHONE_REGIONS: Final = ("US", "GB", "DE", "FR")  # chosen: tried for phone numb
 _PHONE_DIGITS: Final = (7, 15)  # ITU-T E.164
 _WORD: Final = re.compile(r"[^\W\d_]+(?:['’-][^\W\d_]+)*")
 _OLDEST: Final = 1900
+_FEWEST_DIGITS: Final = 7  # of a national number: those of Spain have eight digits and a letter
 
 
 def email(value: str) -> bool:
@@ -147,6 +164,36 @@ def _is_day(year: int, month: int, number: int) -> bool:
         return False
 
 
+_NATIONAL_NUMBERS: Final = (
+    at_vnr, de_idnr, fr_nir, es_dni, es_nie, it_codicefiscale, nl_bsn, pl_pesel, br_cpf, ch_ssn
+)  # fmt: skip
+_GERMAN_INSURANCE: Final = re.compile(r"\d{2}\s?\d{6}\s?[A-Z]\s?\d{3}")  # Rentenversicherungsnummer
+_NUMBER_SIGNS: Final = re.compile(r"[A-Z0-9][A-Z0-9 ./-]{7,20}")
+
+
+def national_id(value: str) -> bool:
+    """A national identity or insurance number: of Austria, Brazil, France, Germany, Italy, the Netherlands, Poland,
+    Spain or Switzerland, with its check digits."""
+    if not _NUMBER_SIGNS.fullmatch(value) or sum(item.isdigit() for item in value) < _FEWEST_DIGITS:
+        return False
+    if _DAY.fullmatch(value):
+        return False
+    return _GERMAN_INSURANCE.fullmatch(value) is not None or any(
+        one.is_valid(value) for one in _NATIONAL_NUMBERS
+    )
+
+
+def date_format(values: Sequence[str]) -> str | None:
+    """Return the format that all values have, as fields have it; None if there is none."""
+    for told, pattern in _DAY_FORMATS:
+        try:
+            if values and all(datetime.strptime(value[:10], pattern).replace(tzinfo=UTC) for value in values):
+                return told
+        except ValueError:
+            continue
+    return None
+
+
 class Names:
     """First and last names of every locale of a vocabulary."""
 
@@ -226,6 +273,7 @@ KINDS: Final[Mapping[str, Kind]] = {
     "iban": Kind("iban", "IBANs", _PRESERVE, _CHECKED),
     "credit_card_number": Kind("credit_card_number", "card numbers", _PRESERVE, _CHECKED),
     "ssn": Kind("ssn", "social security numbers", _PRESERVE, _SHAPED),
+    "national_id": Kind("national_id", "national identity numbers", _PRESERVE, _CHECKED),
     "ip_address": Kind("ipv4", "IP addresses", _REPLACE, _SHAPED),
     "mac_address": Kind("mac_address", "MAC addresses", _REPLACE, _SHAPED),
     "phone_number": Kind("phone_number", "telephone numbers", _PRESERVE, _SHAPED),
@@ -243,6 +291,8 @@ KINDS: Final[Mapping[str, Kind]] = {
     "cvv": Kind("cvv", "security codes of cards", "redact", 0.0),
     "age": Kind("age", "ages", _REPLACE, 0.0),
     "gender": Kind("gender", "genders", _REPLACE, 0.0),
+    "salary": Kind("source_column", "salaries", _PRESERVE, 0.0),
+    "special_category": Kind("source_column", "health, religion or origin", "redact", 0.0),
     "location": Kind("coordinates", "places on the map", _REPLACE, 0.0),
     "free_text": Kind("sentences", "free text", "redact", 0.0),
 }
@@ -257,6 +307,23 @@ _BY_TYPE: Final = {
     **dict.fromkeys(("sex",), "gender"),
     **dict.fromkeys(("latitude", "longitude", "coordinates"), "location"),
 }
+# Names of columns, as they are written and in English, that no field type stands for.
+_BY_WORDS: Final = (
+    ("national_id", re.compile(
+        r"(^|_)(svnr|sv_?(nr|nummer)|sozialversicherungs_?(nr|nummer)|rentenversicherungs_?(nr|nummer)|ahv(_?(nr|nummer))?"
+        r"|steuer_?(id|identifikationsnummer)|personalausweis_?(nr|nummer)?|(reise)?pass_?(nr|nummer)|insee|nir"
+        r"|(numero_)?secu(rite)?_?sociale|dni|nie|nif|cpf|rg|codice_?fiscale|bsn|burgerservicenummer|pesel|personnummer"
+        r"|national_?(id|insurance)(_?(number|no))?|identity_?card(_?(number|no))?|id_?card_?(number|no)|nino)$"
+    )),
+    ("salary", re.compile(
+        r"(^|_)(salary|wages?|income|bonus|remuneration|compensation|gehalt|lohn|verguetung|vergütung)"
+        r"(_?(amount|gross|net|brutto|netto|month|year|monthly|yearly|annual))*$|(brutto|netto)?gehalt$|lohn$"
+    )),
+    ("special_category", re.compile(
+        r"(^|_)(diagnos(is|e)|blood_?(type|group)|blutgruppe|disability|behinderung|religion|konfession|denomination|faith"
+        r"|ethnicity|ethnie|race|sexual_orientation|union_member(ship)?|gewerkschaft|krankheit|allergies)$"
+    )),
+)  # fmt: skip
 _NOT_BY_NAME: Final = frozenset({"free_text"})
 _OF_WHOM: Final = frozenset({"city", "zip_code", "age", "gender", "location"})
 """Personal only in a table with personal data."""
@@ -274,6 +341,8 @@ class Found:
     reason: str
     type: str | None = None
     masking: dict[str, Any] | None = None
+    options: dict[str, Any] | None = None
+    """Options of the type, such as the format of dates."""
 
 
 def classify(table: str, columns: Mapping[str, Sequence[Any]], vocabulary: Vocabulary) -> list[Found]:
@@ -284,7 +353,7 @@ def classify(table: str, columns: Mapping[str, Sequence[Any]], vocabulary: Vocab
     made = [_column(entity, field, columns[field.name], vocabulary) for field in entity.fields]
     of_persons = any(item.sensitive and item.kind not in _OF_WHOM for item in made)
     made = [item if of_persons or item.kind not in _OF_WHOM else _of_nobody(item) for item in made]
-    return [_with_person(item, _person_of(columns)) for item in _of_one_place(made)]
+    return [_with_person(item, _person_of(columns, item.name)) for item in _of_one_place(made)]
 
 
 def _of_one_place(made: list[Found]) -> list[Found]:
@@ -300,17 +369,40 @@ def _of_one_place(made: list[Found]) -> list[Found]:
 def _column(entity: Entity, column: Column, values: Sequence[Any], vocabulary: Vocabulary) -> Found:
     texts = _texts(values)
     asked = Asked(entity, column, Rule(), texts, len(values) - len(texts), False, False, vocabulary)
-    named = _BY_TYPE.get(imports_names.meant(asked).type) if column.name.strip() else None
+    meant = imports_names.meant(asked).type if column.name.strip() else _MEANS_NOTHING
+    named = _by_words(column.name) or _BY_TYPE.get(meant)
     if named in _NOT_BY_NAME:
         named = None
     shown, share = _shown(list(dict.fromkeys(texts)), named, vocabulary)
     if shown is not None and (named in (None, shown) or KINDS[shown].confidence >= _SHAPED):
         kind = KINDS[shown]
         message = f"{share:.0%} of the values are {kind.told}."
+        if named == "date_of_birth" == shown:
+            return _of_birth(column.name, texts, f"The name matches, and {message}")
         if named == shown:
             return _found(column.name, shown, _BOTH, f"The name matches, and {message}")
         return _found(column.name, shown, kind.confidence * min(1.0, share + _CHANCE), message)
-    return _of_text(column.name, texts) if named is None else _by_name(column.name, named, texts)
+    if named is None:
+        return _of_text(column.name, texts, meant == _MEANS_NOTHING)
+    return _by_name(column.name, named, texts)
+
+
+_MEANS_NOTHING: Final = "words"
+"""The type of names that mean nothing."""
+
+
+def _by_words(name: str) -> str | None:
+    words = imports_names.split(name)
+    spelled = ("_".join(words).casefold(), "_".join(lexicon.english(words)))
+    return next((kind for kind, known in _BY_WORDS if any(known.search(one) for one in spelled)), None)
+
+
+def _of_birth(name: str, texts: Sequence[str], reason: str) -> Found:
+    """A column of dates of birth, with the format by which they can be shifted."""
+    found, known = _found(name, "date_of_birth", _BOTH, reason), date_format(texts)
+    if known is None:
+        return replace(found, masking={"strategy": _REPLACE}, reason=f"{reason} Their formats differ.")
+    return found if known == _DAY_FORMATS[0][0] else replace(found, options={"format": known})
 
 
 def _by_name(name: str, kind: str, texts: Sequence[str]) -> Found:
@@ -322,7 +414,7 @@ def _by_name(name: str, kind: str, texts: Sequence[str]) -> Found:
     return _found(name, kind, _NAMED, f"{message}.")
 
 
-def _of_text(name: str, texts: Sequence[str]) -> Found:
+def _of_text(name: str, texts: Sequence[str], unknown: bool) -> Found:
     inside = [
         what for text in texts if len(text) >= _PROSE and (what := personal_data_in_text(text)) is not None
     ]
@@ -330,7 +422,9 @@ def _of_text(name: str, texts: Sequence[str]) -> Found:
         message = f"{len(inside):,} of {len(texts):,} texts have {inside[0]} or the like in them."
         return _found(name, "free_text", _LISTED, message)
     if not texts:
-        return Found(name, None, False, _SOME, "It has no values, and its name is not specific.")
+        return Found(name, None, False, _SOME, "No personal data detected, please check: it has no values.")
+    if unknown:
+        return Found(name, None, False, _SOME, "No personal data detected, please check.")
     return Found(name, None, False, _SHAPED, "No personal data detected.")
 
 
@@ -349,7 +443,7 @@ def _of_nobody(found: Found) -> Found:
 
 _TESTS: Final[dict[str, Test]] = {
     "email": email, "iban": iban, "credit_card_number": card,
-    "ssn": ssn, "ip_address": address_of_network,
+    "ssn": ssn, "national_id": national_id, "ip_address": address_of_network,
     "mac_address": mac, "phone_number": phone,
     "street_address": street, "date_of_birth": day,
 }  # fmt: skip
@@ -371,6 +465,8 @@ def _shown(values: Sequence[str], named: str | None, vocabulary: Vocabulary) -> 
     for kind, test in _TESTS.items():
         if kind in _NAME_ALONE and kind != named:
             continue
+        if kind == "national_id" != named and len(values) < _FEW:
+            continue
         share = sum(map(test, values)) / len(values)
         if share >= (_SOME if kind == named else _MOST):
             return kind, share
@@ -387,16 +483,18 @@ def _shown(values: Sequence[str], named: str | None, vocabulary: Vocabulary) -> 
 # --- Whose dates --------------------------------------------------------------------------------------------
 
 
-def _person_of(columns: Mapping[str, Sequence[Any]]) -> str | None:
-    """Return the column that identifies people: an id, else a column with unique values."""
+def _person_of(columns: Mapping[str, Sequence[Any]], but: str) -> str | None:
+    """Return the column that identifies people: an id, a number, else a column with unique values; never `but`."""
 
     def rank(name: str) -> int:
         plain = name.casefold()
-        return (
-            0 if plain in ("id", "person_id", "customer_id", "user_id") else 1 if plain.endswith("id") else 2
-        )
+        if plain in ("id", "person_id", "customer_id", "user_id"):
+            return 0
+        if plain.endswith("id"):
+            return 1
+        return 2 if lexicon.english(imports_names.split(name))[-1:] in (["number"], ["no"], ["key"]) else 3
 
-    for name in sorted(columns, key=rank):
+    for name in sorted((name for name in columns if name != but), key=rank):
         values = [str(item) for item in columns[name]]
         if len(values) > 1 and None not in columns[name] and len(set(values)) == len(values):
             return name
@@ -409,7 +507,7 @@ def _with_person(found: Found, person: str | None) -> Found:
     masking = (
         {"strategy": "shift", "person": person} if person and person != found.name else {"strategy": _REPLACE}
     )
-    return Found(found.name, found.kind, True, found.confidence, found.reason, found.type, masking)
+    return replace(found, masking=masking)
 
 
 # Samples for `personal`: rows that a caller sends, the head of a workspace file, the first rows of a table.
@@ -494,6 +592,7 @@ def as_json(found: Found) -> dict[str, Any]:
         "reason": found.reason,
         "type": found.type,
         "masking": found.masking,
+        "options": found.options,
     }
 
 

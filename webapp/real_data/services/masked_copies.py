@@ -21,6 +21,7 @@ from webapp.sources.services import sources
 
 AS_IT_IS: Final = "source_column"
 """The field type that copies a column unchanged."""
+_DATES: Final = "date_of_birth"
 _UNKNOWN: Final = "redact"
 """The masking strategy for columns of unknown kind."""
 
@@ -36,6 +37,8 @@ class Choice:
     type: str = AS_IT_IS
     strategy: str = _UNKNOWN
     person: str = ""
+    format: str = ""
+    """Of the dates of the column, if they are not ISO 8601."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,9 +74,16 @@ def _proposal(found: detection.Found) -> Proposal:
         type=kind,
         strategy=str(asked.get("strategy", _UNKNOWN)),
         person=str(asked.get("person", "")),
+        format=str((found.options or {}).get("format", "")),
     )
     told = detection.KINDS[found.kind].told if found.kind else ""
     return Proposal(choice, found.confidence, found.reason, told)
+
+
+def quantity(actor: Actor, spec: SourceSpec) -> int:
+    """Return the number of rows that a copy has by default: all of the source, as far as they are counted."""
+    rows = sources.rows_of(actor, spec) or limits.DEFAULT_QUANTITY
+    return min(rows, limits.ENTERPRISE_MAX.rows_per_generation)
 
 
 def types() -> list[tuple[str, str]]:
@@ -103,4 +113,5 @@ def _field(chosen: Choice) -> dict[str, Any]:
     masking: Mapping[str, Any] = {"strategy": chosen.strategy}
     if chosen.strategy == "shift":
         masking = {**masking, "person": chosen.person or None}
-    return {"name": chosen.name, "type": chosen.type, "sensitive": True, "masking": dict(masking)}
+    made = {"name": chosen.name, "type": chosen.type, "sensitive": True, "masking": dict(masking)}
+    return made | ({"options": {"format": chosen.format}} if chosen.format and chosen.type == _DATES else {})

@@ -7,6 +7,7 @@ For browsers only. API clients use `/classify` and `/templates`.
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from typing import Any, Final
 
 from flask import Blueprint, Response, render_template, request, url_for
@@ -104,8 +105,9 @@ def make(actor: Actor) -> Response:
     if request.form.get("do") == "again":
         return _page(actor, given, _told(), chosen, name)
     try:
-        source = _spec(given).model_dump(exclude_none=True)
-        body = {"name": name, "fields": masked_copies.fields(chosen), "source": source}
+        spec = _spec(given)
+        source, rows = spec.model_dump(exclude_none=True), masked_copies.quantity(actor, spec)
+        body = {"name": name, "fields": masked_copies.fields(chosen), "source": source, "quantity": rows}
         made = templates.create(actor, **parse(TemplateIn, body, strict=False).model_dump())
     except ApiError as error:
         if error.code != "validation_error":
@@ -124,6 +126,12 @@ def _preview(actor: Actor, given: dict[str, Any] | None, chosen: list[Choice]) -
     except ApiError as error:
         return {"error": " ".join(one["message"] for one in error.details["fields"])}
     return drafts.preview_of(actor, {"fields": fields, "source": given}, "", "sample", fetch=True)
+
+
+def _before(actor: Actor, given: dict[str, Any] | None, chosen: list[Choice]) -> dict[str, Any]:
+    """Return the cells of the source's first rows by column."""
+    made = _preview(actor, given, [replace(one, sensitive=False) for one in chosen])
+    return {column["path"]: column["cells"] for column in made.get("columns", ())}
 
 
 def _columns() -> list[str]:
@@ -145,6 +153,7 @@ def _chosen() -> list[Choice]:
                 kind,
                 strategy if strategy in known else known[0],
                 form.get(f"c{number}.person", ""),
+                form.get(f"c{number}.format", "")[: limits.MAX_AFFIX_CHARS],
             )
         )
     return found
@@ -175,6 +184,7 @@ def _page(
 ) -> Response:
     """The page, or for htmx its result."""
     chosen = chosen or []
+    preview = _preview(actor, given, chosen) if found and not error else None
     context = {
         "proposals": list(zip(found or (), chosen, strict=False)),
         "given": given or {},
@@ -184,7 +194,8 @@ def _page(
         "faults": _by_column(error, chosen),
         "types": masked_copies.types(),
         "strategies": masked_copies.strategies,
-        "preview": _preview(actor, given, chosen) if found and not error else None,
+        "preview": preview,
+        "before": _before(actor, given, chosen) if preview and preview.get("columns") else {},
     }
     status = 200 if error is None or "HX-Request" in request.headers else error.status
     if "HX-Request" in request.headers:

@@ -53,7 +53,7 @@ class ClassifiedOut(Output):
     """One column.
 
     `kind`: the kind of personal data, or null if none was found. `confidence`: 0 to 1, in the kind or in its absence.
-    `type` and `masking`: proposed values for a field of a template.
+    `type`, `masking` and `options`: proposed values for a field of a template.
     """
 
     name: str
@@ -63,6 +63,7 @@ class ClassifiedOut(Output):
     reason: str
     type: str | None
     masking: Masking | None
+    options: dict[str, JsonValue] | None
 
 
 class ClassifyOut(Output):

@@ -222,6 +222,15 @@ def sample(actor: Actor, spec: SourceSpec, rows: int) -> pa.Table:
     return taken.real.table.slice(0, rows)
 
 
+def rows_of(actor: Actor, spec: SourceSpec) -> int | None:
+    """Return the number of rows of a file, or the limit of a connection's source; None if it has none. Raises what
+    `opened` raises."""
+    if spec.file is None:
+        return spec.limit
+    rows: int = _of_file(actor, spec, Keys(0, {})).real.table.num_rows
+    return rows if spec.limit is None else min(rows, spec.limit)
+
+
 def file_beside(actor: Actor, one: ExternalRequest, source: Source) -> Answer:
     """A workspace file that a field of a template reads. Errors: validation_error at its option, those of `opened`."""
     spec = SourceSpec(file=one.question["file"], sheet=one.question["sheet"])

@@ -1,0 +1,1 @@
+"""JSON Schema of any draft, and that of OpenAPI: which values are valid, and how valid values can be generated."""
