@@ -22,6 +22,7 @@ from webapp.access.models import ApiKey, Membership, User
 from webapp.audit.models import AuditEntry
 from webapp.errors import ApiError
 from webapp.extensions import application, db, reading
+from webapp.model_base import Base
 
 _LEADING: Final = {
     "object_id": AuditEntry.object_id,
@@ -73,6 +74,9 @@ class Found:
     total: int
     total_exact: bool
     searched_until: datetime | None
+
+
+_NAMED: Final = ("name", "file_name", "target")  # columns that name an object, the first that its table has
 
 
 def page(actor: Actor, wanted: Wanted, cursor: str | None, limit: int) -> Found:
@@ -189,7 +193,7 @@ def _after(last: AuditEntry) -> ColumnElement[bool]:
 
 
 def names(workspace_id: str, entries: Sequence[Mapping[str, Any]]) -> dict[str, str]:
-    """Return the names of the users and API keys of some entries, by id."""
+    """Return the names of the users, API keys and objects of some entries, by id. Objects that are gone have none."""
     people = {one["user_id"] for one in entries if one["user_id"]}
     keys = {one["key_id"] for one in entries if one["key_id"]}
     found = {}
@@ -197,6 +201,26 @@ def names(workspace_id: str, entries: Sequence[Mapping[str, Any]]) -> dict[str, 
         found[one.id] = one.name or one.email
     own = (ApiKey.workspace_id == workspace_id, ApiKey.id.in_(keys))
     found |= {row.id: row.name for row in db.session.execute(select(ApiKey.id, ApiKey.name).where(*own))}
+    return found | _object_names(workspace_id, entries)
+
+
+def _object_names(workspace_id: str, entries: Sequence[Mapping[str, Any]]) -> dict[str, str]:
+    """Return the names of objects of the workspace by id: of those kinds whose table has a name or a file name."""
+    tables = {mapper.class_.__name__.lower(): mapper.local_table for mapper in Base.registry.mappers}
+    ids: dict[str, set[str]] = {}
+    for entry in entries:
+        if entry["object_id"]:
+            ids.setdefault(str(entry["object_type"]).replace("_", ""), set()).add(entry["object_id"])
+    found: dict[str, str] = {}
+    for kind, wanted in ids.items():
+        table = tables.get("workspacefile" if kind == "file" else kind)
+        named = next((name for name in _NAMED if table is not None and name in table.c), None)
+        if table is None or named is None or "workspace_id" not in table.c:
+            continue
+        own = select(table.c.id, table.c[named]).where(
+            table.c.workspace_id == workspace_id, table.c.id.in_(wanted)
+        )
+        found |= {row[0]: row[1] for row in db.session.execute(own) if row[1]}
     return found
 
 

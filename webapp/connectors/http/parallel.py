@@ -14,8 +14,10 @@ from webapp.connectors.http.channel import RowOutcome, SendControl
 from webapp.connectors.http.retry import RequestOutcome, Retry, asked_for, attempt
 from webapp.net.session import NetError, Reply
 
-# Responses whose Retry-After applies to all rows (RFC 6585, 4; RFC 9110, 15.6.4).
-_SLOW_DOWN: Final = frozenset({429, 503})
+# The Retry-After of 429 applies to all rows (RFC 6585, 4). That of 503 (RFC 9110, 15.6.4) can be about one request:
+# it applies to its own row until this many responses in a row were 503. Then the target itself is unavailable.
+_TOO_MANY, _UNAVAILABLE = 429, 503
+_UNAVAILABLE_RESPONSES: Final = 3
 
 
 class RequestPacer:
@@ -87,6 +89,9 @@ class SenderThreads:
         self._hand, self._retry, self._parallel = _StoppableControl(hand), retry, parallel
         self._pace = RequestPacer(per_second)
         self._answers = 0
+        self._unavailable = (
+            0  # responses in a row with this status; an estimate, because threads do not wait for it
+        )
         self._pool = ThreadPoolExecutor(parallel, thread_name_prefix="lane")
 
     def close(self) -> None:
@@ -138,7 +143,9 @@ class SenderThreads:
                 raise
             self._answers += 1
             last.append(RequestOutcome(reply, None, number, False, unanswered, spent))
-            if reply.status in _SLOW_DOWN and reply.status in self._retry.retry_on:
+            self._unavailable = self._unavailable + 1 if reply.status == _UNAVAILABLE else 0
+            for_all = reply.status == _TOO_MANY or self._unavailable >= _UNAVAILABLE_RESPONSES
+            if for_all and reply.status in self._retry.retry_on:
                 waited = self._pace.hold(asked_for(reply))
             return reply
 
