@@ -406,6 +406,24 @@ def test_a_table_whose_only_column_is_counted_by_the_database_is_filled(edith, a
         assert [database.count(name) for name in ("numbers", "uses")] == [21, 20]
 
 
+def test_foreign_keys_that_must_differ_take_different_rows(edith, target, work):
+    schema = """
+    CREATE TABLE people (id integer PRIMARY KEY);
+    CREATE TABLE friends (
+        id integer PRIMARY KEY, a integer NOT NULL REFERENCES people (id), b integer NOT NULL REFERENCES people (id),
+        UNIQUE (a, b), CHECK (a <> b)
+    );
+    CREATE TABLE rivals (
+        id integer PRIMARY KEY, a integer NOT NULL REFERENCES people (id), b integer REFERENCES people (id),
+        CHECK (b IS NULL OR NOT (a = b))
+    );
+    """
+    with target(schema) as database:
+        made = edith.post(f"/connections/{database.connection_id}/fill", json={"rows": 40}).json
+        work(made["push"]["id"])
+        assert [database.count(name) for name in ("people", "friends", "rivals")] == [40, 40, 40]
+
+
 def test_a_partitioned_table_without_partitions_is_skipped(edith, app, cast, postgres_url, work):
     schema = """
     CREATE TABLE events (id integer NOT NULL, at date NOT NULL) PARTITION BY RANGE (at);

@@ -350,6 +350,8 @@ class Block:
                 made = compiled.kind.taking(self.together((name, kind)))
             else:
                 made = compiled.draw(source, self.bound.states[path])
+            if isinstance(compiled.kind, Relation) and compiled.kind.differs_from is not None:
+                made = compiled.kind.apart(made, self.group(compiled.kind.differs_from, RELATION))
             self._groups[name, kind] = made
         return made
 

@@ -49,7 +49,8 @@ def integer_(asked: Asked) -> Field | None:
         wide = column.bits == _WIDE_BITS and not re.search(r"\(1?\d\)", column.declared)
         return definition(column.name, "epoch", {"unit": "milliseconds"} if wide else {})
     if _CODED.search(words):
-        first = int(column.default) if re.fullmatch(r"\d", column.default or "") else 1
+        default = column.default or ""
+        first = int(default) if re.fullmatch(r"\d", default) else 1
         asked.notes.append("The name says that numbers stand for something; which ones, it does not say.")
         return definition(column.name, "enum", {"values": sorted({first, 1, 2, 3})})
     if re.search(r"(^|_)(status|state|type|kind)(_code)?$", words):

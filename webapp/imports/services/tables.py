@@ -103,6 +103,7 @@ def drafted(
     for relation in _by_weight(entity.relations):
         links.take(relation)
     _composite_keys(draft, words)
+    _differ(draft)
     for one in draft.found:
         if one.column in flags and one.field is not None:
             one.field = definition(one.column, "enum", {"values": [False]})
@@ -113,6 +114,27 @@ def drafted(
             )
     _drop_single_keys(draft)
     return draft
+
+
+def _differ(draft: Draft) -> None:
+    """Let two references to the same table take different rows, where a check demands that they differ."""
+    by_name = {one.column.casefold(): one for one in draft.found}
+    for check in draft.entity.checks:
+        for pair in check_search.differing_columns(check):
+            first, second = (by_name.get(name) for name in pair)
+            if first is None or second is None or first.field is None or second.field is None:
+                continue
+            options = [one.field["options"].get("template_id") for one in (first, second) if one.field]
+            if options[0] is None or options[0] != options[1] or options[0] == "self":
+                continue
+            if second.field.get("unique") is True:
+                first, second = second, first
+            assert second.field is not None
+            other = first.field or {}
+            if second.field.get("unique") is True or "differs_from" in other.get("options", {}):
+                continue
+            second.field["options"] = {**second.field["options"], "differs_from": first.column}
+            second.state, second.reason = "green", f"{second.reason} Never the row of {first.column}."
 
 
 def _drop_single_keys(draft: Draft) -> None:
