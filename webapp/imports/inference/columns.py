@@ -431,9 +431,9 @@ _DECLARED: Final[Sequence[tuple[str, str, dict[str, Any]]]] = (
     (r"^ltree\b", "regexp", {"string": r"[a-z]{5}\.[a-z]{6}(\.[a-z]{4})?"}),
     (r"^hstore\b", "regexp", {"string": r"\"[a-z]{4}\"=>\"[a-z]{6}\""}),
     (
-        r"^(geometry|geography)\b(?!.*(line|polygon|multi|collection))",
+        r"^(geometry|geography)\(point,4326\)",
         "regexp",
-        {"string": r"POINT\([1-8][0-9]\.[0-9]{4} [1-8][0-9]\.[0-9]{4}\)"},
+        {"string": r"SRID=4326;POINT\([1-8][0-9]\.[0-9]{4} [1-8][0-9]\.[0-9]{4}\)"},
     ),
     (r"^point$", "regexp", {"string": r"\([0-9]{1,2},[0-9]{1,2}\)"}),
 )
