@@ -2,7 +2,8 @@
 
 Starts the product like a user (`./rowsmith up`) with a new data folder, signs in with the printed link, uses the demo's
 templates, takes the screenshots and stops it. TEST_CHROMIUM selects another browser than the one on the PATH; arguments
-on the command line select pages by name. The preparation of each page is in pictures/.
+on the command line select pages by name. The preparation of each page is in pictures/. The pages of a fill use the
+PostgreSQL database of the connection string in PICTURES_DATABASE, and are left out without it.
 """
 
 from __future__ import annotations
@@ -62,6 +63,7 @@ def take(browser: Browser, link: str, pages: Mapping[str, Callable[[Page], None]
     page.wait_for_url("**/templates")
     state = context.storage_state()
     desk = browser.new_context().new_page()
+    filled = "PICTURES_DATABASE" in os.environ
 
     def shoot(page: Page, name: str) -> None:
         """One picture of what is in view."""
@@ -87,7 +89,7 @@ def take(browser: Browser, link: str, pages: Mapping[str, Callable[[Page], None]
                 page.goto("/sign-in")
                 shoot(page, f"sign-in-{size}-{scheme}")
             for name, show in pages.items():
-                if wanted and name not in wanted:
+                if (wanted and name not in wanted) or (name.startswith("fill") and not filled):
                     continue
                 page = context.new_page()
                 page.on("dialog", lambda dialog: dialog.accept())

@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 from playwright.sync_api import Page
 
-from pictures import builder, datasets, http, pushes, scenarios
+from pictures import builder, datasets, fill, http, pushes, scenarios
 
 
 def secrets(page: Page) -> None:
@@ -155,6 +155,9 @@ PAGES: dict[str, Callable[[Page], None]] = {
     "connections": at("/connections"),
     "new-connection": at("/connections/new"),
     "connection": pushes.connection,
+    "fill": fill.form,
+    "fill-plan": fill.plan,
+    "fill-push": fill.push,
     "scenarios": at("/scenarios"),
     "scenario": scenarios.scenario,
     "scenario-completion": scenarios.completion,

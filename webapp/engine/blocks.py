@@ -27,7 +27,7 @@ from webapp.engine.layers import Column, Layer, RelatedPlan
 from webapp.engine.random import RandomStream
 from webapp.engine.relations import PARENT, RELATION
 from webapp.engine.types.external import Existing
-from webapp.engine.types.relations import Relation
+from webapp.engine.types.relations import ParentRows, Relation
 from webapp.errors import Fault, did_you_mean
 
 if TYPE_CHECKING:
@@ -350,6 +350,9 @@ class Block:
                 made = compiled.kind.taking(self.together((name, kind)))
             else:
                 made = compiled.draw(source, self.bound.states[path])
+            if isinstance(compiled.kind, Relation) and compiled.kind.differs_from is not None:
+                assert isinstance(made, ParentRows)
+                made = compiled.kind.apart(made, self.group(compiled.kind.differs_from, RELATION))
             self._groups[name, kind] = made
         return made
 

@@ -163,6 +163,10 @@ class Compiler:
         """Return the fields of this level that are in a group or read it; empty if the group does not exist."""
         return self._scope.members.get((name, kind), ())
 
+    def beside(self, name: str) -> FieldSpec | None:
+        """The field ``name`` of this level, or None."""
+        return self._scope.fields.get(name)
+
     def require(self, spec: FieldSpec, option: str, name: str) -> Column | None:
         """The column ``name`` that ``spec`` reads, compiled; None after a fault (unknown, or a cycle)."""
         scope: Scope | None = self._scope

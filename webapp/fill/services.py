@@ -58,6 +58,8 @@ def draft(actor: Actor, connection_id: str, ask: FillInput) -> Drafted:
     require(actor, "push")
     name = f"All tables of {connection.name}"[: limits.MAX_NAME_CHARS]
     requested = _requested(connection, wanted, ask)
+    limited = _limited_by_identity(connection, wanted, requested)
+    requested |= {table: number for table, (number, _) in limited.items()}
     made = tables.create(
         actor, connection_id, [*requested], max(requested.values(), default=ask.rows), ask.existing
     )
@@ -76,7 +78,7 @@ def draft(actor: Actor, connection_id: str, ask: FillInput) -> Drafted:
             "table": one["name"],
             "template_id": one["template_id"],
             "rows": one["count"],
-            "note": counts[one["template_id"]][1],
+            "note": counts[one["template_id"]][1] or limited.get(one["name"], (0, ""))[1],
         }
         for one in listed
     ]
@@ -122,6 +124,38 @@ def _requested(connection: Connection, wanted: list[Entity], ask: FillInput) -> 
         else max(1, ask.rows // _PER_LEVEL ** levels[one.name])
         for one in wanted
     }
+
+
+_SMALL_BITS: Final = 16
+
+
+def _limited_by_identity(
+    connection: Connection, wanted: Sequence[Entity], requested: Mapping[str, int]
+) -> dict[str, tuple[int, str]]:
+    """How many rows tables can get whose identity column is too small for the requested number, and why not more.
+    Errors: those of connections."""
+    limits_by_table: dict[str, tuple[int, str]] = {}
+    for entity in wanted:
+        for column in entity.fields:
+            if column.generated != "identity" or not column.bits or column.bits > _SMALL_BITS:
+                continue
+            most: int = 2 ** (column.bits if column.unsigned else column.bits - 1) - 1
+            if requested.get(entity.name, 0) * _HEADROOM > most:
+                limits_by_table[entity.name] = most, column.name
+    if not limits_by_table:
+        return {}
+    there = inspection.counts(connection, [*limits_by_table], limits.FETCH_SECONDS)
+    found = {}
+    for table, (most, name) in limits_by_table.items():
+        left = max(1, most - there.get(table, 0))
+        if left < requested[table]:
+            found[table] = left, f'Its column "{name}" can only count to {most:,}.'
+    return found
+
+
+_HEADROOM: Final = (
+    10  # chosen: rows are counted if the requested number is more than a tenth of the possible one
+)
 
 
 def _levels(entities: Sequence[Entity]) -> dict[str, int]:

@@ -136,7 +136,7 @@ def _member(spec: FieldSpec, column: Column, compiler: Compiler) -> tuple[int, t
         if not kind.free:
             text = "A skewed or fixed choice cannot be unique together with another."
             compiler.fault(spec, "unique", "not_unique", text, "Let the distribution be uniform.")
-        return max(1, kind.rows), (spec.group or spec.type.group_kind, spec.type.group_kind)
+        return max(1, kind.choices), (spec.group or spec.type.group_kind, spec.type.group_kind)
     size = column.type.space()
     if size is None or spec.type.group_kind is not None:
         text = f"{spec.type.label} with these options cannot be unique in combination with other fields."

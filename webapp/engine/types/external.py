@@ -1080,6 +1080,11 @@ class Existing(GroupKind):
         self._unique = bool(unique)
 
     @property
+    def choices(self) -> int:
+        """The rows that one row may choose from."""
+        return self.rows
+
+    @property
     def free(self) -> bool:
         """Return whether any row may get any row of the snapshot with the same probability."""
         return not self._unique and self._blank is None

@@ -41,6 +41,7 @@ if TYPE_CHECKING:
 
 
 _BLANK_SALT, _CHOICE_SALT = -100, -101
+_PAIR = 2  # two references that differ need as many rows
 _TAKERS = {
     "mean": ("uniform", "poisson", "geometric", "zipf"),
     "exponent": ("zipf",),
@@ -110,6 +111,11 @@ class ReferenceOptions(OptionsModel):
         description=("For self: number of root rows (the first rows, without a parent)."),
     )
 
+    differs_from: str | None = Field(
+        None, max_length=limits.MAX_NAME_CHARS,
+        description="Another reference to the same template, whose row this one never takes.",
+    )  # fmt: skip
+
     @model_validator(mode="before")
     @classmethod
     def _plain_number(cls, value: Any) -> Any:
@@ -146,6 +152,8 @@ class Relation(GroupKind):
         self.address = compiler.related_plans.address(asked, compiler.address)
         self.counts: Counts | None = None
         self.rows = 0
+        self.differs_from: str | None = None
+        """The group of references whose row this one never takes."""
         self._cardinalities: dict[int, BoundCardinality] = {}
         self._picker: parents.Picker | None = None
         self._blank: tuple[int, int] | None = None
@@ -165,6 +173,7 @@ class Relation(GroupKind):
         self._unique = next((field for field in fields if field.common.unique), None)
         self._owner = stated["cardinality"] is not None
         self._check(fields, stated, compiler)
+        self.differs_from = self._other_group(fields, stated["differs_from"], compiler)
         self._blank = self._share(fields, compiler)
         try:
             self.counts = compiler.related_plans.counts(compiler.address) if self._owner else None
@@ -176,12 +185,15 @@ class Relation(GroupKind):
                 first, option, "unrelated", text, "Change the cardinality, or how many rows there are."
             )
             return
+        if self.differs_from is not None and self.rows < _PAIR:
+            text = f"There are {self.rows:,} rows to choose from, so that two references cannot differ."
+            compiler.fault(first, "options.differs_from", "out_of_range", text, "Generate more rows there.")
         if not (self._owner or self._unique or self._self):
             self._even = stated["distribution"] in (None, "uniform")
             exponent = Fraction(1 if stated["exponent"] is None else stated["exponent"])
             try:
                 self._picker = parents.picker(
-                    stated["distribution"] or "uniform", max(1, self.rows), exponent
+                    stated["distribution"] or "uniform", max(1, self.choices), exponent
                 )
             except ValueError as error:
                 text = f"There are {self.rows:,} rows to choose from, and it takes {error}."
@@ -192,7 +204,7 @@ class Relation(GroupKind):
     def _stated(self, fields: tuple[FieldSpec, ...], compiler: Compiler) -> dict[str, Any]:
         """The options of the group's fields for the choice; options set twice are equal."""
         stated: dict[str, Any] = {}
-        for name in ("cardinality", "layout", "distribution", "exponent", "roots"):
+        for name in ("cardinality", "layout", "distribution", "exponent", "roots", "differs_from"):
             said = [
                 (field, getattr(field.options, name))
                 for field in fields
@@ -206,6 +218,44 @@ class Relation(GroupKind):
                         field, f"options.{name}", "contradiction", text, "Say it at one field of the group."
                     )
         return stated
+
+    @property
+    def choices(self) -> int:
+        """The rows that one row may choose from."""
+        return self.rows if self.differs_from is None else max(0, self.rows - 1)
+
+    def _other_group(self, fields: tuple[FieldSpec, ...], name: str | None, compiler: Compiler) -> str | None:
+        """Return the group of the reference `name`, or None after an error."""
+        if name is None:
+            return None
+        spec = next(field for field in fields if field.options.differs_from == name)  # type: ignore[attr-defined]
+        other = compiler.beside(name)
+        where = None if other is None or not isinstance(other.options, ReferenceOptions) else other.options
+        group = None if other is None else other.group or RELATION
+        if where is None or group == (spec.group or RELATION):
+            text = f'"{name}" is no other reference of this template.'
+            compiler.fault(
+                spec, "options.differs_from", "unknown_field", text, "Name a reference of another group."
+            )
+        elif compiler.related_plans.address(where.template_id, compiler.address) != self.address:
+            text = f'"{name}" takes rows of another template, so that the two always differ.'
+            compiler.fault(spec, "options.differs_from", "two_templates", text, "Remove differs_from.")
+        elif where.differs_from is not None:
+            text = f'"{name}" has differs_from itself.'
+            compiler.fault(spec, "options.differs_from", "contradiction", text, "Say it at one of the two.")
+        elif self._owner or self._self or self._unique is not None:
+            text = "A reference with cardinality, to self or with unique has no choice."
+            compiler.fault(
+                spec, "options.differs_from", "not_for_this_type", text, "Say it at the other reference."
+            )
+        else:
+            return group
+        return None
+
+    def apart(self, chosen: ParentRows, other: ParentRows) -> ParentRows:
+        """Return rows that are never those of the other group: numbers from the other's row on move up by one."""
+        moved = chosen.rows + (chosen.rows >= other.rows).astype(np.uint64)
+        return ParentRows(moved, chosen.valid, chosen.position, chosen.among)
 
     def _check(self, fields: tuple[FieldSpec, ...], stated: dict[str, Any], compiler: Compiler) -> None:
         """Reject contradicting options."""
@@ -329,7 +379,7 @@ class Relation(GroupKind):
             return ParentRows(rows, having if valid is None else valid & having)
         if self._unique is None:
             assert self._picker is not None
-            return ParentRows(self._picker.draw(key, draws.rows), valid, among=self.rows)
+            return ParentRows(self._picker.draw(key, draws.rows), valid, among=self.choices)
         rank = draws.rows
         if self._blank is not None:
             rank = engine_random.filled_rank(self._blank_key(draws), draws.rows, *self._blank)

@@ -110,6 +110,28 @@ def true_columns(condition: str) -> list[str]:
     return found
 
 
+def differing_columns(check: str) -> list[tuple[str, str]]:
+    """The pairs of columns, in lower case, that a check demands to differ (`a <> b`, perhaps only where both are
+    filled)."""
+    tree = _parsed(check)
+    found = []
+    for one in tree.flatten() if isinstance(tree, sql.And) else [tree]:
+        for part in one.flatten() if isinstance(one, sql.Or) else [one]:
+            while isinstance(part, sql.Paren):
+                part = part.this
+            inner = part.this if isinstance(part, sql.Not) else None
+            while isinstance(inner, sql.Paren):
+                inner = inner.this
+            pair = part if isinstance(part, sql.NEQ) else inner if isinstance(inner, sql.EQ) else None
+            if (
+                pair is not None
+                and isinstance(pair.this, sql.Column)
+                and isinstance(pair.expression, sql.Column)
+            ):
+                found.append((pair.this.name.casefold(), pair.expression.name.casefold()))
+    return found
+
+
 def constant(default: str, array: bool = False) -> Any:
     """The value of a column's default, if it is a constant: a text, number, truth value or empty array; else None."""
     tree = _parsed(default)

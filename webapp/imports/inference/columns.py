@@ -262,7 +262,8 @@ def _blanks(asked: Asked, made: Field) -> None:
 _RARE: Final = 95  # chosen: percent of rows without a date of deletion
 _RARELY: Final = re.compile(
     r"(^|_)(deleted|archived|cancell?ed|banned|suspended|locked|blocked|discarded|trashed|terminated|removed|revoked"
-    r"|deletion_mark)(_at|_on|_by|_date|_time|_timestamp|_reason)?$|(^|_)date_(deleted|removed)$"
+    r"|voided|retired|withdrawn|deactivated|purged|deletion_mark)(_at|_on|_by|_date|_time|_timestamp|_reason)?$"
+    r"|(^|_)date_(deleted|removed|voided|retired|withdrawn|cancell?ed|archived|revoked)$"
 )
 
 
@@ -427,6 +428,13 @@ _DECLARED: Final[Sequence[tuple[str, str, dict[str, Any]]]] = (
     (r"^xml$", "constant", {"value": "<none/>"}),
     (r"^tsvector$", "words", {}),
     (r"range$", "constant", {"value": "empty"}),
+    (r"^ltree\b", "regexp", {"string": r"[a-z]{5}\.[a-z]{6}(\.[a-z]{4})?"}),
+    (r"^hstore\b", "regexp", {"string": r"\"[a-z]{4}\"=>\"[a-z]{6}\""}),
+    (
+        r"^(geometry|geography)\(point,4326\)",
+        "regexp",
+        {"string": r"SRID=4326;POINT\([1-8][0-9]\.[0-9]{4} [1-8][0-9]\.[0-9]{4}\)"},
+    ),
     (r"^point$", "regexp", {"string": r"\([0-9]{1,2},[0-9]{1,2}\)"}),
 )
 

@@ -89,9 +89,10 @@ _TYPE: Final = "standard basic premium other"
 _COMMENTED: Final = re.compile(
     r"(?<![\w-])['\"]?(-?\d{1,3}|[A-Za-z][\w-]{0,20})['\"]?\s*(?:=|:|-->?|=>|–)\s*['\"]?[A-Za-zÀ-ÿ]"
 )
+_NUMBERED: Final = re.compile(r"(?:^|[,;:.：，；(]\s*)(\d{1,2})\s+[A-Za-z]")
 _LISTED: Final = re.compile(r"(?:one of|values?|possible|allowed|either|enum)\W+(.+)", re.I)
 _FALSE: Final = (
-    r"deleted|removed|archived|blocked|banned|suspended|disabled|hidden|locked|spam|cancell?ed|test|internal|private"
+    r"deleted|removed|voided?|retired|withdrawn|revoked|archived|blocked|banned|suspended|disabled|hidden|locked|spam|cancell?ed|test|internal|private"
     r"|draft|expired|inactive|trashed|void|frozen|obsolete|discontinued|exempt|superuser|admin|staff|mandatory"
     r"|default"
     r"|deletion_mark"
@@ -100,8 +101,8 @@ _TRUE: Final = (
     r"active|enabled|visible|verified|confirmed|valid|published|available|approved|current|subscribed"
 )
 _FLAG: Final = re.compile(
-    r"^(is|has|can|was|allow|allows|enable|show|use|should|needs|requires)_|(^|_)flag$|(^|_)(active|enabled"
-    r"|deleted|paid"
+    r"^(is|has|can|was|allow|allows|enable|show|use|should|needs|requires|verify|dry)_|(^|_)flag$|(^|_)(active|enabled"
+    r"|deleted|paid|disabled|private|public|sensitive"
     r"|verified|archived|visible|published|blocked|locked|hidden)$"
 )
 
@@ -123,6 +124,9 @@ def commented(asked: Asked) -> list[str]:
     if len(found) > 1 and re.search(r"[,;/|\n]", comment):
         kinds = {one.lstrip("-").isdigit() for one in found}
         return found if len(kinds) == 1 else []
+    numbered = list(dict.fromkeys(_NUMBERED.findall(comment)))
+    if len(numbered) > 1 and numbered[0] in ("0", "1"):
+        return numbered
     listed = _LISTED.search(comment)
     if listed:
         quoted = re.findall(r"['\"]([\w -]{1,30})['\"]", listed[1])
@@ -159,9 +163,8 @@ def choices(asked: Asked) -> Iterator[Field]:
     told = commented(asked)
     if told and (longest is None or max(map(len, told)) <= longest):
         yield definition(name, "enum", {"values": told})
-    if is_flag(words) and longest is not None and longest <= _FLAG_CHARS:
-        default = (default_of(asked) or "Y").upper()
-        yes, no = ("1", "0") if default in "01" else ("T", "F") if default in "TF" else ("Y", "N")
+    if is_flag(words) and longest is not None and longest <= _FLAG_WORD_CHARS:
+        yes, no = _truth_values(asked, longest)
         yield definition(name, "boolean", {"truthy": yes, "falsy": no, "probability": flag_share(words)})
     for pattern, plain, letters in _DOMAINS:
         if re.search(pattern, words) or re.search(pattern, f"{table}.{words}"):
@@ -183,7 +186,18 @@ def choices(asked: Asked) -> Iterator[Field]:
         yield from _fitting(asked, values, "")
 
 
+def _truth_values(asked: Asked, longest: int) -> tuple[str, str]:
+    """How a short text says yes and no: as its default does, else in the usual way for its length."""
+    default = (default_of(asked) or "").casefold()
+    for pair in (("1", "0"), ("T", "F"), ("Y", "N"), ("on", "off"), ("yes", "no"), ("true", "false")):
+        if default and default in map(str.casefold, pair) and max(map(len, pair)) <= longest:
+            upper = (asked.column.default or "").strip("'(\")N").isupper()
+            return (pair[0].upper(), pair[1].upper()) if upper else pair
+    return ("Y", "N") if longest <= 2 else ("yes", "no") if longest < _FLAG_WORD_CHARS else ("true", "false")
+
+
 _FLAG_CHARS: Final = 1
+_FLAG_WORD_CHARS: Final = 5
 
 
 def _fitting(asked: Asked, plain: str, letters: str) -> Iterator[Field]:
@@ -243,9 +257,20 @@ _RANGES: Final[Sequence[tuple[str, float, float, int]]] = (
     (r"(^|_)(score|points)$", 0, 100, 2),
     (r"(^|_)priority(_level|_number)?$", 1, 5, 0),
     (r"(^|_)severity(_level)?$", 1, 5, 0),
-    (r"(^|_)(sort_order|sort|position|display_order|order_index|sequence|rank|line_number|item_number|ordinal)$",
+    (r"(^|_)(sort_order|sortorder|order|sort|position|display_order|order_index|sequence|rank|line_number|item_number|ordinal)$",
      1, 100, 0),
-    (r"(^|_)(version|revision)(_number)?$", 1, 10, 0),
+    (r"(^|_)(version|revision|rev)(_number)?$", 1, 10, 0),
+    (r"(^|_)(minimum_occurs|min_occurs)$", 0, 1, 0),
+    (r"(^|_)(maximum_occurs|max_occurs)$", 1, 5, 0),
+    (r"(^|_)(time_?out|interval|delay|ttl|step)(_seconds)?$", 1, 300, 0),
+    (r"(^|_)font_size$", 8, 24, 0),
+    (r"(^|_)(thresholds?|limit|upper_limit|lower_limit|high_limit|low_limit)(_low|_high|_value)?$", 1, 100, 2),
+    (r"(^|_)quota$", 1, 1_000, 0),
+    (r"(^|_)(latency|ping)(_ms)?$", 1, 500, 0),
+    (r"(^|_)(area|surface)(_m2|_sqm)?$", 10, 500, 2),
+    (r"(^|_)(power|load|capacity)$", 1, 1_000, 2),
+    (r"(^|_)(ratio|coefficient|efficiency|efficiency_indicator|probability|availability|share|factor)$", 0, 1, 4),
+    (r"(price|total|cost|amount|paid|discounts?|shipping|wrapping|products)(_tax)?_(excl|incl|te|ti|real)$", 1, 500, 2),
     (r"(min|minimum)_quantity$", 1, 10, 0),
     (r"(^|_)(stock|inventory|on_hand)(_quantity|_level|_count|_units)?$|units_in_stock$|quantity_in_stock$"
      r"|stock_quantity$", 0, 500, 0),
@@ -281,7 +306,8 @@ _RANGES: Final[Sequence[tuple[str, float, float, int]]] = (
     (r"(^|_)(seats|capacity|floors?|rooms|bedrooms|bathrooms|guests|adults|passengers)(_count)?$", 1, 8, 0),
     (r"(^|_)(children|dependents|siblings)(_count)?$", 0, 4, 0),
     (r"(^|_)(views?|clicks?|likes|downloads|impressions|hits)(_count)?$", 0, 10_000, 0),
-    (r"(^|_)(attempts?|retries|retry_count|failures|error_count)$", 0, 5, 0),
+    (r"(^|_)(attempts?|retries|retried|retry_(count|times|number)|max_retry|tries|failures|error_count|repeats)$", 0, 5,
+     0),
     (r"(^|_)(count|counter|total_count|usage_count)$", 0, 100, 0),
     (r"(^|_)population$", 5_000, 5_000_000, 0),
     (r"(^|_)(fiscal_year)$", 2018, 2026, 0),

@@ -67,7 +67,19 @@ _NAMED: Final[tuple[tuple[str, tuple[_Kind, ...]], ...]] = (
     (r"(^|_)(ip|ip_address|ip_addr|remote_addr|remote_ip|client_ip)$", _kinds("ipv4")),
     (r"(^|_)mac(_address)?$", _kinds("mac_address")),
     (r"(^|_)(user_agent|browser_agent|agent_string|comment_agent)$", _kinds("user_agent")),
-    (r"(^|_)(host|host_?name|fqdn)$", _kinds("hostname")),
+    (r"(^|_)(hosts?|host_?name|fqdn|(name_?|dns_|mail_|smtp_|ntp_)?servers?)$", _kinds("hostname")),
+    (r"(^|_)(public|private|ssh)_?key$|(^|_)(client_|api_|shared_|connect_)?secrets?(_key)?$|(^|_)(nonce|salt|signature)$",
+     _kinds("token sha256 md5")),
+    (r"(^|_)(check_?sum|digest|e_?tag|fingerprint|hash)$", _kinds("sha256 sha1 md5")),
+    (r"(^|_)(domain|dns)(_name)?$", _kinds("domain_name")),
+    (r"(^|_)port$", (("regexp", {"string": "[1-9][0-9]{3}"}),)),
+    (r"(^|_)(error|exception|last_error|error_msg|exception_msg|exception_message|error_message|reason|message)$",
+     (("sentences", {}), ("words", {"count": 3}), ("words", {"count": 2}))),
+    (r"(^|_)(from_|to_|week_?)?day$", _kinds("weekday")),
+    (r"(^|_)(completed|executed|paused|locked|assigned|requested|reported|uploaded|closed|opened|verified|sent)_by$",
+     _kinds("username")),
+    (r"_ids$", (("regexp", {"string": "[1-9][0-9]{0,2}(,[1-9][0-9]{0,2}){2}"}),)),
+    (r"(^|_)json$|^json_", (("constant", {"value": "{}"}),)),
     (r"(^|_)(api_token|access_token|refresh_token|auth_token|reset_token|session_token|reset_password_token"
      r"|confirmation_token|remember_token)$", _kinds("token")),
     (r"(^|_)(twitter|instagram|github|skype|telegram)(_handle|_name|_username)?$", _kinds("messaging_handle"
@@ -125,17 +137,42 @@ def fields(asked: Asked) -> Iterator[Field]:
         if kind == "state_abbr" and asked.locale is None and not asked.unique:
             # Elsewhere codes have up to three characters. The place's other fields then follow this one.
             yield definition(name, kind, options, locale="en_US")
-    for pattern, kinds in _NAMED:
-        where = f"{table}.{words}" if "\\." in pattern else words
-        if re.search(pattern, where):
-            for kind, options in kinds:
-                yield definition(name, kind, options, unique=asked.unique)
-            return
+    structured = (longest is None or longest >= _LONG) and _STRUCTURED.search(words)
+    if (structured or re.search(r"\bJSON\b", asked.column.comment)) and not asked.unique:
+        yield definition(name, "constant", {"value": "{}"})
+    for said in dict.fromkeys((words, _QUALIFIED.sub("", words))):
+        for pattern, kinds in _NAMED:
+            where = f"{table}.{said}" if "\\." in pattern else said
+            if re.search(pattern, where):
+                for kind, options in kinds:
+                    yield definition(name, kind, options, unique=asked.unique)
+                return
+
+
+_QUALIFIED: Final = re.compile(
+    r"_(from|to|start|end|min|max|old|new|alt|other|main|default|primary|secondary|[a-d1-9])$"
+)
+"""What the last word of a name adds to its meaning: which one of several it is."""
+_STRUCTURED: Final = re.compile(
+    r"(^|_)(meta_?data|payload|settings|preferences|attributes|attrs|params|parameters|properties|extra_data"
+    r"|config|configuration|custom_data)$"
+)
+"""Names of long texts that are mostly documents."""
+_LONG: Final = 500  # chosen
+_HEX: Final = re.compile(r"#?[0-9a-fA-F]{6}")
 
 
 def _codes(words: str, asked: Asked) -> Iterator[_Kind]:
-    """Countries, states, currencies and languages in columns that take only their codes."""
+    """Countries, states, currencies, languages, colors and ids in columns that take only their codes."""
     longest = asked.longest
+    if words.endswith(("color", "colour")):
+        default = domains.default_of(asked) or ""
+        if longest == len("ffffff") or (_HEX.fullmatch(default) and not default.startswith("#")):
+            yield "regexp", {"string": "[0-9A-F]{6}"}
+        elif longest == len("#ffffff") or _HEX.fullmatch(default):
+            yield "hex_color", {}
+    if words == "object_id" and longest is not None and longest != _OBJECT_ID:
+        yield from (("uuid", {}), ("regexp", {"string": "[A-Z0-9]{8}"}))
     sizes = {len(one) for one in asked.values if isinstance(one, str)}
     if re.search(
         r"(^|_)(country|nation|nationality|citizenship)(_code|_iso|_iso_code|_key|_iso2|_code_iso)?$", words
@@ -144,7 +181,7 @@ def _codes(words: str, asked: Asked) -> Iterator[_Kind]:
         if longest in (2, 3) or coded or sizes in ({2}, {3}):
             yield from (_ALPHA if (longest == 3 and sizes != {2}) or sizes == {3} else _ALPHA[1:])
     elif re.search(r"(^|_)(currency)(_code|_iso|_key)?$", words) and (
-        longest is None or longest <= _CODE or sizes == {3}
+        longest is None or longest <= 2 * _CODE or sizes == {3}
     ):
         yield "currency_code", {}
     elif re.search(r"(^|_)(state|province|region)$", words) and longest in (2, 3):
@@ -153,6 +190,7 @@ def _codes(words: str, asked: Asked) -> Iterator[_Kind]:
         yield from (("language", {"format": "code"}), ("enum", {"values": ["en", "de", "fr", "es"]}))
 
 
+_OBJECT_ID: Final = 24
 _CODE: Final = 5  # chosen: characters up to which a column takes codes
 
 

@@ -17,6 +17,7 @@ from webapp.imports.inference.evidence import Asked, Field, definition, jsonable
 from webapp.pushes.services.value_checks import limit_of
 
 _BITS: Final = 32
+_WIDE_BITS: Final = 64
 _DIGITS: Final = (
     1_000  # PostgreSQL's NUMERIC has at most that many; a power of ten beyond some 10^6 overflows
 )
@@ -43,8 +44,15 @@ def integer_(asked: Asked) -> Field | None:
     if domains.is_flag(words) and least <= 0:
         options = {"truthy": 1, "falsy": 0, "probability": domains.flag_share(words)}
         return definition(column.name, "boolean", options)
-    if _MOMENT.search(words) and (column.bits or _BITS) >= _BITS:
-        return definition(column.name, "epoch")
+    if _MOMENT.search(words) and not _DURATION.search(words) and (column.bits or _BITS) >= _BITS:
+        # MySQL's `int(11)` and `bigint(10)` hold seconds.
+        wide = column.bits == _WIDE_BITS and not re.search(r"\(1?\d\)", column.declared)
+        return definition(column.name, "epoch", {"unit": "milliseconds"} if wide else {})
+    if _CODED.search(words):
+        default = column.default or ""
+        first = int(default) if re.fullmatch(r"\d", default) else 1
+        asked.notes.append("The name says that numbers stand for something; which ones, it does not say.")
+        return definition(column.name, "enum", {"values": sorted({first, 1, 2, 3})})
     if re.search(r"(^|_)(status|state|type|kind)(_code)?$", words):
         asked.notes.append("The name says that numbers stand for something; which ones, it does not say.")
         return definition(column.name, "enum", {"values": [1, 2, 3]})
@@ -52,7 +60,20 @@ def integer_(asked: Asked) -> Field | None:
     return named or _ranged(asked, low, high, least, most)
 
 
-_MOMENT: Final = re.compile(r"_at$|(^|_)(timestamp|created|updated|modified)$|_timestamp$")
+_MOMENT: Final = re.compile(
+    r"_at$|(^|_)(timestamp|created|updated|modified|clock)$|_timestamp$"
+    r"|_(time|date|since|until|deadline|expires?|expiry|last_change)$|^expires$|^timestamp_"
+    r"|(^|_)(last|next)_?(check|access|login|seen|run|update|visit|active|activity|change|clock)$"
+)
+_DURATION: Final = re.compile(
+    r"(^|_)(response|run|running|processing|elapsed|wait|load|execution|cpu|total|idle|lead|cook|cooking|prep|delay|avg"
+    r"|average|up|down|over|ping|query|spent|flight|travel|play|trip|life|live|grace|hold|work|half|full|part|real"
+    r"|setup|expiry|cache|refresh|retry|check|max|min|mean)_time$"
+)
+_CODED: Final = re.compile(
+    r"(^|_)(method|location|operator|v?align|valign|halign|format|policy|action|style|severity|scope|visibility|option"
+    r"|eval_?type|algorithm|protocol|theme|layout)(_code)?$"
+)
 
 
 def _ranged(asked: Asked, low: int, high: int, least: int, most: int) -> Field:

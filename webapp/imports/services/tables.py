@@ -103,6 +103,7 @@ def drafted(
     for relation in _by_weight(entity.relations):
         links.take(relation)
     _composite_keys(draft, words)
+    _differ(draft)
     for one in draft.found:
         if one.column in flags and one.field is not None:
             one.field = definition(one.column, "enum", {"values": [False]})
@@ -113,6 +114,27 @@ def drafted(
             )
     _drop_single_keys(draft)
     return draft
+
+
+def _differ(draft: Draft) -> None:
+    """Let two references to the same table take different rows, where a check demands that they differ."""
+    by_name = {one.column.casefold(): one for one in draft.found}
+    for check in draft.entity.checks:
+        for pair in check_search.differing_columns(check):
+            first, second = (by_name.get(name) for name in pair)
+            if first is None or second is None or first.field is None or second.field is None:
+                continue
+            options = [one.field["options"].get("template_id") for one in (first, second) if one.field]
+            if options[0] is None or options[0] != options[1] or options[0] == "self":
+                continue
+            if second.field.get("unique") is True:
+                first, second = second, first
+            assert second.field is not None
+            other = first.field or {}
+            if second.field.get("unique") is True or "differs_from" in other.get("options", {}):
+                continue
+            second.field["options"] = {**second.field["options"], "differs_from": first.column}
+            second.state, second.reason = "green", f"{second.reason} Never the row of {first.column}."
 
 
 def _drop_single_keys(draft: Draft) -> None:
@@ -299,6 +321,8 @@ def _composite_keys(draft: Draft, words: Vocabulary) -> None:
         members = [by_name[name] for name in names if name in by_name]
         if len(names) < 2 or any(one.field is None or one.field.get("unique") is True for one in members):
             continue
+        if _number_alone(draft, members):
+            continue
         fit = all(one.field is not None and imports_columns.countable(one.field, words) for one in members)
         if taken & set(names) or not fit:
             _unique_alone(draft, members, taken, words, names)
@@ -311,6 +335,29 @@ def _composite_keys(draft: Draft, words: Vocabulary) -> None:
             one.field["unique"] = "key" if number == 1 else f"key_{number}"
 
 
+_WIDE_BITS: Final = 32
+
+
+def _number_alone(draft: Draft, members: Sequence[Found]) -> bool:
+    """Let the own number of a key never repeat, where its other columns are references: other tables can then take each
+    row by it. Return whether there is such a number."""
+    own = [one for one in members if one.field is not None and one.field["type"] not in _OUTSIDE]
+    column = draft.entity.column(own[0].column) if len(own) == 1 else None
+    if (
+        column is None
+        or column.type != "integer"
+        or (column.bits or 0) < _WIDE_BITS
+        or not column.name.casefold().endswith("id")
+        or own[0].field is None
+        or own[0].field["type"] != "number"
+    ):
+        return False
+    most = min(2 ** (column.bits or 0) // 2 - 1, limits.MAX_INTEGER)
+    own[0].field = definition(column.name, "number", {"min": 1, "max": most}, unique=True)
+    own[0].guessed = False
+    return True
+
+
 def _unique_alone(
     draft: Draft, members: Sequence[Found], taken: set[str], words: Vocabulary, names: Sequence[str]
 ) -> None:
@@ -319,6 +366,17 @@ def _unique_alone(
         assert one.field is not None
         options = one.field["options"]
         alone = one.field["type"] == "reference" and options.get("template_id") != "self"
+        relation = next((of for of in draft.entity.relations if one.column in of.columns), None)
+        if alone and relation is not None and len(relation.columns) > 1:
+            # One column of the other table's key may repeat there; all of them never do.
+            if set(relation.columns) <= set(names) and not taken & set(relation.columns):
+                for other in draft.found:
+                    if other.column in relation.columns and other.field is not None:
+                        other.field.pop("percent_blank", None)
+                        other.field["unique"] = f"row_of_{relation.entity}"
+                taken.update(relation.columns)
+                return
+            continue
         if one.column not in taken and alone and imports_columns.countable(one.field, words):
             one.field.pop("percent_blank", None)
             one.field["unique"] = True

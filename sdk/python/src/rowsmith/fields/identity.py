@@ -116,6 +116,7 @@ class ReferenceField(Field):
     distribution: How rows are chosen: uniform, zipf (a few often) or normal (around the middle).
     exponent: Exponent of zipf. Default: 1.
     roots: For self: number of root rows (the first rows, without a parent).
+    differs_from: Another reference to the same template, whose row this one never takes.
     """
 
     type_name = "reference"
@@ -132,6 +133,7 @@ class ReferenceField(Field):
         distribution: Literal["uniform", "zipf", "normal"] = UNSET,
         exponent: float | str | None = UNSET,
         roots: int = UNSET,
+        differs_from: str | None = UNSET,
         **common: Unpack[Common],
     ) -> None:
         self._set(
@@ -146,6 +148,7 @@ class ReferenceField(Field):
                 "distribution": distribution,
                 "exponent": exponent,
                 "roots": roots,
+                "differs_from": differs_from,
             },
         )
 
