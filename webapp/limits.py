@@ -752,7 +752,8 @@ DOCUMENT_BYTES: Final = 50 * MB  # as uploads; the OpenAPI document of GitHub ha
 MAX_DOCUMENTS: Final = 100  # uploaded metadata documents of a workspace
 # Schemas of a document that are visited while valid values are searched, references each time: about 5 s a million.
 DOCUMENT_VISITS: Final = 2_500_000
-SCHEMA_VISITS: Final = 100_000  # those of one operation or table; beyond them only required properties are generated
+# Those of one operation or table. Beyond them, only required properties are generated.
+SCHEMA_VISITS: Final = 100_000
 DOCUMENT_SERVERS: Final = 100  # servers listed in an OpenAPI document
 DOCUMENT_DEPTH: Final = 12  # nesting of its schemas; more than templates allow
 HTTP_HOPS: Final = 5  # redirects that one request follows

@@ -23,7 +23,7 @@ ONE = "/templates/{imported}/import"
 
 CASES = [
     Case("GET", "/import", "editor", person=True),
-    Case("GET", "/import/sample?types[0]=city", "editor", person=True),
+    Case("GET", "/import/sample", "viewer", url="/import/sample?types[0]=city", person=True),
     Case("POST", "/import", "editor", body=ROWS, ok=201, scope="write"),
     Case("GET", "/templates/<template_id>/import", "editor", url=ONE, person=True),
     Case("POST", "/templates/<template_id>/import", "editor", url=ONE, body=ROWS, scope="write"),

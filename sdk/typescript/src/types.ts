@@ -111,6 +111,7 @@ export interface ClassifiedOut {
   reason: string;
   type: string | null;
   masking: Masking | null;
+  options: Record<string, unknown> | null;
 }
 
 /** A sample: `rows`, a workspace `file` (`sheet` of a workbook), or the `table` of a connection. */
@@ -963,6 +964,7 @@ export interface ImportIn {
   file?: string | null;
   name?: string | null;
   save?: boolean;
+  types?: string[];
   quantity?: number;
 }
 
@@ -1020,10 +1022,11 @@ export interface LeakColumn {
   whole_column: WholeColumn;
 }
 
-/** The result of the leak check for one table. */
+/** The result of the leak check for one table. `unmasked`: the columns that have the values of the source. */
 export interface LeakReport {
   table: string;
   columns: LeakColumn[];
+  unmasked?: string[];
 }
 
 /** Custom limits of an Enterprise workspace; null: the limits of the plan. */

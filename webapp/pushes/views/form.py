@@ -42,6 +42,7 @@ _SHAPE: Final = (
     "header_encoding",
     "query_params",
     "body",
+    "encoding",
 )  # its path is the push's target
 
 SEND: Final = FormSpec(
@@ -192,7 +193,13 @@ class Sending:
 def _whole(request: Mapping[str, Any]) -> dict[str, Any]:
     """The parts of a request that the form shows, the usual ones too."""
     said = {name: request.get(name) for name in _SHAPE}
-    usual = {"method": "POST", "headers": {}, "header_encoding": "none", "query_params": {}}
+    usual = {
+        "method": "POST",
+        "headers": {},
+        "header_encoding": "none",
+        "query_params": {},
+        "encoding": "json",
+    }
     return {**said, **{name: said[name] or value for name, value in usual.items()}}
 
 

@@ -314,6 +314,7 @@ class ClassifiedOut(TypedDict):
     reason: str
     type: str | None
     masking: Masking | None
+    options: dict[str, Any] | None
 
 
 class ClassifyIn(TypedDict):
@@ -1044,6 +1045,7 @@ class ImportIn(TypedDict):
     file: NotRequired[str | None]
     name: NotRequired[str | None]
     save: NotRequired[bool]
+    types: NotRequired[list[str]]
     quantity: NotRequired[int]
 
 
@@ -1122,10 +1124,11 @@ class LeakColumn(TypedDict):
 
 
 class LeakReport(TypedDict):
-    """The result of the leak check for one table."""
+    """The result of the leak check for one table. `unmasked`: the columns that have the values of the source."""
 
     table: str
     columns: list[LeakColumn]
+    unmasked: NotRequired[list[str]]
 
 
 class LimitsIn(TypedDict):
