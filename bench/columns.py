@@ -2,10 +2,11 @@
 
 python bench/columns.py [LIST ...]
 
-Without arguments three lists are measured: `bench/data/columns.txt` and `bench/data/columns_sample.txt` (columns drawn
-at random from public schemas), from which no rule was written, and `bench/data/columns_rules.txt`, from which rules may be written. A list has one
-column per line; consecutive lines with the same table are one table, so that neighbors count. A column is accepted if the field's type is one of the listed
-ones (or its values match the listed expression or range), no value is too long, and no value is cut.
+Without arguments three lists are measured: `bench/data/columns.txt` and `bench/data/columns_sample.txt` (columns
+drawn at random from public schemas), from which no rule was written, and `bench/data/columns_rules.txt`, from which
+rules may be written. A list has one column per line; consecutive lines with the same table are one table, so that
+neighbors count. A column is accepted if the field's type is one of the listed ones (or its values match the listed
+expression or range), no value is too long, and no value is cut.
 """
 
 from __future__ import annotations
