@@ -407,13 +407,16 @@ USAGE_PARTS: Final = 50  # templates, keys, users and projects listed separately
 USAGE_WARN_SHARE: Final = 0.8  # share of a limit at which users are warned
 LIMIT_WARNING_SECONDS: Final = 3_600  # time between two warnings about the same limit of a workspace
 LIMIT_MAIL_SECONDS: Final = 86_400  # time between two e-mails about it
-# Rows that the builder page contains in full; the browser loads the others immediately.
-BUILDER_ROWS: Final = 5
+BUILDER_ROWS: Final = 50  # rows of data in the builder's grid
+BUILDER_COLUMNS: Final = 40  # columns of the grid; of a template with more fields, it shows a part
+BUILDER_LIST_FROM: Final = 60  # number of fields from which the builder starts with its list
+BUILDER_QUANTITY: Final = 1_000  # default number of rows of a template that is created in the builder
+DRAFT_REVISIONS: Final = 100  # changes of a draft that can be undone
+DRAFT_TYPING_SECONDS: Final = 4  # changes of the same input within this time are one step of undo
 # Tables offered in a select element of the builder; with more, a search box is shown.
 PICKED_TABLES: Final = 300
 DATASET_CHOICES: Final = 100  # templates offered on the page of a dataset; with more, a search box is shown
 PICKED_TEMPLATES: Final = 300  # templates offered in the builder, ordered by name
-GRID_PAGE_ROWS: Final = 25  # rows per page in the builder's grid
 ASSET_SECONDS: Final = 31_536_000  # URLs of assets contain a hash, so browsers may cache them for a year
 
 # --- Web server --------------------------------------------------------------------------------------------

@@ -16,6 +16,7 @@ from webapp.access.models import (
     Workspace,
 )
 from webapp.audit.models import AuditEntry, AuditHead, AuditPending, AuditSeal
+from webapp.builder.models import DraftRevision, TemplateDraft
 from webapp.connections.models import Connection, Endpoint, Fetched, MaskingKey, Secret
 from webapp.datasets.models import Dataset, DatasetVersion
 from webapp.exports.models import Export, ExportPart
@@ -50,6 +51,7 @@ __all__ = [
     "Dataset",
     "DatasetVersion",
     "Delivery",
+    "DraftRevision",
     "Endpoint",
     "Export",
     "ExportPart",
@@ -81,6 +83,7 @@ __all__ = [
     "StorageHold",
     "Team",
     "Template",
+    "TemplateDraft",
     "TemplateImport",
     "TemplateVersion",
     "UsageFold",

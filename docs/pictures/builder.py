@@ -12,42 +12,44 @@ from pictures.datasets import MADE, shop
 def builder(page: Page, name: str = "Customers") -> None:
     """A template in the builder."""
     page.get_by_role("link", name=name, exact=True).click()
-    page.wait_for_selector("#preview td")
+    page.wait_for_selector(".cells td")
+
+
+def open_field(page: Page, number: int) -> None:
+    """A field in the inspector."""
+    page.locator(".colhead[data-field]").nth(number).click()
+    page.wait_for_selector(".insp .stats")
 
 
 def open_row(page: Page) -> None:
-    """A field opened, its values explained."""
+    """A field in the inspector, with the distribution of its values."""
     builder(page)
-    page.locator(".row [aria-expanded]").nth(1).click()
-    page.get_by_role("button", name="Explain the values").click()
-    page.wait_for_selector(".explained")
+    open_field(page, 1)
 
 
 def relations(page: Page) -> None:
     """References to other templates."""
     shop(page)
     page.goto(f"/templates/{MADE['Purchases']}")
-    page.wait_for_selector("#preview td")
+    page.wait_for_selector(".cells td")
 
 
 def relation(page: Page) -> None:
     """One of them opened."""
     relations(page)
-    page.locator(".row [aria-expanded]").nth(1).click()
-    page.wait_for_selector(".panel")
+    open_field(page, 1)
 
 
 def formula(page: Page) -> None:
     """A formula with a fault, and the list of functions."""
     page.goto("/templates/new?names=price,quantity,total")
-    page.locator(".pick").nth(2).click()
+    open_field(page, 2)
+    page.locator("[data-pick]").click()
     page.get_by_label("Search types").fill("formula")
     page.wait_for_selector("#picker [aria-selected=true]")
     page.keyboard.press("Enter")
-    page.wait_for_selector("[name$='.o.expression']")
-    page.locator(".row [aria-expanded]").nth(2).click()
-    page.locator(".panel textarea").first.fill("round(price * quantity * * 1.19, 2)")
-    page.wait_for_selector(".formula .fault mark")
+    page.locator("[name$='.o.expression']").fill("round(price * quantity * * 1.19, 2)")
+    page.wait_for_selector(".errcell")
     page.locator(".functions summary").first.click()
     page.get_by_label("Search functions").first.fill("round")
 
@@ -61,9 +63,10 @@ def version(page: Page) -> None:
 def fault(page: Page) -> None:
     """A fault at its field."""
     page.goto("/templates/new?names=id,email,quantity,price")
-    page.locator(".row").nth(2).locator("input[name$='.o.min']").fill("90")
-    page.locator(".row").nth(2).locator("input[name$='.o.max']").fill("10")
-    page.wait_for_selector("#preview .faults")
+    open_field(page, 2)
+    page.locator("input[name$='.o.min']").fill("90")
+    page.locator("input[name$='.o.max']").fill("10")
+    page.wait_for_selector(".errcell")
 
 
 def nested(page: Page) -> None:
@@ -74,26 +77,25 @@ def nested(page: Page) -> None:
 def picker(page: Page) -> None:
     """The type picker."""
     builder(page)
-    page.locator(".pick").nth(1).click()
+    open_field(page, 1)
+    page.locator("[data-pick]").click()
     page.get_by_label("Search types").fill("name")
     page.wait_for_selector("#picker [aria-selected=true]")
 
 
 def grid(page: Page) -> None:
-    """A million rows in the grid."""
+    """The list of fields."""
     builder(page)
-    page.locator("#grid-count").fill("1000000")
-    page.locator("#generate").click()
-    page.wait_for_selector("#grid td")
-    page.locator("#results").scroll_into_view_if_needed()
+    page.locator(".toolbar .seg a", has_text="List").click()
+    page.wait_for_selector(".flist")
 
 
 def tab(name: str, ready: str) -> Callable[[Page], None]:
-    """A tab of the builder; `ready` is on it."""
+    """A view of the builder; `ready` is on it."""
 
     def show(page: Page) -> None:
         builder(page)
-        page.get_by_role("tab", name=name).click()
+        page.goto(f"{page.url.partition('?')[0]}?view={name.lower()}")
         page.wait_for_selector(ready)
 
     return show
@@ -102,21 +104,21 @@ def tab(name: str, ready: str) -> Callable[[Page], None]:
 def versions(page: Page) -> None:
     """Two versions compared."""
     builder(page)
-    blank = page.locator("[name$='.percent_blank']")
-    for field, number in ((-1, "50"), (5, "60")):
-        blank.nth(field).fill(number if blank.nth(field).input_value() != number else "25")
+    open_field(page, 1)
+    blank = page.locator("input[type=number][name$='.percent_blank']")
+    blank.fill("50" if blank.input_value() != "50" else "25")
     page.locator("#save").click()
     page.wait_for_selector("[data-toast]")
-    page.get_by_role("tab", name="Versions").click()
+    page.goto(f"{page.url.partition('?')[0]}?view=versions")
     page.get_by_role("button", name="Compare").first.click()
     page.wait_for_selector("#diff td")
-    page.locator("[data-toast] [data-close]").click()
 
 
 def export(page: Page) -> None:
     """The export dialog."""
     builder(page)
-    page.get_by_role("button", name="Export").click()
+    page.get_by_role("button", name="Download options").click()
+    page.get_by_role("link", name="All options").click()
     page.locator(".formats label", has_text="SQL").click()
     page.locator("#x-count").fill("250000")
     page.wait_for_selector("#estimate b")

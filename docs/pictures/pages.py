@@ -136,7 +136,7 @@ PAGES: dict[str, Callable[[Page], None]] = {
     "builder-types": builder.picker,
     "builder-rows": builder.grid,
     "builder-json": builder.tab("JSON", "#json-text"),
-    "builder-use": builder.tab("Use it", "#use pre"),
+    "builder-use": builder.tab("API", ".textview pre"),
     "builder-versions": builder.versions,
     "import": importing,
     "masked-copy": masked_copy,

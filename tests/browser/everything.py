@@ -32,7 +32,6 @@ NO_PAGE: Final = {
     "/files": "leads to the files",
     "/builder/<template_id>/diff/<int:number>": "a part of the builder: test_axe_finds_nothing_in_what_opens",
     "/builder/<template_id>/export": "a dialog of the builder: test_axe_finds_nothing_in_what_opens",
-    "/builder/<template_id>/versions": "a tab of the builder: test_axe_finds_nothing_in_what_opens",
     "/builder/types": "the builder's picker: test_axe_finds_nothing_in_what_opens",
     "/connections/<connection_id>/targets": "a choice in the form of a push",
     "/destinations": "search results in the form of a push",
@@ -154,8 +153,8 @@ class Acts:
 
     def builder_of_real_rows(self, page: Page) -> None:
         self._at(page, f"/templates/{self._real()}")
-        page.locator("#preview td").first.wait_for()
-        page.locator("#generate").click()
+        page.locator(".cells td").first.wait_for()
+        page.get_by_role("button", name="Later rows").click()
         page.get_by_text("Leak check of these rows").click()
 
     def builder_with_bad_values(self, page: Page) -> None:
@@ -165,10 +164,17 @@ class Acts:
         ]
         made = self.program.post("/templates", json={"name": "Spoilt", "fields": fields}).json["id"]
         self._at(page, f"/templates/{made}")
-        page.get_by_title("More options").last.click()
-        page.locator(".panel").wait_for()
-        while (closed := page.locator("details.about-card:not([open]) > summary")).count():
-            closed.first.click()
+        page.locator(".colhead[data-field]").last.click()
+        page.locator(".insp .stats").wait_for()
+        page.locator(".parts label", has_text="Rules").click()
+
+    def builder_settings(self, page: Page) -> None:
+        self._at(page, f"/templates/{self._real()}?field=settings")
+        page.locator("#source-card").wait_for()
+
+    def builder_list(self, page: Page) -> None:
+        self._at(page, f"/templates/{self.world.names['template']}?view=list")
+        page.get_by_label("Select all fields that are shown").check()
 
     def leak_report(self, page: Page) -> None:
         from jobs import exports
@@ -261,7 +267,8 @@ class Acts:
 
     def type_picked_among_found(self, page: Page) -> None:
         self._at(page, f"/templates/{self.world.names['template']}")
-        page.locator(".pick").first.click()
+        page.locator(".colhead[data-field]").first.click()
+        page.locator("[data-pick]").click()
         page.locator("#t-number").wait_for()
         page.locator("#picker-q").press_sequentially("mail")
 

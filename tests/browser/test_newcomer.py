@@ -14,17 +14,13 @@ from webapp.extensions import db
 
 
 def template(person, name: str, fields: dict[str, str]) -> Builder:
-    """A new template with fields of these types, picked by searching for them; saved."""
+    """A template that is not saved, with these fields and the labels of their types."""
     builder = Builder(person.page(f"/templates/new?names={','.join(fields)}"))
     builder.name(name)
     for field, label in fields.items():
-        row = builder.row(field)
-        if row.locator(".pick").inner_text() == label:
-            continue
-        row.locator(".pick").press("Enter")
-        builder.page.get_by_label("Search types").fill(label)
-        builder.page.get_by_label("Search types").press("Enter")
-        expect(builder.row(field).locator(".pick")).to_have_text(label)
+        inspector = builder.open(field)
+        builder.pick(label)
+        expect(inspector.locator("[data-pick]")).to_have_text(label)
     return builder
 
 
@@ -32,13 +28,15 @@ def relate(
     builder: Builder, field: str, to: str, shown: str, least: int | None = None, most: int | None = None
 ) -> None:
     """Lets a field refer to a field of another template."""
-    builder.row(field).get_by_label("Template").focus()  # the other choices come with the focus
-    builder.row(field).get_by_label("Template").select_option(label=to)
-    expect(builder.row(field).get_by_label("Field").locator("option", has_text=shown).first).to_be_attached()
-    builder.row(field).get_by_label("Field").select_option(label=shown)
+    inspector = builder.open(field)
+    inspector.get_by_label("Template", exact=True).select_option(label=to)
+    expect(
+        inspector.get_by_label("Field", exact=True).locator("option", has_text=shown).first
+    ).to_be_attached()
+    inspector.get_by_label("Field", exact=True).select_option(label=shown)
     if least is not None:
-        builder.row(field).get_by_label("At least").fill(str(least))
-        builder.row(field).get_by_label("At most").fill(str(most))
+        inspector.get_by_label("At least").fill(str(least))
+        inspector.get_by_label("At most").fill(str(most))
 
 
 def export(page: Page, app, format: str, folder):

@@ -32,22 +32,19 @@ def orders(api, cast):
 
 @pytest.fixture
 def builder(edith, orders):
-    page = edith.page(f"/templates/{orders['id']}")
-    page.wait_for_load_state("networkidle")
-    return Builder(page)
+    return Builder(edith.page(f"/templates/{orders['id']}"))
 
 
 def test_a_template_and_its_field_are_picked_by_keyboard(builder):
-    row = builder.row("customer_id")
-    row.get_by_label("Template").focus()  # the other choices come with the focus
-    expect(row.get_by_label("Template").locator("option")).to_have_text(
-        ["Customers", "This template", "Shops"]
-    )
+    field = builder.open("customer_id")
+    box = field.get_by_label("Template", exact=True)
+    expect(box.locator("option")).to_have_text(["choose", "This template", "Customers", "Shops"])
+    box.focus()
     builder.page.keyboard.type("Shops")
     builder.page.keyboard.press("Tab")
-    expect(row).to_contain_text("one of 10 rows of Shops")
-    expect(row.get_by_label("Field").locator("option")).to_have_text(["its key", "code"])
-    row.get_by_label("Field").select_option("code")
+    expect(field).to_contain_text("one of 10 rows of Shops")
+    expect(field.get_by_label("Field", exact=True).locator("option")).to_have_text(["its key", "code"])
+    field.get_by_label("Field", exact=True).select_option("code")
     builder.save(2)
 
 
@@ -65,100 +62,76 @@ def existing(app, api, cast):
 def test_a_connection_a_table_and_a_column_are_picked_by_keyboard(edith, existing):
     page = edith.page("/templates/new?names=customer_id")
     builder = Builder(page)
-    builder.row("customer_id").locator(".pick").press("Enter")
-    page.get_by_label("Search types").fill("existing key")
-    page.keyboard.press("Enter")
-    row = builder.row("customer_id")
-    expect(row.locator(".pick")).to_have_text("Existing key")
+    field = builder.open("customer_id")
+    builder.pick("existing key")
+    expect(field.locator("[data-pick]")).to_have_text("Existing key")
     for label, choices, word in (
         ("Connection", ["choose", "Archive (SQLite)", "Shop (SQLite)"], "Shop"),
         ("Table", ["choose", "customers", "orders"], "customers"),
         ("Column", ["choose", "id", "email", "first_name", "age"], "id"),
     ):
-        box = row.get_by_role("combobox", name=label, exact=True)
+        box = field.get_by_role("combobox", name=label, exact=True)
         expect(box.locator("option")).to_have_text(choices)
         box.focus()
         page.keyboard.type(word)
         page.keyboard.press("Tab")
-        expect(row.get_by_role("combobox", name=label, exact=True).locator("option:checked")).to_contain_text(
-            word
-        )
+        expect(box.locator("option:checked")).to_contain_text(word)
     builder.name("Visits of customers")
     builder.save_new()
-    expect(builder.row("customer_id").get_by_role("combobox", name="Column")).to_have_value("id")
-    page.locator("#generate").click()
-    expect(page.locator("#grid td").first).to_have_text("4711")
+    expect(builder.inspector.get_by_role("combobox", name="Column")).to_have_value("id")
+    page.get_by_role("button", name="Later rows").click()
+    expect(page.locator("#status")).to_contain_text("Rows 51")
+    expect(builder.cell("customer_id")).to_have_text("4711")
 
 
-def test_numbers_for_each_row_are_shown_while_typing(builder):
-    row = builder.row("customer_id")
-    row.get_by_label("At least").fill("1")
-    row.get_by_label("At most").fill("9")
-    expect(row).to_contain_text("1 to 9 rows for each of 1,000 Customers: 5,000 rows")
-    row.get_by_label("At least").fill("")
-    row.get_by_label("At most").fill("")
-    expect(row).to_contain_text("one of 1,000 rows of Customers")
-    row.get_by_role("link", name="open").click()
-    builder.page.wait_for_url("**/templates/tpl_*")
-    expect(builder.page.get_by_label("Name of the template")).to_have_value("Customers")
+def test_numbers_for_each_row_are_shown_after_typing(builder):
+    field = builder.open("customer_id")
+    field.get_by_label("At least").fill("1")
+    field.get_by_label("At most").fill("9")
+    expect(builder.state).to_contain_text("Unsaved")
+    builder.page.keyboard.press("Escape")
+    field = builder.open("customer_id")
+    expect(field).to_contain_text("1 to 9 rows for each of 1,000 Customers: 5,000 rows")
 
 
 def test_a_formula_is_put_together_from_fields_and_functions(builder):
-    builder.page.get_by_role("button", name="Add field").click()
-    row = builder.page.locator(".row").nth(2)
-    row.locator("[data-name]").fill("gross")
-    row.locator(".pick").click()
-    builder.page.get_by_label("Search types").fill("formula")
-    builder.page.keyboard.press("Enter")
-    expect(builder.row("gross").locator(".pick")).to_have_text("Formula")
-    row = builder.row("gross")
-    row.get_by_role("button", name="More options").click()
-    text = row.get_by_label("Expression")
-    formula = row.locator(".formula").first
+    builder.add("gross")
+    field = builder.open("gross")
+    builder.pick("formula")
+    expect(field.locator("[data-pick]")).to_have_text("Formula")
+    text = field.get_by_label("Expression")
+    formula = field.locator(".formula").first
     formula.get_by_text("Functions", exact=True).click()
     formula.get_by_label("Search functions").fill("half to even")
     formula.get_by_role("button", name="round(").click()
     formula.get_by_role("button", name="price", exact=True).click()
     expect(text).to_have_value("round(price")
-    expect(formula.locator(".fault mark")).to_be_visible()  # the parenthesis is missing
+    expect(builder.page.locator(".errcell")).to_be_visible()  # the parenthesis is missing
     text.press("End")
     text.press_sequentially(" * 1.19, 1)")
     expect(text).to_have_value("round(price * 1.19, 1)")
-    builder.previews("customer_id", "price", "gross")
-    expect(formula.locator(".fault")).to_be_empty()
+    expect(builder.page.locator(".errcell")).to_have_count(0)
+    expect(text).to_be_focused()
 
 
-def test_rows_beyond_the_first_come_in_full_and_keep_their_values(edith):
-    builder = Builder(edith.page(f"/templates/new?names={','.join(f'price_{n}' for n in range(16))}"))
-    last = builder.row("price_15")
-    expect(last.get_by_label("Count")).to_be_visible()
-    last.get_by_label("Count").fill("5")
-    builder.name("Sixteen")
-    builder.save_new()
-    expect(builder.row("price_15").get_by_label("Count")).to_have_value("5")
-    assert len(builder.names()) == 16
-
-
-def test_without_script_a_relation_is_picked_in_its_open_row_and_saved(desk, cast, orders):
-    page = desk(cast.edith, java_script_enabled=False).page(
-        f"/templates/{orders['id']}?open={orders['fields'][0]['id']}"
-    )
-    page.locator(".row").first.get_by_label("Template").select_option(label="Shops")
+def test_without_script_a_relation_is_picked_and_saved(desk, cast, orders):
+    page = desk(cast.edith, java_script_enabled=False).page(f"/templates/{orders['id']}?field=customer_id")
+    page.get_by_label("Template", exact=True).select_option(label="Shops")
     page.locator("select[name$='.o.field']").select_option("")
-    page.get_by_role("button", name="Save", exact=True).last.click()
-    expect(page.locator(".row").first).to_contain_text("one of 10 rows of Shops")
+    page.get_by_role("button", name="Save", exact=True).click()
+    expect(page.locator("#inspector")).to_contain_text("one of 10 rows of Shops")
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_axe_finds_nothing_where_things_are_picked(desk, cast, orders, existing, axe, scheme):
     olivia = desk(cast.olivia, color_scheme=scheme, bypass_csp=True)
-    page = olivia.page(f"/templates/{orders['id']}?open={orders['fields'][0]['id']}")
+    page = olivia.page(f"/templates/{orders['id']}?field=customer_id")
     page.wait_for_load_state("networkidle")
     page.locator(".functions summary").first.click()
     expect(page.get_by_label("Search functions").first).to_be_visible()
     found = faults_found_by_axe(page, axe)
     asks = f"/templates/{existing['id']}"
-    opened = f"{asks}?open={existing['fields'][0]['id']}"
+    opened = f"{asks}?field=customer_id"
     for path in (
         asks,
         opened,
@@ -174,14 +147,14 @@ def test_axe_finds_nothing_where_things_are_picked(desk, cast, orders, existing,
 
 def test_the_selection_fits_a_narrow_screen(desk, cast, orders, existing):
     narrow = desk(cast.olivia, NARROWEST)
-    page = narrow.page(f"/templates/{orders['id']}?open={orders['fields'][0]['id']}")
+    page = narrow.page(f"/templates/{orders['id']}?field=customer_id")
     for path in (
         "",
         f"/templates/{orders['id']}@v1",
         f"/templates/{orders['id']}@v1/diff",
         "/builder/functions",
         f"/templates/{existing['id']}",
-        f"/templates/{existing['id']}?open={existing['fields'][0]['id']}",
+        f"/templates/{existing['id']}?field=customer_id",
     ):
         if path:
             page.goto(narrow.origin + path)
@@ -189,7 +162,7 @@ def test_the_selection_fits_a_narrow_screen(desk, cast, orders, existing):
 
 
 def test_the_type_whose_very_name_is_typed_comes_first(builder):
-    builder.row("price").locator(".pick").press("Enter")
+    builder.open("price").locator("[data-pick]").press("Enter")
     search = builder.page.get_by_label("Search types")
     search.fill("name")
     expect(builder.page.locator("#t-name")).to_have_attribute("aria-selected", "true")

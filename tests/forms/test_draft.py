@@ -8,7 +8,8 @@ import pytest
 from werkzeug.datastructures import MultiDict
 
 from webapp.accounts.views.api_keys import ApiKeyIn
-from webapp.builder.forms import draft, field_rows
+from webapp.builder.forms import draft
+from webapp.builder.forms.fields import FieldForm, marked, place_faults, places, same
 from webapp.engine import guess
 from webapp.errors import Fault
 from webapp.row_templates.schemas import GenerateInput
@@ -25,107 +26,119 @@ def form(row: str = "a fld_A number", **pairs: str) -> MultiDict[str, str]:
     return MultiDict([("row", row), *((key.replace("__", "."), value) for key, value in pairs.items())])
 
 
-NESTED = MultiDict(
-    [
-        ("row", "a fld_A nested"),
-        ("a.name", "order"),
-        ("a.type", "nested"),
-        ("a.o.array", "y"),
-        ("row", "b fld_B sku a"),
-        ("b.name", "sku"),
-        ("b.type", "sku"),
-        ("row", "c fld_C number"),
-        ("c.name", "total"),
-        ("c.type", "number"),
-        ("c.o.min", "1"),
-        ("c.o.max", "2.50"),
-    ]
-)
+def nested() -> dict:
+    inner = [{"id": "fld_B", "name": "sku", "type": "sku", "options": {}}]
+    order = {"id": "fld_A", "name": "order", "type": "nested", "options": {"fields": inner}}
+    total = {"id": "fld_C", "name": "total", "type": "number", "options": {"min": 1, "max": "2.50"}}
+    return {"name": "T", "fields": [order, total]}
 
 
-def test_rows_are_fields_in_the_order_of_the_form():
-    found = draft.read(NESTED)["fields"]
-    assert [one["name"] for one in found] == ["order", "total"]
-    assert found[0]["options"]["fields"][0]["id"] == "fld_B"
-    assert found[1]["options"] == {"min": 1, "max": "2.50"}
+def test_the_form_of_a_field_changes_that_field_only():
+    values = form("c fld_C number", c__name="sum", c__type="number", c__o__max="3")
+    found = draft.read(values, nested())
+    assert found["fields"][0] == nested()["fields"][0]
+    assert found["fields"][1] == {"id": "fld_C", "name": "sum", "type": "number", "options": {"max": 3}}
+    assert found["name"] == "T"
+
+
+def test_a_nested_field_is_changed_where_it_is():
+    found = draft.read(form("b fld_B sku", b__name="code", b__type="sku"), nested())
+    assert found["fields"][0]["options"]["fields"][0]["name"] == "code"
 
 
 def test_a_field_that_stops_holding_fields_lets_them_go():
-    values = NESTED.copy()
-    values.setlist("a.type", ["uuid"])
-    assert "fields" not in draft.read(values)["fields"][0]["options"]
+    found = draft.read(form("a fld_A nested", a__name="order", a__type="uuid"), nested())
+    assert "fields" not in found["fields"][0]["options"]
 
 
 def test_another_type_takes_only_the_options_it_knows():
+    given = {"fields": [{"id": "fld_A", "name": "n", "type": "sequence", "options": {"start": 7}}]}
     values = form("a fld_A sequence", a__name="n", a__type="float", a__o__step="2", a__o__start="7")
-    assert draft.read(values)["fields"][0]["options"] == {"step": 2}
+    assert draft.read(values, given)["fields"][0]["options"] == {"step": 2}
+
+
+def test_options_and_keys_that_the_form_does_not_know_are_kept():
+    given = {"fields": [{"id": "fld_A", "name": "n", "type": "number", "options": {"odd": 1}, "strange": 2}]}
+    found = draft.read(form(a__name="m", a__type="number"), given)["fields"][0]
+    assert (found["options"], found["strange"]) == ({"odd": 1}, 2)
+
+
+def test_parameters_of_another_distribution_go_when_one_is_chosen():
+    options = {"distribution": "normal", "mean": 5, "min": 1}
+    given = {"fields": [{"id": "fld_A", "name": "n", "type": "number", "options": options}]}
+    values = form(
+        a__name="n",
+        a__type="number",
+        a__o__distribution="zipf",
+        a__o__mean="5",
+        a__o__min="1",
+        a__o__stddev="",
+    )
+    assert draft.read(values, given)["fields"][0]["options"] == {"distribution": "zipf", "min": 1}
 
 
 @pytest.mark.parametrize(
-    "row", ["a", "a fld_A", "a fld_A nonsense", "a fld_A number a", "a fld_A number nobody x y"]
+    "row", ["a", "a fld_A", "a fld_A nonsense", "a fld_A number x y", "a fld_nobody number"]
 )
-def test_a_row_that_was_tampered_with_is_still_a_field(row):
-    assert [one["name"] for one in draft.read(form(row, a__name="n", a__type="number"))["fields"]] == ["n"]
-
-
-@pytest.mark.parametrize("held", ["{", "[]", '"x"', '{"options": []}', '{"id": "fld_X", "type": "uuid"}'])
-def test_a_held_part_that_was_tampered_with_changes_nothing_else(held):
-    values = form(a__name="n", a__type="number", a__held=held)
-    assert draft.read(values)["fields"][0] == {"id": "fld_A", "name": "n", "type": "number", "options": {}}
+def test_a_form_that_was_tampered_with_is_still_a_template(row):
+    given = {"fields": [{"id": "fld_A", "name": "n", "type": "number", "options": {}}]}
+    found = draft.read(form(row, a__name="n", a__type="number"), given)
+    assert [one["name"] for one in found["fields"]] == ["n"]
 
 
 @pytest.mark.parametrize(
-    ("do", "names"),
+    ("verb", "field_id", "names"),
     [
-        ("up:fld_C", ["total", "order"]),
-        ("up:fld_A", ["order", "total"]),
-        ("down:fld_A", ["total", "order"]),
-        ("remove:fld_A", ["total"]),
-        ("duplicate:fld_C", ["order", "total", "total_2"]),
-        ("insert:fld_A", ["order", "", "total"]),
-        ("add", ["order", "total", ""]),
-        ("remove:fld_nobody", ["order", "total"]),
-        ("nonsense", ["order", "total"]),
+        ("left", "fld_C", ["total", "order"]),
+        ("left", "fld_A", ["order", "total"]),
+        ("right", "fld_A", ["total", "order"]),
+        ("right", "fld_C", ["order", "total"]),
+        ("first", "fld_C", ["total", "order"]),
+        ("last", "fld_A", ["total", "order"]),
+        ("remove", "fld_A", ["total"]),
+        ("duplicate", "fld_C", ["order", "total", "total_2"]),
+        ("insert", "fld_A", ["order", "", "total"]),
+        ("add", "", ["order", "total", ""]),
+        ("remove", "fld_nobody", ["order", "total"]),
+        ("nonsense", "fld_A", ["order", "total"]),
     ],
 )
-def test_a_button_edits_the_fields(do, names):
-    fields, _ = draft.edit(draft.read(NESTED)["fields"], do, ids_of_a_test())
+def test_a_button_edits_the_fields(verb, field_id, names):
+    given = nested()
+    fields, _ = draft.edit(given["fields"], verb, field_id, new_id=ids_of_a_test())
     assert [one["name"] for one in fields] == names
+    assert given == nested()  # the draft before the change stays, for undo
 
 
 def test_a_copy_has_new_ids_at_all_levels():
-    fields, _ = draft.edit(draft.read(NESTED)["fields"], "duplicate:fld_A", ids_of_a_test())
+    fields, focus = draft.edit(nested()["fields"], "duplicate", "fld_A", new_id=ids_of_a_test())
     copy = fields[1]
-    assert copy["name"] == "order_2"
+    assert (copy["name"], copy["id"]) == ("order_2", focus)
     assert {copy["id"], copy["options"]["fields"][0]["id"]}.isdisjoint({"fld_A", "fld_B"})
 
 
 def test_a_field_is_added_inside_another():
-    fields, _ = draft.edit(draft.read(NESTED)["fields"], "inside:fld_A", ids_of_a_test())
-    assert len(fields[0]["options"]["fields"]) == 2
+    fields, focus = draft.edit(nested()["fields"], "inside", "fld_A", new_id=ids_of_a_test())
+    assert [one["id"] for one in fields[0]["options"]["fields"]] == ["fld_B", focus]
 
 
-def test_an_error_is_shown_at_the_input_that_caused_it():
-    rows = field_rows.rows(draft.read(NESTED)["fields"], ids_of_a_test())
-    keys = [one.key for one in rows]
-    placed = field_rows.place_faults(
-        rows,
+def test_an_error_belongs_to_the_innermost_field_of_its_path():
+    found = places(nested()["fields"])
+    placed = place_faults(
+        found,
         [
             Fault("fields[1].options.min", "x", "Too small."),
             Fault("fields[0].options.fields[0].name", "x", "Taken."),
-            Fault("fields[0].options.count.max", "x", "Not on a closed row."),
+            Fault("fields[0].options.count.max", "x", "No input."),
             Fault("fields[7].name", "x", "Nobody's."),
             Fault("quantity", "x", "Too many."),
         ],
     )
-    assert [target for target, _ in placed] == [
-        f"{keys[2]}.o.min",
-        f"{keys[1]}.name",
-        keys[0],
-        "",
-        "quantity",
-    ]
-    assert rows[2].faults == {f"{keys[2]}.o.min": "Too small."}
+    assert [one.name if one else None for one, _ in placed] == ["total", "sku", "order", None, None]
+    total = FieldForm(found[2], nested()["fields"])
+    assert total.faults == {f"{total.key}.o.min": "Too small."}
+    order = FieldForm(found[0])
+    assert order.faults == {f"{order.key}.o.count.max": "No input."}
 
 
 @pytest.mark.parametrize(
@@ -138,15 +151,28 @@ def test_an_error_is_shown_at_the_input_that_caused_it():
     ],
 )
 def test_the_character_that_is_wrong_is_cut_out_of_its_line(text, position, shown):
-    found = field_rows.marked(text, position)
+    found = marked(text, position)
     assert (found.line, found.before, found.at, found.after) == shown
     assert len(found.space) == len(found.before)
 
 
-def test_fields_that_share_an_id_still_have_rows_of_their_own():
+def test_fields_that_share_an_id_still_have_keys_of_their_own():
     twice = [{"id": "fld_X", "name": name, "type": "uuid"} for name in "ab"]
-    rows = field_rows.rows(twice, ids_of_a_test())
-    assert len({one.key for one in rows}) == 2
+    assert len({one.key for one in places(twice)}) == 2
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "alike"),
+    [
+        ({"name": "a", "label": "A", "hidden": False}, {"name": "a"}, True),
+        ({"name": "a", "options": {"min": 1}}, {"name": "a", "options": {"min": "1"}}, True),
+        ({"name": "a", "options": {"min": 1}}, {"name": "a", "options": {"min": 2}}, False),
+        ({"name": "a", "unique": True}, {"name": "a"}, False),
+        ({"options": {"fields": [{"name": "x"}]}}, {"options": {"fields": [{"name": "y"}]}}, False),
+    ],
+)
+def test_fields_are_the_same_when_they_mean_the_same(one, other, alike):
+    assert same(one, other) is alike
 
 
 @pytest.mark.parametrize(

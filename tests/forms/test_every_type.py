@@ -6,10 +6,16 @@ from typing import Any
 
 import pytest
 from flask import render_template
+from werkzeug.datastructures import MultiDict
 
 from tests.forms.in_html import controls
 from webapp import ids
-from webapp.builder.forms import draft, field_rows
+from webapp.builder.forms import draft
+from webapp.builder.forms.fields import COMMON_NAMES, OWN, TABS, places, shown_options
+from webapp.builder.services.draft_rows import Sample
+from webapp.builder.views.builder_context import Pick
+from webapp.builder.views.columns import icon_of
+from webapp.builder.views.draft_page import HINTS, Opened, Shown, inspected
 from webapp.engine.spec import CommonKeys
 from webapp.engine.types.registry import REGISTRY
 from webapp.web.forms.from_model import bound, form_class, inline, keys
@@ -77,11 +83,46 @@ def filled_options(kind: Any) -> dict[str, Any]:
     return {name: _value(schema["properties"][name], schema.get("$defs", {})) for name in keys(kind.Options)}
 
 
-def drawn_and_read(drawing, field: dict[str, Any], opened: set[str]) -> dict[str, Any]:
+class Nowhere:
+    """A builder without other templates and connections."""
+
+    names: tuple[str, ...] = ()
+    words: tuple[str, ...] = ()
+    sourced = False
+
+    def pick(self, field: Any, row: Any) -> Pick:
+        return Pick([], str(field.data), "", again=False, typed=False, many=False)
+
+    def groups(self, row: Any) -> list[tuple[str, str]]:
+        return []
+
+    beside = groups
+
+
+def drawn(drawing, field: dict[str, Any]) -> MultiDict[str, str]:
+    """The inputs of the inspector of a field."""
     with drawing.test_request_context():
-        rows = field_rows.rows([field], new_id, opened=opened)
-        html = render_template("templates/row_list.html", rows=rows, common_hints={})
-    return draft.read(controls(html))["fields"][0]
+        at = Opened(None, {"fields": [field]})
+        shown = Shown(field=places([field])[0].key)
+        context = {
+            "at": at,
+            "shown": shown,
+            "open_field": inspected(at, shown, Sample()),
+            "lines": [],
+            "tabs": TABS,
+            "can_write": True,
+            "hints": HINTS,
+            "look": icon_of,
+            "around": Nowhere(),
+            "draft": at.spec,
+            "key_for": str,
+        }
+        return controls(render_template("templates/inspector.html", **context))
+
+
+def drawn_and_read(drawing, field: dict[str, Any], before: dict[str, Any] | None = None) -> dict[str, Any]:
+    """The field that a form reads back, into a draft in which it said something else before."""
+    return draft.read(drawn(drawing, field), {"fields": [before or field]})["fields"][0]
 
 
 def _as_text(value: Any) -> Any:
@@ -94,58 +135,45 @@ def _as_text(value: Any) -> Any:
 
 
 @pytest.mark.parametrize("kind", REGISTRY, ids=lambda kind: kind.name)
-@pytest.mark.parametrize("is_open", [False, True], ids=["closed", "open"])
-def test_a_row_gives_back_the_field_it_was_drawn_from(drawing, kind, is_open):
+def test_the_inspector_gives_back_the_field_it_was_drawn_from(drawing, kind):
     field = {"id": new_id(), "name": "value", "type": kind.name, "options": filled_options(kind), **COMMON}
     if "fields" in kind.Options.model_fields:
         field["options"]["fields"] = []
-    found = drawn_and_read(drawing, field, {field["id"]} if is_open else set())
-    assert _as_text(found) == _as_text(field)
-
-
-@pytest.mark.parametrize("kind", REGISTRY, ids=lambda kind: kind.name)
-def test_a_folded_row_gives_back_the_field_it_was_drawn_from(drawing, kind):
-    field = {"id": new_id(), "name": "value", "type": kind.name, "options": filled_options(kind), **COMMON}
-    with drawing.test_request_context():
-        html = render_template(
-            "templates/row_list.html", rows=field_rows.rows([field], new_id, most=0), common_hints={}
-        )
-    found = draft.read(controls(html))["fields"][0]
-    found["options"].pop("fields", None)
+    shown = {*shown_options(kind, field["options"]), "fields"}
+    field["options"] = {name: value for name, value in field["options"].items() if name in shown}
+    empty = {"id": field["id"], "name": "", "type": kind.name, "options": {}}
+    empty["options"] = {
+        name: field["options"][name] for name in kind.Options.parameters if name in field["options"]
+    }
+    found = drawn_and_read(drawing, field, empty)
     assert _as_text(found) == _as_text(field)
 
 
 @pytest.mark.parametrize(
-    ("opened", "ticked", "word", "unique"),
+    ("ticked", "word", "unique"),
     [
-        (False, True, None, "slot"),  # a closed row holds the word
-        (False, False, None, None),  # and loses it with the tick
-        (True, True, "slot", "slot"),
-        (True, True, "", True),
-        (True, False, "slot", None),
-        (True, False, "other", "other"),  # a word that is written needs no tick
-        (True, True, "other", "other"),
+        (True, "slot", "slot"),
+        (True, "", True),
+        (False, "slot", None),
+        (False, "other", "other"),  # a word that is written needs no tick
+        (True, "other", "other"),
     ],
 )
-def test_the_tick_and_the_word_of_uniqueness_are_one_key(drawing, opened, ticked, word, unique):
+def test_the_tick_and_the_word_of_uniqueness_are_one_key(drawing, ticked, word, unique):
     field = {"id": new_id(), "name": "value", "type": "number", "options": {}, "unique": "slot"}
-    with drawing.test_request_context():
-        rows = field_rows.rows([field], new_id, opened={field["id"]} if opened else ())
-        html = render_template("templates/row_list.html", rows=rows, common_hints={})
-    form = controls(html)
+    form, key = drawn(drawing, field), places([field])[0].key
     if not ticked:
-        form.pop(f"{rows[0].key}.unique")
-    if word is not None:
-        form[f"{rows[0].key}.unique_together"] = word
-    found = draft.read(form)["fields"][0]
+        form.pop(f"{key}.unique")
+    form[f"{key}.unique_together"] = word
+    found = draft.read(form, {"fields": [field]})["fields"][0]
     assert found.get("unique") == unique
     assert "unique_together" not in found
 
 
 @pytest.mark.parametrize("kind", REGISTRY, ids=lambda kind: kind.name)
-def test_a_row_that_says_nothing_sends_nothing(drawing, kind):
+def test_a_field_that_says_nothing_sends_nothing(drawing, kind):
     field = {"id": new_id(), "name": "value", "type": kind.name, "options": {}}
-    found = drawn_and_read(drawing, field, {field["id"]})
+    found = drawn_and_read(drawing, field)
     found["options"].pop("fields", None)
     assert found == field
 
@@ -158,11 +186,9 @@ def test_every_option_has_a_control_or_is_a_list_of_fields(kind):
     assert set(inline(kind.Options)) <= known
 
 
-def test_every_key_that_all_fields_have_is_on_the_row_or_held():
-    shown = {*field_rows.SHOWN, *field_rows.MORE, *field_rows.OWN}
-    assert "masking" in shown
-    assert set(CommonKeys.model_fields) - shown <= {"column", "invalid"}
-    assert set(form_class(CommonKeys, field_rows.MORE).names) == set(field_rows.MORE)
+def test_every_key_that_all_fields_have_is_on_a_tab():
+    assert set(CommonKeys.model_fields) - OWN == set(COMMON_NAMES)
+    assert set(form_class(CommonKeys, COMMON_NAMES).names) == set(COMMON_NAMES)
 
 
 def test_a_form_of_no_keys_has_no_controls():

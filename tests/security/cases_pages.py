@@ -4,14 +4,8 @@ from __future__ import annotations
 
 from tests.security.matrix import Case
 
-DRAFT = {
-    "name": "Draft",
-    "seed": "s",
-    "row": "r1 fld_01M7Y5BT16VAMSDNZ2PWHH1947 row_number",
-    "r1.name": "n",
-    "r1.type": "row_number",
-}
-JSON = {"json": '[{{"name": "n", "type": "row_number"}}]'}
+START = '{{"name": "Draft", "fields": [{{"id": "fld_01M7Y5BT16VAMSDNZ2PWHH1947", "name": "n", "type": "row_number"}}]}}'
+DRAFT = {"name": "Draft", "seed": "s", "start": START}
 
 CASES = [
     Case("GET", "/", "anyone", person=True),
@@ -36,12 +30,11 @@ CASES = [
         "/templates/<template_id>/edit",
         "editor",
         url="/templates/{template}/edit",
-        body={**DRAFT, "version": "2"},
+        body={"template_id": "{template}", "loaded": "2", "name": "Draft"},
         ok=303,
         person=True,
     ),
     Case("GET", "/builder/<template_id>/export", "editor", url="/builder/{template}/export", person=True),
-    Case("GET", "/builder/<template_id>/versions", "viewer", url="/builder/{template}/versions", person=True),
     Case(
         "GET",
         "/builder/<template_id>/diff/<int:number>",
@@ -50,21 +43,14 @@ CASES = [
         person=True,
     ),
     # What it asks while a draft is edited
-    Case("POST", "/builder/rows", "viewer", body={**DRAFT, "do": "duplicate:r1"}, person=True),
+    Case("POST", "/builder/change", "editor", body={**DRAFT, "do": "add"}, ok=303, person=True),
+    Case("POST", "/builder/rows", "viewer", body=DRAFT, person=True),
+    Case("POST", "/builder/inspector", "viewer", body={**DRAFT, "open": "settings"}, person=True),
+    Case("POST", "/builder/suggestions", "viewer", body={"add_name": "email"}, person=True),
     Case("GET", "/builder/types", "viewer", person=True),
     Case("GET", "/builder/functions", "viewer", person=True),
-    Case("POST", "/builder/rest", "viewer", body=DRAFT, person=True),
-    Case("POST", "/builder/preview", "viewer", body=DRAFT, person=True),
-    Case("POST", "/builder/grid", "editor", body={**DRAFT, "count": "5"}, person=True),
-    Case(
-        "POST", "/builder/grid/export", "editor",
-        body={"definition": '{"name": "rows", "fields": [{"name": "n", "type": "row_number"}]}', "format": "csv"},
-        person=True,
-    ),
-    Case("POST", "/builder/explain", "viewer", body={**DRAFT, "do": "explain:r1"}, person=True),
+    Case("POST", "/builder/download", "editor", body={**DRAFT, "count": "5"}, person=True),
+    Case("POST", "/builder/explain", "viewer", body=DRAFT, person=True),
     Case("POST", "/builder/estimate", "editor", body={"format": "csv", "count": "5"}, person=True),
-    Case("POST", "/builder/tables", "viewer", body={**DRAFT, "do": "tables:r1"}, person=True),
-    Case("POST", "/builder/json", "viewer", body=DRAFT, person=True),
-    Case("POST", "/builder/from-json", "viewer", body=JSON, person=True),
-    Case("POST", "/builder/use", "viewer", body=DRAFT, person=True),
+    Case("POST", "/builder/tables", "viewer", body=DRAFT, person=True),
 ]

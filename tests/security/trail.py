@@ -13,11 +13,11 @@ OF_DATA = {
     ("POST", "/compat/datamaker"),
     ("POST", "/generate"),
     ("POST", "/templates/<template_id>/generate"),
-    ("POST", "/builder/grid"),
-    ("POST", "/builder/grid/export"),
+    ("POST", "/builder/download"),
 }
 # Calls of the matrix that succeed and change nothing.
 NONE = {
+    ("POST", "/builder/change"): "a draft, which only its user sees",
     ("POST", "/builder/source/upload"): "a form without a file, drawn again",
     ("POST", "/classify"): "columns are looked at, nothing is kept",
     ("POST", "/connections/<connection_id>/tables"): "a form without a table, drawn again",

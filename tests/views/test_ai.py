@@ -10,9 +10,9 @@ from typing import Any
 import pytest
 
 from tests.fakes.ai_server import AiServer
+from tests.views.builder_page import Editor, send
 from tests.views.speak import faults, make, refused
 from tests.views.targets import connection, shop, work  # noqa: F401
-from tests.views.test_builder import HTMX, form_of, key_of, press, send
 
 SHOP = {
     "name": "Customers of a shop",
@@ -280,12 +280,13 @@ def test_a_field_of_a_model_can_be_built_and_its_connection_picked(browser, cast
     fields = [{"name": "word", "type": "ai", "options": {"prompt": "A word"}}]
     template = make(edith, fields=fields)
     page = browser(cast.edith)
-    form = form_of(page.get(f"/templates/{template['id']}"))
-    key = key_of(form, "word")
+    builder = Editor(page, f"/templates/{template['id']}")
+    form, key = builder.open("word"), builder.keys["word"]
     assert (form[f"{key}.o.connection_id"], form[f"{key}.o.prompt"]) == ("", "A word")
-    assert f'<option value="{made}">' in send(page, "/builder/rest", form).text
-    form[f"{key}.o.connection_id"] = made
-    assert press(page, "/builder/rows", form, f"again:{key}", **HTMX).status_code == 200
+    assert f'<option value="{made}">' in builder.inspector
+    builder.fill(o_connection_id=made)
+    builder.press(f"again:{key}")
+    assert builder.spec["fields"][0]["options"]["connection_id"] == made
 
 
 def test_a_person_describes_a_template_and_comes_to_its_builder(browser, cast, server, model):
@@ -321,8 +322,8 @@ def test_a_description_comes_back_when_the_model_fails(browser, cast, server, mo
 
 
 def picker(page, *names, **more):
-    form = form_of(page.get(f"/templates/new?names={','.join(names)}"))
-    return send(page, "/builder/suggest", form, do=f"suggest:{key_of(form, names[-1])}", **more)
+    builder = Editor(page, f"/templates/new?names={','.join(names)}")
+    return send(page, "/builder/suggest", builder.inputs, do=f"suggest:{builder.keys[names[-1]]}", **more)
 
 
 def test_the_picker_suggests_by_name_and_explains_how_to_add_a_model(browser, cast):
@@ -344,11 +345,10 @@ def test_the_picker_asks_the_model_that_is_pressed_and_its_options_are_taken(bro
     text = html.unescape(picker(page, "email", model=made).text)
     word = re.search(r'data-type="(enum {.*?})">', text)[1]
     assert "Colours." in text
-    form = form_of(page.get("/templates/new?names=email"))
-    key = key_of(form, "email")
-    drawn = press(page, "/builder/rows", form, f"type:{key}:{word}", **HTMX).text
-    assert "dark: blue" in html.unescape(drawn)
-    assert f'name="{key}.type" value="enum"' in drawn
+    builder = Editor(page, "/templates/new?names=email")
+    builder.press("type:{email}:" + word)
+    assert builder.spec["fields"][0]["type"] == "enum"
+    assert builder.spec["fields"][0]["options"]["values"] == ["red", "dark: blue"]
 
 
 def test_a_failing_model_is_reported_in_the_picker(browser, cast, server, model):
@@ -360,7 +360,8 @@ def test_a_failing_model_is_reported_in_the_picker(browser, cast, server, model)
     assert 'role="alert"' in answer.text
     assert "sk-wrong" not in answer.text
     assert f'value="{made}"' in answer.text
-    nameless = form_of(page.get("/templates/new?names=x"))
-    nameless[f"{key_of(nameless, 'x')}.name"] = ""
-    answer = send(page, "/builder/suggest", nameless, do=f"suggest:{key_of(nameless, '')}")
+    nameless = Editor(page, "/templates/new?names=x")
+    nameless.open("x")
+    nameless.fill(name="")
+    answer = send(page, "/builder/suggest", nameless.inputs, do=f"suggest:{nameless.keys['x']}")
     assert "Enter a name first" in answer.text

@@ -5,10 +5,10 @@ from __future__ import annotations
 import pytest
 
 from tests.fakes.echo_target import Answer, EchoTarget
+from tests.views.builder_page import Editor
 from tests.views.speak import faults, make, rows_used
 from tests.views.targets import connection, shop, sqlite_target  # noqa: F401
-from tests.views.test_builder import form_of, key_of, press, send
-from tests.views.test_builder_picks import drawn
+from tests.views.test_builder_picks import drawn, offered
 
 PRICES = {"a": {"net": {"amount": 12.5}, "tags": ["x"]}, "b": {"net": {"amount": 3.25}, "tags": []}}
 
@@ -71,19 +71,17 @@ def test_a_connection_in_use_says_by_which_template(api, cast, prices):
 
 
 def test_the_builder_offers_the_connections_that_have_paths(browser, cast, prices, shop):
-    edith = browser(cast.edith)
-    lists = send(edith, "/builder/rest", drawn(edith, {}, "api_response")[2]).text
-    assert f'<option value="{prices}">Prices (REST API)</option>' in lists
-    assert shop.connection_id not in lists
+    page, key = drawn(browser(cast.edith), {}, "api_response")
+    assert f'<option value="{prices}">Prices (REST API)</option>' in page.inspector
+    assert shop.connection_id not in offered(page.inspector, f"{key}.o.connection_id")
 
 
 def test_the_builder_keeps_what_a_field_says(api, browser, cast, prices):
     saved = make(api(cast.edith), fields=fields(prices))
-    edith = browser(cast.edith)
-    form = form_of(edith.get(f"/templates/{saved['id']}?open={saved['fields'][1]['id']}"))
-    key = key_of(form, "price")
+    page = Editor(browser(cast.edith), f"/templates/{saved['id']}")
+    form, key = page.open("price"), page.keys["price"]
     assert form[f"{key}.o.path"] == "/prices/{{sku}}"
-    form[f"{key}.o.extract"] = "$.tags[0]"
-    assert press(edith, f"/templates/{saved['id']}/edit", form, "save").status_code == 303
+    page.fill(o_extract="$.tags[0]")
+    assert page.save().status_code == 200
     options = api(cast.edith).get(f"/templates/{saved['id']}").json["fields"][1]["options"]
     assert options == {**saved["fields"][1]["options"], "extract": "$.tags[0]"}

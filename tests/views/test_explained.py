@@ -2,11 +2,7 @@
 
 from __future__ import annotations
 
-import re
-
-from werkzeug.datastructures import MultiDict
-
-from tests.forms.in_html import controls
+from tests.views.builder_page import Editor, send
 from webapp.builder.views import drafts
 
 
@@ -38,24 +34,24 @@ def test_values_are_found_in_objects_and_in_every_element_of_arrays():
     assert list(drafts.values_at(rows, ["a", "b", "c"])) == [1, 2]
 
 
-def test_a_field_is_explained_on_its_row_and_no_rows_are_spent(browser, api, cast):
-    edith = browser(cast.edith)
-    form = controls(edith.get("/templates/new?names=price,status").text, "builder")
+def test_a_field_is_explained_and_no_rows_are_spent(browser, api, cast):
+    page = Editor(browser(cast.edith), "/templates/new?names=price,status")
     used = api(cast.edith).get("/usage").json["rows"]["used"]
-    sent = {key: form.getlist(key) for key in form} if isinstance(form, MultiDict) else form
-    keys = [row.split(" ")[0] for row in form.getlist("row")]
-    for key, told in zip(keys, ("<rect x=", "closed"), strict=True):
-        answer = edith.submit(
-            "/builder/explain", {**sent, "do": f"explain:{key}"}, headers={"HX-Request": "true"}
+    for name, told in (("price", "Distribution of 1,000 values"), ("status", "closed")):
+        assert (
+            told in send(page.browser, "/builder/explain", page.inputs, do=f"explain:{page.keys[name]}").text
         )
-        assert told in answer.text
-        assert re.search(r"of 1,000 values", answer.text)
     assert api(cast.edith).get("/usage").json["rows"]["used"] == used
 
 
-def test_an_invalid_field_has_no_distribution(browser, cast):
-    edith = browser(cast.edith)
-    form = {"row": "a x number", "a.name": "n", "a.type": "number"}
-    form |= {"a.o.min": "9", "a.o.max": "1", "do": "explain:a"}
-    answer = edith.submit("/builder/explain", form, headers={"HX-Request": "true"})
-    assert 'class="err"' in answer.text
+def test_a_field_with_an_error_has_no_distribution_and_the_others_do(browser, cast):
+    page = Editor(browser(cast.edith), "/templates/new?names=price,status")
+    page.open("price")
+    page.fill(o_min="9", o_max="1")
+    page.press("set")
+    answers = {
+        name: send(page.browser, "/builder/explain", page.inputs, do=f"explain:{page.keys[name]}").text
+        for name in ("price", "status")
+    }
+    assert "no values until its errors are fixed" in answers["price"]
+    assert "closed" in answers["status"]

@@ -10,7 +10,7 @@ import pytest
 from werkzeug.datastructures import MultiDict
 
 from tests.forms.in_html import controls
-from tests.views.test_builder import HTMX, form_of, key_of, keys_of, press, send
+from tests.views.builder_page import HTMX, Editor, send
 from tests.views.test_real_data import FIELDS, as_csv
 from tests.views.uploading import send as upload
 from webapp.sources.services import spool
@@ -33,63 +33,63 @@ def people(api, cast):
     return program.post("/templates", json=body).json["id"]
 
 
-def test_the_builder_keeps_the_source_and_previews_masked_rows(edith, api, cast, people):
-    page = edith.get(f"/templates/{people}")
-    form = form_of(page)
+def test_the_builder_keeps_the_source_and_shows_no_real_values(edith, api, cast, people):
+    page = Editor(edith, f"/templates/{people}")
+    form = page.open("settings")
     assert (form["source.from"], form["source.file"]) == ("file", "people.csv")
-    assert '<option value="phone">' in page.text
-    assert not SECRET.search(page.text)
-    form["source.limit"] = "5"
-    assert send(edith, f"/templates/{people}/edit", form, do="save").status_code == 200
+    assert '<option value="phone">' in page.inspector
+    assert not SECRET.search(page.text + page.inspector)
+    page.inputs["source.limit"] = "5"
+    assert page.save().status_code == 200
     assert api(cast.edith).get(f"/templates/{people}").json["source"] == {"file": "people.csv", "limit": 5}
 
 
 def test_rows_are_generated_after_the_source_is_removed(edith, api, cast, people):
-    form = form_of(edith.get(f"/templates/{people}"))
-    form["source.from"] = ""
-    form[f"{key_of(form, 'mail')}.held"] = "{}"
-    send(edith, f"/templates/{people}/edit", form, do="save")
+    page = Editor(edith, f"/templates/{people}")
+    page.open("settings")
+    page.inputs["source.from"] = ""
+    page.press("set")
+    page.open("mail")
+    page.fill(column="")
+    page.inputs.poplist(f"{page.keys['mail']}.column")
+    assert page.save().status_code == 200, page.answer.text
     assert api(cast.edith).get(f"/templates/{people}").json["source"] is None
 
 
-def test_the_grid_shows_what_the_leak_check_saw(edith, people):
-    form = form_of(edith.get(f"/templates/{people}"))
-    page = send(edith, "/builder/grid", form, count="7")
-    assert "Leak check of these rows" in page.text
-    assert not SECRET.search(page.text)
+def test_later_rows_show_what_the_leak_check_saw(edith, people):
+    page = Editor(edith, f"/templates/{people}")
+    text = page.rows(offset="50")
+    assert "Leak check of these rows" in text
+    assert not SECRET.search(text)
 
 
-def test_json_carries_source_and_bad_values_both_ways(edith, people):
-    form = form_of(edith.get(f"/templates/{people}"))
-    said = json.loads(controls_text(send(edith, "/builder/json", form).text))
+def test_json_carries_source_and_invalid_data_both_ways(edith, people):
+    page = Editor(edith, f"/templates/{people}")
+    page.press("set")
+    said = page.spec
     assert said["source"] == {"file": "people.csv"}
     said["source"] = {"file": "people.csv", "limit": 9}
     said["invalid"] = {"rate": 0.5, "kinds": ["missing"]}
-    again = edith.submit("/builder/from-json", {"json": json.dumps(said)}, headers=HTMX).text
-    assert 'id="about-cards"' in again
-    assert 'value="9"' in again
-    assert re.search(r'name="invalid.rate"[^>]*value="0.5"|value="0.5"[^>]*name="invalid.rate"', again)
+    page.press("json", json=json.dumps(said))
+    form = page.open("settings")
+    assert form["source.limit"] == "9"
+    assert (form["invalid.rate"], form.getlist("invalid.kinds")) == ("0.5", ["missing"])
 
 
-def controls_text(html: str) -> str:
-    """The text of the JSON tab."""
-    return re.search(r"<textarea[^>]*>(.*)</textarea>", html, re.S)[1].replace("&#34;", '"')
-
-
-def test_a_source_column_names_its_column_on_the_row(edith, api, cast, people):
-    form = form_of(edith.get(f"/templates/{people}"))
-    key = key_of(form, "id")
-    form[f"{key}.column"] = "city"
-    send(edith, f"/templates/{people}/edit", form, do="save")
+def test_a_field_names_the_column_of_the_source(edith, api, cast, people):
+    page = Editor(edith, f"/templates/{people}")
+    page.open("id")
+    page.fill(column="city")
+    page.save()
     assert api(cast.edith).get(f"/templates/{people}").json["fields"][0]["column"] == "city"
 
 
-def test_an_open_row_offers_the_column_and_whose_date_it_is(edith, people):
-    form = form_of(edith.get(f"/templates/{people}"))
-    key = key_of(form, "phone")
-    row = press(edith, "/builder/rows", form, f"open:{key}", **HTMX).text
-    assert f'name="{key}.column"' in row
-    person = re.search(rf'<select name="{key}.masking.person">(.*?)</select>', row)[1]
+def test_the_inspector_offers_the_column_and_whose_date_it_is(edith, people):
+    page = Editor(edith, f"/templates/{people}")
+    page.open("phone")
+    key = page.keys["phone"]
+    assert f'name="{key}.column"' in page.inspector
+    person = re.search(rf'<select name="{key}.masking.person">(.*?)</select>', page.inspector)[1]
     assert re.findall(r'value="([^"]+)"', person) == ["id", "mail", "city", "note"]
 
 
@@ -107,9 +107,10 @@ def drop(browser, path: str, name: str, content: bytes, **more: str):
 
 
 def test_the_card_of_a_source_shows_its_errors(edith, people):
-    form = form_of(edith.get(f"/templates/{people}"))
-    form["source.file"] = "nothing.csv"
-    assert "There is no file" in send(edith, "/builder/source", form).text
+    page = Editor(edith, f"/templates/{people}")
+    page.open("settings")
+    page.inputs["source.file"] = "nothing.csv"
+    assert "There is no file" in send(edith, "/builder/source", page.inputs).text
 
 
 # Masked copies
@@ -193,4 +194,4 @@ def test_the_page_of_keys_is_for_those_who_may_see_secrets(edith):
 
 
 def test_rows_keep_their_keys_through_the_page(edith, people):
-    assert len(keys_of(form_of(edith.get(f"/templates/{people}")))) == len(FIELDS)
+    assert len(Editor(edith, f"/templates/{people}").names) == len(FIELDS)

@@ -11,6 +11,7 @@ from sqlalchemy.orm import Session
 
 from webapp import limits, storage
 from webapp.access.models import BrowserSession, Invitation, Project, SignInLink, Team
+from webapp.builder.models import TemplateDraft
 from webapp.connections.models import Connection, Endpoint, Fetched
 from webapp.connections.services import sqlite_files
 from webapp.datasets.models import Dataset
@@ -67,6 +68,7 @@ def purge(now: datetime, turn: Turn | None = None, *, bytes_too: bool = True) ->
     for model, condition in (
         *((model, _ended(model, gone)) for model in _SOFT),
         (IdempotencyRecord, IdempotencyRecord.expires_at < now),
+        (TemplateDraft, TemplateDraft.updated_at < gone),
         (SignInLink, SignInLink.expires_at < gone),
         (Invitation, Invitation.expires_at < gone),
         (BrowserSession, or_(BrowserSession.expires_at < gone, BrowserSession.ended_at < gone)),

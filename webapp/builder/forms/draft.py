@@ -1,194 +1,208 @@
-"""The template builder's form read back: a template as it would be sent, and edits of it on the server.
+"""Edits of a draft: what the inputs of the builder's page say, and what its buttons do.
 
-See `forms.field_rows` for how a row of the form is named.
+A draft is a template as a client would send it. These functions accept everything that a browser can send: the template
+parser validates the result and reports all errors together.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
-from dataclasses import dataclass
+import re
+from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 from werkzeug.datastructures import MultiDict
 
-from webapp import limits
-from webapp.builder.forms.field_rows import FOLDED, HEAD, MORE, OWN, NewId, holds_fields, shown_of
+from webapp import ids, limits
+from webapp.builder.forms.fields import COMMON_NAMES, HEAD, NewId, holds_fields, places, same, shown_options
 from webapp.engine import guess
 from webapp.engine.invalid_data.settings import Invalid
 from webapp.engine.source_data import SourceSpec
 from webapp.engine.spec import ELEMENT, CommonKeys
 from webapp.engine.types.registry import find
 from webapp.web.forms import controls
-from webapp.web.forms.from_model import bound, inline, keys
+from webapp.web.forms.from_model import bound, keys
 
 Values = MultiDict[str, str]
+Field = dict[str, Any]
 INVALID: Final = "invalid."
 """Prefix of the inputs for invalid data of the template."""
 
 
-def read(form: Values) -> dict[str, Any]:
-    """The template that a form holds, as it would be sent: head keys and field definitions.
-
-    This function accepts everything. The template parser validates the result and reports all errors together.
-    """
-    template: dict[str, Any] = {}
-    for key in HEAD:
-        text = form.get(key, "").strip()
-        if text or (key in ("name", "description") and key in form):
-            template[key] = controls.integer(text) if key == "quantity" else text
-    bad = bound(Invalid, formdata=form, prefix=INVALID).payload()
-    if bad:
-        template["invalid"] = bad
-    source = read_source(form)
-    if source is not None:
-        template["source"] = source
-    template["fields"] = _read_fields(form)
-    return template
+def new_id() -> str:
+    """A field's id; it is kept when the draft is saved, and the field's values with it."""
+    return ids.new("fld")
 
 
-@dataclass(frozen=True, slots=True)
-class Mark:
-    """A row of the form: its key, its field's id, the type whose options the browser has, the row around it, and
-    whether it has but the name and the type, and holds the rest."""
-
-    key: str
-    id: str
-    drawn: str
-    parent: str
-    folded: bool = False
-
-
-def marks(form: Values) -> list[Mark]:
-    """The rows of a form in their order, a little more of them at most than a template may have fields."""
+def with_ids(fields: Any, new_id: NewId = new_id) -> list[Any]:
+    """Return field definitions in which every field has an id, so that its values stay when others change."""
     found = []
-    for text in form.getlist("row")[: limits.MAX_FIELDS + 1]:
-        key, field_id, drawn, parent, *_ = *text.split(" "), "", "", ""
-        found.append(Mark(key, field_id or key, drawn.removeprefix(FOLDED), parent, drawn.startswith(FOLDED)))
+    for one in fields if isinstance(fields, list) else ():
+        if isinstance(one, Mapping):
+            one = {"id": new_id(), **one}
+            options = one.get("options")
+            if isinstance(options, Mapping) and isinstance(options.get("fields"), list):
+                one["options"] = {**options, "fields": with_ids(options["fields"], new_id)}
+        found.append(one)
     return found
 
 
-def field_id(form: Values, key: str) -> str:
-    """Return the id of the field whose row has this key; the key itself if the form has no such row."""
-    return next((mark.id for mark in marks(form) if mark.key == key), key)
+# --- Inputs -----------------------------------------------------------------------------------------------
 
 
-def _read_fields(form: Values) -> list[dict[str, Any]]:
-    made: dict[str, dict[str, Any]] = {}
-    top: list[dict[str, Any]] = []
-    for mark in marks(form):
-        found = made[mark.key] = _read_row(form, mark)
-        owner = made.get(mark.parent)
-        if owner is None or owner is found:
-            top.append(found)
-        else:
-            owner["options"].setdefault("fields", []).append(found)
-    for found in made.values():
-        kind = find(found["type"])
-        if "fields" in found["options"] and not holds_fields(kind):
-            del found["options"]["fields"]
-        elif kind is not None and holds_fields(kind):
-            found["options"].setdefault("fields", [])
-    return top
+def read(form: Values, draft: dict[str, Any]) -> dict[str, Any]:
+    """Return the draft with what the inputs of a form say: the name, the settings and the field in the inspector. What
+    the form does not show stays as it is."""
+    changed = dict(draft)
+    if "settings" in form:
+        changed = {key: value for key, value in changed.items() if key not in ("invalid", "source")}
+        changed |= (
+            {"invalid": bad} if (bad := bound(Invalid, formdata=form, prefix=INVALID).payload()) else {}
+        )
+        changed |= {"source": source} if (source := read_source(form)) else {}
+    for key in HEAD:
+        text = form.get(key, "").strip()
+        if key in form and (text or key in ("name", "description")):
+            changed[key] = controls.integer(text) if key == "quantity" else text
+        elif key in form:
+            changed.pop(key, None)
+    if form.get("row"):
+        key, field_id, drawn = (*form["row"].split(" "), "", "")[:3]
+
+        def read_it(one: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+            found = read_field(form, key, drawn, one)
+            return [one if same(one, found) else found]  # what is the same stays as it was written
+
+        changed["fields"] = replaced(changed.get("fields"), field_id, read_it)
+    return changed
 
 
-def _read_row(form: Values, mark: Mark) -> dict[str, Any]:
-    key = mark.key
-    held = _held(form.get(f"{key}.held", ""))
-    common: dict[str, Any] = {
-        "id": mark.id,
-        "name": form.get(f"{key}.name", "").strip(),
-        "type": form.get(f"{key}.type", "").strip(),
-    }
-    drawn = find(mark.drawn)
-    is_open = f"{key}.open" in form
-    options: dict[str, Any] = dict(held.get("options", {}))
-    if drawn is not None and not mark.folded:
-        names = keys(drawn.Options) if is_open else inline(drawn.Options)
-        options |= bound(drawn.Options, formdata=form, prefix=f"{key}.o.", names=names).payload()
-    kind = find(common["type"])
-    if kind is not None and kind is not drawn:
-        options = {name: value for name, value in options.items() if name in keys(kind.Options)}
-    on_row = shown_of(drawn)
-    shown = tuple(dict.fromkeys((*on_row, *MORE))) if is_open else () if mark.folded else on_row
-    common |= {name: value for name, value in held.items() if name not in OWN and name not in shown}
-    common |= bound(CommonKeys, formdata=form, prefix=f"{key}.", names=shown).payload()
+def read_field(form: Values, key: str, drawn: str, field: Mapping[str, Any]) -> Field:
+    """Return a field with what its form says. `drawn` is the type whose options the form shows."""
+    found: Field = {name: value for name, value in field.items() if name not in COMMON_NAMES}
+    found |= {"name": form.get(f"{key}.name", "").strip(), "type": form.get(f"{key}.type", "").strip()}
+    options = dict(field["options"]) if isinstance(field.get("options"), Mapping) else {}
+    kind = find(drawn)
+    if kind is not None:
+        shown = shown_options(kind, options)
+        read = bound(kind.Options, formdata=form, prefix=f"{key}.o.", names=shown).payload()
+        options = {name: value for name, value in options.items() if name not in keys(kind.Options)} | read
+        taken = shown_options(kind, options)  # the parameters of a distribution go when another one is chosen
+        options = {
+            name: value for name, value in options.items() if name not in keys(kind.Options) or name in taken
+        }
+    now = find(found["type"])
+    if now is not None and now is not kind:
+        options = {name: value for name, value in options.items() if name in (*keys(now.Options), "fields")}
+    if now is not None:
+        options = {name: value for name, value in options.items() if name != "fields" or holds_fields(now)}
+        if holds_fields(now):
+            options.setdefault("fields", [])
+    common = bound(CommonKeys, formdata=form, prefix=f"{key}.", names=COMMON_NAMES).payload()
     if common.get("masking") == {"consistent": False}:
         del common["masking"]  # an unchecked box, where masking is not possible
-    common["options"] = options
-    return _unique(common, held.get("unique_together"), is_open)
+    return found | {"options": options} | _unique(common, field.get("unique"))
 
 
-def _unique(common: dict[str, Any], before: Any, is_open: bool) -> dict[str, Any]:
+def _unique(common: dict[str, Any], before: Any) -> dict[str, Any]:
     """Return the checkbox and the label next to it as one value: a field that is unique in combination with others has
     both. Clearing the checkbox also clears the label, unless another label was entered."""
     word = common.pop("unique_together", None)
-    if isinstance(word, str) and word and (common.get("unique") or (is_open and word != before)):
+    if isinstance(word, str) and word and (common.get("unique") or word != before):
         common["unique"] = word
     return common
 
 
-def _held(text: str) -> dict[str, Any]:
-    found = _json(text)
-    return found if isinstance(found.get("options", {}), dict) else {}
+def field_id(draft: Mapping[str, Any], key: str) -> str:
+    """Return the id of the field with this key; the text itself if there is none."""
+    return next((one.id for one in places(draft.get("fields")) if one.key == key), key)
 
 
-def _json(text: str) -> dict[str, Any]:
-    """Return a JSON object, or an empty one if the text is not a JSON object."""
-    try:
-        found = json.loads(text) if text else {}
-    except ValueError:
-        return {}
-    return found if isinstance(found, dict) else {}
+def key_for(draft: Mapping[str, Any], field_id: str) -> str:
+    """Return the key of the field with this id; "" if there is none."""
+    return next((one.key for one in places(draft.get("fields")) if one.id == field_id), "")
 
 
-def edit(fields: list[dict[str, Any]], do: str, new_id: NewId) -> tuple[list[dict[str, Any]], set[str]]:
-    """The fields after one press of a button (`up:<field id>`, `add`, ...), and the ids of those to open."""
-    verb, _, rest = do.partition(":")
-    row_id, _, word = rest.partition(":")
-    if verb == "add" and not row_id:
-        fields.append(blank(new_id))
-        return fields, set()
-    siblings = _siblings(fields, row_id)
+# --- Buttons ----------------------------------------------------------------------------------------------
+
+
+def pasted(text: str) -> list[Field]:
+    """New fields from a list of names, each `name` or `name: type`."""
+    found = []
+    for line in re.split(r"[\n,;\t]+", text)[: limits.MAX_FIELDS]:
+        name, _, kind = (part.strip().strip('"`') for part in line.partition(":"))
+        if name:
+            made = blank(new_id, name[: limits.MAX_NAME_CHARS])
+            found.append({**made, "type": kind or made["type"]})
+    return found
+
+
+def edit(
+    fields: list[Field], verb: str, field_id: str, more: str = "", new_id: NewId = new_id
+) -> tuple[list[Field], str]:
+    """Return the fields after one press of a button, and the id of the field that the user then works on.
+
+    Verbs: `add` (a field called `more`), `insert` and `inside` (an empty one, after the field or in it), `remove`,
+    `left`, `right`, `first`, `last`, `duplicate`, `type` (`more` is the name of a type, with options as JSON after it).
+    """
+    fields = json.loads(json.dumps(fields, default=str))
+    if verb == "add":
+        made = blank(new_id, more)
+        return [*fields, made], made["id"]
+    siblings = _siblings(fields, field_id)
     if siblings is None:
-        return fields, set()
-    at = next(i for i, one in enumerate(siblings) if one["id"] == row_id)
+        return fields, field_id
+    at = next(i for i, one in enumerate(siblings) if one["id"] == field_id)
+    to = {"left": at - 1, "right": at + 1, "first": 0, "last": len(siblings) - 1}.get(verb)
     if verb == "remove":
         del siblings[at]
-    elif verb in ("up", "down"):
-        to = at - 1 if verb == "up" else at + 1
-        if 0 <= to < len(siblings):
-            siblings[at], siblings[to] = siblings[to], siblings[at]
+        return fields, siblings[min(at, len(siblings) - 1)]["id"] if siblings else ""
+    if to is not None:
+        siblings.insert(max(0, to), siblings.pop(at))
     elif verb == "duplicate":
-        siblings.insert(at + 1, copy_of(siblings[at], new_id, {one["name"] for one in siblings}))
+        made = copy_of(siblings[at], new_id, {str(one.get("name")) for one in siblings})
+        siblings.insert(at + 1, made)
+        return fields, made["id"]
     elif verb == "insert":
-        siblings.insert(at + 1, blank(new_id))
+        siblings.insert(at + 1, made := blank(new_id))
+        return fields, made["id"]
     elif verb == "inside":
-        siblings[at].setdefault("options", {}).setdefault("fields", []).append(blank(new_id))
+        siblings[at].setdefault("options", {}).setdefault("fields", []).append(made := blank(new_id))
+        return fields, made["id"]
     elif verb == "type":
-        siblings[at] = _retyped(siblings[at], word)
-    return fields, {row_id} if verb == "open" else set()
+        siblings[at] = _retyped(siblings[at], more)
+    return fields, field_id
 
 
-def _retyped(given: dict[str, Any], word: str) -> dict[str, Any]:
+def _retyped(given: Field, word: str) -> Field:
     word, brace, more = word.partition(" {")  # a suggestion brings its options
     kind = find(word)
     if kind is None:
         return {**given, "type": word}
     known = {"fields", *keys(kind.Options)} if holds_fields(kind) else set(keys(kind.Options))
-    options = {name: value for name, value in given["options"].items() if name in known}
+    options = {name: value for name, value in (given.get("options") or {}).items() if name in known}
     if brace:
         options = {name: value for name, value in _json(f"{{{more}").items() if name in known}
+    if holds_fields(kind):
+        options.setdefault("fields", [])
     return {**given, "type": kind.name, "options": options or dict(guess.STARTERS.get(kind.name, {}))}
 
 
-def blank(new_id: NewId, name: str = "") -> dict[str, Any]:
-    """A field that says nothing yet."""
+def _json(text: str) -> dict[str, Any]:
+    try:
+        found = json.loads(text)
+    except ValueError:
+        return {}
+    return found if isinstance(found, dict) else {}
+
+
+def blank(new_id: NewId, name: str = "") -> Field:
+    """A new field; its type is guessed from its name."""
     kind = guess.type_of(name)
     return {"id": new_id(), "name": name, "type": kind, "options": dict(guess.STARTERS.get(kind, {}))}
 
 
-def copy_of(given: Mapping[str, Any], new_id: NewId, taken: set[str]) -> dict[str, Any]:
+def copy_of(given: Mapping[str, Any], new_id: NewId, taken: set[str]) -> Field:
     """Copy a field, including its nested fields, with a new id and an unused name."""
     base, number = str(given["name"]) or "field", 2
     while f"{base}_{number}" in taken:
@@ -196,7 +210,7 @@ def copy_of(given: Mapping[str, Any], new_id: NewId, taken: set[str]) -> dict[st
     return {**_fresh(given, new_id), "name": f"{base}_{number}"}
 
 
-def _fresh(given: Mapping[str, Any], new_id: NewId) -> dict[str, Any]:
+def _fresh(given: Mapping[str, Any], new_id: NewId) -> Field:
     options = dict(given.get("options") or {})
     if isinstance(options.get("fields"), list):
         options["fields"] = [_fresh(inner, new_id) for inner in options["fields"]]
@@ -205,16 +219,42 @@ def _fresh(given: Mapping[str, Any], new_id: NewId) -> dict[str, Any]:
     return {**given, "id": new_id(), "options": options}
 
 
-def _siblings(fields: list[dict[str, Any]], row_id: str) -> list[dict[str, Any]] | None:
+def _siblings(fields: list[Field], field_id: str) -> list[Field] | None:
+    if any(one.get("id") == field_id for one in fields if isinstance(one, dict)):
+        return fields
     for one in fields:
-        if one["id"] == row_id:
-            return fields
-        inner = one["options"].get("fields")
-        found = _siblings(inner, row_id) if isinstance(inner, list) else None
+        inner = one.get("options", {}).get("fields") if isinstance(one, dict) else None
+        found = _siblings(inner, field_id) if isinstance(inner, list) else None
         if found is not None:
             return found
     return None
 
+
+def replaced(fields: Any, field_id: str, change: Any) -> list[Any]:
+    """Return the fields with one of them, on any level, replaced by what `change` returns for it."""
+    found: list[Any] = []
+    for one in fields if isinstance(fields, list) else ():
+        options = one.get("options") if isinstance(one, Mapping) else None
+        if isinstance(one, Mapping) and one.get("id") == field_id:
+            found += change(one)
+        elif isinstance(options, Mapping) and isinstance(options.get("fields"), list):
+            found.append(
+                {**one, "options": {**options, "fields": replaced(options["fields"], field_id, change)}}
+            )
+        else:
+            found.append(one)
+    return found
+
+
+def without(fields: Sequence[Any], field_ids: set[str]) -> list[Any]:
+    """Return the fields without those with these ids, on all levels."""
+    found = list(fields)
+    for one in field_ids:
+        found = replaced(found, one, lambda _: [])
+    return found
+
+
+# --- The source of the rows ----------------------------------------------------------------------------------
 
 PREFIX: Final = "source."
 WAY: Final = "source.from"

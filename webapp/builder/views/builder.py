@@ -2,22 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping
 from typing import Annotated, Any, Final
 
+import orjson
 from flask import Blueprint, Response, flash, render_template, request, url_for
 from pydantic import Field
 
-from webapp import clock, limits
+from webapp import limits
 from webapp.access.actors import Actor
 from webapp.access.models import User
-from webapp.builder.forms import draft, field_rows
+from webapp.builder.forms import draft as forms
+from webapp.builder.forms.fields import place_faults, places, sentence
 from webapp.builder.inputs import TemplateIn
 from webapp.builder.services import diff as row_templates_diff
-from webapp.builder.views import draft_sources, drafts, version_pages
-from webapp.builder.views.builder_context import Around
-from webapp.builder.views.draft_sources import PAGE
-from webapp.errors import ApiError, Fault
+from webapp.builder.services import drafts
+from webapp.builder.services.draft_rows import faults_of
+from webapp.builder.views import draft_page, version_pages
+from webapp.builder.views.draft_page import PAGE, Opened, Shown
+from webapp.builder.views.drafts import pressed
+from webapp.errors import ApiError
 from webapp.extensions import db
 from webapp.generation.views import export_form
 from webapp.pushes.views import pages
@@ -29,136 +33,124 @@ from webapp.web.responses import render_block, see_other
 from webapp.web.routing import route
 
 bp = Blueprint("builder", __name__)
-TABS: Final[Sequence[tuple[str, str]]] = (
-    ("fields", "Fields"),
-    ("json", "JSON"),
-    ("versions", "Versions"),
-    ("use", "Use it"),
-)
-
 
 # --- Pages ------------------------------------------------------------------------------------------------
 
+STARTERS: Final[Mapping[str, str]] = {
+    "Customers": "customer_id: row_number, first_name, last_name, email, phone, street_address, zip_code, city, "
+    "country, birthday: date, newsletter: boolean, created_at",
+    "Orders": "order_id: row_number, customer_email: email, product_name, quantity, price, currency_code, status, "
+    "ordered_at: datetime",
+    "Products": "sku, product_name, price, currency_code, stock, is_active, created_at",
+    "Employees": "employee_id: row_number, first_name, last_name, email, job_title, department: department_corporate, "
+    "salary, hired_on: date",
+    "Transactions": "id: uuid, iban, amount: currency, currency_code, status, booked_at: datetime",
+}
+"""Templates to start from: name, and fields as they can be pasted."""
 
-def page(
-    actor: Actor,
-    template: Template | None,
-    given: dict[str, Any] | None = None,
-    *,
-    status: int = 200,
-    opened: set[str] | None = None,
-    found: list[Fault] | None = None,
-    clash: dict[str, Any] | None = None,
-) -> Response:
-    """Render the builder for a saved template, a new one (`template` None), or the contents of a form (`given`)."""
-    saved = templates.show(template) if template is not None else None
-    shown = given or saved or _fresh()
-    opened = opened if opened is not None else set(request.args.getlist("open"))
-    seed = request.form.get("seed") or "sample"
-    return Response(
-        render_template(
-            PAGE,
-            data=saved,
-            draft=shown,
-            rows=field_rows.rows(
-                shown["fields"], drafts.new_id, opened=opened, faults=found or (), most=limits.BUILDER_ROWS
-            ),
-            around=Around(actor, shown, saved["id"] if saved else ""),
-            preview=drafts.preview_of(actor, shown, saved["id"] if saved else "", seed),
-            seed=seed,
-            loaded=request.form.get("version") or (saved["version"] if saved else ""),
-            action=url_for("builder.save", template_id=saved["id"]) if saved else url_for("builder.make"),
-            versions_href=url_for("builder.versions", template_id=saved["id"]) if saved else "",
-            tabs=[tab for tab in TABS if saved or tab[0] != "versions"],
-            can_write=actor.can("write"),
-            can_generate=actor.can("generate"),
-            common_hints=drafts.HINTS,
-            **draft_sources.about(actor, shown),
-            clash=clash,
-            found=found,
-        ),
-        status,
-        mimetype="text/html",
+
+def page(actor: Actor, template: Template) -> Response:
+    """Render the builder for a saved template, with the user's draft of it."""
+    return draft_page.page(
+        draft_page.of_page(actor, template), Shown.of_request(request.args), **_about(actor, template)
     )
 
 
-def _fresh() -> dict[str, Any]:
-    now = clock.to_text(clock.now().replace(microsecond=0))
-    return {
-        "name": "",
-        "anchor": now,
-        "fields": [draft.blank(drafts.new_id, name) for name in ("id", "name", "email")],
-    }
+def _about(actor: Actor, template: Template | None) -> dict[str, Any]:
+    """Return what the page shows in other views: versions, code samples."""
+    if request.args.get("view") == "versions" and template is not None:
+        return {"versions": _versions(template)}
+    return {}
 
 
 class NewQuery(Query):
-    """Initial values of a new template: names of fields, separated by commas, or a table of a starter."""
+    """Initial values of a new template: names of fields, separated by commas, and its name; a table of a starter; or an
+    unsaved draft."""
 
     names: str = ""
+    name: Annotated[str, Field(max_length=limits.MAX_NAME_CHARS)] = ""
     starter: str = ""
+    draft: str = ""
 
 
 @route(bp, "/templates/new", scope="write", query=NewQuery, hidden=True, programs=False)
 def new(actor: Actor, query: NewQuery) -> Response:
     """The builder with a template that is not saved."""
-    given = _fresh()
+    shown = Shown.of_request(request.args)
+    if query.draft:
+        row = drafts.get(actor, query.draft)
+        if row.template_id is not None:
+            return see_other(url_for("templates.show", template_id=row.template_id))
+        return draft_page.page(draft_page.opened(actor, None, row, drafts.spec_of(row)), shown)
     started = starters.draft(query.starter) if query.starter else None
     if started is not None:
-        given |= {**started, "fields": [{"id": drafts.new_id(), **field} for field in started["fields"]]}
-    elif query.names:
-        given["fields"] = drafts.pasted(query.names)
-    return page(actor, None, given)
+        at = draft_page.opened(actor, None, None, {**draft_page.fresh([]), **started})
+        return draft_page.page(at, shown, starters=(), left=None)
+    names = query.names or STARTERS.get(query.name, "")
+    fields = forms.pasted(names or "id, name, email")
+    at = draft_page.opened(actor, None, None, draft_page.fresh(fields, query.name))
+    earlier = None if query.names or query.name else drafts.newest(actor)
+    left = (drafts.spec_of(earlier), earlier) if earlier is not None else None
+    return draft_page.page(at, shown, starters=STARTERS if not names else (), left=left)
 
 
 @route(bp, "/templates/new", ["POST"], scope="write", hidden=True, programs=False)
 def make(actor: Actor) -> Response:
-    """Save a new template; or, for browsers without script, one edit of its form."""
-    given = draft.read(request.form)
-    verb = drafts.pressed("save")
-    if verb != "save":
-        return _edited(actor, None, given, verb)
-    try:
-        made = templates.create(actor, **_checked(given))
-    except ApiError as error:
-        return _refused(actor, None, given, error)
-    return _sent(url_for("templates.show", template_id=made["id"]))
+    """Save a new template."""
+    return _save(actor, draft_page.of_form(actor, lock=True, begin=True))
 
 
 @route(bp, "/templates/<template_id>/edit", ["POST"], scope="write", hidden=True, programs=False)
 def save(actor: Actor, template_id: str) -> Response:
     """Save a draft as the next version, unless another one was saved since it was loaded."""
-    given = draft.read(request.form)
-    verb = drafts.pressed("save")
     template = templates.get(actor, template_id, "write", lock=True)
-    if verb == "delete":
+    if pressed("save")[0] == "delete":
         gone = templates.delete(actor, template)
         flash(f"Template {gone['name']} deleted", url_for("templates.restore", template_id=template_id))
         return _sent(url_for("templates.index"))
-    word, _, over = verb.partition(":")
-    if word not in ("save", "save-over", "copy"):
-        return _edited(actor, template, given, verb)
-    loaded = over or request.form.get("version", "")
+    at = draft_page.of_form(actor, lock=True, begin=True)
+    if at.own != template_id:
+        raise ApiError("invalid_request", "The form belongs to another template.")
+    return _save(actor, at)
+
+
+def _save(actor: Actor, at: Opened) -> Response:
+    """Store what the form says in the draft, and the draft as a template or as its next version."""
+    row, shown = at.row, Shown.of_request(request.form)
+    assert row is not None  # `begin`
+    before, after = at.spec, forms.read(request.form, at.spec)
+    drafts.change(row, after, "change the template")
+    db.session.commit()
+    at.spec = {**after, "fields": forms.with_ids(after.get("fields"))}
+    verb, over, _ = pressed("save")
+    loaded = over if verb == "save-over" else str(row.loaded_version or "")
     try:
-        changes = _checked(given)
-        if word == "copy":
-            return _copied(actor, template, changes)
-        if loaded != str(template.version):
-            return _clashed(actor, template, given, loaded)
-        saved = templates.change(actor, template, changes)
+        changes = parse(TemplateIn, after, strict=False).model_dump()
+        if verb == "copy":
+            name = f"{changes['name'] or before.get('name')} (copy)"
+            made = templates.create(actor, **{**changes, "name": name[: limits.MAX_NAME_CHARS]})
+            drafts.discard(row)
+            db.session.commit()
+            return _sent(url_for("templates.show", template_id=made["id"]))
+        if at.template is None:
+            saved = templates.create(actor, **changes)
+        elif loaded != str(at.template.version):
+            return _clashed(at, shown, loaded)
+        else:
+            template = templates.get(actor, at.own, "write", lock=True)
+            saved = templates.change(actor, template, changes)
     except ApiError as error:
-        return _refused(actor, template, given, error)
-    if "HX-Request" not in request.headers or over:
-        return _sent(url_for("templates.show", template_id=template_id))
-    return Response(
-        render_block(PAGE, "saved", data=saved) + render_block(PAGE, "after_save", data=saved, saved=True),
-        headers={"HX-Trigger": "saved"},
-    )
-
-
-def _copied(actor: Actor, template: Template, changes: dict[str, Any]) -> Response:
-    name = f"{changes['name'] or template.name} (copy)"
-    made = templates.create(actor, **{**changes, "name": name[: limits.MAX_NAME_CHARS]})
-    return _sent(url_for("templates.show", template_id=made["id"]))
+        return _refused(at, shown, error)
+    template = templates.get(actor, saved["id"])
+    row = drafts.get(actor, row.id)
+    drafts.saved(row, saved["id"], saved["version"], drafts.as_sent(template))
+    db.session.commit()
+    where = url_for("templates.show", template_id=saved["id"], field=shown.field or None)
+    if "HX-Request" not in request.headers or at.template is None or verb != "save":
+        return _sent(where)
+    at = draft_page.opened(actor, template, row, drafts.spec_of(row))
+    # What saving adds, such as groups, is in the inspector too: else its next change would take it away.
+    return draft_page.fragments(at, shown, inspector=True, just_saved=True)
 
 
 def _sent(where: str) -> Response:
@@ -167,39 +159,42 @@ def _sent(where: str) -> Response:
     return see_other(where)
 
 
-def _checked(given: dict[str, Any]) -> dict[str, Any]:
-    """Return the draft as arguments of `templates.create` and `change`. Error: `validation_error` with all errors."""
-    return parse(TemplateIn, given, strict=False).model_dump()
-
-
-def _edited(actor: Actor, template: Template | None, given: dict[str, Any], verb: str) -> Response:
-    given["fields"], opened = draft.edit(given["fields"], verb, drafts.new_id)
-    return page(actor, template, given, opened=opened | drafts.open_rows())
-
-
-def _refused(actor: Actor, template: Template | None, given: dict[str, Any], error: ApiError) -> Response:
-    if error.status >= 500 or error.code not in ("validation_error",):
+def _refused(at: Opened, shown: Shown, error: ApiError) -> Response:
+    """Show what needs attention: the field with the first error is opened."""
+    if error.status >= 500 or error.code != "validation_error":
         raise error
     db.session.rollback()
-    found = drafts.faults_of(error)
+    at = draft_page.opened(at.actor, at.template, at.row, at.spec)
+    found = place_faults(places(at.spec["fields"]), faults_of(error))
+    first = next((one for one, _ in found if one is not None), None)
+    wrong = {one.top.id for one, _ in found if one is not None}
+    shown.field = first.key if first is not None else shown.field
+    shown.first = None
+    text = f"{len(wrong)} {'field needs' if len(wrong) == 1 else 'fields need'} attention" if wrong else ""
+    head = [fault for one, fault in found if one is None]
+    if head:
+        text = "Enter a name for the template." if head[0].path == "name" else sentence(head[0])
     if "HX-Request" not in request.headers:
-        return page(actor, template, given, status=error.status, opened=drafts.open_rows(), found=found)
-    shown = drafts.faulty(given, found)
-    headers = {"HX-Retarget": "#preview", "HX-Reswap": "innerHTML"}
-    html = render_block(PAGE, "preview", preview=shown) + render_block(PAGE, "refused", found=found)
-    return Response(html, error.status, headers=headers)
+        return draft_page.page(at, shown, status=error.status, refused=text)
+    answer = draft_page.fragments(at, shown, inspector=True, status=error.status, refused=text)
+    answer.headers["HX-Trigger-After-Settle"] = orjson.dumps(
+        {"refused": {"name": bool(head and head[0].path == "name")}}
+    ).decode()
+    return answer
 
 
-def _clashed(actor: Actor, template: Template, given: dict[str, Any], loaded: str) -> Response:
+def _clashed(at: Opened, shown: Shown, loaded: str) -> Response:
+    template = at.template
+    assert template is not None
     newest = templates.version_of(template)
     number = int(loaded) if loaded.isdecimal() else template.version
     base = templates.version_of(template, number).spec
     parsed = compilation.parsed_fields(
-        given["fields"], name=given.get("name") or "rows", locale=given.get("locale")
+        at.spec["fields"], name=at.spec.get("name") or "rows", locale=at.spec.get("locale")
     )
-    given = {"invalid": None, "source": None, **given}
+    given = {"invalid": None, "source": None, **at.spec}
     mine = field_ids.finished(parsed, base["fields"])
-    yours = {**base, **given, "fields": [field.to_json() for field in mine.fields]}
+    yours = {**base, **given, "fields": [one.to_json() for one in mine.fields]}
     who = db.session.get(User, newest.created_by) if newest.created_by else None
     clash = {
         "theirs": templates.as_json(template, newest),
@@ -207,13 +202,14 @@ def _clashed(actor: Actor, template: Template, given: dict[str, Any], loaded: st
         "who": who.name or who.email if who else "",
         "their_changes": row_templates_diff.compare(base, newest.spec),
         "your_changes": row_templates_diff.compare(base, yours),
-        "href": url_for("templates.show", template_id=template.id),
     }
     db.session.rollback()
+    at = draft_page.opened(at.actor, template, at.row, at.spec)
     if "HX-Request" not in request.headers:
-        return page(actor, template, given, status=412, clash=clash)
+        return draft_page.page(at, shown, status=412, clash=clash)
     headers = {"HX-Retarget": "#clash", "HX-Reswap": "innerHTML"}
-    return Response(render_block(PAGE, "clash", clash=clash), 412, headers=headers)
+    html = render_block(PAGE, "clash", clash=clash, at=at)
+    return Response(html, 412, headers=headers)
 
 
 class ExportQuery(Query):
@@ -237,21 +233,6 @@ def export_dialog(actor: Actor, template_id: str, query: ExportQuery) -> Respons
 
 
 # --- Versions ---------------------------------------------------------------------------------------------
-
-
-@route(bp, "/builder/<template_id>/versions", scope="read", hidden=True, programs=False)
-def versions(actor: Actor, template_id: str) -> Response:
-    """The versions of a template, newest first."""
-    template = templates.get(actor, template_id)
-    return Response(
-        render_block(
-            PAGE,
-            "versions",
-            versions=_versions(template),
-            data=templates.show(template),
-            can_write=actor.can("write", template.team_id),
-        )
-    )
 
 
 def _versions(template: Template) -> list[dict[str, Any]]:

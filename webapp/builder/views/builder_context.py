@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import count
 from typing import Any, Final
-from urllib.parse import quote
 
 from webapp import limits
 from webapp.access.actors import Actor
-from webapp.builder.forms.field_rows import Row
+from webapp.builder.forms.fields import FieldForm, Place
 from webapp.connections.services import connections as connections_connections
 from webapp.connections.services import inspection
 from webapp.connectors import KINDS
@@ -23,6 +22,7 @@ from webapp.row_templates.services import related_templates, relations, template
 from webapp.row_templates.services.relations import Shared, Told
 from webapp.web.forms.from_model import form_class
 
+Named = FieldForm | Place
 Choice = tuple[str, str]
 """Value and text of an option of a select."""
 
@@ -95,22 +95,10 @@ TONES: Final = 6  # colours of groups; a seventh group has the first one's again
 
 
 class Around:
-    """Data for the templates of the builder page, loaded on demand while they are rendered.
+    """Data for the templates of the builder page, loaded on demand while they are rendered. `asks`: see `Tables`."""
 
-    `whole`: render select elements with all choices. On a page with many rows, each select element contains only its
-    current choice, and all choices are rendered once, in lists that the rows share (`lists`). `asks`: see `Tables`.
-    """
-
-    def __init__(
-        self,
-        actor: Actor,
-        given: Mapping[str, Any],
-        own: str = "",
-        *,
-        whole: bool = False,
-        asks: bool = False,
-    ) -> None:
-        self._actor, self._given, self.own, self.whole = actor, given, own, whole
+    def __init__(self, actor: Actor, given: Mapping[str, Any], own: str = "", *, asks: bool = False) -> None:
+        self._actor, self._given, self.own = actor, given, own
         self.tables = Tables(actor, asks)
 
     @cached_property
@@ -123,11 +111,11 @@ class Around:
                 return relations.NOTHING
         return relations.look(self._actor, self._given, self.own, before)
 
-    def told(self, row: Row) -> Told | None:
+    def told(self, row: Named) -> Told | None:
         """The relation of a field in words."""
         return self._look.relations.get(row.id)
 
-    def group(self, row: Row) -> Shared | None:
+    def group(self, row: Named) -> Shared | None:
         """Return the group of a field, if it has several fields or a custom name."""
         found = self._look.groups.get(row.id)
         if found is None:
@@ -138,7 +126,7 @@ class Around:
         """Its colour, from 1; 0 for none."""
         return (shared.tone - 1) % TONES + 1 if shared.tone else 0
 
-    def groups(self, row: Row) -> list[Choice]:
+    def groups(self, row: Named) -> list[Choice]:
         """List the groups that a field can join, and a new group."""
         kind = row.kind.group_kind if row.kind else None
         if kind is None:
@@ -167,7 +155,7 @@ class Around:
         """Whether the draft reads its rows from real data."""
         return bool(self._given.get("source"))
 
-    def beside(self, row: Row) -> list[str]:
+    def beside(self, row: Named) -> list[str]:
         """Names of the other fields of a row's level."""
         level = _level(self._given["fields"], row.id) or []
         found = [
@@ -217,26 +205,25 @@ class Around:
 
     # Connections
 
-    def pick(self, field: Any, row: Row) -> Pick:
+    def pick(self, field: Any, row: Named) -> Pick:
         """The choices of an option that refers to a template, a connection, or a part of one."""
-        kind, whole = field.pick["kind"], self.whole or row.is_open
+        kind = field.pick["kind"]
         of = str(row.options_value(field.pick.get("of", "")) or "")
         place = str(row.options_value(field.pick.get("in", "")) or "")
-        listed, choices = self._offered(field.pick, of, place)
         named = {"template": self.template_name, "connection": self.tables.connection}.get(kind, str)
         typed = kind in ("table", "column") and bool(of) and not self._has_list(kind, of, place)
         empty = field.pick.get("empty", "choose")
         if kind in ("table", "column") and not of:
             empty = "table first" if kind == "column" else "connection first"
         return Pick(
-            listed="" if whole or typed or ("of" in field.pick and not of) else listed,
-            choices=choices() if whole and not typed else [],
+            choices=self._offered(field.pick, of, place)
+            if not typed and (of or "of" not in field.pick)
+            else [],
             named=named(field.data) if field.data else "",
             empty=empty,
             again=kind in ("template", "connection", "table"),
             typed=typed,
             many=typed and kind == "table" and self.tables.known(of),
-            whole=whole,
         )
 
     def _has_list(self, kind: str, of: str, place: str) -> bool:
@@ -244,21 +231,18 @@ class Around:
             return self.tables.known(of) and len(self.tables.tables(of)) <= limits.PICKED_TABLES
         return bool(self.tables.columns(place, of))
 
-    def _offered(
-        self, pick: Mapping[str, Any], of: str, place: str
-    ) -> tuple[str, Callable[[], list[Choice]]]:
-        """Return the id of the list that rows share, and the function that creates its choices."""
+    def _offered(self, pick: Mapping[str, Any], of: str, place: str) -> list[Choice]:
         match pick["kind"]:
             case "template":
-                return list_of("template", pick["role"]), lambda: self.template_choices(pick["role"])
+                return self.template_choices(pick["role"])
             case "field":
-                return list_of("field", of), lambda: self.field_choices(of)
+                return self.field_choices(of)
             case "connection":
-                return list_of("connection", pick["needs"]), lambda: self.tables.connections(pick["needs"])
+                return self.tables.connections(pick["needs"])
             case "table":
-                return list_of("table", of), lambda: _plain(self.tables.tables(of))
+                return _plain(self.tables.tables(of))
             case _:
-                return list_of("column", place, of), lambda: _plain(self.tables.columns(place, of))
+                return _plain(self.tables.columns(place, of))
 
     def forget_strangers(self, field_id: str) -> None:
         """Takes out of a field's options the names of fields that the template it refers to does not have, and of
@@ -273,53 +257,26 @@ class Around:
                     pick["kind"] != "field" and not self.tables.known(place or of)
                 ):
                     continue
-                if options.get(name) not in dict(self._offered(pick, of, place)[1]()):
+                if options.get(name) not in dict(self._offered(pick, of, place)):
                     options.pop(name, None)
-
-    @property
-    def lists(self) -> list[tuple[str, list[Choice]]]:
-        """Lists shared by the rows of a page: templates for each role, fields for each template, and so on."""
-        found: dict[str, list[Choice]] = {}
-        for one in _walk(self._given["fields"]):
-            options = one["options"]
-            for pick in _picks(one).values():
-                of, place = (str(options.get(pick.get(key), "")) for key in ("of", "in"))
-                if pick["kind"] not in _OFFERED or ("of" in pick and not of):
-                    continue
-                if pick["kind"] in ("table", "column") and not self._has_list(pick["kind"], of, place):
-                    continue
-                listed, choices = self._offered(pick, of, place)
-                if listed not in found:
-                    found[listed] = choices()
-        return list(found.items())
 
 
 @dataclass(frozen=True, slots=True)
 class Pick:
-    """A select of the builder: the list that it shares with other rows ("": none), its choices, how what is chosen is
-    called, what its empty choice says, and whether its row is drawn again when it changes. `typed`: there is nothing
-    to choose from, it is a box to type in; `many`: one that searches."""
+    """A select of the inspector: its choices, how what is chosen is called, what its empty choice says, and whether the
+    inspector is drawn again when it changes. `typed`: there is nothing to choose from, it is a box to type in; `many`:
+    one that searches."""
 
-    listed: str
     choices: list[Choice]
     named: str
     empty: str
     again: bool
     typed: bool
     many: bool
-    whole: bool
-
-
-_OFFERED: Final = ("template", "field", "connection", "table", "column")
 
 
 def _plain(names: Sequence[str]) -> list[Choice]:
     return [(name, name) for name in names]
-
-
-def list_of(kind: str, *words: str) -> str:
-    """The id of a list that rows share."""
-    return "-".join(("l", kind, *(quote(word, safe="") for word in words)))
 
 
 def _picks(field: Mapping[str, Any]) -> Mapping[str, Mapping[str, Any]]:

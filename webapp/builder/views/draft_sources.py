@@ -1,8 +1,6 @@
-"""The builder's cards below the fields, including the source of a draft's rows."""
+"""The source of a draft's rows: its card in the settings of the builder."""
 
 from __future__ import annotations
-
-from typing import Any, Final
 
 from flask import Blueprint, Response, request
 
@@ -11,35 +9,18 @@ from webapp.access.actors import Actor, require
 from webapp.builder.forms import draft
 from webapp.builder.views import uploads
 from webapp.builder.views.source_form import WAYS, SourceCard
-from webapp.engine.invalid_data.settings import Invalid
 from webapp.errors import ApiError
-from webapp.row_templates.services import compilation
-from webapp.web.forms.from_model import bound
 from webapp.web.responses import render_block
 from webapp.web.routing import route
 
 bp = Blueprint("draft_sources", __name__, url_prefix="/builder")
-PAGE: Final = "templates/builder.html"
-
-
-def about(actor: Actor, given: dict[str, Any]) -> dict[str, Any]:
-    """Context of the cards below the fields: invalid data, the source, the locales."""
-    bad, said = (
-        one if isinstance(one, dict) else None for one in (given.get("invalid"), given.get("source"))
-    )
-    return {
-        "invalid": bound(Invalid, bad, prefix=draft.INVALID),
-        "source": SourceCard(actor, said),
-        "source_ways": WAYS,
-        "locales": compilation.vocabulary().locales,
-    }
 
 
 @route(bp, "/source", ["POST"], scope="read", reads=True, hidden=True, programs=False)
 def show(actor: Actor) -> Response:
     """Render the source card again, with the tables of the connection and the names of the columns. Queries the target
     if the user requested it, or selected a connection whose tables have never been read."""
-    given = draft.read(request.form)
+    given = {"source": draft.read_source(request.form)}
     asks = request.form.get("do") == "read"
     if asks:
         require(actor, "generate")
@@ -61,11 +42,12 @@ def upload(actor: Actor) -> Response:
             raise
         return _card(SourceCard(actor, None, way="file", error=error))
     made = _card(SourceCard(actor, {"file": stored.name}))
-    made.headers["HX-Trigger-After-Settle"] = "preview"
+    made.headers["HX-Trigger-After-Settle"] = "changed"
     return made
 
 
 def _card(card: SourceCard) -> Response:
     return Response(
-        render_block(PAGE, "source_card", source=card, source_ways=WAYS, opened=True), mimetype="text/html"
+        render_block("templates/settings.html", "source_card", source=card, source_ways=WAYS),
+        mimetype="text/html",
     )

@@ -10,6 +10,7 @@ order, no dependence on how many rows are requested.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
@@ -34,6 +35,9 @@ class OptionsModel(whole.ExactModel):
     """Base of every type's options: unknown keys are refused, and nothing is coerced silently."""
 
     model_config = ConfigDict(extra="forbid", frozen=True, populate_by_name=True)
+    parameters: ClassVar[Mapping[str, Mapping[str, tuple[str, ...]]]] = {}
+    """Options that go with one value of another option only: which distribution takes which parameters. Forms show
+    only those of the chosen value."""
 
 
 class NoOptions(OptionsModel):

@@ -163,6 +163,12 @@ class Bin(OptionsModel):
 class Shape(OptionsModel):
     """Which distribution, and its parameters."""
 
+    parameters: ClassVar[dict[str, dict[str, tuple[str, ...]]]] = {
+        "distribution": {
+            name: taken if name == "histogram" else ("min", "max", *taken) for name, taken in _TAKES.items()
+        }
+    }
+
     distribution: Distribution = Field(
         "uniform",
         description="Distribution of the values. With min or max the distribution is truncated; values "

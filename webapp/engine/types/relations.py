@@ -84,6 +84,8 @@ class Cardinality(OptionsModel):
 class ReferenceOptions(OptionsModel):
     """Which template a reference leads to, and how its rows are chosen."""
 
+    parameters: ClassVar[dict[str, dict[str, tuple[str, ...]]]] = {"distribution": {"zipf": ("exponent",)}}
+
     template_id: str = Field(
         max_length=limits.MAX_NAME_CHARS, description="The referenced template, or self.",
         json_schema_extra=form_hints.template("parent"),

@@ -141,6 +141,10 @@ class Between(OptionsModel):
 class Lying(OptionsModel):
     """How values are spread between min and max."""
 
+    parameters: ClassVar[dict[str, dict[str, tuple[str, ...]]]] = {
+        "distribution": {"recent_bias": ("halflife_days",)}
+    }
+
     distribution: Literal["uniform", "normal", "recent_bias"] = Field("uniform", description=_DISTRIBUTION)
     halflife_days: Amount | None = Field(
         None, description=f"Half-life of recent_bias in days. Default: {_HALF_LIFE}."

@@ -11,7 +11,7 @@ import logging
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, Final, cast
@@ -137,8 +137,12 @@ def saved_source(
 
 
 def draft_source(actor: Actor | None, ask: DraftInput, own: str = "") -> Source:
-    """Return a compiled draft. `own` is the id of the saved template that it is a draft of. Without an actor
-    no other template is visible. Raises validation_error with all faults."""
+    """Return a compiled draft. `own` is the id of the saved template that it is a draft of: its fields keep the groups
+    that they have there. Without an actor no other template is visible. Raises validation_error with all faults."""
+    before: Sequence[field_ids.Stored] = ()
+    if own and actor is not None:
+        found = find_template(actor, own, "read")
+        before = templates.loader(found.id, found.version)()[0]["fields"]
     errors, around = Gathered(), {}
     if ask.source is not None:
         with errors.check():
@@ -156,7 +160,7 @@ def draft_source(actor: Actor | None, ask: DraftInput, own: str = "") -> Source:
     said = (_said(ask.source), _wrong(ask.invalid))
     anchor = ask.anchor or limits.DRAFT_ANCHOR
     return compiled_plans.of_draft(
-        ask.name, ask.fields, quantity, anchor, ask.locale, own, around, ask.rows, *said
+        ask.name, ask.fields, quantity, anchor, ask.locale, own, around, ask.rows, *said, before
     )
 
 
@@ -460,18 +464,24 @@ def _preview_source(actor: Actor, found: TemplateRef, ask: PreviewInput) -> Sour
     raise errors.error(_override_faults(fields, ask.overrides)) or ApiError("internal_error")
 
 
-def preview_draft(actor: Actor | None, ask: DraftInput, fetch: bool = False) -> Preview:
-    """Preview a template that is not saved. Not counted toward the quota. Raises validation_error and, for
-    `fetch`, forbidden and errors of connections."""
+def preview_draft(
+    actor: Actor | None,
+    ask: DraftInput,
+    fetch: bool = False,
+    own: str = "",
+    count: int = limits.PREVIEW_ROWS,
+) -> Preview:
+    """Preview the first `count` rows of an unsaved template, or of a draft of the saved template `own`. Not counted
+    toward the quota. Raises validation_error and, for `fetch`, forbidden and errors of connections."""
     if fetch and actor is not None:
         require(actor, "generate", actor.team_id)
-    return _preview(_preview_draft_source(actor, ask), ask, actor, fetch)
+    return _preview(_preview_draft_source(actor, ask, own), ask, actor, fetch, count)
 
 
-def _preview_draft_source(actor: Actor | None, ask: DraftInput) -> Source:
+def _preview_draft_source(actor: Actor | None, ask: DraftInput, own: str = "") -> Source:
     errors = Gathered()
     with errors.check():
-        return draft_source(actor, ask)
+        return draft_source(actor, ask, own)
     raise errors.error(_override_faults(ask.fields, ask.overrides)) or ApiError("internal_error")
 
 
@@ -485,10 +495,8 @@ def check_preview(actor: Actor, ask: PreviewInput | DraftInput, template_id: str
     generation_rows.recipe(source, _preview_rows(ask).model_copy(update={"count": 0}), present=clock.now())
 
 
-def _preview_rows(ask: PreviewInput | DraftInput) -> GenerateInput:
-    return GenerateInput(
-        count=limits.PREVIEW_ROWS, seed=ask.seed, overrides=ask.overrides, now=ask.now, locale=ask.locale
-    )
+def _preview_rows(ask: PreviewInput | DraftInput, count: int = limits.PREVIEW_ROWS) -> GenerateInput:
+    return GenerateInput(count=count, seed=ask.seed, overrides=ask.overrides, now=ask.now, locale=ask.locale)
 
 
 def preview_version(found: TemplateRef, version: int, seed: str) -> Preview:
@@ -525,9 +533,13 @@ def _draft_of(actor: Actor, found: TemplateRef, ask: PreviewInput) -> Source:
 
 
 def _preview(
-    source: Source, ask: PreviewInput | DraftInput, actor: Actor | None = None, fetch: bool = False
+    source: Source,
+    ask: PreviewInput | DraftInput,
+    actor: Actor | None = None,
+    fetch: bool = False,
+    count: int = limits.PREVIEW_ROWS,
 ) -> Preview:
-    wanted = _preview_rows(ask)
+    wanted = _preview_rows(ask, count)
     recipe, made = _first_rows(source, wanted, actor, fetch, few=True)
     warnings = [fault.as_dict() for fault in recipe.bound.warnings]
     warnings += (

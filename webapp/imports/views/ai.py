@@ -11,8 +11,9 @@ from pydantic import Field, JsonValue, WithJsonSchema
 from webapp import limits
 from webapp.access.actors import Actor
 from webapp.builder.forms import draft
+from webapp.builder.forms.fields import places
 from webapp.builder.inputs import Quantity
-from webapp.builder.views import drafts
+from webapp.builder.views import draft_page, drafts
 from webapp.builder.views.templates import TemplateOut
 from webapp.engine.types.registry import find
 from webapp.errors import ApiError
@@ -170,8 +171,11 @@ def suggest(actor: Actor, body: SuggestIn) -> Response:
 @route(bp, "/builder/suggest", ["POST"], scope="write", programs=False, hidden=True, reads=True)
 def suggest_here(actor: Actor) -> Response:
     """Return types for one field of the builder's form, for its picker; `model` selects the model."""
-    wanted, model = drafts.pressed().partition(":")[2], request.form.get("model") or None
-    field = _field(draft.read(request.form)["fields"], wanted)
+    _, key, _ = drafts.pressed()
+    model = request.form.get("model") or None
+    at = draft_page.of_form(actor)
+    fields = places(draft.read(request.form, at.spec)["fields"])
+    field = next((one.given for one in fields if one.key == key), {})
     name = str(field.get("name", ""))
     context: dict[str, Any] = {"name": name, "asked": model, "found": [], "error": None}
     given = {"name": name, "description": str(field.get("description") or ""), "connection_id": model}
@@ -185,17 +189,6 @@ def suggest_here(actor: Actor) -> Response:
         context["error"] = error
     context["models"] = ai_values.models(actor)
     return Response(render_template("templates/suggested.html", **context), mimetype="text/html")
-
-
-def _field(fields: list[dict[str, Any]], wanted: str) -> dict[str, Any]:
-    """Return a field by its id, at any level; an empty one if it does not exist."""
-    for one in fields:
-        inner = one["options"].get("fields")
-        if one["id"] == wanted:
-            return one
-        if isinstance(inner, list) and (found := _field(inner, wanted)):
-            return found
-    return {}
 
 
 def _shown(one: dict[str, Any]) -> dict[str, Any]:

@@ -125,7 +125,7 @@ def _preview(actor: Actor, given: dict[str, Any] | None, chosen: list[Choice]) -
         fields = masked_copies.fields(chosen)
     except ApiError as error:
         return {"error": " ".join(one["message"] for one in error.details["fields"])}
-    return drafts.preview_of(actor, {"fields": fields, "source": given}, "", "sample", fetch=True)
+    return drafts.preview_of(actor, {"fields": fields, "source": given}, "sample", fetch=True)
 
 
 def _before(actor: Actor, given: dict[str, Any] | None, chosen: list[Choice]) -> dict[str, Any]:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import threading
 from collections import OrderedDict
-from collections.abc import Callable, Hashable, Mapping
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from hashlib import blake2b
@@ -20,7 +20,7 @@ from webapp import limits
 from webapp.engine import groups
 from webapp.engine.plan import Plan
 from webapp.errors import Gathered
-from webapp.row_templates.services import compilation, related_templates
+from webapp.row_templates.services import compilation, field_ids, related_templates
 
 NOTHING: Final[Mapping[str, Any]] = MappingProxyType({})
 
@@ -137,15 +137,18 @@ def of_draft(
     stated: Mapping[str, int] = NOTHING,
     source: Mapping[str, Any] | None = None,
     invalid: Mapping[str, Any] | None = None,
+    before: Sequence[field_ids.Stored] = (),
 ) -> Source:
     """Compile an unsaved template, or return the cached result for the same definition. `gathered` are the versions of
-    related templates.
+    related templates; `before` are the stored fields of the template that it is a draft of.
 
     Error: validation_error with all errors.
     """
     words = compilation.vocabulary()
     raw = orjson.dumps(fields if source is None and invalid is None else [fields, source, invalid])
     around = tuple((item, version[0]) for item, version in sorted(gathered.items()))
+    if before:
+        raw += orjson.dumps(before)
     kept = (own, quantity, around, tuple(sorted(stated.items()))) if b'"template_id"' in raw or stated else ()
     key = ("draft", blake2b(raw, digest_size=16).digest(), locale, words.id, kept)
     found = MEMORY.get(key)
@@ -156,7 +159,10 @@ def of_draft(
         with errors.check():
             library = related_templates.library(gathered, own, quantity, stated)
             parsed = compilation.parsed_fields(fields, locale=locale, source=source, invalid=invalid)
-            plan = compilation.compiled(groups.assign(parsed, engine=words.engine), words, None, library)
+            if before:
+                parsed = field_ids.carry_over(parsed, before)
+            grouped = groups.assign(parsed, field_ids.settled(before), engine=words.engine)
+            plan = compilation.compiled(grouped, words, None, library)
         errors.raise_all()
         found = Source(plan, "", 0, related=related_templates.related_of(gathered, library))
         MEMORY.put(key, found, len(raw) * (1 + len(gathered)))
