@@ -152,7 +152,7 @@ class Lease:
         metrics.ended(self.kind, status, (self._now() - self._began).total_seconds())
 
     def renew(self) -> None:
-        """Send a heartbeat: extend the lease, or note that it is lost."""
+        """Send a lease heartbeat: extend the lease, or note that it is lost."""
         until = self._now() + timedelta(seconds=limits.LEASE_SECONDS)
         with writing() as session:
             kept = changed_rows(session.execute(self._held_row().values(lease_until=until))) == 1

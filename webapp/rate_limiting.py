@@ -1,4 +1,4 @@
-"""The rate limiter: sliding windows in Redis for requests per minute, failed sign-ins and rows per hour.
+"""The rate limiter: a sliding rate limit window in Redis for each limit, such as requests per minute or rows per hour.
 
 Each operation is one Lua script: one round trip, and atomic across threads, processes and machines. Time is Redis' own.
 A window has at most its limit in any span of its length:

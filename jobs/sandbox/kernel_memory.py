@@ -1,6 +1,6 @@
 """Measure memory and disk space that the kernel uses for a program outside of its processes' resident sets:
-page tables, buffers of sockets and pipes, file locks, mappings, deleted files. Part of the sandbox memory
-limit.
+page tables, buffers of sockets and pipes, file locks, mappings, deleted files. Part of the
+sandbox memory limit.
 
 If the kernel does not report the size of an object, the maximum is assumed. See "Kernel memory" in
 docs/reference/sandbox.md.

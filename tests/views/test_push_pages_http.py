@@ -11,7 +11,7 @@ from tests.fakes.echo_target import Answer, EchoTarget
 from tests.views.forms import form_in
 from tests.views.speak import make
 from tests.views.targets import CUSTOMERS, connection, sqlite_target, work  # noqa: F401
-from webapp.pushes.views import reasons
+from webapp.pushes.views import presentation
 
 HX = {"HX-Request": "true"}
 QUICK = {"backoff_seconds": [0, 0, 0]}
@@ -227,8 +227,8 @@ def test_statuses_attempts_and_reasons_are_reported(page, template, form, target
     assert '<td class="right num">422</td>' in text
     assert '<td class="right num">503</td>' in text
     for reason in ("rejected", "unavailable", "forbidden"):
-        assert reasons.explained(reason).next in text
-    assert reasons.explained("csrf").next not in text
+        assert presentation.explained(reason).next in text
+    assert presentation.explained("csrf").next not in text
     assert "Idempotency-Key" not in text
 
 
@@ -238,7 +238,7 @@ def test_unknown_rows_say_how_to_find_their_outcome(page, template, form, target
     text = html.unescape(page.get(where).text)
     assert "4 rows are <b>unknown</b>" in text
     assert f"Idempotency-Key: {where.rsplit('/', 1)[1]}-" in text
-    assert reasons.explained("reset").means in text
+    assert presentation.explained("reset").means in text
 
 
 def test_a_push_without_a_token_says_what_to_check(page, app, cast, template, target, work):
@@ -251,11 +251,11 @@ def test_a_push_without_a_token_says_what_to_check(page, app, cast, template, ta
     )
     drawn = form_of(page.get(f"{template}/push?connection_id={held}").text)
     text = html.unescape(page.get(sent(page, template, drawn, work)).text)
-    assert reasons.explained("no_token").next in text
+    assert presentation.explained("no_token").next in text
 
 
-@pytest.mark.parametrize("reason", sorted(reasons.KNOWN))
+@pytest.mark.parametrize("reason", sorted(presentation.KNOWN))
 def test_every_reason_has_a_sentence_and_a_next_step(reason):
-    found = reasons.explained(reason)
+    found = presentation.explained(reason)
     assert found.means.endswith(".")
     assert found.next.endswith(".")

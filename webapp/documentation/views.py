@@ -15,7 +15,7 @@ from pydantic import Field
 
 from webapp import limits
 from webapp.documentation import field_types as documentation_field_types
-from webapp.documentation import llms, pages, registry, rendering, search
+from webapp.documentation import pages, registry, rendering, search
 from webapp.errors import ApiError
 from webapp.extensions import application
 from webapp.paths import ROOT
@@ -60,19 +60,19 @@ def _lines(entry: registry.Entry) -> list[dict[str, Any]]:
 def front() -> Response:
     """The documentation's first page."""
     first = snippets.first_call(snippets.origin())
-    return _page("docs/index.html", groups=registry.GROUPS, blurb=llms.BLURB, first=first)
+    return _page("docs/index.html", groups=registry.GROUPS, blurb=BLURB, first=first)
 
 
 @route(bp, "/docs.md", scope="public", hidden=True)
 def front_as_markdown() -> Response:
     """The list of pages as Markdown."""
-    return Response(llms.front(), mimetype=_MARKDOWN)
+    return Response(front_page(), mimetype=_MARKDOWN)
 
 
 @route(bp, "/llms.txt", scope="public", hidden=True)
 def llms_txt() -> Response:
     """List the contents of the documentation for language models."""
-    return Response(llms.llms_txt(snippets.origin()), mimetype="text/plain")
+    return Response(llms_text(snippets.origin()), mimetype="text/plain")
 
 
 class SearchQuery(Query):
@@ -149,3 +149,39 @@ def _shown(found: pages.Page, drawn: rendering.Drawn, **context: Any) -> Respons
 def _page(template: str, block: str | None = None, **context: Any) -> Response:
     g.face = "person"  # render HTML for API clients, too
     return reply(template=template, block=block, **context)
+
+
+# The documentation for programs: the list of pages as Markdown, and /llms.txt (llmstxt.org).
+
+BLURB = (
+    "Rowsmith makes test data. One template of typed fields becomes rows: in files, over REST, in databases, REST APIs"
+    " and OData services, or in Python programs that run on its workers. The same version and seed give the same bytes."
+)
+
+
+def listing(origin: str = "") -> str:
+    """Every page with its address as Markdown, by group."""
+    parts = []
+    for group in registry.GROUPS:
+        parts.append(f"\n## {group.title}\n\n")
+        parts += [f"- [{one.title}]({origin}{_address(one)}): {one.about}\n" for one in group.entries]
+    return "".join(parts)
+
+
+def _address(entry: registry.Entry) -> str:
+    return entry.href if entry.plain else f"{entry.href}.md"
+
+
+def front_page() -> str:
+    """The first page as Markdown."""
+    return f"# Rowsmith: documentation\n\n{BLURB}\n{listing()}"
+
+
+def llms_text(origin: str) -> str:
+    """/llms.txt: title, blurb, and links to the pages as Markdown."""
+    return (
+        f"# Rowsmith\n\n> {BLURB}\n\n"
+        f"[{origin}/docs]({origin}/docs) is the documentation for people; each of its pages is Markdown at its address"
+        f" with `.md`. [{origin}/openapi.json]({origin}/openapi.json) describes the API for machines.\n"
+        f"{listing(origin)}"
+    )

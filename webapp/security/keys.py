@@ -1,4 +1,4 @@
-"""API keys and tokens: generate, parse and compare them.
+"""API keys and tokens: generate, parse, hash and compare them. The API key hash is `digest`.
 
 A key is `rws_<handle>_<secret>`. Handle and secret are in base 62. The secret has 256 bits of randomness, so one round
 of SHA-256 is a safe hash: dictionary attacks are impossible (argon2 is for passwords, which people choose).

@@ -1,11 +1,11 @@
-"""Log lines of a job as server-sent events: each with its line number, then the end.
+"""Log lines of a job as server-sent events (SSE): each with its line number, then the end.
 
     id: 17
     event: log
     data: the line
 
-A client that reconnects with Last-Event-ID gets the lines after that one, and always `event: end`, even long after the
-job has ended. See `log_hub` for reading logs, and `stream_slots` for the maximum number of followers.
+SSE resume: a client that reconnects with Last-Event-ID gets the lines after that one, and always `event: end`, even
+long after the job has ended. See `log_hub` for reading logs, and `stream_slots` for the maximum number of followers.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Requests to an OData service: its URL, the parameters of every request, and cookies and CSRF token of each
 client.
 
-The CSRF token follows the specification (section 4, connection behaviour 5): it is fetched with
+The OData CSRF token follows the specification (section 4, connection behaviour 5): it is fetched with
 `X-CSRF-Token: Fetch`, is bound to the cookies that came with it, and is used until the service requires a new
 one. Each client has its own pair, because a service whose tokens expire with use, or are bound to a session,
 would otherwise reject parallel requests.

@@ -1,4 +1,4 @@
-"""Retry rows of a push that failed or were never sent, and undo rows that were delivered.
+"""Push retry and undo: send rows again that failed or were never sent, and delete rows that were delivered.
 
 Retries and undos are separate pushes with the same rows under the same numbers. The ledger of the first push determines
 which rows they include.
