@@ -64,7 +64,7 @@ Tables = Annotated[list[DatasetTable], Field(min_length=1, max_length=limits.MAX
 class DatasetPreviewInput(RowsInput):
     """Three rows of each table."""
 
-    seed: Seed | None = Field(None, description="Replaces the locale of the dataset.")
+    seed: Seed | None = Field(None, description="Replaces the seed of the dataset.")
     now: Now | None = Field(None, description=NOW_OF_DATASET)
 
 

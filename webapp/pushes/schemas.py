@@ -145,7 +145,7 @@ class DatasetPushInput(SendingInput):
         default_factory=dict, description=("Formulas by table and column.")
     )
     key_columns: dict[Name, list[ColumnName]] = Field(default_factory=dict, description="By table.")
-    seed: Seed | None = Field(None, description="Replaces the locale of the dataset.")
+    seed: Seed | None = Field(None, description="Replaces the seed of the dataset.")
     now: Now | None = Field(None, description=NOW_OF_DATASET)
     skip_faulty_tables: bool = Field(
         False,

@@ -240,7 +240,7 @@ export interface DatasetDiffOut {
 
 /** All tables of a dataset in one file: XLSX one workbook, SQL one script, every other format a ZIP archive. */
 export interface DatasetExportInput {
-  /** Replaces the locale of the dataset. */
+  /** Replaces the seed of the dataset. */
   seed?: string | null;
   /** The reference time for relative dates, or `present` for the current time. Default: the dataset's anchor. */
   now?: string | "present" | null;
@@ -294,7 +294,7 @@ export interface DatasetPatch {
 
 /** Three rows of each table. */
 export interface DatasetPreviewInput {
-  /** Replaces the locale of the dataset. */
+  /** Replaces the seed of the dataset. */
   seed?: string | null;
   /** The reference time for relative dates, or `present` for the current time. Default: the dataset's anchor. */
   now?: string | "present" | null;
@@ -353,7 +353,7 @@ export interface DatasetPushInput {
   computed?: Record<string, Record<string, string>>;
   /** By table. */
   key_columns?: Record<string, string[]>;
-  /** Replaces the locale of the dataset. */
+  /** Replaces the seed of the dataset. */
   seed?: string | null;
   /** The reference time for relative dates, or `present` for the current time. Default: the dataset's anchor. */
   now?: string | "present" | null;
