@@ -352,7 +352,7 @@ def _number_alone(draft: Draft, members: Sequence[Found]) -> bool:
         or own[0].field["type"] != "number"
     ):
         return False
-    most = min(2 ** (column.bits or 0) // 2 - 1, limits.MAX_INTEGER)
+    most = 2**31 - 1  # columns that refer to it may be narrower
     own[0].field = definition(column.name, "number", {"min": 1, "max": most}, unique=True)
     own[0].guessed = False
     return True
