@@ -154,7 +154,7 @@ def test_packages_are_installed_when_the_lock_changes_and_only_then(used_clone, 
     lock.write_text("# one\n")
     first = run(clone, "plan", "My workspace", cwd=tmp_path)
     assert first.returncode == 0, first.stderr
-    assert first.stdout == f"{clone / '.venv'} {tmp_path} plan Demo\n"
+    assert first.stdout == f"{clone / '.venv'} {tmp_path} plan My workspace\n"
     assert INSTALLING in first.stderr
     assert run(clone, "plan").stderr == ""
     lock.write_text("# two\n")

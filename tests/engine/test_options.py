@@ -73,6 +73,7 @@ CHOSEN: dict[tuple[str, str], Any] = {
 }
 
 ELSEWHERE = {
+    "reference": {"differs_from"},  # wants a second reference to the same template (test_differing.py)
     "uuid": {
         "primaryKey"
     },  # rows are the same: it forbids blanks and fixed values (test_blocks.py, test_identity.py)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from tests.security.matrix import Case
 
-START = '{{"name": "Draft", "fields": [{{"id": "fld_01M7Y5BT16VAMSDNZ2PWHH1947", "name": "n", "type": "row_number"}}]}}'
+START = '{"name": "Draft", "fields": [{"id": "fld_01M7Y5BT16VAMSDNZ2PWHH1947", "name": "n", "type": "row_number"}]}'
 DRAFT = {"name": "Draft", "seed": "s", "start": START}
 
 CASES = [

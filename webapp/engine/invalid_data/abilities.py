@@ -213,6 +213,8 @@ def broken(text: str, place: int, bits: int) -> str:
     change that happens to be valid in that way is not used.
     """
     at = place % len(text)
+    if not text[at].isalnum():  # an account number of a country without IBANs: its last digit
+        at = max(where for where, sign in enumerate(text) if sign.isalnum())
     sign = text[at]
     alphabet = DIGITS if sign.isdigit() else UPPER if sign.isupper() else LOWER
     first = alphabet.index(sign) + 1 + bits % (len(alphabet) - 1)
