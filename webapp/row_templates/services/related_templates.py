@@ -197,16 +197,14 @@ def library(found: Mapping[str, Version], own: str, rows: int, stated: Rows) -> 
     unavailable."""
     others = {}
     for item, (_, spec, pins) in found.items():
-        words = compilation.vocabulary(pins.get("vocabulary"))
         parsed = groups.assign(
-            compilation.parsed_fields(spec["fields"], name=spec["name"], locale=spec["locale"]),
-            engine=words.engine,
+            compilation.parsed_fields(spec["fields"], name=spec["name"], locale=spec["locale"])
         )
         others[item] = RelatedTemplate(
             spec["name"],
             parsed,
             stated.get(item, spec["quantity"]),
-            words,
+            compilation.vocabulary(pins.get("vocabulary")),
             item in stated,
             compilation.anchor_of(spec),
         )
