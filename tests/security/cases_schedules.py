@@ -10,9 +10,10 @@ from tests.cast import Cast
 from tests.security.matrix import Case
 from webapp import clock, ids
 from webapp.access import actors
+from webapp.engine.plan import ENGINE
 from webapp.exports.models import Export
 from webapp.extensions import db
-from webapp.row_templates.services import templates
+from webapp.row_templates.services import compilation, templates
 from webapp.schedules.models import Schedule
 
 
@@ -26,9 +27,13 @@ def prepare(app: Flask, cast: Cast) -> dict[str, Any]:
         "team_id": cast.blue,
         "template_id": template,
     }
+    pins = {
+        "seed": "s", "now": None, "vocabulary": compilation.vocabulary().id, "template_id": template,
+        "version": 1, "locale": None, "engine": ENGINE, "related": {},
+    }  # fmt: skip
     export = Export(
         id=ids.new("exp"), template_version=1, format="csv", count=1, file_name="r.csv", status="completed",
-        request={"ask": {"count": 1, "format": "csv"}}, pins={"seed": "s"}, finished_at=clock.now(), **place,
+        request={"ask": {"count": 1, "format": "csv"}}, pins=pins, finished_at=clock.now(), **place,
     )  # fmt: skip
     made = [
         Schedule(

@@ -50,7 +50,8 @@ def read(source: Source) -> Read:
     parser.link()
     found = json_schema.tables({"$defs": parser.named}, tops, "protobuf")
     if not found.tables:
-        raise Unreadable("No message of this file has fields.", "")
+        reason = found.problems[0].reason if found.problems else "No message of this file has fields."
+        raise Unreadable(reason, "")
     return found
 
 
