@@ -20,6 +20,7 @@ from webapp.access.actors import KEY_SCOPES
 from webapp.access.models import Membership
 from webapp.accounts.services import api_keys, identity
 from webapp.audit.services import audit_log
+from webapp.builder.models import TemplateDraft
 from webapp.datasets.models import Dataset
 from webapp.extensions import db, redis_client
 from webapp.model_base import Base
@@ -37,7 +38,7 @@ TRACES = {"audit_entries", "audit_pending", "idempotency_records", "browser_sess
 def belonging() -> dict[str, sa.Select]:
     """For each table the statement that reads what of it belongs to `:workspace`."""
     workspace, out = sa.bindparam("workspace"), {}
-    owners = {"dataset_id": Dataset, "scenario_id": Scenario, "template_id": Template}
+    owners = {"dataset_id": Dataset, "scenario_id": Scenario, "template_id": Template, "draft_id": TemplateDraft}
     for table in Base.metadata.sorted_tables:
         if table.name in TRACES:
             continue
