@@ -89,7 +89,7 @@ def test_a_name_that_is_nearly_right_is_proposed():
     [
         ({"min": 3, "max": 2}, "cardinality"),
         ({"min": -1, "max": 2}, "cardinality.min"),
-        (0, "cardinality.max"),
+        (0, "cardinality"),
         ({"min": 1, "max": 10_001}, "cardinality.max"),
         ({"min": 1, "max": 2, "weights": [1, 2]}, "cardinality"),
         ({"min": 1, "max": 2, "distribution": "weights", "weights": [1, 2, 3]}, "cardinality"),
