@@ -156,11 +156,11 @@ def test_the_proposal_can_be_changed(edith, api, cast):
     assert fields[2]["masking"] == {"strategy": "tokenize"}
 
 
-def test_the_preview_of_a_copy_is_masked(edith):
+def test_the_preview_of_a_copy_shows_real_and_masked_values_side_by_side(edith):
     form = proposal(edith)
     shown = send(edith, "/templates/masked", form, do="again").text
     assert "phone" in shown
-    assert not SECRET.search(shown)
+    assert SECRET.search(shown), "the real values, for the user who may read the source"
 
 
 def test_errors_of_a_copy_are_shown_at_their_columns(edith):
