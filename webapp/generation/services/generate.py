@@ -285,10 +285,11 @@ def requested_of_draft(
 
 
 def _override_faults(fields: Any, overrides: Mapping[str, Any]) -> list[Fault]:
-    """Return the faults of overrides for fields as sent, some of which have faults themselves."""
+    """Return the faults of overrides for fields as sent, which may have faults themselves or be no list."""
+    named = fields if isinstance(fields, list) else []
     return unknown_overrides(
         overrides,
-        [field["name"] for field in fields if isinstance(field, dict) and isinstance(field.get("name"), str)],
+        [field["name"] for field in named if isinstance(field, dict) and isinstance(field.get("name"), str)],
     )
 
 
