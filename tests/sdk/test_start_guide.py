@@ -51,7 +51,7 @@ def test_the_commands_lead_to_a_file_a_template_and_a_push(sdk, origin, app, cas
     assert '"delivered":5000' in told.replace(" ", "")
 
 
-@pytest.mark.parametrize("word", ["templates", "pushes", "connections"])
+@pytest.mark.parametrize("word", ["templates", "activity", "connections"])
 def test_elements_named_in_the_guide_exist_in_the_browser(browser, cast, word):
     assert browser(cast.edith).get(f"/{word}").status_code == 200
 
