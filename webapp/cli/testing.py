@@ -1,4 +1,4 @@
-"""`./rowsmith test`: layers, lint, types, tests. Everything runs, and the summary names what failed."""
+"""`./rowsmith test`: layers, lint, format, types, tests. Everything runs, and the summary names what failed."""
 
 from __future__ import annotations
 
@@ -94,6 +94,7 @@ def steps(everything: bool, rest: list[str]) -> list[tuple[str, list[str]]]:
     made = [
         ("layers", [str(beside / "lint-imports"), "--no-logo", "--no-cache"]),
         ("lint", [sys.executable, "-m", "ruff", "check"]),
+        ("format", [sys.executable, "-m", "webapp.cli", "format", "--check"]),
         ("types", [sys.executable, "-m", "mypy", "--cache-dir", str(ROOT / ".mypy_cache")]),
         tests,
     ]
