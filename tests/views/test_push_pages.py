@@ -178,7 +178,7 @@ def test_a_dry_run_shows_statements_and_sends_nothing(page, customers, form, sho
 def test_values_that_will_not_fit_are_reported_by_the_dry_run(page, customers, form):
     changed = {**form, "t[0].c[2].field": pushes_form.FORMULA, "t[0].c[2].formula": "repeat('x', 50)"}
     text = press(page, customers, changed, "dry", headers=HX).text
-    assert "Why it will not fit" in text
+    assert "Problem" in text
     assert "first_name" in text
 
 

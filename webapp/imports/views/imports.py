@@ -42,7 +42,7 @@ PAGE: Final = "imports/new.html"
 AGAIN: Final = "imports/again.html"
 MOST_BYTES: Final = limits.MAX_UPLOAD_BYTES + limits.UPLOAD_FORM_BYTES
 FORMAT_NAMES: Final = {
-    "auto": "Found from the file", "csv": "CSV",
+    "auto": "Detect automatically", "csv": "CSV",
     "json": "JSON: rows or an example row", "ndjson": "NDJSON", "xlsx": "XLSX",
     "sql": "SQL definitions (CREATE TABLE)", "json_schema": "JSON Schema", "openapi": "OpenAPI", "avro": "Avro schema",
     "protobuf": "Protocol Buffers", "mockaroo": "Mockaroo schema file",
@@ -94,7 +94,7 @@ _SOURCE: Final = {
         "Mockaroo schema. At most 50 MB.",
     ),
     "content": Control(
-        "Or paste its text",
+        "Or paste it here",
         type="textarea",
         placeholder="CREATE TABLE customers (id INT PRIMARY KEY, email VARCHAR(120) UNIQUE, ...);",
         attributes={"rows": 8, "spellcheck": "false"},
