@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Annotated, Any, Final
+from typing import Annotated, Any
 
 import orjson
 from flask import Blueprint, Response, flash, render_template, request, url_for
@@ -35,6 +34,7 @@ from webapp.web.routing import route
 bp = Blueprint("builder", __name__)
 
 # --- Pages ------------------------------------------------------------------------------------------------
+
 
 def page(actor: Actor, template: Template) -> Response:
     """Render the builder for a saved template, with the user's draft of it."""

@@ -101,7 +101,7 @@ _SOURCE: Final = {
     ),
     "format": Control("Format", choices=tuple(FORMAT_NAMES.items())),
 }
-_NEW: Final = FormSpec(ImportIn, _SOURCE, codes={"payload_too_large": "file"})
+_NEW: Final = FormSpec(ImportIn, _SOURCE, codes={"payload_too_large": "file"}, focus="content")
 _CHANGED: Final = FormSpec(
     AgainIn,
     {
