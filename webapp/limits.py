@@ -408,6 +408,7 @@ USAGE_WARN_SHARE: Final = 0.8  # share of a limit at which users are warned
 LIMIT_WARNING_SECONDS: Final = 3_600  # time between two warnings about the same limit of a workspace
 LIMIT_MAIL_SECONDS: Final = 86_400  # time between two e-mails about it
 BUILDER_ROWS: Final = 50  # rows of data in the builder's grid
+TYPE_SAMPLES: Final = 4  # rows that the type picker shows of a type
 BUILDER_COLUMNS: Final = 40  # columns of the grid; of a template with more fields, it shows a part
 BUILDER_LIST_FROM: Final = 60  # number of fields from which the builder starts with its list
 BUILDER_QUANTITY: Final = 1_000  # default number of rows of a template that is created in the builder

@@ -105,7 +105,7 @@ def masked_copy(page: Page) -> None:
     page.locator("input[type=file]").first.set_input_files(
         {"name": "people.csv", "mimeType": "text/csv", "buffer": PEOPLE.encode()}
     )
-    page.get_by_role("button", name="Look for personal columns").click()
+    page.get_by_role("button", name="Detect personal data").click()
     page.locator("#copy").wait_for()
     page.wait_for_load_state("networkidle")
     into_view(page, "#copy")

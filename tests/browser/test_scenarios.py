@@ -213,7 +213,7 @@ def test_a_run_is_cancelled_and_repeated_with_other_parameters(edith, saved, run
         re.search(r"/scenarios/\w+", first)[0], json={"code": "import os\nprint(os.environ['GREETING'])\n"}
     )
     page.reload()
-    page.get_by_role("button", name="Run with …").click()
+    page.get_by_role("button", name="Run with…").click()
     page.get_by_label("Name of parameter 1").fill("GREETING")
     page.get_by_label("Value of parameter 1").fill("good evening")
     page.get_by_role("button", name="Run it").click()
@@ -272,7 +272,7 @@ def test_without_a_script_one_writes_runs_reads_and_deletes(desk, cast, runner):
     page = plain.page("/scenarios/new")
     page.get_by_label("Name of the scenario").fill("Plain")
     page.get_by_label("Program").fill("import os\nprint('plain', os.environ['N'])\n")
-    page.get_by_text("Parameters of the run").click()
+    page.get_by_text("Run parameters").click()
     page.get_by_label("Name of parameter 1").fill("N")
     page.get_by_label("Value of parameter 1").fill("5")
     page.get_by_role("button", name="Run", exact=True).click()

@@ -242,7 +242,7 @@ def test_the_history_lists_all_runs_with_their_durations_in_the_requested_order(
 def test_a_run_is_started_with_parameters_from_the_history(person, edith, scenario):
     path = f"/scenarios/{scenario['id']}"
     text = person.get(f"{path}/runs").text
-    assert "It has not run yet" in text
+    assert "No runs yet" in text
     where = person.submit(f"{path}/start", {"params[0].name": "A", "params[0].value": "b\r\nc"}).headers[
         "Location"
     ]

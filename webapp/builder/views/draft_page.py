@@ -155,6 +155,9 @@ def context(at: Opened, shown: Shown, *, rows: bool = True, fetch: bool = False)
     if shown.offset and not actor.can("generate"):
         shown.offset = 0
     count = limits.BUILDER_ROWS if shown.view == "grid" else 3
+    quantity = spec.get("quantity")
+    if isinstance(quantity, int) and 0 < quantity - shown.offset < count:
+        count = quantity - shown.offset
     sample = (
         draft_rows.sample(
             actor, parsed, spec, at.own, seed=shown.seed, offset=shown.offset, count=count, fetch=fetch
