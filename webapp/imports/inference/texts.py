@@ -174,7 +174,11 @@ def _meant(asked: Asked, said: Meant) -> Iterator[Field]:
         return
     name = asked.column.name
     common = {**said.common, "unique": asked.unique}
-    yield definition(name, said.type, said.options, **common)
+    made = definition(name, said.type, said.options, **common)
+    if asked.joined and not asked.unique and not _dealt(asked, made):
+        yield from _listed(asked, made)
+        return
+    yield made
     if said.type in _PROSE:
         for count in (3, 2, 1):
             yield definition(name, "words", {"count": count}, **common)
@@ -191,17 +195,19 @@ def _named(asked: Asked) -> Iterator[Field]:
     """Yield the meanings of the column's own name, if whole values fit."""
     for made in meanings.fields(asked):
         if asked.joined and not asked.unique and not _dealt(asked, made):
-            # Values of grouped fields cannot be combined freely; a list of their values can.
-            longest = limits.INFER_WORD_CHARS if asked.longest is None else asked.longest
-            values = [
-                one for one in dict.fromkeys(_values(asked, _local(asked, made))) if len(one) <= longest
-            ]
-            if len(values) >= _FEWEST_VALUES:
-                yield definition(asked.column.name, "enum", {"values": values[:_MOST_LISTED]})
+            yield from _listed(asked, made)
             continue
         yield made
         if not asked.unique and asked.longest is not None:
             yield from _whole(asked, made)
+
+
+def _listed(asked: Asked, made: Field) -> Iterator[Field]:
+    """Yield a list of the values of a field: those of grouped fields cannot be combined freely, a list can."""
+    longest = limits.INFER_WORD_CHARS if asked.longest is None else asked.longest
+    values = [one for one in dict.fromkeys(_values(asked, _local(asked, made))) if len(one) <= longest]
+    if len(values) >= _FEWEST_VALUES:
+        yield definition(asked.column.name, "enum", {"values": values[:_MOST_LISTED]})
 
 
 def _dealt(asked: Asked, made: Field) -> bool:
