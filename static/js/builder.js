@@ -355,7 +355,7 @@
     const button = at("button");
     if (button?.form !== form || button.type !== "submit") {
       const link = at("a[href]");
-      if (link && typed.size && link.origin === location.origin && !link.target) stop(async () => { await flush(); location.assign(link.href); });
+      if (link && (typed.size || running) && link.origin === location.origin && !link.target) stop(async () => { await flush(); location.assign(link.href); });
       return;
     }
     if (button.name === "format") { if (typed.size || running) stop(() => download(button)); else toast("Download started"); return; }
