@@ -151,7 +151,7 @@ def test_the_builder_describes_invalid_cells_in_words(edith, browser, cast):
     fields = [{**AGE, "invalid": {"rate": 1, "kinds": ["wrong_type"]}}]
     made = make(edith, fields=fields, invalid=None)
     page = browser(cast.edith).get(f"/templates/{made['id']}").get_data(as_text=True)
-    assert page.count('title="Bad on purpose. The good value: ') == limits.BUILDER_ROWS
+    assert page.count('title="Bad on purpose. The good value: ') == made["quantity"]
     assert ">wrong type</span>" in page
 
 

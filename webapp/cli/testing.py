@@ -1,4 +1,4 @@
-"""`./rowsmith test`: layers, lint, types, tests. Everything runs, and the summary names what failed."""
+"""`./rowsmith test`: layers, lint, format, types, tests. Everything runs, and the summary names what failed."""
 
 from __future__ import annotations
 

@@ -105,7 +105,7 @@ def _save(actor: Actor, at: Opened) -> Response:
     row, shown = at.row, Shown.of_request(request.form)
     assert row is not None  # `begin`
     before, after = at.spec, forms.read(request.form, at.spec)
-    drafts.change(row, after, "change the template")
+    drafts.change(actor, row, after, "change the template")
     db.session.commit()
     at.spec = {**after, "fields": forms.with_ids(after.get("fields"))}
     verb, over, _ = pressed("save")

@@ -95,7 +95,7 @@ def change(actor: Actor) -> Response:
     shown = Shown.of_request(request.form)
     before = at.spec
     if verb in ("undo", "redo"):
-        drafts.change(row, forms.read(request.form, before), _label("set", before, shown.field))
+        drafts.change(actor, row, forms.read(request.form, before), _label("set", before, shown.field))
         drafts.step(row, -1 if verb == "undo" else 1)
         after = drafts.spec_of(row)
     elif verb == "discard":
@@ -114,7 +114,7 @@ def change(actor: Actor) -> Response:
         typed = (
             f"set:{request.form.get('changed', '')}" if verb == "set" and request.form.get("changed") else ""
         )
-        drafts.change(row, after, _label(verb, named, key or shown.field, focus), typed)
+        drafts.change(actor, row, after, _label(verb, named, key or shown.field, focus), typed)
         if verb not in ("set", "json", "bulk-remove", "bulk-set", "paste"):
             shown.field = forms.key_for(after, focus) or (shown.field if verb != "remove" else "")
         if verb in ("add", "paste", "insert", "duplicate"):
