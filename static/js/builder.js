@@ -60,6 +60,7 @@
 
   const drawn = (verb) => {
     const word = verb.split(":")[0];
+    locate();
     highlight();
     filter();
     mark();
@@ -70,6 +71,16 @@
     if (word === "remove" && document.activeElement === document.body) (head ?? $(".colhead, #add-button"))?.focus();
     if (/^(insert|inside)$/.test(word)) $(".insp .name")?.focus();
     if (word === "type" && document.activeElement === document.body) $("[data-pick]")?.focus();
+  };
+  const locate = () => { // a new template is a draft from its first change on: so is its address, and those of its views
+    const draft = value("draft"), at = "/templates/new";
+    if (!draft || location.pathname !== at || new URLSearchParams(location.search).get("draft") === draft) return;
+    history.replaceState(null, "", `${at}?draft=${draft}`);
+    $$("a[href]").filter((one) => one.pathname === at && !one.closest(".begin, #search")).forEach((one) => {
+      const query = new URLSearchParams({ draft }), before = new URLSearchParams(one.search);
+      ["view", "field"].forEach((name) => { if (before.get(name)) query.set(name, before.get(name)); });
+      one.search = query;
+    });
   };
   const highlight = () => { // the column of the open field
     const key = openKey(), heads = $$(".heads th"), place = heads.findIndex((one) => one.contains(headOf(key)));
@@ -344,7 +355,7 @@
     const button = at("button");
     if (button?.form !== form || button.type !== "submit") {
       const link = at("a[href]");
-      if (link && typed.size && link.origin === location.origin && !link.target) stop(async () => { await flush(); location.assign(link.href); });
+      if (link && (typed.size || running) && link.origin === location.origin && !link.target) stop(async () => { await flush(); location.assign(link.href); });
       return;
     }
     if (button.name === "format") { if (typed.size || running) stop(() => download(button)); else toast("Download started"); return; }
