@@ -562,6 +562,8 @@ def _own(schema: Mapping[str, Any], above: frozenset[str]) -> Flat:
         if schema.get("nullable") is True:
             known.add("null")
         found.kinds = frozenset(known & set(_KINDS)) or None
+        if found.kinds is None:
+            found.lost = f'JSON Schema has no type "{str(kinds[0])[:_TYPE_CHARS]}".'
     if "const" in schema:
         found.enum = [schema["const"]]
     elif isinstance(schema.get("enum"), list):
@@ -601,6 +603,7 @@ def _own(schema: Mapping[str, Any], above: frozenset[str]) -> Flat:
     return found
 
 
+_TYPE_CHARS: Final = 40  # chosen: characters of an unknown type that are quoted
 _LARGER: Final = ("minLength", "minItems", "minProperties", "minimum", "exclusiveMinimum")
 _SMALLER: Final = ("maxLength", "maxItems", "maxProperties", "maximum", "exclusiveMaximum")
 

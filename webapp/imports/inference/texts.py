@@ -119,6 +119,7 @@ def _texts(asked: Asked) -> Iterator[Field]:
     if rule.pattern is not None:
         yield definition(name, "regexp", {"string": rule.pattern}, unique=asked.unique)
         asked.notes.append(f"Its pattern is not supported: {rule.pattern}")
+    yield from _moments(asked)
     said = names.meant(asked)
     kind = find(said.type)
     if kind is not None and kind.category in _SPEECHLESS:
@@ -153,6 +154,12 @@ def _texts(asked: Asked) -> Iterator[Field]:
             asked.notes.append(f"It is unique and short: at most {36**size:,} rows.")
         yield definition(name, "regexp", {"string": f"[A-Z0-9]{{{size}}}"}, unique=True)
         return
+    coded = _NUMBERED.search(domains.words_of(asked)) if said.type == "words" else None
+    if coded is not None and (longest is None or longest >= _CODE_CHARS) and rule.shortest <= 1:
+        asked.guessed = True
+        yield definition(
+            name, "regexp", {"string": "[1-9][0-9]{7}" if coded[2] == "number" else "[A-Z]{2}[0-9]{6}"}
+        )
     if (
         said.type == "words"
         and not asked.joined
@@ -165,6 +172,36 @@ def _texts(asked: Asked) -> Iterator[Field]:
     asked.guessed = True
     size = max(rule.shortest, min(longest if longest is not None else 8, 8))
     yield definition(name, "regexp", {"string": f"[A-Z0-9]{{{size}}}"})
+
+
+_DATED: Final = re.compile(
+    r"(^|_)(date|day|dt)(_\d)?$|^[a-z]{2}dat$|_(on|at)$|(^|_)(birthday|dob|timestamp)$"
+)
+_WRITTEN: Final = {
+    6: ("date", "YYMMDD"), 8: ("date", "YYYYMMDD"), 10: ("date", "YYYY-MM-DD"), 14: ("datetime", "YYYYMMDDHHmmss"),
+    19: ("datetime", "YYYY-MM-DD HH:mm:ss"),
+}  # fmt: skip
+"""How texts of a length write a date or a moment."""
+
+
+def _moments(asked: Asked) -> Iterator[Field]:
+    """Yield a date as text, where the name says date and the length is that of a usual spelling."""
+    written = _WRITTEN.get(asked.column.max_length or 0)
+    words = domains.words_of(asked)
+    if (
+        written is None
+        or asked.values
+        or not (_DATED.search(words) or _DATED.search(asked.column.name.lower()))
+    ):
+        return
+    kind, spelled = written
+    birth = {"min": "-27000d", "max": "-6600d"} if re.search("birth|born|dob", words) else {}
+    yield definition(asked.column.name, kind, {"format": spelled, **birth}, unique=asked.unique)
+
+
+_NUMBERED: Final = re.compile(r"(^|_)(number|code|id|key|reference|identifier|serial)(_[a-z]|_?\d)?$")
+"""Names of texts that are no words."""
+_CODE_CHARS: Final = 8
 
 
 def _meant(asked: Asked, said: Meant) -> Iterator[Field]:
