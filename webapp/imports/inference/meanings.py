@@ -54,7 +54,10 @@ _NAMED: Final[tuple[tuple[str, tuple[_Kind, ...]], ...]] = (
     (r"(^|_)language_key$", (("enum", {"values": ["E", "D", "F", "S"]}),)),
     (r"(^|_)(vat|vat_id|vat_number|vat_reg_number)$", _kinds("vat_id tax_id")),
     (r"(^|_)(tax_id|tax_number|fiscal_code)$", (("tax_id", {}), ("regexp", {"string": "[0-9]{9}"}))),
-    (r"(^|_)(national_(id|identifier|insurance|insurance_number)|social_security)(_number)?$|(^|_)ssn?$", (("national_id", {}), ("regexp", {"string": "[0-9]{11}"}))),
+    (
+        r"(^|_)(national_(id|identifier|insurance|insurance_number)|social_security)(_number)?$|(^|_)ssn?$",
+        (("national_id", {}), ("regexp", {"string": "[0-9]{11}"})),
+    ),
     (r"(^|_)gender(_code|_key)?$|(^|_)sex(_code)?$", (("gender", {}), ("sex", {}), ("enum", {"values": ["M", "F"]}))),
     (r"(^|_)(job_title|occupation|profession|job_name)$", _kinds("job_title")),
     (r"(^|_)company(_name)?$", _kinds("company_name")),
