@@ -72,11 +72,10 @@
     if (/^(insert|inside)$/.test(word)) $(".insp .name")?.focus();
     if (word === "type" && document.activeElement === document.body) $("[data-pick]")?.focus();
   };
-  const locate = () => { // a new template is a draft from its first change on: so is its address, and those of its views
+  const locate = () => { // a new template is a draft from its first change on: its views are views of the draft
     const draft = value("draft"), at = "/templates/new";
-    if (!draft || location.pathname !== at || new URLSearchParams(location.search).get("draft") === draft) return;
-    history.replaceState(null, "", `${at}?draft=${draft}`);
-    $$("a[href]").filter((one) => one.pathname === at && !one.closest(".begin, #search")).forEach((one) => {
+    if (!draft || location.pathname !== at) return;
+    $$(".topbar a, .menu a, .toolbar a").filter((one) => one.pathname === at).forEach((one) => {
       const query = new URLSearchParams({ draft }), before = new URLSearchParams(one.search);
       ["view", "field"].forEach((name) => { if (before.get(name)) query.set(name, before.get(name)); });
       one.search = query;
