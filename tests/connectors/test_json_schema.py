@@ -234,6 +234,29 @@ def test_left_out_properties_say_why():
     assert "in another document" in Shaper(Document(outside)).shape(outside)["properties"]["a"][LEFT_OUT]
 
 
+def test_unknown_types_are_reported_as_errors():
+    words = compilation.vocabulary()
+    schema = {"type": "object", "required": ["b"], "properties": {"a": {"type": "text"}, "b": {"type": "text"}}}
+    read = formats.read(Source(json.dumps(schema).encode(), "case.json"), "json_schema", words)
+    (draft,) = drafts.drafted(read, words, 100)
+    told = 'JSON Schema has no type "text".'
+    assert [(one.state, one.reason) for one in draft.found] == [
+        ("red", f"Plain text stands for it: {told}"),
+        ("red", f"Not generated: {told}"),
+    ]
+
+
+def test_schemas_that_all_refer_to_one_another_are_all_generated():
+    names = [f"D{number}" for number in range(30)]
+    links = {f"p{number}": {"$ref": f"#/definitions/{name}"} for number, name in enumerate(names)}
+    one = {"type": "object", "properties": {"name": {"type": "string"}, **links}, "required": ["name"]}
+    document = Document({"definitions": dict.fromkeys(names, one)})
+    document.left = 20_000
+    shaper = Shaper(document)
+    found = [shaper.shape({"$ref": f"#/definitions/{name}"}) for name in names]
+    assert [set(shape["required"]) for shape in found] == [{"name"}] * len(names)
+
+
 def test_read_only_properties_are_not_sent_but_satisfy_required():
     schema = {
         "required": ["id", "name"],

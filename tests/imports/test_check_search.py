@@ -91,3 +91,30 @@ def test_the_columns_that_a_condition_needs_to_be_true():
     assert true_columns("is_default AND deleted_at IS NULL") == ["is_default"]
     assert true_columns("((a IS TRUE) AND (b = true) AND (c IS NOT NULL))") == ["a", "b"]
     assert true_columns("a IS NOT TRUE") == true_columns("a = false") == true_columns("") == []
+
+
+@pytest.mark.parametrize(
+    ("pattern", "text", "fits"),
+    [
+        ("https://%", "https://example.com", True),
+        ("https://%", "http://example.com", False),
+        ("%@%.%", "ann@example.com", True),
+        ("%@%.%", "ann.example@com", False),
+        ("a_c", "abc", True),
+        ("a_c", "abbc", False),
+        (r"100\%", "100%", True),
+        (r"100\%", "1000", False),
+        ("%a%a%", "ba", False),
+        ("ab%ba", "aba", False),
+    ],
+)
+def test_patterns_of_like_are_evaluated(pattern, text, fits):
+    column = {"a": Options(nullable=False, fixed=True, values=())}
+    assert (search([f"a LIKE '{pattern}'"], [{"a": text}], column) == {}) is fits
+
+
+def test_a_pattern_that_only_some_rows_need_is_satisfied():
+    rows = [{"kind": kind, "url": "http://a"} for kind in ("oidc", "oauth2")]
+    checks = ["kind <> 'oidc' OR url IS NULL OR url LIKE 'https://%'", "kind <> 'oidc' OR url IS NOT NULL"]
+    found = search(checks, rows, {"url": Options(nullable=True, fixed=True, values=())})
+    assert found == {"url": ("value", "https://example")}

@@ -9,7 +9,6 @@ import orjson
 import pytest
 
 from tests.views.speak import faults, make, refused
-from webapp import limits
 
 AGE = {"name": "age", "type": "number", "options": {"min": 18, "max": 99}}
 FIELDS = [

@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import gzip
 import io
+import json
 import re
 from datetime import timedelta
 
@@ -514,6 +515,48 @@ def test_an_unknown_type_stays_visible_and_is_an_error_of_its_field(edith):
 @pytest.mark.parametrize("start", ["{", "7", '{"fields": 7}'])
 def test_a_form_without_a_template_is_rejected(edith, start):
     assert edith.submit("/builder/change", {"do": "add", "start": start}, headers=HTMX).status_code == 400
+
+
+def deep(levels: int) -> list[dict]:
+    """A field in a field, and so on."""
+    fields: list[dict] = [{"name": "a", "type": "number"}]
+    for _ in range(levels):
+        fields = [{"name": "a", "type": "object", "options": {"fields": fields}}]
+    return fields
+
+
+LARGE = {
+    "many fields": [{"name": f"f{number}", "type": "number"} for number in range(501)],
+    "many nested fields": [
+        {"name": f"f{number}", "type": "object", "options": {"fields": deep(0) * 60}} for number in range(10)
+    ],
+    "deep fields": deep(100),
+    "deep options": [{"name": "a", "type": "constant", "options": {"value": json.loads("[" * 300 + "]" * 300)}}],
+}
+
+
+@pytest.mark.parametrize("path", ["change", "rows", "inspector", "explain", "tables", "download"])
+@pytest.mark.parametrize("fields", LARGE.values(), ids=LARGE)
+def test_a_draft_that_would_occupy_the_process_is_rejected(edith, path, fields):
+    start = json.dumps({"name": "d", "fields": fields})
+    answer = edith.submit(f"/builder/{path}", {"do": "add", "add_name": "b", "start": start}, headers=HTMX)
+    assert answer.status_code == 422
+    assert len(answer.data) < MOST_BYTES
+
+
+@pytest.mark.parametrize("fields", LARGE.values(), ids=LARGE)
+def test_json_of_a_draft_that_is_too_large_is_an_error_of_the_json(edith, saved, fields):
+    page = of(edith, saved)
+    answer = send(edith, "/builder/change", page.inputs, do="json", json=json.dumps({"fields": fields}))
+    assert answer.headers["HX-Retarget"] == "#json-state"
+    assert of(edith, saved).names == ["id", "n"]
+
+
+def test_a_template_of_500_fields_is_a_draft_that_takes_no_more(edith):
+    start = json.dumps({"name": "d", "fields": LARGE["many fields"][:500]})
+    form = {"start": start, "add_name": "b"}
+    assert edith.submit("/builder/change", {**form, "do": "set"}, headers=HTMX).status_code == 200
+    assert edith.submit("/builder/change", {**form, "do": "add"}, headers=HTMX).status_code == 422
 
 
 def test_the_picker_lists_every_type_with_an_example_and_is_kept_by_the_browser(edith):

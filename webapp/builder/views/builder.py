@@ -105,6 +105,7 @@ def _save(actor: Actor, at: Opened) -> Response:
     row, shown = at.row, Shown.of_request(request.form)
     assert row is not None  # `begin`
     before, after = at.spec, forms.read(request.form, at.spec)
+    forms.check_size(after)
     drafts.change(actor, row, after, "change the template")
     db.session.commit()
     at.spec = {**after, "fields": forms.with_ids(after.get("fields"))}

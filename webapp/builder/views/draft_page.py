@@ -101,7 +101,8 @@ class Opened:
 def opened(
     actor: Actor, template: Template | None, row: TemplateDraft | None, spec: dict[str, Any]
 ) -> Opened:
-    """Return a draft for a page; fields without an id get one."""
+    """Return a draft for a page; fields without an id get one. Error: validation_error for too many fields."""
+    forms.check_size(spec)
     spec = {**spec, "fields": forms.with_ids(spec.get("fields"))}
     saved = templates.show(template) if template is not None else None
     return Opened(actor, spec, template, row, saved)

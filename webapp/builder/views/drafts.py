@@ -109,6 +109,7 @@ def change(actor: Actor) -> Response:
             db.session.rollback()
             text = render_block(PAGE, "json_state", json_error=error.message)
             return Response(text, headers={"HX-Retarget": "#json-state", "HX-Reswap": "innerHTML"})
+        forms.check_size(after)
         after["fields"] = forms.with_ids(after["fields"])
         named = after if verb in ("add", "insert", "duplicate") else before
         typed = (
@@ -206,6 +207,7 @@ def _from_json(draft: dict[str, Any], text: str) -> dict[str, Any]:
     if not all(isinstance(one, dict) for one in given["fields"]):
         raise _wrong_json("Every field definition is an object.")
     kept = {key: given[key] for key in templates.CHANGEABLE if key in given}
+    forms.check_size(kept)
     return {"anchor": draft.get("anchor"), "name": draft.get("name", ""), **kept}
 
 
@@ -242,7 +244,8 @@ def inspector(actor: Actor) -> Response:
 def _read(actor: Actor) -> Opened:
     """The draft with what the form says, which may not be stored yet."""
     at = draft_page.of_form(actor)
-    at.spec = {**(read := forms.read(request.form, at.spec)), "fields": forms.with_ids(read.get("fields"))}
+    forms.check_size(read := forms.read(request.form, at.spec))
+    at.spec = {**read, "fields": forms.with_ids(read.get("fields"))}
     return at
 
 

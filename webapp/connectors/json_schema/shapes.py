@@ -64,6 +64,8 @@ _WEIGHTS: Final = (
     30,
 )  # chosen: schemas within an object at each depth, beyond required ones
 _FEWEST_VISITS: Final = 2_000  # chosen: those of one property, however many there are
+_SHARE: Final = 4
+_FEWEST_OF_SCHEMA: Final = 500  # chosen: those of one schema, however many came before it
 _CHOICES: Final = 500  # chosen: values of an enumeration that are kept
 _DEEPEST: Final = 40  # chosen: levels after which a schema that requires ever more levels is impossible
 _PLAIN_DEPTH: Final = 3
@@ -121,17 +123,18 @@ class Shaper:
     def shape(self, schema: Any, visits: int = limits.SCHEMA_VISITS) -> Shape | None:
         """Return the shape of a schema; None if no value is found. If more than `visits` schemas are visited, only
         required properties are generated. If no value satisfies exactly one schema of each `oneOf`, several may be
-        satisfied. `document.left` is 0 when the document as a whole has too many."""
+        satisfied. One schema takes a quarter of what the document has left at most, so that those after it have a
+        share; each can visit a few. `document.left` is 0 when the document as a whole has too many."""
         for plain, lenient in ((False, False), (True, False), (False, True)):
             self._plain, before = plain, self.document.left
             self.document.lenient = lenient
-            self.document.left = given = min(before, visits)
+            self.document.left = given = max(min(before // _SHARE, visits), _FEWEST_OF_SCHEMA)
             try:
                 found = self._solved(((schema, frozenset()),), 0)
             except (Budget, RecursionError):
                 continue
             finally:
-                self.document.left = before - given + max(0, self.document.left)
+                self.document.left = max(0, before - given + max(0, self.document.left))
                 self.document.lenient = False
             if found is not None or lenient:
                 return found
@@ -559,6 +562,8 @@ def _own(schema: Mapping[str, Any], above: frozenset[str]) -> Flat:
         if schema.get("nullable") is True:
             known.add("null")
         found.kinds = frozenset(known & set(_KINDS)) or None
+        if found.kinds is None:
+            found.lost = f'JSON Schema has no type "{str(kinds[0])[:_TYPE_CHARS]}".'
     if "const" in schema:
         found.enum = [schema["const"]]
     elif isinstance(schema.get("enum"), list):
@@ -598,6 +603,7 @@ def _own(schema: Mapping[str, Any], above: frozenset[str]) -> Flat:
     return found
 
 
+_TYPE_CHARS: Final = 40  # chosen: characters of an unknown type that are quoted
 _LARGER: Final = ("minLength", "minItems", "minProperties", "minimum", "exclusiveMinimum")
 _SMALLER: Final = ("maxLength", "maxItems", "maxProperties", "maximum", "exclusiveMaximum")
 

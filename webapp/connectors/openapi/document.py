@@ -250,7 +250,7 @@ class Reader:
     def _shape(self, schema: Any) -> Schema | None:
         """Return the shape of a schema; None if there is none. Raises `ConnectorError` if the document is too large."""
         shape = self.shaper.shape(schema)
-        if self.document.left <= 0:
+        if shape is None and self.document.left <= 0:
             raise too_many_schemas()
         if shape is not None and LEFT_OUT in shape:
             self.lost.append(shape[LEFT_OUT])

@@ -262,7 +262,7 @@ def _blanks(asked: Asked, made: Field) -> None:
 _RARE: Final = 95  # chosen: percent of rows without a date of deletion
 _RARELY: Final = re.compile(
     r"(^|_)(deleted|archived|cancell?ed|banned|suspended|locked|blocked|discarded|trashed|terminated|removed|revoked"
-    r"|voided|retired|withdrawn|deactivated|purged|deletion_mark)(_at|_on|_by|_date|_time|_timestamp|_reason)?$"
+    r"|voided|retired|withdrawn|deactivated|purged|deceased|death|deletion_mark)(_at|_on|_by|_date|_time|_timestamp|_reason)?$"
     r"|(^|_)date_(deleted|removed|voided|retired|withdrawn|cancell?ed|archived|revoked)$"
 )
 

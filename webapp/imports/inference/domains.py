@@ -73,6 +73,11 @@ _DOMAINS: Final = (
     (r"(^|_)(outcome|result)$", "success failure partial", "S F P"),
     (r"(^|_)(condition)$", "new used refurbished", "N U R"),
     (r"(^|_)(tier|plan|edition)(_name|_code)?$", "free basic premium enterprise", "F B P E"),
+    (r"(^|_)transmission(_type)?$", "manual automatic", "M A"),
+    (r"(^|_)fuel(_type)?$", "petrol diesel electric hybrid", "P D E H"),
+    (r"(^|_)(religion|denomination)(_code)?$", "none catholic protestant muslim jewish other", "N C P M J O"),
+    (r"(^|_)education(_level)?$", "secondary vocational bachelor master doctorate", "S V B M D"),
+    (r"(^|_)relationship(_type|_code)?$|(^|_)next_of_kin$", "spouse parent child sibling friend", "S P C B F"),
     (r"(^|_)(unit|uom|unit_measure|unit_of_measure|measure_unit)(_code|_name)?$", "EA KG M L PC", "EA KG M L"),
 )  # fmt: skip
 _TYPES: Final = (
@@ -237,7 +242,19 @@ _RANGES: Final[Sequence[tuple[str, float, float, int]]] = (
     (r"(^|_)age(_years)?$", 18, 80, 0),
     (r"(birth|born)_year$|year_(of_)?birth$", 1945, 2005, 0),
     (r"(^|_)(expiry|expiration|expires?)_year$", 2026, 2034, 0),
-    (r"(^|_)year(s_published)?$|_year$", 1990, 2026, 0),
+    (r"(^|_)year(s_published)?$|_year$|(^|_)year_(?!to_date)\w+$", 1990, 2026, 0),
+    (r"(^|_)(pulse|heart_rate|bpm)$", 55, 110, 0),
+    (r"(^|_)(respiration|respiratory_rate|breaths)(_rate)?$", 10, 24, 0),
+    (r"(^|_)(oxygen_saturation|spo2|sao2)$", 90, 100, 0),
+    (r"(^|_)(bmi|body_mass_index)$", 18, 40, 1),
+    (r"(^|_)(bps|systolic)(_bp)?$|(^|_)bp_systolic$", 95, 160, 0),
+    (r"(^|_)(bpd|diastolic)(_bp)?$|(^|_)bp_diastolic$", 55, 100, 0),
+    (r"^.*(vital|patient|observation).*\.(body_)?temperature(_c)?$", 36, 40, 1),
+    (r"(^|_)doors(_count)?$", 2, 5, 0),
+    (r"(^|_)(engine_)?displacement(_cc)?$", 900, 4000, 0),
+    (r"(^|_)(term|duration|period)_months$|(^|_)months$", 6, 60, 0),
+    (r"^.*(estate|propert|house|apartment|flat).*\.(.*_)?(price|value)$", 80_000, 900_000, 0),
+    (r"(^|_)(http|response)_(status|code)$", 200, 504, 0),
     (r"(^|_)(expiry_|expiration_|fiscal_)?(month|period)(_number|_of_year)?$", 1, 12, 0),
     (r"(^|_)day_of_week$|(^|_)weekday$", 1, 7, 0),
     (r"(^|_)(day|day_of_month)$", 1, 28, 0),
@@ -316,12 +333,16 @@ _RANGES: Final[Sequence[tuple[str, float, float, int]]] = (
     (r"(^|_)(zip|zip_code|postal_code|zipcode|postcode)$", 10_000, 99_950, 0),
     (r"(^|_)(phone|phone_number|mobile|fax|contact_number)$", 2_012_000_000, 9_899_999_999, 0),
 )  # fmt: skip
+_PERCENT_DIGITS: Final = 3  # digits before the point of a column that is a rate rather than an amount
 _SHARES: Final = re.compile(r"percent|rate$|discount$|(^|_)vat$")
 
 
 def numbers(asked: Asked, low: float, high: float, decimals: int) -> Field | None:
     """Return a number field with the range that a column of this name has, inside `low` and `high`."""
     words, table = words_of(asked), table_of(asked)
+    whole = (asked.column.precision or 99) - (asked.column.scale or 0)
+    if re.search(r"(^|_)(tax|vat)$", words) and whole <= _PERCENT_DIGITS:
+        words += "_rate"
     cents = words.endswith("_cents") and not decimals
     words = words.removesuffix("_cents")
     for pattern, first, last, places in _RANGES:

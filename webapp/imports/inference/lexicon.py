@@ -33,6 +33,9 @@ ABBREVIATED: Final = _pairs(
     " lat=latitude lng=longitude lon=longitude seq=sequence ver=version vers=version dob=birth_date clr=color"
     " mgr=manager sal=salary hr=hour ssn=ssn disc=discount shp=ship shpd=shipped dlvry=delivery dlv=delivery"
     " acct=account prty=priority prio=priority sev=severity cre=created"
+    " nb=count freq=frequency lmt=limit prem=premium agt=agent fname=first_name"
+    " mname=middle_name emplid=employee_number yrs=years estd=established instr=instruction"
+    " dest=destination dept=department"
 )
 _GERMAN: Final = _pairs(
     "vorname=first_name nachname=last_name familienname=last_name zuname=last_name anrede=salutation titel=title"
@@ -60,6 +63,19 @@ _GERMAN: Final = _pairs(
     " kennwort=password email=email kontonummer=account_number kontoinhaber=account_name bankname=bank_name"
     " blz=bank_code steuernummer=tax_id ustid=vat_id ustidnr=vat_id bestand=stock lagerbestand=stock alter=age"
     " prioritaet=priority zustand=status einheit=unit prozent=percent satz=rate mwst_satz=tax_rate adresse=address"
+    " ansprechpartner=contact_name ansprechperson=contact_name inhaber=owner_name"
+    " zahlungsziel=payment_days umsatzsteuer=tax kz=code steuerklasse=tax_class urlaub=vacation tage=days"
+    " brutto=gross_amount mengen=quantity konfession=religion kredit=credit telefonummer=phone"
+    " faxnummer=fax stückzahl=quantity stueckzahl=quantity lager=warehouse lagerort=warehouse_code"
+    " standort=city hersteller=manufacturer_name zimmer=room stockwerk=floor besitzer=owner_name"
+    " verfasser=author_name autor=author_name bearbeiter=updated_by ersteller=created_by"
+    " sachbearbeiter=employee_name vertreter=agent_name schueler=student lehrer=teacher"
+    " arzt=doctor mitglied=member mitglieder=member kunden=customer geburt=birth geburts=birth steuer=tax"
+    " gruppe=group versand=shipping frist=due_date fahrzeug=vehicle kfz=vehicle"
+    " kilometerstand=mileage baujahr=build_year raum=room wert=value grund=reason ursache=reason"
+    " dauer=duration breitengrad=latitude laengengrad=longitude wohnflaeche=area flaeche=area miete=rent"
+    " kaltmiete=rent umsatz=revenue kosten=cost gebuehr=fee gutschrift=credit_amount"
+    " mahnstufe=level stufe=level lohnart=type"
 )
 _DUTCH: Final = _pairs(
     "voornaam=first_name achternaam=last_name tussenvoegsel=name_particle voorletters=initials aanhef=salutation"
@@ -76,6 +92,12 @@ _DUTCH: Final = _pairs(
     " actief=active betaald=paid begindatum=start_date einddatum=end_date vervaldatum=due_date datum=date jaar=year"
     " maand=month naam=name nummer=number soort=type taal=language nationaliteit=nationality gebruiker=user"
     " gebruikersnaam=username wachtwoord=password rekeningnummer=iban leeftijd=age voorraad=stock"
+    " contactpersoon=contact_name landcode=country_code kvknummer=tax_id btwnummer=vat_id bsn=national_id"
+    " stukprijs=unit_price inkoopprijs=cost verkoopprijs=price geblokkeerd=blocked aangemaakt=created"
+    " gemaakt=created regels=line regel=line relatie=customer relaties=customer bijgewerkt=updated"
+    " opgezegd=cancelled lidnummer=member_number leden=member eenheid=unit gewicht=weight"
+    " breedte=width diepte=depth lengte=length oppervlakte=area bouwjahr=build_year bouwjaar=build_year"
+    " kenteken=license_plate kilometerstand=mileage eigenaar=owner_name"
 )
 _FRENCH: Final = _pairs(
     "nom=name prenom=first_name prénom=first_name civilite=salutation sexe=gender naissance=birth ville=city"
@@ -92,6 +114,15 @@ _FRENCH: Final = _pairs(
     " embauche=hire langue=language nationalite=nationality utilisateur=user identifiant=username"
     " motdepasse=password mdp=password commentaire=comment remarque=comment etat=status statut=status"
     " categorie=category ht=net ttc=gross etablissement=company fonction=job_title"
+    " enfants=children passe=password siret=siret tel=phone"
+    " interlocuteur=contact_name adherent=member adherents=member"
+    " inscription=registered cotisation=fee ligne=line lignes=line marque=brand_name"
+    " modele=model immatriculation=license_plate kilometrage=mileage loyer=rent"
+    " etage=floor batiment=building auteur=author_name proprietaire=owner_name"
+    " duree=duration cout=cost frais=fee solde=balance mere=mother pere=father"
+    " conjoint=spouse epouse=spouse sexe=gender prixht=net_price prixttc=gross_price numsecu=national_id"
+    " secu=national_id nir=national_id patronyme=last_name nomjeunefille=last_name jeune=young"
+    " fille=maiden"
 )
 _SPANISH: Final = _pairs(
     "nombre=name nombres=first_name apellido=last_name apellidos=last_name sexo=gender genero=gender fecha=date"
@@ -110,6 +141,14 @@ _SPANISH: Final = _pairs(
     " sueldo=salary salario=salary cargo=job_title puesto=job_title contratacion=hire idioma=language"
     " nacionalidad=nationality usuario=user contrasena=password clave=password cifnif=tax_id nif=tax_id cif=tax_id"
     " dni=national_id rfc=tax_id curp=national_id tipo=type edad=age existencias=stock categoria=category"
+    " razonsocial=company_name cifnif=tax_id paterno=paternal materno=maternal alumno=student"
+    " alumnos=student profesor=teacher colonia=district linea=line lineas=line tarifa=price"
+    " matricula=license_plate marca=brand_name modelo=model propietario=owner_name superficie=area"
+    " alquiler=rent habitaciones=rooms autor=author_name motivo=reason duracion=duration"
+    " saldo=balance madre=mother padre=father conyuge=spouse estadocivil=marital_status"
+    " codigopostal=zip_code cuenta=account banco=bank_name contacto=contact_name completo=full"
+    " completa=full porcentaje=percent bloqueado=blocked"
+    " habilitado=enabled vendedor=salesperson_name comprador=buyer_name"
 )
 _PORTUGUESE: Final = _pairs(
     "nome=name sobrenome=last_name nascimento=birth cidade=city bairro=district uf=state_code logradouro=street_name"
@@ -123,6 +162,14 @@ _PORTUGUESE: Final = _pairs(
     " admissao=hire salario=salary cpf=national_id cnpj=tax_id rg=national_id pedido=order estoque=stock idade=age"
     " situacao=status pais=country dt=date vl=amount qt=quantity nm=name nr=number sg=code tp=type fl=flag ds=text"
     " venda=sale"
+    " completo=full completa=full mae=mother pai=father conjuge=spouse inclusao=created alteracao=updated"
+    " exclusao=deleted percentual=percent unitario=unit linha=line itens=item aluno=student"
+    " professor=teacher matricula=registration_number placa=license_plate marca=brand_name modelo=model"
+    " proprietario=owner_name aluguel=rent quartos=bedrooms andar=floor autor=author_name motivo=reason"
+    " duracao=duration saldo=balance banco=bank_name agencia=branch_code conta=account"
+    " contato=contact_name bloqueado=blocked vendedor=salesperson_name municipio=city pessoa=person"
+    " pessoas=person sexo=gender estadocivil=marital_status naturalidade=city nacionalidade=nationality"
+    " celular=mobile peso=weight altura=height largura=width cor=color tamanho=size codigo=code"
 )
 _ITALIAN: Final = _pairs(
     "cognome=last_name indirizzo=address citta=city città=city comune=city cap=zip_code nazione=country paese=country"
@@ -135,6 +182,13 @@ _ITALIAN: Final = _pairs(
     " ora=time numero=number stipendio=salary assunzione=hire lingua=language stato=status utente=user"
     " cellulare=mobile"
     " codice=code fiscale=fiscal partita=vat eta=age età=age note=comment via=street_name"
+    " pec=email aliquota=rate imponibile=net_amount unitario=unit inserimento=created variazione=updated"
+    " cancellazione=deleted riga=line righe=line targa=license_plate marca=brand_name modello=model"
+    " proprietario=owner_name superficie=area affitto=rent camere=bedrooms autore=author_name"
+    " motivo=reason durata=duration saldo=balance banca=bank_name conto=account referente=contact_name"
+    " bloccato=blocked venditore=salesperson_name madre=mother padre=father coniuge=spouse"
+    " cittadinanza=nationality alunno=student docente=teacher socio=member soci=member"
+    " iscrizione=registered peso=weight altezza=height larghezza=width colore=color taglia=size"
 )
 _POLISH: Final = _pairs(
     "imie=first_name imię=first_name nazwisko=last_name nazwa=name plec=gender płeć=gender urodzenia=birth"
@@ -147,6 +201,14 @@ _POLISH: Final = _pairs(
     " rozpoczecia=start zakonczenia=end platnosci=due dostawy=delivery rok=year miesiac=month numer=number"
     " stanowisko=job_title dzial=department pensja=salary zatrudnienia=hire jezyk=language haslo=password"
     " uzytkownik=user nip=tax_id pesel=national_id wiek=age mieszkania=apartment"
+    " brutto=gross netto=net regon=tax_id krs=tax_id dodania=created dodano=created edycji=updated"
+    " zmiany=updated usunieto=deleted pozycja=line pozycje=line jednostkowa=unit jednostka=unit"
+    " kontrahent=customer kontrahenci=customer pracownicy=employee nr=number adres=address email=email"
+    " konta=account wlasciciel=owner_name autor=author_name powod=reason powierzchnia=area"
+    " czynsz=rent pokoje=rooms pietro=floor rejestracyjny=registration marka=brand_name"
+    " przebieg=mileage matki=mother ojca=father rodzaj=type zablokowany=blocked kolor=color"
+    " rozmiar=size wzrost=height szerokosc=width dlugosc=length obywatelstwo=nationality czlonek=member"
+    " nauczyciel=teacher"
 )
 _LATIN: Final = {**_PORTUGUESE, **_ITALIAN, **_POLISH, **_SPANISH, **_FRENCH}
 _FOREIGN: Final = {**_LATIN, **_DUTCH, **_GERMAN}
@@ -170,7 +232,10 @@ SAP: Final = _pairs(
     " audat=document_date cpudt=created_date fkdat=invoice_date lfdat=delivery_date shkzg=debit_credit"
     " loevm=deletion_mark lvorm=deletion_mark bankn=account_number bankl=bank_code swift=bic banka=bank_name"
     " smtp_addr=email usnam=created_by mandt=client_number kostl=cost_center saknr=account_code hkont=account_code"
-    " begda=start_date endda=end_date"
+    " begda=start_date endda=end_date natio=nationality street=street_address house_num1=street_number"
+    " post_code1=zip_code tel_number=phone fax_number=fax langu=language_key zterm=payment_key inco1=delivery_key"
+    " wkurs=exchange_rate kursf=exchange_rate sgtxt=text labst=stock_quantity stell=job_number plans=job_number"
+    " ansvh=employee_key famst=marital_status anzkd=children gblnd=country_code"
 )
 
 # Words that end German and Dutch compounds, such as Rechnungsnummer.
@@ -182,15 +247,19 @@ _ENDINGS: Final = (
 _BEGINNINGS: Final = ("fecha", "cod", "num", "tipo", "nombre")
 _LINKS: Final = frozenset("de da do di du des del della dello la le el los las l d of the et y e og".split())
 _HEADS: Final = frozenset(
-    "date number name code type status amount price total address time rate percent unit timestamp quantity tax net"
-    " flag gross text document customer".split()
+    "salary date number name code type status amount price total address time rate percent unit timestamp quantity"
+    " tax net flag gross text document customer".split()
+)
+_CODED_NOUNS: Final = frozenset(
+    "client customer supplier vendor product article item employee member".split()
 )
 _HUNGARIAN: Final = frozenset("c d n f b k t s i v p x".split())
 _PHRASES: Final = {
     "vat iva": "vat_id", "partita iva": "vat_id", "vat tax": "vat_id", "code fiscal": "tax_id", "code"
      " postal": "zip_code",
     "postal code": "zip_code", "email electronic": "email", "code zip": "zip_code", "company social": "company_name",
-    "mot de passe": "password", "company sociale": "company_name",
+    "mot de passe": "password", "company sociale": "company_name", "tax intra": "vat_id", "tax tx": "tax_rate",
+    "updated from": "updated_by", "created from": "created_by", "deleted from": "deleted_by",
 }  # fmt: skip
 
 
@@ -208,13 +277,19 @@ def _english(words: tuple[str, ...]) -> tuple[str, ...]:
     for known in ("_".join(words), whole):
         if known in SAP:
             return SAP[known]
+    if len(words) > 1 and whole in _FOREIGN:
+        return _FOREIGN[whole]
     if len(words) > 1 and words[0] in _HUNGARIAN and _translated(words[1]) is not None:
         words = words[1:]
     foreign = any(_translated(word) is not None and word not in ABBREVIATED for word in words)
+    found: list[str]
     if not foreign:
-        return tuple(part for word in words for part in ABBREVIATED.get(word, (word,)))
+        found = [part for word in words for part in ABBREVIATED.get(word, (word,))]
+        if len(found) == 2 and found[0] in ("code", "number") and found[1] in _CODED_NOUNS:
+            found.reverse()  # `code_client`
+        return tuple(found)
     latin = any(word in _LATIN or word == "data" for word in words)
-    found: list[str] = []
+    found = []
     for word in words:
         if word in _LINKS and len(words) > 1:
             continue
@@ -233,21 +308,42 @@ def _english(words: tuple[str, ...]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(found))
 
 
+@lru_cache(4_096)
 def _translated(word: str) -> tuple[str, ...] | None:
     if word in _FOREIGN:
         return _FOREIGN[word]
+    plain = word.rstrip("0123456789")
+    if plain != word:  # `telefon2`
+        known = _translated(plain) if plain else None
+        return None if known is None else (*known, word[len(plain) :])
     for ending in _ENDINGS:
         if word.endswith(ending) and len(word) >= len(ending) + 3:
             stem = word.removesuffix(ending)
             known = _FOREIGN.get(stem) or _FOREIGN.get(stem.removesuffix("s"))
             if known is not None:
                 return (*known, *_FOREIGN[ending]) if ending in _FOREIGN else (*known, ending)
+    for language in (_GERMAN, _DUTCH):
+        for cut in range(_PART, len(word) - _PART + 1):
+            stem, ending = word[:cut], word[cut:]
+            first = next((one for one in (stem, *_stems(stem)) if one in language), None)
+            if ending in language and first is not None:
+                return (*language[first], *language[ending])
     for beginning in _BEGINNINGS:
         rest = word.removeprefix(beginning)
         if rest != word and rest in _FOREIGN and beginning in _FOREIGN | {"cod": 0, "num": 0}:
             head = {"cod": ("code",), "num": ("number",)}.get(beginning) or _FOREIGN[beginning]
             return (*_FOREIGN[rest], *head)
     return None
+
+
+_PART: Final = 3  # chosen: letters of each part of a compound
+
+
+def _stems(part: str) -> list[str]:
+    """The first part of a compound without the letters that link it: Urlaubs-tage, Mengen-einheit."""
+    return [
+        part.removesuffix(link) for link in ("s", "n", "en", "e") if len(part) > _PART and part.endswith(link)
+    ]
 
 
 _LANGUAGES: Final = (

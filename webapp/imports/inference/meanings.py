@@ -29,12 +29,13 @@ _PHONE: Final[tuple[_Kind, ...]] = (
 # A name in English (after the table's noun or another word), and the types in order; the first that fits is taken.
 _NAMED: Final[tuple[tuple[str, tuple[_Kind, ...]], ...]] = (
     (r"(^|_)(first|given|fore)_?name$", _kinds("first_name")),
-    (r"(^|_)(last|family)_?name$|(^|_)surname$", _kinds("last_name")),
+    (r"(^|_)(last|family|birth|maiden)_?name(_paternal|_maternal)?$|(^|_)surname$", _kinds("last_name")),
     (r"(^|_)middle_(name|initial)$", _kinds("middle_name")),
     (r"(^|_)salutation(_code)?$", _kinds("title")),
     (r"(^|_)(e_?mail|email_address|e_mail_address|email_addr)(_address|_1|1)?$", _kinds("email")),
     (r"(^|_)(mobile|cell)(_phone|_number|_phone_number)?$", (("mobile", {}), *_PHONE[1:])),
-    (r"(^|_)(phone|telephone|fax)(_number|_no|_1|_2|1|2)?$", _PHONE),
+    (r"(^|_)(phone|telephone|fax)(_(number|no|1|2|home|work|cell|office|business|day|evening|contact|main))?$"
+     r"|(^|_)contact_(number|no|phone)$", _PHONE),
     (r"(^|_)(address_line_2|line_2|address_?2|street_2)$", _kinds("address_line_2")),
     (r"(^|_)(address_line_1|line_1|address_?1|street_address|street_1)$", _kinds("street_address street_name")),
     (r"(^|_)(street|house)_(number|no)$", _kinds("street_number")),
@@ -53,13 +54,14 @@ _NAMED: Final[tuple[tuple[str, tuple[_Kind, ...]], ...]] = (
     (r"(^|_)language_key$", (("enum", {"values": ["E", "D", "F", "S"]}),)),
     (r"(^|_)(vat|vat_id|vat_number|vat_reg_number)$", _kinds("vat_id tax_id")),
     (r"(^|_)(tax_id|tax_number|fiscal_code)$", (("tax_id", {}), ("regexp", {"string": "[0-9]{9}"}))),
-    (r"(^|_)national_id(_number)?$", (("national_id", {}), ("regexp", {"string": "[0-9]{11}"}))),
+    (r"(^|_)(national_(id|identifier|insurance|insurance_number)|social_security)(_number)?$|(^|_)ssn?$", (("national_id", {}), ("regexp", {"string": "[0-9]{11}"}))),
     (r"(^|_)gender(_code|_key)?$|(^|_)sex(_code)?$", (("gender", {}), ("sex", {}), ("enum", {"values": ["M", "F"]}))),
     (r"(^|_)(job_title|occupation|profession|job_name)$", _kinds("job_title")),
     (r"(^|_)company(_name)?$", _kinds("company_name")),
     (r"(^|_)department(_name)?$", _kinds("department")),
     (r"(^|_)(created|updated|modified|changed|entered|inserted|deleted|approved|last_modified"
      r"|last_updated)_by(_user|_user_id|_name|_user_name)?$", _kinds("username")),
+    (r"(^|_)(user|employee)_(created|updated|modified|deleted|approved)$", _kinds("username")),
     (r"(^|_)(user_?name|user_?login|login|login_name|user_id|username)$", _kinds("username")),
     (r"(^|_)(encrypted|hashed|crypted)_password$|(^|_)(password_hash|password_digest|passwordhash|pass_hash)$",
      _kinds("password_hash sha256 md5")),

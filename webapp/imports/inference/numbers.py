@@ -53,13 +53,20 @@ def integer_(asked: Asked) -> Field | None:
         first = int(default) if re.fullmatch(r"\d", default) else 1
         asked.notes.append("The name says that numbers stand for something; which ones, it does not say.")
         return definition(column.name, "enum", {"values": sorted({first, 1, 2, 3})})
-    if re.search(r"(^|_)(status|state|type|kind)(_code)?$", words):
+    if re.search(r"(^|_)(gender|sex)(_code|_id)?$", words) and least <= 1:
+        asked.notes.append("The name says that numbers stand for something; which ones, it does not say.")
+        return definition(column.name, "enum", {"values": [1, 2]})
+    if re.search(r"(^|_)(status|state|type|kind)(_code)?$", words) and not _HTTP.search(words):
         asked.notes.append("The name says that numbers stand for something; which ones, it does not say.")
         return definition(column.name, "enum", {"values": [1, 2, 3]})
     named = domains.numbers(asked, float(max(least, -limits.MAX_INTEGER)), float(edge), 0)
+    if named is None and re.search(r"(^|_)(class|category|group|grade|tier|phase|stage)(_code)?$", words):
+        asked.notes.append("The name says that numbers stand for something; which ones, it does not say.")
+        return definition(column.name, "enum", {"values": [1, 2, 3]})
     return named or _ranged(asked, low, high, least, most)
 
 
+_HTTP: Final = re.compile(r"(^|_)(http|response)_(status|code)$")
 _MOMENT: Final = re.compile(
     r"_at$|(^|_)(timestamp|created|updated|modified|clock)$|_timestamp$"
     r"|_(time|date|since|until|deadline|expires?|expiry|last_change)$|^expires$|^timestamp_"

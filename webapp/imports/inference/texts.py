@@ -119,6 +119,7 @@ def _texts(asked: Asked) -> Iterator[Field]:
     if rule.pattern is not None:
         yield definition(name, "regexp", {"string": rule.pattern}, unique=asked.unique)
         asked.notes.append(f"Its pattern is not supported: {rule.pattern}")
+    yield from _moments(asked)
     said = names.meant(asked)
     kind = find(said.type)
     if kind is not None and kind.category in _SPEECHLESS:
@@ -153,6 +154,12 @@ def _texts(asked: Asked) -> Iterator[Field]:
             asked.notes.append(f"It is unique and short: at most {36**size:,} rows.")
         yield definition(name, "regexp", {"string": f"[A-Z0-9]{{{size}}}"}, unique=True)
         return
+    coded = _NUMBERED.search(domains.words_of(asked)) if said.type == "words" else None
+    if coded is not None and (longest is None or longest >= _CODE_CHARS) and rule.shortest <= 1:
+        asked.guessed = True
+        yield definition(
+            name, "regexp", {"string": "[1-9][0-9]{7}" if coded[2] == "number" else "[A-Z]{2}[0-9]{6}"}
+        )
     if (
         said.type == "words"
         and not asked.joined
@@ -167,6 +174,36 @@ def _texts(asked: Asked) -> Iterator[Field]:
     yield definition(name, "regexp", {"string": f"[A-Z0-9]{{{size}}}"})
 
 
+_DATED: Final = re.compile(
+    r"(^|_)(date|day|dt)(_\d)?$|^[a-z]{2}dat$|_(on|at)$|(^|_)(birthday|dob|timestamp)$"
+)
+_WRITTEN: Final = {
+    6: ("date", "YYMMDD"), 8: ("date", "YYYYMMDD"), 10: ("date", "YYYY-MM-DD"), 14: ("datetime", "YYYYMMDDHHmmss"),
+    19: ("datetime", "YYYY-MM-DD HH:mm:ss"),
+}  # fmt: skip
+"""How texts of a length write a date or a moment."""
+
+
+def _moments(asked: Asked) -> Iterator[Field]:
+    """Yield a date as text, where the name says date and the length is that of a usual spelling."""
+    written = _WRITTEN.get(asked.column.max_length or 0)
+    words = domains.words_of(asked)
+    if (
+        written is None
+        or asked.values
+        or not (_DATED.search(words) or _DATED.search(asked.column.name.lower()))
+    ):
+        return
+    kind, spelled = written
+    birth = {"min": "-27000d", "max": "-6600d"} if re.search("birth|born|dob", words) else {}
+    yield definition(asked.column.name, kind, {"format": spelled, **birth}, unique=asked.unique)
+
+
+_NUMBERED: Final = re.compile(r"(^|_)(number|code|id|key|reference|identifier|serial)(_[a-z]|_?\d)?$")
+"""Names of texts that are no words."""
+_CODE_CHARS: Final = 8
+
+
 def _meant(asked: Asked, said: Meant) -> Iterator[Field]:
     """Yield the meanings of the names: unchanged; shorter, as words or as a code; finally, those of its values that
     fit."""
@@ -174,7 +211,11 @@ def _meant(asked: Asked, said: Meant) -> Iterator[Field]:
         return
     name = asked.column.name
     common = {**said.common, "unique": asked.unique}
-    yield definition(name, said.type, said.options, **common)
+    made = definition(name, said.type, said.options, **common)
+    if asked.joined and not asked.unique and not _dealt(asked, made):
+        yield from _listed(asked, made)
+        return
+    yield made
     if said.type in _PROSE:
         for count in (3, 2, 1):
             yield definition(name, "words", {"count": count}, **common)
@@ -191,17 +232,19 @@ def _named(asked: Asked) -> Iterator[Field]:
     """Yield the meanings of the column's own name, if whole values fit."""
     for made in meanings.fields(asked):
         if asked.joined and not asked.unique and not _dealt(asked, made):
-            # Values of grouped fields cannot be combined freely; a list of their values can.
-            longest = limits.INFER_WORD_CHARS if asked.longest is None else asked.longest
-            values = [
-                one for one in dict.fromkeys(_values(asked, _local(asked, made))) if len(one) <= longest
-            ]
-            if len(values) >= _FEWEST_VALUES:
-                yield definition(asked.column.name, "enum", {"values": values[:_MOST_LISTED]})
+            yield from _listed(asked, made)
             continue
         yield made
         if not asked.unique and asked.longest is not None:
             yield from _whole(asked, made)
+
+
+def _listed(asked: Asked, made: Field) -> Iterator[Field]:
+    """Yield a list of the values of a field: those of grouped fields cannot be combined freely, a list can."""
+    longest = limits.INFER_WORD_CHARS if asked.longest is None else asked.longest
+    values = [one for one in dict.fromkeys(_values(asked, _local(asked, made))) if len(one) <= longest]
+    if len(values) >= _FEWEST_VALUES:
+        yield definition(asked.column.name, "enum", {"values": values[:_MOST_LISTED]})
 
 
 def _dealt(asked: Asked, made: Field) -> bool:

@@ -12,7 +12,7 @@ import orjson
 
 from webapp import clock, limits
 from webapp.connectors.openapi.metadata import left_out
-from webapp.connectors.schema import Column
+from webapp.connectors.schema import Column, Relation
 from webapp.engine.blocks import BoundPlan, GenerationContext
 from webapp.engine.data.vocabulary import Vocabulary
 from webapp.engine.errors import SpecError
@@ -22,6 +22,7 @@ from webapp.engine.types.registry import find
 from webapp.errors import Fault
 from webapp.imports.inference.columns import Found
 from webapp.imports.inference.evidence import definition
+from webapp.imports.inference.named_references import named_references
 from webapp.imports.readers.base import Problem, Read, Table, clean, fallback
 from webapp.imports.services import tables
 from webapp.imports.services.tables import Draft
@@ -33,12 +34,19 @@ Report = list[dict[str, Any]]
 def drafted(read: Read, words: Vocabulary, rows: int) -> list[Draft]:
     """A draft for each table, those that refer to others linked with them. `rows`: of each template."""
     together = [one.entity for one in read.tables]
-    return tables.settled([of_table(one, together, words, rows) for one in read.tables], words)
+    named = named_references(together)
+    made = [of_table(one, together, words, rows, named.get(one.entity.name, ())) for one in read.tables]
+    return tables.settled(made, words)
 
 
-def of_table(table: Table, together: Sequence[Any], words: Vocabulary, rows: int) -> Draft:
-    """The draft of one table; see `tables.settled`."""
-    draft = tables.drafted(table.entity, table.sample, together, {}, None, words, rows, table.ready)
+def of_table(
+    table: Table, together: Sequence[Any], words: Vocabulary, rows: int, named: Sequence[Relation] = ()
+) -> Draft:
+    """The draft of one table; see `tables.settled` and `tables.drafted`."""
+    unsettled = [one for one in named if not {*one.columns} & table.ready.keys()]
+    draft = tables.drafted(
+        table.entity, table.sample, together, {}, None, words, rows, table.ready, named=unsettled
+    )
     for one in draft.found:
         _filled(one, table)
     return draft

@@ -40,6 +40,7 @@ from webapp.imports.inference import check_search, checks, json_schema
 from webapp.imports.inference import columns as imports_columns
 from webapp.imports.inference.columns import Found
 from webapp.imports.inference.evidence import definition, jsonable
+from webapp.imports.inference.named_references import named_references
 from webapp.imports.readers.base import fallback
 from webapp.row_templates.models import Template
 from webapp.row_templates.services import compilation, field_ids
@@ -88,11 +89,13 @@ def drafted(
     rows: int = limits.DEFAULT_QUANTITY,
     ready: Mapping[str, Found] | None = None,
     samples: Mapping[str, pa.RecordBatch] | None = None,
+    named: Sequence[Relation] = (),
 ) -> Draft:
     """The fields for one table. `together` are the tables of the same call, `known` the templates made before, `rows`
     how many the template makes when none are asked for; `ready` are columns that are settled already, foreign keys
     apart; `samples` are rows of the tables by name, as far as they were read. `connection_id` is the connection whose
-    existing keys fields of type foreign_key draw, or None."""
+    existing keys fields of type foreign_key draw, or None. `named` are references without a foreign key, to tables of
+    the same call or with a template."""
     if entity.kind == "operation":
         return Draft(entity, json_schema.columns(entity, words, rows))
     entity, flags = _with_unique_indexes(entity)
@@ -102,6 +105,8 @@ def drafted(
     links = _Links(draft, {one.name: one for one in together}, known, connection_id, samples or {})
     for relation in _by_weight(entity.relations):
         links.take(relation)
+    for relation in named:
+        links.take_named(relation)
     _composite_keys(draft, words)
     _differ(draft)
     for one in draft.found:
@@ -214,16 +219,37 @@ class _Links:
         else:
             self._existing(relation)
 
+    def take_named(self, relation: Relation) -> None:
+        """Make a column a reference because of its name, unless its values are known otherwise."""
+        (name,) = relation.columns
+        found = self._draft.found[self._places[name]]
+        rule = self._rules.of(name)
+        if found.field is None or rule.choices is not None or rule.high is not None:
+            return
+        entity, itself = self._draft.entity, relation.entity == self._draft.entity.name
+        if itself and any(name in names for names in (*entity.uniques, entity.keys)):
+            return  # an earlier row cannot be part of a key
+        reason = f"A row of {relation.entity}, as its name says: there is no foreign key."
+        if itself:
+            self._refer(relation, "self", "An earlier row of the table, as its name says.", "yellow")
+        elif relation.entity in self._together:
+            self._draft.waits.setdefault(relation.entity, True)
+            self._refer(relation, HERE + relation.entity, reason, "yellow")
+        elif relation.entity in self._known:
+            self._refer(relation, self._known[relation.entity], reason, "yellow")
+
     def _group(self, kind: str) -> str:
         """Return a separate group for each key."""
         self._groups[kind] += 1
         return kind if self._groups[kind] == 1 else f"{kind}_{self._groups[kind]}"
 
-    def _refer(self, relation: Relation, template: str, reason: str) -> None:
+    def _refer(
+        self, relation: Relation, template: str, reason: str, state: imports_columns.State = "green"
+    ) -> None:
         group = self._group(RELATION)
         for name, shown in zip(relation.columns, relation.entity_columns, strict=True):
             options = {"template_id": template, "field": shown}
-            self._put(name, {"type": "reference", "options": options, "group": group}, "green", reason)
+            self._put(name, {"type": "reference", "options": options, "group": group}, state, reason)
 
     def _has_rows(self, table: str) -> bool:
         sample = self._samples.get(table)
@@ -397,8 +423,40 @@ def _unique_alone(
             one.field["unique"] = True
             one.reason += f" Each row once, so that ({', '.join(names)}) never repeats."
             return
+    for one in members:
+        if (
+            one.column not in taken
+            and not isinstance((one.field or {}).get("unique"), str)
+            and _never_repeats(draft, one, words)
+        ):
+            one.reason += f" It never repeats, so that ({', '.join(names)}) does not either."
+            taken.add(one.column)
+            return
     told = f"The key ({', '.join(names)}) is not kept: combinations may repeat, and such rows are rejected."
     members[0].state, members[0].reason = "yellow", told
+
+
+_MANY: Final = 100_000  # chosen: a column with that many values may be unique alone
+
+
+def _never_repeats(draft: Draft, one: Found, words: Vocabulary) -> bool:
+    """Make a field unique if it has enough values."""
+    assert one.field is not None
+    field = {key: value for key, value in one.field.items() if key != "percent_blank"} | {"unique": True}
+    column = draft.entity.column(one.column)
+    wide = column is not None and column.type == "integer" and (column.bits or 0) >= _WIDE_BITS
+    if wide and one.guessed and field["type"] == "number":
+        field["options"] = {"min": 1, "max": 2**31 - 1}
+    if field["type"] in (*_OUTSIDE, "enum", "constant", "boolean", "null", "nested", "date_relative"):
+        return False
+    try:
+        space = compile_plan(parse([field]), words).layer.columns[one.column].type.space()
+    except SpecError:
+        return False
+    if space is None or space < _MANY:
+        return False
+    one.field = field
+    return True
 
 
 def report(draft: Draft) -> list[dict[str, Any]]:
@@ -460,8 +518,20 @@ def create(
     keys_of = connection_id if KINDS[connection.type].can.tables else None
 
     def draft(tables: Sequence[Entity]) -> list[Draft]:
+        reachable = {one.name for one in tables} | known.keys()
+        named = named_references(tables, [one for one in metadata.entities if one.name in reachable])
         return [
-            drafted(one, samples.get(one.name), tables, known, keys_of, words, quantity, samples=samples)
+            drafted(
+                one,
+                samples.get(one.name),
+                tables,
+                known,
+                keys_of,
+                words,
+                quantity,
+                samples=samples,
+                named=named.get(one.name, ()),
+            )
             for one in tables
         ]
 

@@ -1,0 +1,133 @@
+"""References that only the name of a column declares: `customer_id` in a table without a foreign key to `customers`.
+
+Many databases have few foreign keys or none. A column counts as a reference if its name is that of another table with
+`id`, and that table has a key of one column of the same type. No such reference closes a circle of tables, because
+nothing but a name says that it is one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Final
+
+from webapp.connectors.schema import Column, Entity, Relation
+from webapp.imports.inference.names import NOISE, singular, split
+
+_KEY_TYPES: Final = frozenset({"integer", "uuid"})
+_KEY_NAMES: Final = frozenset({"id", "uuid", "guid"})
+_BITS: Final = 32
+
+Words = tuple[str, ...]
+
+
+def named_references(
+    entities: Sequence[Entity], parents: Sequence[Entity] | None = None
+) -> dict[str, tuple[Relation, ...]]:
+    """Return the references of each table that its columns' names declare, in addition to its foreign keys.
+
+    `parents` are the tables that can be referred to; default: `entities`.
+    """
+    parents = entities if parents is None else parents
+    by_noun = _by_noun(parents)
+    above = {
+        one.name: {relation.entity for relation in one.relations if relation.entity != one.name}
+        for one in (*parents, *entities)
+    }
+    found: dict[str, tuple[Relation, ...]] = {}
+    for entity in entities:
+        if entity.kind != "table":
+            continue
+        taken = {name for relation in entity.relations for name in relation.columns}
+        made = []
+        for column in entity.fields:
+            if column.name in taken or not _may_refer(entity, column):
+                continue
+            parent = _parent(column, entity, by_noun)
+            if parent is None or (parent is not entity and _reaches(parent.name, entity.name, above)):
+                continue
+            if parent is not entity:
+                above[entity.name].add(parent.name)
+            made.append(Relation("", (column.name,), parent.name, parent.keys))
+        if made:
+            found[entity.name] = tuple(made)
+    return found
+
+
+def _may_refer(entity: Entity, column: Column) -> bool:
+    """Return whether a column can be a reference: not the table's own key, and not one whose table differs by row, as
+    `item_type` next to `item_id` says."""
+    if column.type not in _KEY_TYPES or column.generated or entity.keys == (column.name,):
+        return False
+    stem = split(column.name)[:-1]
+    beside = [split(one.name) for one in entity.fields]
+    return [*stem, "type"] not in beside and [*stem, "class"] not in beside
+
+
+def _by_noun(parents: Sequence[Entity]) -> dict[Words, Entity | None]:
+    """Return the tables by the words of their names, without what all names begin with; None where several have the
+    same."""
+    found: dict[Words, Entity | None] = {}
+    first = {tuple(split(_plain(one))[:1]) for one in parents}
+    common = next(iter(first)) if len(first) == 1 and len(parents) > 1 else ()
+    for entity in parents:
+        words = _singular(tuple(split(_plain(entity))))
+        if entity.kind != "table" or not words:
+            continue
+        short = words[1:] if words[:1] == common or words[0] in NOISE else words
+        for one in {words, short} - {()}:
+            found[one] = entity if found.get(one, entity) is entity else None
+    return found
+
+
+def _plain(entity: Entity) -> str:
+    return entity.parts[-1] if entity.parts else entity.name
+
+
+def _singular(words: Words) -> Words:
+    return (*words[:-1], singular(words[-1])) if words else ()
+
+
+def _parent(column: Column, entity: Entity, by_noun: Mapping[Words, Entity | None]) -> Entity | None:
+    """Return the table whose name a column has: `user_id`, `id_user`, `owner_user_id`. The parent of a row of the same
+    table may be left out."""
+    words = tuple(split(column.name))
+    if len(words) > 1 and words[-1] in _KEY_NAMES:
+        nouns = _singular(words[:-1])
+    elif len(words) > 1 and words[0] in _KEY_NAMES:
+        nouns = _singular(words[1:])
+    else:
+        return None
+    if nouns == ("parent",):
+        return entity if column.nullable and _agrees(column, entity, ()) else None
+    for start in range(len(nouns)):
+        noun = nouns[start:]
+        parent = by_noun.get(noun)
+        if noun in by_noun and (parent is None or not _agrees(column, parent, noun)):
+            return None
+        if parent is not None:
+            return parent if parent is not entity or (column.nullable and start) else None
+    return None
+
+
+def _agrees(column: Column, parent: Entity, noun: Words) -> bool:
+    """Return whether a column can contain the key of a table, which is called `id`, or as the table."""
+    key = parent.column(parent.keys[0]) if len(parent.keys) == 1 else None
+    if key is None or key.type not in _KEY_TYPES or key.type != column.type:
+        return False
+    if (column.bits or _BITS) < min(key.bits or _BITS, _BITS):
+        return False
+    words = {singular(one) for one in split(key.name)}
+    own = {singular(one) for one in split(_plain(parent))}
+    return bool(words & _KEY_NAMES) and words <= _KEY_NAMES | own | set(noun)
+
+
+def _reaches(start: str, goal: str, above: Mapping[str, set[str]]) -> bool:
+    """Return whether a table refers to another one, directly or through others."""
+    seen, waiting = {start}, [start]
+    while waiting:
+        name = waiting.pop()
+        if name == goal:
+            return True
+        waiting += above.get(name, set()) - seen
+        seen |= above.get(name, set())
+    return False
