@@ -42,7 +42,7 @@ def test_selected_templates_move_with_their_related_objects(desk, api, cast):
     page.get_by_role("button", name="Side").click()
     expect(page.get_by_role("heading", name="Move to Side")).to_be_visible()
     expect(page.get_by_role("link", name="Children")).to_be_visible()
-    page.get_by_role("button", name="Take it along").click()
+    page.get_by_role("button", name="Move it too").click()
     expect(page.locator("#toasts")).to_contain_text("2 objects moved to Side.")
     assert program.get(f"/templates/{parent}").json["project_id"] == cast.side
 

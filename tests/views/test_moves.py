@@ -163,7 +163,7 @@ def test_a_user_is_asked_on_a_page_and_continues_from_there(browser, cast, shop)
     edith = browser(cast.edith)
     asked = edith.submit(f"/projects/{cast.side}/move", {"objects": shop["orders"]})
     assert asked.status_code == 409
-    assert "Take them along" in asked.text
+    assert "Move them too" in asked.text
     assert "Move without" in asked.text
     done = edith.submit(f"/projects/{cast.side}/move", {"objects": shop["orders"], "related": "take"})
     assert (done.status_code, done.headers["Location"]) == (303, "/templates")

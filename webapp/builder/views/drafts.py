@@ -307,7 +307,7 @@ def about_type(actor: Actor) -> Response:
         for one in fields
         if one.get("name") not in (None, "", own) and kind.group_kind and _group_kind(one) == kind.group_kind
     ]
-    columns = [own, *beside[:2]]
+    columns = [own, *beside[:1]]
     sample = draft_rows.sample(
         actor,
         draft_page.parsed,
