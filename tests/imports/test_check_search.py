@@ -118,3 +118,12 @@ def test_a_pattern_that_only_some_rows_need_is_satisfied():
     checks = ["kind <> 'oidc' OR url IS NULL OR url LIKE 'https://%'", "kind <> 'oidc' OR url IS NOT NULL"]
     found = search(checks, rows, {"url": Options(nullable=True, fixed=True, values=())})
     assert found == {"url": ("value", "https://example")}
+
+
+def test_conditions_with_case_are_evaluated():
+    reference = Options(nullable=True, fixed=False, values=())
+    check = "CASE WHEN group_ IS NULL THEN host IS NOT NULL ELSE host IS NULL AND service IS NULL END"
+    rows = [{"host": at, "service": at, "group_": at} for at in range(3)]
+    found = search([check], rows, dict.fromkeys(("host", "service", "group_"), reference))
+    assert found == {"group_": ("null", None)}
+    assert search(["CASE kind WHEN 'a' THEN n > 5 ELSE nullif(n, 0) IS NULL END"], [{"kind": "a", "n": 9}], {}) == {}

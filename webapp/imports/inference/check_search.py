@@ -338,6 +338,18 @@ def _pair(kind: type[sql.Expression], left: Any, right: Any) -> bool | None:
     return bool(_COMPARED[kind](left, right))
 
 
+def _case(node: sql.Case, row: Row) -> Any:
+    """The value of the first condition that is true, or of a searched value that is equal; else the default."""
+    for one in node.args["ifs"]:
+        condition = _value(one.this, row)
+        if node.this is not None:
+            condition = _pair(sql.EQ, _value(node.this, row), condition)
+        if condition is True:
+            return _value(one.args["true"], row)
+    default = node.args.get("default")
+    return None if default is None else _value(default, row)
+
+
 def _matches(node: sql.Expression, row: Row) -> bool | None:
     """Whether a text matches a pattern of LIKE, or starts with another text."""
     text, pattern = _value(node.this, row), _value(node.expression, row)
@@ -398,6 +410,14 @@ def _called(node: sql.Expression, row: Row) -> Any:
     if isinstance(node, sql.Neg):
         inner = _value(node.this, row)
         return None if inner is None else -inner
+    if isinstance(node, sql.Case):
+        return _case(node, row)
+    if isinstance(node, sql.Abs):
+        inner = _value(node.this, row)
+        return None if inner is None else abs(inner)
+    if isinstance(node, sql.Nullif):
+        left = _value(node.this, row)
+        return None if _pair(sql.EQ, left, _value(node.expression, row)) is True else left
     if isinstance(node, sql.Coalesce):
         values = (_value(one, row) for one in (node.this, *node.expressions))
         return next((one for one in values if one is not None), None)
