@@ -127,3 +127,13 @@ def test_conditions_with_case_are_evaluated():
     found = search([check], rows, dict.fromkeys(("host", "service", "group_"), reference))
     assert found == {"group_": ("null", None)}
     assert search(["CASE kind WHEN 'a' THEN n > 5 ELSE nullif(n, 0) IS NULL END"], [{"kind": "a", "n": 9}], {}) == {}
+
+
+def test_a_branch_that_names_many_columns_is_taken_as_it_is_written():
+    names = [f"c{number}" for number in range(14)]
+    rows = [{"kind": kind, **dict.fromkeys(names, 1)} for kind in ("add", "remove", "lock")]
+    others = ", ".join(names[2:])
+    check = f"(kind = 'add' AND num_nonnulls(c0, c1) = 2 AND num_nonnulls({others}) = 0) OR (kind = 'lock' AND c0 > 5)"
+    options = {"kind": TEXT, **dict.fromkeys(names, REFERENCE)}
+    found = search([check], rows, options)
+    assert found == {"kind": ("value", "add"), **dict.fromkeys(names[2:], ("null", None))}
