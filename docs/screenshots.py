@@ -60,7 +60,7 @@ def take(browser: Browser, link: str, pages: Mapping[str, Callable[[Page], None]
     page = context.new_page()
     page.goto(link)
     page.get_by_role("button", name="Sign in").click()
-    page.wait_for_url("**/templates")
+    page.wait_for_url(lambda url: "/sign-in" not in url)
     state = context.storage_state()
     desk = browser.new_context().new_page()
     filled = "PICTURES_DATABASE" in os.environ

@@ -11,6 +11,8 @@ from __future__ import annotations
 
 import logging
 import signal
+import threading
+import time
 from collections.abc import Callable, Sequence
 from datetime import datetime, timedelta
 from queue import Empty, SimpleQueue
@@ -151,6 +153,47 @@ def mine(client: redis.Redis, owner: str) -> bool:
         return True
 
 
+class Scheduler:
+    """Starts due exports and pushes in threads, so that a target that does not answer delays neither the sweeper nor
+    the schedules of other workspaces: each workspace has one thread at a time, and the one that had its turn longest
+    ago is next."""
+
+    def __init__(self, app: Flask, now: Callable[[], datetime] = clock.now) -> None:
+        self.app = app
+        self.now = now
+        self._running: dict[str, threading.Thread] = {}
+        self._last_turns: dict[str, float] = {}
+        self._lock = threading.Lock()
+
+    def turn(self) -> int:
+        """Give a turn to the workspaces that have due schedules, as far as threads are free. Return their number."""
+        due = schedules.workspaces_due(self.now())
+        with self._lock:
+            self._last_turns = {key: at for key, at in self._last_turns.items() if key in due}
+            waiting = [one for one in due if one not in self._running]
+            waiting.sort(key=lambda one: self._last_turns.get(one, 0.0))
+            begun = waiting[: max(0, limits.SCHEDULE_THREADS - len(self._running))]
+            for workspace_id in begun:
+                self._last_turns[workspace_id] = time.monotonic()
+                thread = threading.Thread(target=self._start, args=(workspace_id,), daemon=True)
+                self._running[workspace_id] = thread
+        for workspace_id in begun:
+            self._running[workspace_id].start()
+        return len(begun)
+
+    def _start(self, workspace_id: str) -> None:
+        try:
+            with self.app.app_context():
+                schedules.run_due(self.now(), workspace_id, limits.SCHEDULE_TURN_SECONDS)
+        except SQLAlchemyError as error:
+            log.warning("schedules were not started: %s", type(error).__name__)
+        except Exception:  # the workspace gets its next turn in any case
+            log.exception("schedules were not started")
+        finally:
+            with self._lock:
+                del self._running[workspace_id]
+
+
 class Sweeper:
     """Sweeps in a loop until it is stopped.
 
@@ -164,6 +207,7 @@ class Sweeper:
         self.pause = pause
         self.now = now
         self.owner = process_name()
+        self.scheduler = Scheduler(app, now)
         self.since = now().timestamp()
         self.purged: datetime | None = None
         self.sealed: datetime | None = None
@@ -186,7 +230,7 @@ class Sweeper:
             metrics.hand_over_now()
             try:
                 done = {**sweep(client, self.now())}
-                done["scheduled"] = scenario_schedules.run_due(self.now()) + schedules.run_due(self.now())
+                done["scheduled"] = scenario_schedules.run_due(self.now()) + self.scheduler.turn()
                 done["purged"] = self._purge()
                 done["sealed"] = self._keep_trail()
             except SQLAlchemyError as error:

@@ -408,10 +408,17 @@ USAGE_WARN_SHARE: Final = 0.8  # share of a limit at which users are warned
 LIMIT_WARNING_SECONDS: Final = 3_600  # time between two warnings about the same limit of a workspace
 LIMIT_MAIL_SECONDS: Final = 86_400  # time between two e-mails about it
 BUILDER_ROWS: Final = 50  # rows of data in the builder's grid
+TYPE_SAMPLES: Final = 4  # rows that the type picker shows of a type
 BUILDER_COLUMNS: Final = 40  # columns of the grid; of a template with more fields, it shows a part
+BUILDER_SECONDS: Final = 3.0  # processor time in which the errors of a draft's fields are looked for
 BUILDER_LIST_FROM: Final = 60  # number of fields from which the builder starts with its list
 BUILDER_QUANTITY: Final = 1_000  # default number of rows of a template that is created in the builder
 DRAFT_REVISIONS: Final = 100  # changes of a draft that can be undone
+# Revisions of one draft, if all have the size of the newest: of a template of 8 MB, one change can be undone.
+DRAFT_BYTES: Final = 16 * 1024 * 1024
+MAX_DRAFTS: Final = 200  # drafts of one user in a workspace; a new one replaces the one that was changed longest ago
+# Arrays and objects of a draft's JSON: nested fields have three levels each, and options a few more.
+DRAFT_LEVELS: Final = 8 * MAX_NESTING
 DRAFT_TYPING_SECONDS: Final = 4  # changes of the same input within this time are one step of undo
 # Tables offered in a select element of the builder; with more, a search box is shown.
 PICKED_TABLES: Final = 300
@@ -874,6 +881,11 @@ LOG_HITS: Final = 100  # lines shown for a search in a log
 LOG_HIT_CHARS: Final = 160  # characters of each of these lines
 SPARK_RUNS: Final = 16  # latest runs of a scenario whose durations are shown in a list
 SCHEDULE_BATCH: Final = 200  # due scenarios, and due schedules of exports and pushes, started in one sweep
+MAX_SCHEDULES: Final = 200  # schedules of exports and pushes of a workspace
+# Starting a push asks its target, which may take a minute to answer. Workspaces whose schedules start at the same time,
+# each one after the other, and how long a workspace has its turn.
+SCHEDULE_THREADS: Final = 8
+SCHEDULE_TURN_SECONDS: Final = 60.0
 MAX_CRON_CHARS: Final = 120  # of a cron expression
 MAX_TIMEZONE_CHARS: Final = 64  # of the name of a time zone
 SCHEDULE_YEARS: Final = 8  # the longest gap for 29 February, such as 2096 to 2104

@@ -80,7 +80,7 @@ def picker(page: Page) -> None:
     open_field(page, 1)
     page.locator("[data-pick]").click()
     page.get_by_label("Search types").fill("name")
-    page.wait_for_selector("#picker [aria-selected=true]")
+    page.wait_for_selector("#about-type table")
 
 
 def grid(page: Page) -> None:
@@ -127,7 +127,7 @@ def export(page: Page) -> None:
 def export_done(page: Page) -> None:
     """A file that is ready."""
     export(page)
-    page.get_by_role("button", name="In the background").click()
+    page.get_by_role("button", name="Run in background").click()
     page.wait_for_selector("a:has-text('Download')", timeout=60_000)
 
 

@@ -50,8 +50,9 @@ def leak_report(page: Page) -> None:
     masked_copy(page)
     page.get_by_role("button", name="Create template").click()
     page.wait_for_url("**/templates/tpl_*")
-    page.get_by_role("button", name="Export", exact=True).click()
-    page.get_by_role("button", name="In the background").click()
+    page.goto(f"{page.url}#export")
+    page.reload()
+    page.get_by_role("button", name="Run in background").click()
     page.wait_for_url("**/exports/exp_*")
     page.get_by_role("region", name="Leak check").wait_for(timeout=60_000)
 
@@ -105,7 +106,7 @@ def masked_copy(page: Page) -> None:
     page.locator("input[type=file]").first.set_input_files(
         {"name": "people.csv", "mimeType": "text/csv", "buffer": PEOPLE.encode()}
     )
-    page.get_by_role("button", name="Look for personal columns").click()
+    page.get_by_role("button", name="Detect personal data").click()
     page.locator("#copy").wait_for()
     page.wait_for_load_state("networkidle")
     into_view(page, "#copy")
@@ -121,6 +122,7 @@ def at(path: str) -> Callable[[Page], None]:
 
 
 PAGES: dict[str, Callable[[Page], None]] = {
+    "home": at("/"),
     "templates": at("/templates"),
     "new-template": at(
         "/templates/new?names=id,first_name,last_name,email,phone,city,country,price,created_at"
@@ -151,7 +153,7 @@ PAGES: dict[str, Callable[[Page], None]] = {
     "new-dataset": datasets.new_dataset,
     "export-dialog": builder.export,
     "export": builder.export_done,
-    "exports": at("/exports"),
+    "activity": pushes.pushes,
     "connections": at("/connections"),
     "new-connection": at("/connections/new"),
     "connection": pushes.connection,
@@ -173,7 +175,6 @@ PAGES: dict[str, Callable[[Page], None]] = {
     "push": pushes.push_many,
     "push-failed": pushes.push_again,
     "push-rows": pushes.push_rows,
-    "pushes": pushes.pushes,
     "api-keys": builder.new_key,
     "profile": at("/me"),
     "two-factor": two_factor,

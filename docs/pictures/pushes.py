@@ -10,15 +10,16 @@ from pictures.datasets import MADE
 def push_form(page: Page, name: str = "Customers") -> None:
     """The form, mapped."""
     page.get_by_role("link", name=name, exact=True).click()
-    page.get_by_role("link", name="Push", exact=True).click()
+    page.get_by_role("link", name="Send to…").click()
     choose(page)
     page.wait_for_selector(".mapping")
 
 
 def choose(page: Page) -> None:
     """The demo's database, whatever other connections there are by now."""
-    shop = page.locator("#connection option", has_text="Shop database")
-    page.locator("#connection").select_option(value=shop.first.get_attribute("value"))
+    connection = page.get_by_label("Connection", exact=True)
+    shop = connection.locator("option", has_text="Shop database")
+    connection.select_option(value=shop.first.get_attribute("value"))
     page.wait_for_load_state("networkidle")  # the form is rendered again, and earlier input is lost
 
 
@@ -27,7 +28,7 @@ def sent(page: Page, key: str) -> None:
     page.get_by_role("button", name="Push", exact=True).click()
     page.wait_for_url("**/pushes/psh_*")
     MADE[key] = page.url
-    page.locator("#work header .badge", has_text="completed").wait_for(timeout=120_000)
+    page.locator("#work header .badge", has_text="Completed").wait_for(timeout=120_000)
 
 
 def pushed(page: Page, key: str) -> None:
@@ -70,7 +71,7 @@ def push_rows(page: Page) -> None:
 def pushes(page: Page) -> None:
     """The list."""
     pushed(page, "all")
-    page.goto("/pushes")
+    page.goto("/activity")
 
 
 def push_dry(page: Page) -> None:

@@ -40,7 +40,7 @@ def run(page: Page) -> None:
     page.goto("/scenarios")
     page.get_by_role("button", name=f"Run {FIRST}").click()
     page.wait_for_url("**/runs/run_*")
-    expect(page.locator("#work .badge")).to_have_text("completed", timeout=_LONG)
+    expect(page.locator("#work .badge")).to_have_text("Completed", timeout=_LONG)
 
 
 def history(page: Page) -> None:

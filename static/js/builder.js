@@ -60,6 +60,7 @@
 
   const drawn = (verb) => {
     const word = verb.split(":")[0];
+    locate();
     highlight();
     filter();
     mark();
@@ -70,6 +71,15 @@
     if (word === "remove" && document.activeElement === document.body) (head ?? $(".colhead, #add-button"))?.focus();
     if (/^(insert|inside)$/.test(word)) $(".insp .name")?.focus();
     if (word === "type" && document.activeElement === document.body) $("[data-pick]")?.focus();
+  };
+  const locate = () => { // a new template is a draft from its first change on: its views are views of the draft
+    const draft = value("draft"), at = "/templates/new";
+    if (!draft || location.pathname !== at) return;
+    $$(".topbar a, .menu a, .toolbar a").filter((one) => one.pathname === at).forEach((one) => {
+      const query = new URLSearchParams({ draft }), before = new URLSearchParams(one.search);
+      ["view", "field"].forEach((name) => { if (before.get(name)) query.set(name, before.get(name)); });
+      one.search = query;
+    });
   };
   const highlight = () => { // the column of the open field
     const key = openKey(), heads = $$(".heads th"), place = heads.findIndex((one) => one.contains(headOf(key)));
@@ -192,19 +202,40 @@
     $("#picker-q").setAttribute("aria-activedescendant", option?.id || "");
     option?.setAttribute("aria-selected", "true");
     option?.scrollIntoView({ block: "nearest" });
+    about(option);
+  };
+  let aboutTimer = 0, abouts = null; // what is known of the selected type, with rows of this template
+  const about = (option) => {
+    clearTimeout(aboutTimer);
+    abouts?.abort();
+    const box = $("#about-type");
+    if (!box || !box.checkVisibility()) return;
+    if (!option) return box.replaceChildren();
+    aboutTimer = setTimeout(async () => {
+      abouts = new AbortController();
+      const body = new FormData(form);
+      body.set("do", `about:${picking}:${typeOf(option).split(" ")[0]}`);
+      try {
+        const answer = await fetch($("#picker-body").dataset.about, { method: "POST", body, headers: { "HX-Request": "true" }, signal: abouts.signal });
+        if (answer.ok) box.replaceChildren(...new DOMParser().parseFromString(await answer.text(), "text/html").body.childNodes);
+      } catch { /* another type was selected, or the server cannot be reached */ }
+    }, 120);
   };
   const narrow = () => {
     const list = $("#picker-list"), query = $("#picker-q").value, words = query.toLowerCase().replaceAll("_", " ").split(/\s+/).filter(Boolean);
     if (!list) return;
-    const family = $("#picker .chip[aria-pressed=true]")?.dataset.family, results = $("[data-results]", list), wanted = plain(query);
+    const family = $("#picker .cats [aria-pressed=true]")?.dataset.family, results = $("[data-results]", list), wanted = plain(query);
     const all = list.all ||= $$("[role=option]", list).map((one) => Object.assign(one, { home: one.parentElement }));
     all.forEach((one) => one.home.append(one));
     $$("[data-group]", list).forEach((part) => { part.hidden = words.length > 0 || Boolean(family && part.dataset.group !== family); });
     results.hidden = !words.length;
-    if (words.length) {
-      const found = all.filter((one) => !family || one.home.dataset.group === family).map((one) => [rank(one, wanted, words), one]).filter(([place]) => place < 12);
-      results.append(...found.sort(([one], [other]) => one - other).map(([, one]) => one));
-    }
+    const found = words.length ? all.map((one) => [rank(one, wanted, words), one]).filter(([place]) => place < 12) : all.map((one) => [0, one]);
+    if (words.length) results.append(...found.filter(([, one]) => !family || one.home.dataset.group === family).sort(([one], [other]) => one - other).map(([, one]) => one));
+    $$("#picker .cats button").forEach((button) => { // how many match in each category
+      const number = button.dataset.family ? found.filter(([, one]) => one.home.dataset.group === button.dataset.family).length : found.length;
+      $("span", button).textContent = number || "";
+      button.classList.toggle("none", !number);
+    });
     const seen = options().filter((one) => list.contains(one) && !one.closest("[hidden]"));
     $("[data-none]").hidden = seen.length > 0;
     select((!words.length && seen.find((one) => typeOf(one) === value(`${picking}.type`))) || seen[0]);
@@ -222,6 +253,9 @@
     const name = key ? value(`${key}.name`) : $("#add-name").value;
     if ($("#suggest-for")) [$("#suggest-for").value, $("#suggest-name").textContent, $("#suggested").textContent] = [`suggest:${key}`, name || "this field", ""];
     $(".suggest", $("#picker"))?.toggleAttribute("hidden", !key);
+    if ($("#picker-for")) $("#picker-for").textContent = name ? `Type of ${name}` : "";
+    $$("#picker .cats button").forEach((one, place) => one.setAttribute("aria-pressed", String(!place)));
+    $("#picker-q").value = "";
     open("picker");
     narrow();
     $("#picker-q").select();
@@ -299,11 +333,11 @@
   document.addEventListener("click", (event) => {
     const at = (query) => event.target.closest(query), stop = (act) => { event.preventDefault(); act(); };
     if (event.ctrlKey || event.metaKey || event.shiftKey) return;
-    if (at("#picker .chip")) {
-      const chip = at(".chip"), on = chip.getAttribute("aria-pressed") !== "true";
-      $$("#picker .chip").forEach((one) => one.setAttribute("aria-pressed", String(on && one === chip)));
+    if (at("#picker .cats button")) {
+      $$("#picker .cats button").forEach((one) => one.setAttribute("aria-pressed", String(one === at("button"))));
       return narrow();
     }
+    if (at("[data-use]")) return choose(document.getElementById(`t-${at("[data-use]").dataset.use}`));
     if (at("#picker [role=option]")) return choose(at("[role=option]"));
     if (at("[data-only]")) {
       const chip = at("[data-only]"), on = chip.getAttribute("aria-pressed") !== "true";
@@ -320,7 +354,7 @@
     const button = at("button");
     if (button?.form !== form || button.type !== "submit") {
       const link = at("a[href]");
-      if (link && typed.size && link.origin === location.origin && !link.target) stop(async () => { await flush(); location.assign(link.href); });
+      if (link && (typed.size || running) && link.origin === location.origin && !link.target) stop(async () => { await flush(); location.assign(link.href); });
       return;
     }
     if (button.name === "format") { if (typed.size || running) stop(() => download(button)); else toast("Download started"); return; }

@@ -12,7 +12,7 @@
   const escapes = /\x1b\[[0-?]*[ -/]*[@-~]|\x1b\][^\x07\x1b]*(?:\x07|\x1b\\)?|\x1b[@-_]|[\x00-\x08\x0b-\x1f\x7f-\x9f]/g;
   const wanted = () => (/^#L\d+$/.test(location.hash) ? Number(location.hash.slice(2)) : 0);
   let open = "open" in box.dataset, following = open && !wanted() && !box.dataset.at;
-  let waiting = [], asked = false, total = Number(counter.textContent.replace(/\D/g, "")), source = null, put = 0; // put: scroll position set by this script
+  let waiting = [], asked = false, begun = false, total = Number(counter.textContent.replace(/\D/g, "")), source = null, put = 0; // put: scroll position set by this script
 
   const piece = async (query) => {
     const answer = await fetch(`${box.dataset.pieces}?${query}`, { headers: { "HX-Request": "true" } });
@@ -83,6 +83,8 @@
     source = new EventSource(`${box.dataset.follow}?after=${last()}`);
     source.addEventListener("log", (event) => {
       total = Math.max(total, Number(event.lastEventId));
+      if (!begun && document.querySelector("#work [data-status=queued]")) htmx.trigger(document.body, "begun"); // the state is older than the line
+      begun = true;
       waiting.push([Number(event.lastEventId), event.data]);
       soon();
     });

@@ -143,7 +143,7 @@ class Acts:
         page.set_input_files(
             "#file", {"name": "looked.csv", "mimeType": "text/csv", "buffer": as_csv(PEOPLE[:20])}
         )
-        page.get_by_role("button", name="Look for personal columns").click()
+        page.get_by_role("button", name="Detect personal data").click()
         page.locator("#copy .copy-columns").wait_for()
 
     def _real(self) -> str:
@@ -238,7 +238,7 @@ class Acts:
 
     def masking_key_asks(self, page: Page) -> None:
         self._at(page, "/masking/keys")
-        page.get_by_role("button", name="Make a new version").click()
+        page.get_by_role("button", name="Rotate key").click()
 
     def workspace_end_refused(self, page: Page) -> None:
         self._at(page, "/workspace")
@@ -258,11 +258,11 @@ class Acts:
             db.session.execute(sa.update(BrowserSession).values(created_at=clock.now() - timedelta(hours=1)))
             db.session.commit()
         self._at(page, "/me")
-        page.get_by_role("button", name="End all others").click()
+        page.get_by_role("button", name="Sign out all others").click()
         page.locator("#end-others-password").fill("not the one")
         page.locator("form:has(#end-others-password) button").click()
         page.locator("#sessions form [aria-invalid=true]").first.wait_for()
-        page.get_by_role("button", name="End all others").click()
+        page.get_by_role("button", name="Sign out all others").click()
         browser.submit("/sign-out")
 
     def type_picked_among_found(self, page: Page) -> None:

@@ -31,7 +31,7 @@ def drop(page, *files: tuple[str, str]) -> None:
 def test_a_chosen_file_is_uploaded_listed_looked_at_and_deleted_with_undo(edith: Desk):
     page = edith.page(URL)
     expect(page.get_by_role("heading", name="No files yet")).to_be_visible()
-    page.get_by_label("Into folder").fill("inputs")
+    page.get_by_label("Folder (optional)").fill("inputs")
     page.get_by_label("Files to upload").set_input_files(CUSTOMERS)
     page.get_by_role("link", name="inputs", exact=True).click()
     page.get_by_role("link", name="customers.csv", exact=True).click()
@@ -65,7 +65,7 @@ def test_dropped_files_are_uploaded_and_none_is_replaced_without_a_word(edith: D
 
 def test_a_rejected_file_shows_the_reason_and_can_be_dismissed(edith: Desk):
     page = edith.page(URL)
-    page.get_by_label("Into folder").fill("../up")
+    page.get_by_label("Folder (optional)").fill("../up")
     drop(page, ("a.txt", "x"))
     expect(page.locator("#uploads")).to_contain_text("not allowed as the name")
     page.get_by_role("button", name="Dismiss").click()
@@ -92,12 +92,12 @@ def test_a_file_is_uploaded_and_deleted_without_script(desk: Callable[..., Desk]
     page.get_by_role("button", name="Delete more.csv").click()
     page.get_by_role("button", name="Undo").click()
     expect(page.get_by_role("link", name="more.csv", exact=True)).to_be_visible()
-    page.get_by_label("Into folder").fill("a//b")
+    page.get_by_label("Folder (optional)").fill("a//b")
     page.get_by_label("Files to upload").set_input_files(CUSTOMERS)
     page.get_by_role("button", name="Upload", exact=True).click()
     error = page.locator("#folder-err")
     expect(error).to_contain_text("remove the double slash")
-    expect(page.get_by_label("Into folder")).to_have_accessible_description(re.compile("double slash"))
+    expect(page.get_by_label("Folder (optional)")).to_have_accessible_description(re.compile("double slash"))
 
 
 def test_the_page_works_by_keyboard(edith: Desk):

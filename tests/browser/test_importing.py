@@ -34,7 +34,7 @@ def test_a_file_is_previewed_imported_and_updated(desk, cast, tmp_path: Path):
     page.get_by_role("button", name="Compare").click()
     page.get_by_text("added", exact=True).wait_for()
     page.get_by_label("city", exact=True).uncheck()
-    page.get_by_role("button", name="Take the ticked columns over").click()
+    page.get_by_role("button", name="Apply selected changes").click()
     page.get_by_text("1 column taken over into version 2").wait_for()
 
 

@@ -57,7 +57,7 @@ def test_an_export_with_a_survivor_names_its_column_and_shows_no_real_value(app,
     export = program.post(f"{over(PLANTED)}/exports", json={"seed": "s"}).json["id"]
     done(app, exports, export)
     page = edith.page(f"/exports/{export}")
-    expect(page.locator("#work .badge").first).to_have_text("failed")
+    expect(page.locator("#work .badge").first).to_have_text("Failed")
     fault = page.locator(".note-box.bad")
     expect(fault).to_contain_text("leak_found")
     expect(fault).to_contain_text('"mail"')
@@ -73,7 +73,7 @@ def test_a_push_with_a_survivor_names_its_column_and_shows_no_real_value(app, ca
     push = program.post(f"{over(PLANTED)}/push", json=ask).json["id"]
     done(app, push_job, push)
     page = edith.page(f"/pushes/{push}")
-    expect(page.locator("#work header .badge").first).to_have_text("failed")
+    expect(page.locator("#work header .badge").first).to_have_text("Failed")
     expect(page.locator(".note-box.bad")).to_contain_text('"mail"')
     assert "corp.test" not in page.content().lower()
 

@@ -28,7 +28,7 @@ def file(tmp_path: Path) -> Path:
 
 def looked(page, file):
     page.set_input_files("#file", file)
-    page.get_by_role("button", name="Look for personal columns").click()
+    page.get_by_role("button", name="Detect personal data").click()
     page.get_by_role("heading", name="Columns").wait_for()
 
 
@@ -36,16 +36,16 @@ def test_a_dropped_file_becomes_a_masked_copy(desk, cast, file):
     page = desk(cast.edith).page("/templates/masked")
     looked(page, file)
     expect(page.get_by_label("email is personal")).to_be_checked()
-    expect(page.get_by_label("email is masked by")).to_have_value("replace")
-    expect(page.get_by_label("born is masked by")).to_have_value("shift")
+    expect(page.get_by_label("Masking of email")).to_have_value("replace")
+    expect(page.get_by_label("Masking of born")).to_have_value("shift")
     expect(page.get_by_label("Whose date born is")).to_have_value("id")
     expect(page.get_by_label("total is personal")).not_to_be_checked()
     source, masked = (page.locator(f"#preview td.{one}").all_inner_texts() for one in ("smp:not(.gen)", "gen"))
     assert REAL.search(" ".join(source)), "the values of the source are next to the masked ones"
     assert not REAL.search(" ".join(masked))
     page.get_by_label("total is personal").check()
-    page.get_by_label("total is masked by").select_option("redact")
-    page.get_by_label("phone is masked by").select_option("tokenize")
+    page.get_by_label("Masking of total").select_option("redact")
+    page.get_by_label("Masking of phone").select_option("tokenize")
     expect(page.locator("#preview")).to_contain_text("tok_")
     page.get_by_role("button", name="Create template").click()
     page.wait_for_url("**/templates/tpl_*")
@@ -56,7 +56,7 @@ def test_a_dropped_file_becomes_a_masked_copy(desk, cast, file):
     page.locator("#grid-count").fill("50")
     page.locator("#generate").click()
     page.get_by_text("Leak check of these rows").click()
-    expect(page.locator(".leak-check")).to_contain_text("real values left in their own row")
+    expect(page.locator(".leak-check")).to_contain_text("original values remain in their own row")
     assert not REAL.search(page.locator("#grid").inner_text())
     page.get_by_role("button", name="Export", exact=True).click()
     with page.expect_download() as coming:
@@ -95,11 +95,11 @@ def test_the_pages_of_masking_fit_a_phone_and_a_keyboard(desk, cast, file):
     assert page.evaluate("document.documentElement.scrollWidth") <= 320
     page.get_by_label("email is personal").focus()
     page.keyboard.press("Space")
-    expect(page.get_by_label("email is masked by")).to_have_count(0)
+    expect(page.get_by_label("Masking of email")).to_have_count(0)
     expect(page.get_by_label("email is personal")).to_be_focused()
     page.goto(page.url.replace("/templates/masked", "/masking/keys"))
     assert page.evaluate("document.documentElement.scrollWidth") <= 320
-    page.get_by_role("button", name="Make a new version").focus()
+    page.get_by_role("button", name="Rotate key").focus()
     page.keyboard.press("Enter")
-    page.get_by_role("button", name=re.compile("Make version")).press("Enter")
-    expect(page.get_by_text("every field that names none")).to_be_visible()
+    page.get_by_role("button", name=re.compile("Create version")).press("Enter")
+    expect(page.get_by_text("Default")).to_be_visible()

@@ -77,7 +77,7 @@ def test_without_a_script_deleting_asks_on_a_separate_page(desk, api, cast):
     api(cast.olivia).post("/templates", json={"name": "Plain", "fields": ID})
     page = plain.page("/templates")
     page.get_by_role("link", name="Delete Plain").click()
-    expect(page.get_by_text("Nothing uses it.")).to_be_visible()
+    expect(page.get_by_text("Not used anywhere.")).to_be_visible()
     page.get_by_role("button", name="Delete Plain").click()
     expect(page.locator("#toasts")).to_contain_text("Template Plain deleted")
 
@@ -98,7 +98,7 @@ def test_a_browser_left_open_asks_for_the_password_before_it_signs_others_out(ap
         db.session.execute(sa.update(BrowserSession).values(created_at=clock.now() - timedelta(hours=1)))
         db.session.commit()
     page = here.page("/me")
-    page.get_by_role("button", name="End all others").focus()
+    page.get_by_role("button", name="Sign out all others").focus()
     page.keyboard.press("Enter")
     box = page.locator("#end-others-password")
     page.keyboard.press("Tab")

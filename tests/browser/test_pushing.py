@@ -64,12 +64,12 @@ def test_a_push_is_mapped_tried_sent_and_its_failed_rows_repaired(edith, templat
     expect(page.get_by_label("Seed")).to_have_value("carried")
     expect(page.get_by_label("Locale")).to_have_value("de_DE")
     expect(page.get_by_label("Field for email")).to_have_value("E-Mail")
-    page.get_by_label("Field for first_name").select_option(label="a formula …")
+    page.get_by_label("Field for first_name").select_option(label="Formula…")
     page.get_by_label("Formula for first_name").fill("upper(firstName)")
     page.get_by_label("Rows", exact=True).fill("1000")
     page.get_by_role("button", name="Dry run").click()
     expect(page.locator("#dry")).to_contain_text("INSERT INTO")
-    expect(page.locator("#dry")).to_contain_text("nothing was sent")
+    expect(page.locator("#dry")).to_contain_text("none sent")
     assert target.count("customers") == 0
     page.get_by_label("Field for age").select_option("")
     expect(page.locator("#dry")).to_be_hidden()  # its result was for another mapping
@@ -145,11 +145,11 @@ def test_letters_lead_to_connections_and_endpoints(edith):
 
 def test_a_push_needs_no_script(desk, cast, template, target, done):
     page = desk(cast.edith, java_script_enabled=False).page(f"/templates/{template}/push")
-    page.get_by_label("Field for first_name").select_option(label="a formula …")
-    page.get_by_role("button", name="Look again").click()
+    page.get_by_label("Field for first_name").select_option(label="Formula…")
+    page.get_by_role("button", name="Refresh").click()
     page.get_by_label("Formula for first_name").fill("'x'")
     page.get_by_role("button", name="Dry run").click()
-    expect(page.locator("#dry")).to_contain_text("nothing was sent")
+    expect(page.locator("#dry")).to_contain_text("none sent")
     page.get_by_role("button", name="Push", exact=True).click()
     page.wait_for_url("**/pushes/psh_*")
     done(page)

@@ -110,7 +110,7 @@ def test_a_program_is_written_run_and_followed_with_the_keyboard_only(edith, run
     )  # indented, brackets and quotes closed once
     page.keyboard.press("Control+Enter")
     page.wait_for_url("**/runs/run_*")
-    expect(page.locator("#work .badge")).to_have_text("completed")
+    expect(page.locator("#work .badge")).to_have_text("Completed")
     expect(page.locator(".lines span")).to_have_text(["row 0", "row 1", "row 2"])
     expect(page.locator("#log-state")).to_have_text("End of log.")
 
@@ -197,7 +197,7 @@ def test_a_log_is_followed_until_one_scrolls_up_and_again_on_demand(edith, saved
     expect(page.locator("#L800 span")).to_have_text("line 800")
     page.wait_for_function(LOW)
     expect(page.locator("#log-count")).to_have_text("800 lines")
-    expect(page.locator("#work .badge")).to_have_text("completed")
+    expect(page.locator("#work .badge")).to_have_text("Completed")
 
 
 def test_a_run_is_cancelled_and_repeated_with_other_parameters(edith, saved, runner, app, cast):
@@ -207,16 +207,16 @@ def test_a_run_is_cancelled_and_repeated_with_other_parameters(edith, saved, run
     expect(page.locator(".lines")).to_contain_text("here I stay")
     page.get_by_role("button", name="Cancel").click()
     page.get_by_role("button", name="Cancel the run").click()
-    expect(page.locator("#work .badge")).to_have_text("cancelled", timeout=15_000)
+    expect(page.locator("#work .badge")).to_have_text("Cancelled", timeout=15_000)
     first = page.url
     Program(app, cast.edith.key).patch(
         re.search(r"/scenarios/\w+", first)[0], json={"code": "import os\nprint(os.environ['GREETING'])\n"}
     )
     page.reload()
-    page.get_by_role("button", name="Run with …").click()
+    page.get_by_role("button", name="Run with…").click()
     page.get_by_label("Name of parameter 1").fill("GREETING")
     page.get_by_label("Value of parameter 1").fill("good evening")
-    page.get_by_role("button", name="Run it").click()
+    page.get_by_role("button", name="Run", exact=True).click()
     page.wait_for_url(lambda url: url != first)
     expect(page.locator(".lines span")).to_have_text(["good evening"])
 
@@ -272,13 +272,13 @@ def test_without_a_script_one_writes_runs_reads_and_deletes(desk, cast, runner):
     page = plain.page("/scenarios/new")
     page.get_by_label("Name of the scenario").fill("Plain")
     page.get_by_label("Program").fill("import os\nprint('plain', os.environ['N'])\n")
-    page.get_by_text("Parameters of the run").click()
+    page.get_by_text("Run parameters").click()
     page.get_by_label("Name of parameter 1").fill("N")
     page.get_by_label("Value of parameter 1").fill("5")
     page.get_by_role("button", name="Run", exact=True).click()
     page.wait_for_url("**/runs/run_*")
     for _ in range(60):
-        if "completed" in page.locator("#work").inner_text():
+        if "Completed" in page.locator("#work").inner_text():
             break
         page.wait_for_timeout(250)
         page.reload()

@@ -38,7 +38,7 @@ def test_the_plans_are_those_of_the_service():
     assert tuple(limits.PLANS) == arguments.PLANS
 
 
-def test_types_are_checked_before_the_tests_of_a_whole_run():
+def test_a_whole_run_checks_everything_before_the_tests():
     assert [name for name, _ in testing.steps(False, [])] == ["layers", "lint", "types", "tests"]
     assert [name for name, _ in testing.steps(False, ["tests/cli"])] == ["tests"]
 

@@ -165,6 +165,15 @@ def test_packages_are_installed_when_the_lock_changes_and_only_then(used_clone, 
     assert run(clone, "plan").stderr == ""
 
 
+def test_the_word_lists_are_built_during_the_installation(used_clone, tmp_path):
+    build = used_clone / "webapp" / "engine" / "data" / "build.py"
+    build.parent.mkdir(parents=True)
+    build.write_text("from pathlib import Path\nPath('built').touch()\n")
+    (used_clone / "requirements.lock").write_text("# with word lists\n")
+    assert run(used_clone, "plan", cwd=tmp_path).returncode == 0
+    assert (used_clone / "built").exists()
+
+
 def test_an_installation_that_was_cut_short_is_never_taken_for_a_whole_one(used_clone):
     lock = used_clone / "requirements.lock"
     whole = lock.read_text()

@@ -184,4 +184,4 @@ def test_a_template_shows_what_its_import_came_to_and_takes_a_changed_schema(app
     taken = browser.submit(
         f"{at}/import?do=accept", data={"content": V2, "format": "auto", "accept": ["phone", "city"]}
     )
-    assert "2 columns taken over into version 2" in taken.text
+    assert "2 columns updated in version 2" in taken.text

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from jobs.sandbox import SandboxSpec, SandboxUnavailable, landlock_process, mode, supervisor
+from jobs.sandbox import SandboxSpec, SandboxUnavailable, landlock_process, launch_plan, mode, supervisor
 from jobs.sandbox.kernel_memory import KernelMemory
 from tests.jobs.sandboxing import CAPS, MB, Lab, folders
 from tests.jobs.waiting import eventually
@@ -332,6 +332,29 @@ def test_full_buffers_of_a_few_tcp_sockets_count(walled):
     assert eventually(lambda: started.handle.usage().memory_bytes > sent)
     started.handle.kill()
     started.end()
+
+
+def test_a_process_opens_few_descriptors_because_each_socket_holds_kernel_memory(lab):
+    """Between two measurements, a program can fill the buffers of all sockets that it may open: 30 GB with 1,024
+    descriptors in each of 80 processes."""
+    ended = lab.run(
+        """
+        import resource, socket
+        try:
+            resource.setrlimit(resource.RLIMIT_NOFILE, (4096, 4096))
+        except (OSError, ValueError):
+            pass
+        held = []
+        try:
+            while len(held) < 2000:
+                held += socket.socketpair()
+        except OSError:
+            pass
+        print(len(held))
+        """
+    )
+    assert ended.code == 0, ended.output
+    assert 100 < int(ended.output) <= launch_plan.FILES <= 256
 
 
 def test_swapped_pages_count_as_memory(tmp_path):

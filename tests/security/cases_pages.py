@@ -46,6 +46,7 @@ CASES = [
     Case("POST", "/builder/change", "editor", body={**DRAFT, "do": "add"}, ok=303, person=True),
     Case("POST", "/builder/rows", "viewer", body=DRAFT, person=True),
     Case("POST", "/builder/inspector", "viewer", body={**DRAFT, "open": "settings"}, person=True),
+    Case("POST", "/builder/type", "viewer", body={**DRAFT, "do": "about::email"}, person=True),
     Case("POST", "/builder/suggestions", "viewer", body={"add_name": "email"}, person=True),
     Case("GET", "/builder/types", "viewer", person=True),
     Case("GET", "/builder/functions", "viewer", person=True),

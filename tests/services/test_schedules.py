@@ -7,16 +7,18 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 import sqlalchemy as sa
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from jobs.sweeper import Scheduler
 from tests.cast import Browser
-from webapp import clock
+from webapp import clock, limits
 from webapp.access.models import Membership
 from webapp.accounts.services import identity
 from webapp.errors import ApiError
 from webapp.exports.models import Export
 from webapp.extensions import db, reading, writing
+from webapp.metering import stored_json
 from webapp.pushes.models import Push
 from webapp.schedules import repeats, services
 from webapp.schedules.models import Schedule
@@ -37,6 +39,7 @@ usual = st.one_of(
 )
 
 
+@settings(deadline=None)
 @given(usual)
 def test_every_usual_repetition_is_a_valid_cron_expression_and_is_read_back(repeat):
     cron = repeats.to_cron(repeat)
@@ -65,6 +68,12 @@ def test_the_next_three_times_are_in_the_time_zone_of_the_schedule():
     assert [f"{at:%H:%M}" for at in found] == ["02:00"] * 3
     assert [one - two for one, two in zip(found[1:], found, strict=False)] == [timedelta(days=1)] * 2
     assert services.next_times("0 2 * *", "UTC") == []
+
+
+def test_a_schedule_that_is_due_again_only_after_many_years_has_few_next_times():
+    fifth_sunday = "0 0 29 2 7#5"  # in February: 2032, 2060
+    assert services.faults(fifth_sunday, "America/Sao_Paulo") == []
+    assert len(services.next_times(fifth_sunday, "America/Sao_Paulo")) < 3
 
 
 @pytest.fixture
@@ -258,3 +267,97 @@ def test_the_schedule_of_a_scenario_is_changed_on_the_same_page(app, api, cast):
     assert (shown["cron"], shown["enabled"]) == ("0 2 * * *", True)
     assert "Hourly" in person.get("/schedules").text
     assert clock.now() < datetime.fromisoformat(api(cast.edith).get(f"/scenarios/{made}").json["next_run_at"])
+
+
+@pytest.fixture
+def of_mallory(app, api, cast):
+    """A schedule of another workspace, due at noon."""
+    program = api(cast.mallory)
+    made = program.post("/templates", json={"name": "Rows", "fields": FIELDS}).json["id"]
+    export = program.post(f"/templates/{made}/exports", json={"count": 7, "format": "csv"}).json["id"]
+    with app.app_context():
+        mallory = identity.by_user(cast.mallory.user_id, cast.mallorys)
+        found = services.create_from(mallory, db.session.get_one(Export, export), DAILY).id
+        db.session.remove()
+        due(found)
+    return found
+
+
+def test_a_job_that_takes_long_to_start_delays_no_other_workspace_and_not_the_sweeper(
+    app, scheduled, of_mallory, monkeypatch
+):
+    hangs, goes_on, begun = threading.Event(), threading.Event(), services._started
+
+    def slowly(actor, schedule, claim):
+        if schedule.id == scheduled:
+            hangs.set()
+            assert goes_on.wait(60)
+        return begun(actor, schedule, claim)
+
+    monkeypatch.setattr(services, "_started", slowly)
+    scheduler = Scheduler(app, lambda: NOON)
+    with app.app_context():
+        assert scheduler.turn() == 2
+        assert hangs.wait(60)
+        for _ in range(600):
+            if of_mallory in {one.request["schedule"] for one in started()}:
+                break
+            threading.Event().wait(0.1)
+        assert {one.request["schedule"] for one in started()} == {of_mallory}
+        assert scheduler.turn() == 0  # the workspace whose job does not start has no second thread
+        goes_on.set()
+        for thread in list(scheduler._running.values()):
+            thread.join(60)
+        assert {one.request["schedule"] for one in started()} == {of_mallory, scheduled}
+
+
+def test_the_workspace_that_had_its_turn_longest_ago_is_next(app, scheduled, of_mallory, monkeypatch):
+    monkeypatch.setattr(limits, "SCHEDULE_THREADS", 1)
+    order, both = [], services.workspaces_due
+
+    def note(_now, workspace_id, _seconds):
+        order.append(workspace_id)
+
+    monkeypatch.setattr(services, "run_due", note)  # nothing starts, so both stay due
+    scheduler = Scheduler(app, lambda: NOON)
+    with app.app_context():
+        for _ in range(4):
+            assert scheduler.turn() == 1
+            for thread in list(scheduler._running.values()):
+                thread.join(60)
+        assert order == 2 * both(NOON)
+
+
+def test_starting_due_jobs_of_a_workspace_ends_with_its_turn(app, scheduled):
+    with app.app_context():
+        assert services.run_due(NOON, None, -1.0) == 0
+        assert services.run_due(NOON, "wsp_01KAK3ZZZZZZZZZZZZZZZZZZZZ") == 0
+        assert services.run_due(NOON) == 1
+
+
+def test_requests_of_schedules_count_toward_the_json_that_a_workspace_stores(
+    app, api, cast, edith, template, monkeypatch
+):
+    monkeypatch.setattr(limits, "STORED_JSON_BYTES", dict.fromkeys(limits.STORED_JSON_BYTES, 100_000))
+    body = {"count": 1, "overrides": {"n": "y" * 30_000}}
+    export = api(cast.edith).post(f"/templates/{template}/exports", json=body).json["id"]
+    with app.app_context():
+        job = db.session.get_one(Export, export)
+        services.create_from(edith, job, DAILY)
+        services.create_from(edith, job, DAILY)
+        with pytest.raises(ApiError) as refused:
+            services.create_from(edith, job, DAILY)
+        db.session.remove()
+        assert 90_000 < stored_json.stored(cast.acme) < 100_000
+    assert refused.value.code == "quota_exceeded"
+
+
+def test_the_number_of_schedules_of_a_workspace_is_limited(app, edith, scheduled, monkeypatch):
+    monkeypatch.setattr(limits, "MAX_SCHEDULES", 2)
+    with app.app_context():
+        job = db.session.scalars(sa.select(Export)).first()
+        services.create_from(edith, job, DAILY)
+        with pytest.raises(ApiError) as refused:
+            services.create_from(edith, job, DAILY)
+        db.session.remove()
+    assert (refused.value.code, refused.value.details["limit"]) == ("quota_exceeded", 2)

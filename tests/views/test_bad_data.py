@@ -9,7 +9,6 @@ import orjson
 import pytest
 
 from tests.views.speak import faults, make, refused
-from webapp import limits
 
 AGE = {"name": "age", "type": "number", "options": {"min": 18, "max": 99}}
 FIELDS = [
@@ -151,7 +150,7 @@ def test_the_builder_describes_invalid_cells_in_words(edith, browser, cast):
     fields = [{**AGE, "invalid": {"rate": 1, "kinds": ["wrong_type"]}}]
     made = make(edith, fields=fields, invalid=None)
     page = browser(cast.edith).get(f"/templates/{made['id']}").get_data(as_text=True)
-    assert page.count('title="Bad on purpose. The good value: ') == limits.BUILDER_ROWS
+    assert page.count('title="Bad on purpose. The good value: ') == made["quantity"]
     assert ">wrong type</span>" in page
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import gzip
 import io
+import json
 import re
 from datetime import timedelta
 
@@ -18,7 +19,9 @@ from tests.views.forms import error_at
 from tests.views.test_pages import MOST_BYTES
 from webapp import clock, limits
 from webapp.builder.models import DraftRevision, TemplateDraft
+from webapp.builder.services import draft_rows
 from webapp.engine.types.registry import REGISTRY
+from webapp.errors import ApiError, Fault, validation_error
 from webapp.extensions import db
 
 TEN = "id,first_name,last_name,email,phone,city,country,price,created_at,notes"
@@ -516,6 +519,62 @@ def test_a_form_without_a_template_is_rejected(edith, start):
     assert edith.submit("/builder/change", {"do": "add", "start": start}, headers=HTMX).status_code == 400
 
 
+def deep(levels: int) -> list[dict]:
+    """A field in a field, and so on."""
+    fields: list[dict] = [{"name": "a", "type": "number"}]
+    for _ in range(levels):
+        fields = [{"name": "a", "type": "object", "options": {"fields": fields}}]
+    return fields
+
+
+LARGE = {
+    "many fields": [{"name": f"f{number}", "type": "number"} for number in range(501)],
+    "many nested fields": [
+        {"name": f"f{number}", "type": "object", "options": {"fields": deep(0) * 60}} for number in range(10)
+    ],
+    "deep fields": deep(100),
+    "deep options": [{"name": "a", "type": "constant", "options": {"value": json.loads("[" * 300 + "]" * 300)}}],
+}
+
+
+@pytest.mark.parametrize("path", ["change", "rows", "inspector", "explain", "tables", "download"])
+@pytest.mark.parametrize("fields", LARGE.values(), ids=LARGE)
+def test_a_draft_that_would_occupy_the_process_is_rejected(edith, path, fields):
+    start = json.dumps({"name": "d", "fields": fields})
+    answer = edith.submit(f"/builder/{path}", {"do": "add", "add_name": "b", "start": start}, headers=HTMX)
+    assert answer.status_code == 422
+    assert len(answer.data) < MOST_BYTES
+
+
+@pytest.mark.parametrize("fields", LARGE.values(), ids=LARGE)
+def test_json_of_a_draft_that_is_too_large_is_an_error_of_the_json(edith, saved, fields):
+    page = of(edith, saved)
+    answer = send(edith, "/builder/change", page.inputs, do="json", json=json.dumps({"fields": fields}))
+    assert answer.headers["HX-Retarget"] == "#json-state"
+    assert of(edith, saved).names == ["id", "n"]
+
+
+def test_fields_that_have_their_errors_one_after_the_other_are_replaced_only_a_few_times():
+    tried = 0
+
+    def one_error(_body: dict) -> None:
+        nonlocal tried
+        tried += 1
+        raise validation_error([Fault(f"fields[{tried}]", "row_too_large", "A row is too large.")])
+
+    fields = [{"name": f"f{number}", "type": "number"} for number in range(500)]
+    with pytest.raises(ApiError):
+        draft_rows.tolerant({"fields": fields}, "s", one_error, draft_rows.Sample())
+    assert 10 < tried < 50
+
+
+def test_a_template_of_500_fields_is_a_draft_that_takes_no_more(edith):
+    start = json.dumps({"name": "d", "fields": LARGE["many fields"][:500]})
+    form = {"start": start, "add_name": "b"}
+    assert edith.submit("/builder/change", {**form, "do": "set"}, headers=HTMX).status_code == 200
+    assert edith.submit("/builder/change", {**form, "do": "add"}, headers=HTMX).status_code == 422
+
+
 def test_the_picker_lists_every_type_with_an_example_and_is_kept_by_the_browser(edith):
     answer = edith.get("/builder/types", headers=HTMX)
     assert answer.text.count(' id="t-') == len(REGISTRY)
@@ -617,7 +676,7 @@ def test_a_viewer_reads_rows_but_is_offered_no_change(browser, cast, saved):
     assert page.answer.status_code == 200
     assert 'id="save"' not in page.text
     assert 'id="download"' not in page.text
-    assert len(page.column("n")) == limits.BUILDER_ROWS
+    assert len(page.column("n")) == saved["quantity"] < limits.BUILDER_ROWS
     assert "disabled" in (page.open("n") and page.inspector)
     assert page.save().status_code == 403
     assert send(page.browser, "/builder/change", page.inputs, do="add").status_code == 403

@@ -7,6 +7,7 @@ import re
 import pytest
 
 from tests.cast import Browser
+from webapp.home import search
 from webapp.starters.catalogue import STARTERS
 
 FIELDS = [{"name": "id", "type": "row_number"}, {"name": "city", "type": "city"}]
@@ -117,3 +118,19 @@ def test_search_marks_words_and_escapes_names(api, cast, edith):
 
 def test_viewers_are_not_offered_what_they_may_not_do(app, cast):
     assert "/templates/new" not in [href for href, _ in found(Browser(app, cast.victor), ">")]
+
+
+def test_search_for_many_words_that_nearly_match_long_names_does_not_occupy_the_process(monkeypatch):
+    compared = 0
+    nearly = search.catalogue.nearly
+
+    def counted(typed: str, word: str) -> bool:
+        nonlocal compared
+        compared += 1
+        return nearly(typed, word)
+
+    monkeypatch.setattr(search.catalogue, "nearly", counted)
+    name = " ".join([*(f"{letter}yzvw" for letter in "abcdefghijklmnopqrstu"), "xyzvw"] * 4)
+    query = " ".join(f"xyzv{letter}" for letter in "abcdefghijklmnopqrstuvwxyz" * 2)
+    search.rank(name, search.query_words(query))
+    assert 0 < compared <= 256  # of 2,400 names each, in one request

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from tests.views.targets import sqlite_target, work  # noqa: F401
 from webapp import limits, quotas
 from webapp.access.models import Workspace
 from webapp.extensions import db
@@ -86,3 +87,37 @@ def test_records_nested_in_exports_count_toward_the_quota(edith, used):
     assert used() == 602
     refused = edith.post(path, json=asked)
     assert (refused.status_code, refused.json["error"]["code"]) == (429, "quota_exceeded")
+
+
+@pytest.fixture
+def push(app, cast, edith):
+    """Pushes rows with records, as JSON text, into a table. Returns the answer."""
+    shop = sqlite_target(app, cast, "CREATE TABLE orders (people TEXT)")
+    made = edith.post("/templates", json={"name": "t", "fields": [nested(300)]}).json["id"]
+
+    def ask(count: int):
+        body = {"connection_id": shop.connection_id, "target": "orders", "count": count}
+        return edith.post(f"/templates/{made}/push", json=body)
+
+    return ask
+
+
+def test_records_nested_in_pushed_rows_count_toward_the_quota(edith, used, push, work):
+    sent = push(2)
+    assert sent.status_code == 201, sent.json
+    assert used() == 602
+    refused = push(2)
+    assert (refused.status_code, refused.json["error"]["code"]) == (429, "quota_exceeded")
+    assert refused.json["error"]["details"]["requested"] == 602
+    work(sent.json["id"])
+    done = edith.get(f"/pushes/{sent.json['id']}").json
+    assert (done["status"], done["counts"]["delivered"]) == ("completed", 2)
+    assert used() == 602  # rows that were sent stay counted
+
+
+def test_a_cancelled_push_returns_its_rows_with_their_records(edith, used, push):
+    sent = push(3)
+    assert used() == 903
+    assert edith.delete(f"/pushes/{sent.json['id']}").status_code == 200
+    assert used() == 0
+    assert push(2).status_code == 201

@@ -83,7 +83,7 @@ def test_a_dry_run_shows_each_request_and_sends_none(page, template, form, targe
     assert text.count(f"POST {target.url('/api/people')}") == 3
     assert text.count("Authorization: Bearer ********") == 3
     assert "very-secret-token" not in text
-    assert "nothing was sent" in text
+    assert "none sent" in text
     assert target.calls() == []
 
 

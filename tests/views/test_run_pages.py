@@ -184,7 +184,7 @@ def test_a_running_run_is_polled_until_it_ends(person, ran, app):
     text = person.get(path).text
     assert "Cancel the run" in text
     assert f'hx-get="{path}/state"' in text
-    assert "Nothing has been printed yet" in text
+    assert "No output yet." in text
     with app.app_context():
         run = db.session.get_one(Run, path.rsplit("/", 1)[1])
         run.status = "completed"
@@ -206,7 +206,7 @@ def test_a_run_is_repeated_as_it_was_or_with_other_parameters(person, edith, ran
     path = ran([], params={"N": "1"})
     edith.patch(f"/scenarios/{scenario['id']}", json={"code": "print(2)\n"})
     text = person.get(path).text
-    assert "the newest is 2" in text
+    assert "(latest: 2)" in text
     same = person.submit(f"{path}/rerun", {"version": "same"}).headers["Location"]
     told = edith.get(same).json
     assert (told["scenario_version"], told["params"], told["trigger"]) == (1, {"N": "1"}, "rerun")
@@ -234,7 +234,7 @@ def test_the_history_lists_all_runs_with_their_durations_in_the_requested_order(
     assert found == [3, 1]
     assert [one["rows_generated"] for one in edith.get(f"{path}?sort=-rows").json["items"]] == [9, 1]
     assert first in person.get(f"{path}?status=completed").text
-    assert "No run is in this state" in person.get(f"{path}?status=timed_out").text
+    assert "No runs with this status" in person.get(f"{path}?status=timed_out").text
     everything = person.get("/runs")
     assert (everything.status_code, everything.headers["Location"].partition("?")[0]) == (303, "/activity")
 
@@ -242,7 +242,7 @@ def test_the_history_lists_all_runs_with_their_durations_in_the_requested_order(
 def test_a_run_is_started_with_parameters_from_the_history(person, edith, scenario):
     path = f"/scenarios/{scenario['id']}"
     text = person.get(f"{path}/runs").text
-    assert "It has not run yet" in text
+    assert "No runs yet" in text
     where = person.submit(f"{path}/start", {"params[0].name": "A", "params[0].value": "b\r\nc"}).headers[
         "Location"
     ]

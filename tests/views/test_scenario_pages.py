@@ -191,12 +191,12 @@ def test_an_admin_gives_secrets_by_ticking_them(browser, api, cast, one):
 
 def test_settings_name_the_private_networks_that_the_operator_opens(person, one, app, monkeypatch):
     page = f"/scenarios/{one['id']}/settings"
-    assert "nor private networks" in person.get(page).text
+    assert "No private networks" in person.get(page).text
     opened = replace(app.config["SETTINGS"], target_networks=("10.20.0.0/16", "192.168.7.15/32"))
     monkeypatch.setitem(app.config, "SETTINGS", opened)
     shown = person.get(page).text
-    assert "also the private networks that the operator opens: 10.20.0.0/16, 192.168.7.15/32" in shown
-    assert "nor private networks" not in shown
+    assert "Includes these private networks: 10.20.0.0/16, 192.168.7.15/32" in shown
+    assert "No private networks" not in shown
 
 
 def test_errors_of_settings_are_shown_at_their_inputs(person, edith, one):
@@ -254,7 +254,7 @@ def test_a_list_has_an_empty_state_a_search_and_the_last_run(person, edith, one,
     text = person.get("/scenarios?q=night").text
     assert "Nightly" in text
     assert "Queued" in text
-    assert "No scenario is called that" in person.get("/scenarios?q=zebra").text
+    assert "No scenarios match “zebra”" in person.get("/scenarios?q=zebra").text
     with app.app_context():
         db.session.execute(db.delete(Run))
         db.session.execute(db.delete(Scenario))

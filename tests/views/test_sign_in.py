@@ -18,6 +18,7 @@ from webapp.access.models import BrowserSession, SignInLink, User
 from webapp.accounts.services import sign_in
 from webapp.audit.models import AuditEntry
 from webapp.extensions import db
+from webapp.net import addresses
 from webapp.security import passwords
 
 
@@ -104,6 +105,14 @@ def test_an_address_that_fails_on_many_accounts_is_closed_and_others_are_not(bro
     assert sign_in_as(browser(), cast.adam.email).status_code == 429
     other = sign_in_as(browser(), cast.adam.email, environ_base={"REMOTE_ADDR": "127.0.0.2"})
     assert other.status_code == 303
+
+
+def test_the_program_of_a_run_does_not_lock_sign_in_for_others(browser, cast):
+    from_a_run = {"environ_base": {"REMOTE_ADDR": addresses.RUNS}}
+    for _ in range(limits.LOGIN_FAILURES + 1):
+        assert sign_in_as(browser(), cast.edith.email, "wrong password", **from_a_run).status_code == 403
+    assert sign_in_as(browser(), cast.edith.email, **from_a_run).status_code == 403
+    assert sign_in_as(browser(), cast.edith.email).status_code == 303
 
 
 def test_a_good_sign_in_does_not_count_as_a_failure(browser, cast):

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import orjson
 import pytest
+from sqlalchemy import func, select
 
 from webapp import limits
-from webapp.extensions import redis_client
+from webapp.builder.models import DraftRevision, TemplateDraft
+from webapp.extensions import db, redis_client
 from webapp.metering import stored_json
 
 
@@ -89,6 +92,56 @@ def test_the_count_is_that_of_the_database(app, cast, edith, little):
         redis_client().set(name, 10**9)
     # A total that is too high, for example after a removal, is recalculated.
     assert edith.post("/templates", json=template(10)).status_code == 201
+
+
+@pytest.fixture
+def draft(browser, cast):
+    """Changes a draft of a new template to one of a size; `begun` is the address of an earlier answer."""
+    edith = browser(cast.edith)
+
+    def change(size: int, begun: str = ""):
+        form = {"do": "json", "draft": begun} if begun else {"do": "json", "start": ""}
+        form["json"] = orjson.dumps(template(size)).decode()
+        return edith.submit("/builder/change", form)
+
+    return change
+
+
+def draft_of(answer) -> str:
+    assert answer.status_code == 303, answer.text
+    return answer.headers["Location"].partition("draft=")[2].partition("&")[0]
+
+
+def test_revisions_of_drafts_count(app, cast, edith, draft, little):
+    begun = draft_of(draft(40_000))
+    assert draft(40_001, begun).status_code == 303
+    assert draft(40_002, begun).status_code == 429
+    assert draft(40_002).status_code == 429  # another draft
+    refused(edith.post("/templates", json=template(40_000)))
+    with app.app_context():
+        assert 80_000 < stored_json.stored(cast.acme) < 100_000
+
+
+def test_large_drafts_keep_fewer_revisions(app, draft, monkeypatch):
+    monkeypatch.setattr(limits, "DRAFT_BYTES", 100_000)
+    begun = draft_of(draft(30_000))
+    for more in range(1, 10):
+        assert draft(30_000 + more, begun).status_code == 303
+    with app.app_context():
+        numbers = db.session.scalars(select(DraftRevision.number).order_by(DraftRevision.number)).all()
+        db.session.remove()
+    assert numbers == [7, 8, 9, 10]
+
+
+def test_a_user_has_at_most_so_many_drafts(app, draft, monkeypatch):
+    monkeypatch.setattr(limits, "MAX_DRAFTS", 3)
+    begun = [draft_of(draft(number)) for number in range(1, 6)]
+    with app.app_context():
+        left = set(db.session.scalars(select(TemplateDraft.id)))
+        revisions = db.session.scalar(select(func.count(DraftRevision.draft_id.distinct())))
+        db.session.remove()
+    assert left == set(begun[2:])
+    assert revisions == 3
 
 
 KEEPS = [

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, ClassVar
 
 from sqlalchemy import Integer, String, UniqueConstraint
 from sqlalchemy.orm import Mapped, mapped_column
@@ -36,6 +36,7 @@ class DraftRevision(Created, Base):
 
     __tablename__ = "template_draft_revisions"
     __table_args__ = (UniqueConstraint("draft_id", "number"),)
+    quota_columns: ClassVar[tuple[str, ...]] = ("spec",)
 
     id: Mapped[int] = mapped_column(Integer, primary_key=True, autoincrement=True)
     draft_id: Mapped[str] = reference("template_drafts.id", ondelete="CASCADE")

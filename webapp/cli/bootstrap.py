@@ -134,8 +134,9 @@ def install(venv: Path, lock: str) -> None:
     # A uv that cannot (another index in pip.conf, an old version) leaves the work to pip.
     if not (uv and with_uv(uv, venv, lock, log)):
         with_pip(venv, lock, log)
-    # Otherwise the first start would compile our modules. A clone that cannot be written does without.
+    # Otherwise the first start would do both. A clone that cannot be written does without.
     run([python_of(venv), "-m", "compileall", "-q", "-j", "0", HOME / "webapp", HOME / "jobs"], log)
+    run([python_of(venv), "-m", "webapp.engine.data.build"], log)
     stamp = {name: digest(name) for name in (lock, *LOCKS[lock])}
     fresh = venv / f"{STAMP}.new"
     fresh.write_text(json.dumps(stamp))
@@ -188,7 +189,7 @@ def with_pip(venv: Path, lock: str, log: Path) -> None:
 
 
 def run(command: Sequence[str | Path], log: Path | None) -> bool:
-    """Run a command, with its output appended to `log` or discarded. Return whether its exit code is 0."""
+    """Run a command in the clone, with its output appended to `log` or discarded. Return whether its exit code is 0."""
     # A parent's environment or flags must not reach into this one's.
     clean = {
         name: value
@@ -199,6 +200,7 @@ def run(command: Sequence[str | Path], log: Path | None) -> bool:
         return (
             subprocess.run(
                 list(map(str, command)),
+                cwd=HOME,
                 stdin=subprocess.DEVNULL,
                 stdout=output,
                 stderr=output,
@@ -241,7 +243,7 @@ def main(argv: Sequence[str]) -> int:
             python_of(venv_dir()) if works(venv_dir()) else Path(sys.executable), "webapp.cli.doctor", argv
         )
     try:
-        python = ensure("requirements-dev.lock" if known.command in ("test", "soak") else "requirements.lock")
+        python = ensure("requirements-dev.lock" if known.command in ("test", "soak", "format") else "requirements.lock")
     except Stop as stop:
         say(str(stop))
         return 1

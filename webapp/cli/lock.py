@@ -20,7 +20,7 @@ COMPILE: Final = (
 
 def run(_arguments: argparse.Namespace) -> int:
     """Write the lock files: requirements.lock, those for development, assets, building and scenarios, and
-    package-lock.json."""
+    package-lock.json of the browser code and of the formatters."""
     uv, npm = tool("uv"), tool("npm")
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
     _compile(uv, "requirements.lock", "--extra", "drivers", "pyproject.toml")
@@ -33,7 +33,8 @@ def run(_arguments: argparse.Namespace) -> int:
     _compile(uv, "requirements-build.lock", "-", text="hatchling")
     # Programs of scenarios run by the service's own Python, and nothing is built for them.
     _compile(uv, "requirements-scenarios.lock", "--only-binary", ":all:", "-", text="\n".join(COMMON))
-    _npm(npm)
+    for folder in (ROOT, ROOT / "tools" / "format"):
+        _npm(npm, folder)
     return 0
 
 
@@ -59,9 +60,9 @@ def _compile(uv: str, output: str, *arguments: str, text: str | None = None) -> 
         raise CliError(f"{output} could not be resolved; the lines above say why.")
 
 
-def _npm(npm: str) -> None:
+def _npm(npm: str, folder: Path) -> None:
     """Newest versions that package.json allows, and no registry's address in the lock."""
-    Path(ROOT / "package-lock.json").unlink(missing_ok=True)
+    (folder / "package-lock.json").unlink(missing_ok=True)
     command = [npm, "install", "--package-lock-only", "--ignore-scripts", "--omit-lockfile-registry-resolved"]
-    if subprocess.run([*command, "--no-audit", "--no-fund"], cwd=ROOT, check=False).returncode != 0:
-        raise CliError("package-lock.json could not be resolved; the lines above say why.")
+    if subprocess.run([*command, "--no-audit", "--no-fund"], cwd=folder, check=False).returncode != 0:
+        raise CliError(f"{folder / 'package-lock.json'} could not be resolved; the lines above say why.")

@@ -1,4 +1,4 @@
-"""`./rowsmith test`: layers, lint, types, tests. Everything runs, and the summary names what failed."""
+"""`./rowsmith test`: layers, lint, format, types, tests. Everything runs, and the summary names what failed."""
 
 from __future__ import annotations
 
@@ -33,6 +33,7 @@ LONG: Final = (
     "tests/typescript/live",
     "tests/upkeep/live",
     "tests/cli/test_vocab.py",
+    "tests/connectors/test_memory_attacks.py",
     "tests/engine/masking/test_a_million.py",
     "tests/sdk/test_cli_guide.py",
     "tests/sdk/test_wheel.py",

@@ -2,7 +2,7 @@
 
 A name fits if every word of the query begins one of its words, is inside it, or is one of its words with a single
 typing error. The last four hundred objects are compared with typing errors; of the others, those that contain the
-query.
+query. Only the first words of a query and of a name are compared, so that long names cannot occupy the process.
 """
 
 from __future__ import annotations
@@ -40,6 +40,8 @@ _OBJECTS: Final = (
 )
 Part = Literal["all", "fast", "docs"]
 _RECENT: Final = 400  # objects of each kind that are compared with typing errors
+_QUERY_WORDS: Final = 8  # different words of a query that are compared; chosen
+_NAME_WORDS: Final = 16  # different words of a name that are compared; chosen
 _SHOWN: Final = 6
 _FEW: Final = 4
 _WORDS: Final = re.compile(r"[^\W_]+")
@@ -114,7 +116,7 @@ def search(app: Flask, actor: Actor, q: str, part: Part = "all") -> list[Group]:
     everything else.
     """
     only_actions = q.lstrip().startswith(">")
-    words = _WORDS.findall(q.casefold())
+    words = query_words(q)
     named = bool(words) and not only_actions
     groups = []
     if named and part != "docs":
@@ -129,10 +131,20 @@ def search(app: Flask, actor: Actor, q: str, part: Part = "all") -> list[Group]:
     return [group for group in groups if group.hits]
 
 
+def query_words(q: str) -> list[str]:
+    """Return the words of a query that are compared with names."""
+    return _words(q, _QUERY_WORDS)
+
+
+def _words(text: str, most: int) -> list[str]:
+    """Return the first `most` different words of a text in lower case."""
+    return list(dict.fromkeys(_WORDS.findall(text.casefold())))[:most]
+
+
 def rank(name: str, words: Sequence[str]) -> int | None:
     """Return how well a name fits all words, 0 best; None if it does not. See the module."""
     low = name.casefold()
-    parts = _WORDS.findall(low)
+    parts = _words(name, _NAME_WORDS)
     worst = 0
     for word in words:
         if word in parts:

@@ -1,6 +1,7 @@
 """Limit the JSON that a workspace stores in the database: the versions of its templates, datasets and scenarios, the
-variables of scenarios and of their runs, the requests of its exports and pushes, and for a day the responses to
-requests with an Idempotency-Key. Each can have up to 10 MB, and every change of a template creates a version.
+revisions of drafts, the variables of scenarios and of their runs, the requests of its exports, pushes and schedules,
+and for a day the responses to requests with an Idempotency-Key. Each can have up to 10 MB, and every change of a
+template creates a version.
 
 The total is read from the database once a day, and updated in Redis in between. Deleted objects count until they are
 permanently removed.
@@ -39,9 +40,9 @@ def check(actor: Actor, size: int = 0) -> None:
         redis.set(name, used, ex=limits.STORED_JSON_SECONDS)
     if used + size > most:
         text = (
-            f"The templates, datasets and scenarios of the workspace, with all their versions, and the requests of its "
-            f"exports, pushes and runs can take at most {most // limits.MB:,} MB. Delete some that you no longer need; "
-            "they count until they leave the trash."
+            f"The templates, datasets and scenarios of the workspace, with all their versions and drafts, and the "
+            f"requests of its exports, pushes, runs and schedules can take at most {most // limits.MB:,} MB. Delete "
+            "some that you no longer need; they count until they leave the trash."
         )
         raise ApiError("quota_exceeded", text, {"limit_bytes": most, "used_bytes": used})
 

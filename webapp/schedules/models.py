@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from datetime import datetime
-from typing import Any
+from typing import Any, ClassVar
 
 from sqlalchemy import Boolean, CheckConstraint, String
 from sqlalchemy.orm import Mapped, mapped_column
@@ -21,6 +21,7 @@ class Schedule(Updated, InProject, Base):
 
     __tablename__ = "schedules"
     __table_args__ = (CheckConstraint("kind IN ('export', 'push')", name="kind"),)
+    quota_columns: ClassVar[tuple[str, ...]] = ("request",)
 
     id: Mapped[str] = identity("sch")
     name: Mapped[str] = mapped_column(String(limits.MAX_NAME_CHARS))

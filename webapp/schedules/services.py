@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 import logging
+import time
 from collections.abc import Callable, Mapping
 from datetime import datetime
 from typing import Any, Final
 from zoneinfo import ZoneInfo
 
-from sqlalchemy import select, update
+from sqlalchemy import func, select, update
 from sqlalchemy.exc import SQLAlchemyError
 
 from webapp import clock, ids, limits
 from webapp.access import tenancy
 from webapp.access.actors import Actor
-from webapp.access.models import Project
+from webapp.access.models import Project, Workspace
 from webapp.accounts.services import identity
 from webapp.audit.services import audit_log
 from webapp.datasets.schemas import DatasetExportInput
@@ -22,6 +23,7 @@ from webapp.errors import ApiError, Fault, validation_error
 from webapp.exports.models import Export
 from webapp.exports.services import exports
 from webapp.extensions import changed_rows, db, reading
+from webapp.metering import stored_json
 from webapp.pushes.models import Push
 from webapp.pushes.schemas import DatasetPushInput, PushInput
 from webapp.pushes.services import preparation, pushes
@@ -56,19 +58,23 @@ def faults(cron: str, timezone: str) -> list[Fault]:
 
 
 def next_times(cron: str, timezone: str, count: int = 3) -> list[datetime]:
-    """Return the next due times in the schedule's time zone; none for one that is invalid."""
+    """Return the next due times in the schedule's time zone, as far as there are any in the next years; none for one
+    that is invalid."""
     if faults(cron, timezone):
         return []
-    zone, at, found = ZoneInfo(timezone), clock.now(), []
-    for _ in range(count):
-        at = times.following(cron, zone, at)
-        found.append(at.astimezone(zone))
+    schedule = {"cron": cron, "timezone": timezone, "enabled": True}
+    found: list[datetime] = []
+    at: datetime | None = clock.now()
+    while at is not None and len(found) < count:
+        at = times.next_run(schedule, at)
+        if at is not None:
+            found.append(at.astimezone(ZoneInfo(timezone)))
     return found
 
 
 def create_from(actor: Actor, job: Export | Push, values: Mapping[str, Any]) -> Schedule:
     """Create a schedule that repeats an export or a push: `values` are `name`, `cron`, `timezone`, `enabled` and
-    `new_seed`; commits. Errors: forbidden, validation_error, conflict if the job cannot be repeated."""
+    `new_seed`; commits. Errors: forbidden, validation_error, quota_exceeded, conflict if the job cannot be repeated."""
     kind = job.work_kind
     tenancy.get(actor, type(job), job.id, SCOPES[kind])
     if not (job.template_id or job.dataset_id) or (isinstance(job, Push) and job.kind != "push"):
@@ -93,11 +99,22 @@ def create_from(actor: Actor, job: Export | Push, values: Mapping[str, Any]) -> 
         request=request,
     )
     _set(actor, schedule, values)
+    stored_json.take(actor, request)
+    _refuse_more(job.workspace_id)
     db.session.add(schedule)
     db.session.flush()
     audit_log.record(actor, "schedule.create", schedule, join=True, kind=kind, cron=schedule.cron)
     db.session.commit()
     return schedule
+
+
+def _refuse_more(workspace_id: str) -> None:
+    """Raise quota_exceeded for a workspace that has the most schedules. Its row is locked, so that the number holds."""
+    db.session.get_one(Workspace, workspace_id, with_for_update={"key_share": True}, populate_existing=True)
+    number = db.session.scalar(select(func.count()).where(Schedule.workspace_id == workspace_id)) or 0
+    if number >= limits.MAX_SCHEDULES:
+        text = f"A workspace can have at most {limits.MAX_SCHEDULES} schedules. Delete one that is no longer needed."
+        raise ApiError("quota_exceeded", text, {"limit": limits.MAX_SCHEDULES, "used": number})
 
 
 def change(actor: Actor, schedule: Schedule, values: Mapping[str, Any]) -> Schedule:
@@ -145,11 +162,29 @@ def _next(schedule: Schedule, after: datetime) -> datetime | None:
 # --- Starting what is due -----------------------------------------------------------------------------------
 
 
-def run_due(now: datetime) -> int:
-    """Start a job of each due schedule and return their number. Safe to call in several sweepers: the due time is
-    claimed in the transaction that saves the job, so each starts one job. Missed times count as one."""
-    started = 0
-    for schedule_id, was in _due(now):
+def workspaces_due(now: datetime) -> list[str]:
+    """Return the workspaces that have due schedules, the one that has waited longest first."""
+    statement = (
+        select(Schedule.workspace_id)
+        .join(Project, Project.id == Schedule.project_id)
+        .where(Schedule.next_run_at <= now, Project.deleted_at.is_(None))
+        .group_by(Schedule.workspace_id)
+        .order_by(func.min(Schedule.next_run_at), Schedule.workspace_id)
+    )
+    with reading() as session:
+        return list(session.scalars(statement))
+
+
+def run_due(now: datetime, workspace_id: str | None = None, seconds: float = float("inf")) -> int:
+    """Start a job of each due schedule, or of each of one workspace, and return their number. None is started after
+    `seconds`. Safe to call in several sweepers: the due time is claimed in the transaction that saves the job, so each
+    starts one job. Missed times count as one.
+
+    Starting a push asks its target, which may take as long as connections may take to answer."""
+    started, end = 0, time.monotonic() + seconds
+    for schedule_id, was in _due(now, workspace_id):
+        if time.monotonic() > end:
+            break
         try:
             _start(schedule_id, was, now)
             started += 1
@@ -167,7 +202,7 @@ def run_due(now: datetime) -> int:
     return started
 
 
-def _due(now: datetime) -> list[tuple[str, datetime]]:
+def _due(now: datetime, workspace_id: str | None) -> list[tuple[str, datetime]]:
     statement = (
         select(Schedule.id, Schedule.next_run_at)
         .join(Project, Project.id == Schedule.project_id)
@@ -175,6 +210,8 @@ def _due(now: datetime) -> list[tuple[str, datetime]]:
         .order_by(Schedule.next_run_at, Schedule.id)
         .limit(limits.SCHEDULE_BATCH)
     )
+    if workspace_id is not None:
+        statement = statement.where(Schedule.workspace_id == workspace_id)
     with reading() as session:
         return [(row[0], row[1]) for row in session.execute(statement) if row[1] is not None]
 

@@ -31,6 +31,10 @@ class Starter:
         """Return the definition of a table, or None."""
         return next((table for table in self.tables if table["name"] == name), None)
 
+    def title(self, table: Mapping[str, Any]) -> str:
+        """Return what a table is called outside of its starter, such as "Shop customers"."""
+        return self.name if "_" in table["name"] else f"{self.name} {table['name']}"
+
     def parents(self, table: Mapping[str, Any]) -> list[str]:
         """Return the names of the tables that a table refers to, without itself."""
         named = {field["options"].get("template_id") for field in table["fields"]}

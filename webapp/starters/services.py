@@ -22,13 +22,28 @@ def get(key: str) -> Starter:
 
 
 def draft(name: str) -> dict[str, Any] | None:
-    """Return the definition of a table without references, by `starter.table`, as a draft; None if there is none."""
+    """Return the definition of a table without references, by `starter.table`, as a draft; None if there is none.
+
+    The number of rows is left out: that of the starter fits the other tables of its dataset, and a draft has none.
+    """
     key, _, table = name.partition(".")
     starter = STARTERS.get(key)
     found = starter.table(table) if starter else None
     if starter is None or found is None or starter.parents(found):
         return None
-    return {**found, "fields": [dict(field) for field in found["fields"]]}
+    draft = {**found, "fields": [dict(field) for field in found["fields"]]}
+    draft.pop("quantity", None)
+    return draft
+
+
+def tables() -> list[tuple[str, str]]:
+    """Return the tables that can be opened as drafts, because they have no references: (`starter.table`, title)."""
+    return [
+        (f"{starter.key}.{table['name']}", starter.title(table))
+        for starter in STARTERS.values()
+        for table in starter.tables
+        if not starter.parents(table)
+    ]
 
 
 def create(actor: Actor, starter: Starter) -> dict[str, Any]:

@@ -253,9 +253,9 @@ class Shell:
         return request.cookies.get("keys") != "off"
 
     @property
-    def rail(self) -> bool:
+    def rail(self) -> bool | None:
         """Return whether the sidebar is collapsed to icons."""
-        return request.cookies.get("rail") == "on"
+        return {"on": True, "off": False}.get(request.cookies.get("rail", ""))
 
     @property
     def here(self) -> str:

@@ -65,7 +65,7 @@ def _python(value: Any, indent: str = "") -> str:
 
 
 def of_template(base: str, template_id: str, given: Mapping[str, Any], seed: str) -> list[dict[str, Any]]:
-    """The builder's "Use it": `[{title, text, code: [(language, text)]}]`."""
+    """The builder's "Use the API": `[{title, text, code: [(language, text)]}]`."""
     ask: dict[str, Any] = {"count": 1000, "format": "csv"} | ({"seed": seed} if seed else {})
     draft = {key: value for key, value in given.items() if value not in ("", None) and key != "anchor"}
     made = []
@@ -82,8 +82,8 @@ def of_template(base: str, template_id: str, given: Mapping[str, Any], seed: str
                 'open("rows.csv", "wb").write(answer.content)',
             ),
             _part(
-                "Three rows for a look",
-                "Spends no rows of the hour.",
+                "Preview",
+                "Doesn't count toward your limit.",
                 "POST",
                 f"{url}/preview",
                 {"seed": seed or "sample"},
@@ -120,7 +120,7 @@ def of_template(base: str, template_id: str, given: Mapping[str, Any], seed: str
 
 
 def of_dataset(base: str, dataset_id: str, given: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """A dataset's "Use it"; parts as in `of_template`."""
+    """A dataset's "Use the API"; parts as in `of_template`."""
     url = f"{base}/datasets/{dataset_id}"
     seed = given["seed"]
     tables = [{key: one[key] for key in ("template_id", "count")} for one in given["templates"]]
@@ -142,7 +142,7 @@ def of_dataset(base: str, dataset_id: str, given: Mapping[str, Any]) -> list[dic
         ),
         _part(
             "Three rows of each table",
-            "Spends no rows of the hour.",
+            "Doesn't count toward your limit.",
             "POST",
             f"{url}/preview",
             {"seed": seed},

@@ -1488,7 +1488,7 @@ export interface PushTable {
   create: boolean;
 }
 
-/** Work in a queue, of all workspaces together. `oldest_seconds`: how long the oldest entry has waited. */
+/** Work in a queue, all workspaces. `oldest_seconds`: how long the oldest entry has waited. */
 export interface QueueOut {
   waiting: number;
   running: number;

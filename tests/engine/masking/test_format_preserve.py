@@ -162,6 +162,12 @@ def test_an_iban_stays_valid_and_a_wrong_one_stays_wrong():
     assert len(set(made)) == 5
 
 
+@pytest.mark.parametrize("values", [[], [""], ["no iban"]])
+def test_a_column_without_ibans_is_masked_too(values):
+    made = masked("iban", "format_preserve", pa.array(values, pa.string()))
+    assert [len(one) for one in made] == [len(one) for one in values]
+
+
 @FEW
 @given(st.lists(st.integers(-(2**63), 2**63 - 1), min_size=1, max_size=40, unique=True))
 def test_whole_numbers_keep_sign_and_digits(numbers):

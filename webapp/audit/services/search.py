@@ -18,7 +18,7 @@ from sqlalchemy import ColumnElement, Select, Text, and_, cast, func, or_, selec
 from webapp import clock, limits, pagination
 from webapp.access import tenancy
 from webapp.access.actors import Actor, require
-from webapp.access.models import ApiKey, Membership, User
+from webapp.access.models import ApiKey, Membership, User, Workspace
 from webapp.audit.models import AuditEntry
 from webapp.errors import ApiError
 from webapp.extensions import application, db, reading
@@ -201,6 +201,8 @@ def names(workspace_id: str, entries: Sequence[Mapping[str, Any]]) -> dict[str, 
         found[one.id] = one.name or one.email
     own = (ApiKey.workspace_id == workspace_id, ApiKey.id.in_(keys))
     found |= {row.id: row.name for row in db.session.execute(select(ApiKey.id, ApiKey.name).where(*own))}
+    if any(one["object_id"] == workspace_id for one in entries):
+        found[workspace_id] = db.session.get_one(Workspace, workspace_id).name
     return found | _object_names(workspace_id, entries)
 
 

@@ -15,11 +15,13 @@ from werkzeug.datastructures import MultiDict
 
 from webapp import ids, limits
 from webapp.builder.forms.fields import COMMON_NAMES, HEAD, NewId, holds_fields, places, same, shown_options
+from webapp.document_process import DocumentError, check_depth
 from webapp.engine import guess
 from webapp.engine.invalid_data.settings import Invalid
 from webapp.engine.source_data import SourceSpec
 from webapp.engine.spec import ELEMENT, CommonKeys
 from webapp.engine.types.registry import find
+from webapp.errors import Fault, validation_error
 from webapp.web.forms import controls
 from webapp.web.forms.from_model import bound, keys
 
@@ -45,6 +47,25 @@ def with_ids(fields: Any, new_id: NewId = new_id) -> list[Any]:
                 one["options"] = {**options, "fields": with_ids(options["fields"], new_id)}
         found.append(one)
     return found
+
+
+def check_size(spec: Mapping[str, Any]) -> None:
+    """Check that a draft is small enough for a page: it has at most as many fields as a template, and is not nested
+    deeper. Other errors are allowed in a draft. Error: validation_error."""
+    level, number = [spec.get("fields")], 0
+    for _ in range(limits.MAX_NESTING + 1):
+        found = [one for fields in level if isinstance(fields, list) for one in fields]
+        number += len(found)
+        if number > limits.MAX_FIELDS:
+            text = f"A template has at most {limits.MAX_FIELDS} fields; this one has {number:,} or more."
+            raise validation_error([Fault("fields", "too_many", text)])
+        options = [one.get("options") for one in found if isinstance(one, Mapping)]
+        level = [one.get("fields") for one in options if isinstance(one, Mapping)]
+    try:
+        check_depth(spec, limits.DRAFT_LEVELS)
+    except DocumentError:
+        text = "The template is nested too deeply. Flatten it."
+        raise validation_error([Fault("fields", "too_deep", text)]) from None
 
 
 # --- Inputs -----------------------------------------------------------------------------------------------

@@ -23,6 +23,8 @@ Parse = Callable[[Mapping[str, Any]], DraftInput]
 
 _SAFE: Final = {"type": "number", "options": {}}
 _PLACEHOLDERS: Final = 3  # ways to replace a field with errors by one that has no values
+# Fields that are too large together have their errors one after the other, each after rows were generated.
+_ROUNDS: Final = 20
 
 
 @dataclass(slots=True)
@@ -104,7 +106,8 @@ def tolerant(
 ) -> Result:
     """Do something with a draft in which fields with errors are replaced by fields without values. Their errors, and
     which other fields have none for that reason, are noted in `found`. Raises validation_error if the errors are not
-    of fields."""
+    of fields, or if finding them takes too many rounds or too long."""
+    rounds, began = 0, time.thread_time()
     fields = [dict(one) if isinstance(one, Mapping) else one for one in draft.get("fields", ())]
     tried: dict[int, int] = {}
     while True:
@@ -120,7 +123,8 @@ def tolerant(
             faults = faults_of(error)
             places = {place for fault in faults if (place := _place(fault.path)) is not None}
             new = {place for place in places if tried.get(place, 0) < _PLACEHOLDERS and place < len(fields)}
-            if not new:
+            rounds += 1
+            if not new or rounds > _ROUNDS or time.thread_time() - began > limits.BUILDER_SECONDS:
                 raise
             _note(found, faults, tried, draft["fields"])
             for place in new:

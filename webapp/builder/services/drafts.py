@@ -3,7 +3,7 @@
 A draft is a stack of revisions, each of which is the whole template as a user would send it (`spec`: `name`, `fields`
 and the other attributes that clients can set). `position` points to the revision that the user sees: undo and redo move
 it, a change adds a revision after it and removes those that could have been redone. The last
-`limits.DRAFT_REVISIONS` are kept.
+`limits.DRAFT_REVISIONS` are kept, of a large template fewer. Revisions count toward the JSON that a workspace stores.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
 
+import orjson
 from sqlalchemy import delete, select
 
 from webapp import clock, ids, limits
@@ -20,6 +21,7 @@ from webapp.access import tenancy
 from webapp.access.actors import Actor
 from webapp.builder.models import DraftRevision, TemplateDraft
 from webapp.extensions import db
+from webapp.metering import stored_json
 from webapp.row_templates.models import Template
 from webapp.row_templates.services import templates
 
@@ -64,7 +66,17 @@ def newest(actor: Actor) -> TemplateDraft | None:
 
 
 def begin(actor: Actor, spec: Spec, template: Template | None = None) -> TemplateDraft:
-    """Start a draft of a saved template or of a new one; `spec` is its revision 0. Does not commit."""
+    """Start a draft of a saved template or of a new one; `spec` is its revision 0. Of a user who has MAX_DRAFTS, the
+    draft that was changed longest ago is deleted. Does not commit. Error: quota_exceeded."""
+    stored_json.take(actor, spec)
+    oldest = (
+        select(TemplateDraft.id)
+        .where(TemplateDraft.user_id == actor.user_id, TemplateDraft.workspace_id == actor.workspace_id)
+        .order_by(TemplateDraft.updated_at.desc(), TemplateDraft.id.desc())
+        .offset(limits.MAX_DRAFTS - 1)
+    )
+    for old in db.session.scalars(oldest).all():
+        db.session.execute(delete(TemplateDraft).where(TemplateDraft.id == old))
     place = (
         {
             "workspace_id": template.workspace_id,
@@ -118,13 +130,14 @@ def spec_of(draft: TemplateDraft) -> Spec:
     return deepcopy(found.spec)
 
 
-def change(draft: TemplateDraft, spec: Spec, label: str, key: str = "") -> bool:
+def change(actor: Actor, draft: TemplateDraft, spec: Spec, label: str, key: str = "") -> bool:
     """Add a revision. Return False if nothing has changed. Changes with the same `key` shortly after each other are
-    one revision. Does not commit."""
+    one revision. Does not commit. Error: quota_exceeded."""
     current = _revision(draft, draft.position)
     assert current is not None
     if current.spec == spec:
         return False
+    stored_json.take(actor, spec)
     moment = clock.now()
     later = DraftRevision.number > draft.position
     db.session.execute(delete(DraftRevision).where(DraftRevision.draft_id == draft.id, later))
@@ -136,7 +149,8 @@ def change(draft: TemplateDraft, spec: Spec, label: str, key: str = "") -> bool:
             draft.saved_position = -1  # the saved state can no longer be reached by redo
         draft.position += 1
         _add(draft, draft.position, spec, label, key, moment)
-        first = DraftRevision.number < draft.position - limits.DRAFT_REVISIONS
+        kept = min(limits.DRAFT_REVISIONS, max(1, limits.DRAFT_BYTES // len(orjson.dumps(spec, default=str))))
+        first = DraftRevision.number < draft.position - kept
         db.session.execute(delete(DraftRevision).where(DraftRevision.draft_id == draft.id, first))
     draft.updated_at = moment
     return True

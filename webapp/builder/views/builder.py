@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Annotated, Any, Final
+from typing import Annotated, Any
 
 import orjson
 from flask import Blueprint, Response, flash, render_template, request, url_for
@@ -35,18 +34,6 @@ from webapp.web.routing import route
 bp = Blueprint("builder", __name__)
 
 # --- Pages ------------------------------------------------------------------------------------------------
-
-STARTERS: Final[Mapping[str, str]] = {
-    "Customers": "customer_id: row_number, first_name, last_name, email, phone, street_address, zip_code, city, "
-    "country, birthday: date, newsletter: boolean, created_at",
-    "Orders": "order_id: row_number, customer_email: email, product_name, quantity, price, currency_code, status, "
-    "ordered_at: datetime",
-    "Products": "sku, product_name, price, currency_code, stock, is_active, created_at",
-    "Employees": "employee_id: row_number, first_name, last_name, email, job_title, department: department_corporate, "
-    "salary, hired_on: date",
-    "Transactions": "id: uuid, iban, amount: currency, currency_code, status, booked_at: datetime",
-}
-"""Templates to start from: name, and fields as they can be pasted."""
 
 
 def page(actor: Actor, template: Template) -> Response:
@@ -86,12 +73,11 @@ def new(actor: Actor, query: NewQuery) -> Response:
     if started is not None:
         at = draft_page.opened(actor, None, None, {**draft_page.fresh([]), **started})
         return draft_page.page(at, shown, starters=(), left=None)
-    names = query.names or STARTERS.get(query.name, "")
-    fields = forms.pasted(names or "id, name, email")
+    fields = forms.pasted(query.names or "id, name, email")
     at = draft_page.opened(actor, None, None, draft_page.fresh(fields, query.name))
     earlier = None if query.names or query.name else drafts.newest(actor)
     left = (drafts.spec_of(earlier), earlier) if earlier is not None else None
-    return draft_page.page(at, shown, starters=STARTERS if not names else (), left=left)
+    return draft_page.page(at, shown, starters=() if query.names else starters.tables(), left=left)
 
 
 @route(bp, "/templates/new", ["POST"], scope="write", hidden=True, programs=False)
@@ -119,7 +105,8 @@ def _save(actor: Actor, at: Opened) -> Response:
     row, shown = at.row, Shown.of_request(request.form)
     assert row is not None  # `begin`
     before, after = at.spec, forms.read(request.form, at.spec)
-    drafts.change(row, after, "change the template")
+    forms.check_size(after)
+    drafts.change(actor, row, after, "change the template")
     db.session.commit()
     at.spec = {**after, "fields": forms.with_ids(after.get("fields"))}
     verb, over, _ = pressed("save")

@@ -101,7 +101,8 @@ class Opened:
 def opened(
     actor: Actor, template: Template | None, row: TemplateDraft | None, spec: dict[str, Any]
 ) -> Opened:
-    """Return a draft for a page; fields without an id get one."""
+    """Return a draft for a page; fields without an id get one. Error: validation_error for too many fields."""
+    forms.check_size(spec)
     spec = {**spec, "fields": forms.with_ids(spec.get("fields"))}
     saved = templates.show(template) if template is not None else None
     return Opened(actor, spec, template, row, saved)
@@ -155,6 +156,9 @@ def context(at: Opened, shown: Shown, *, rows: bool = True, fetch: bool = False)
     if shown.offset and not actor.can("generate"):
         shown.offset = 0
     count = limits.BUILDER_ROWS if shown.view == "grid" else 3
+    quantity = spec.get("quantity")
+    if isinstance(quantity, int) and 0 < quantity - shown.offset < count:
+        count = quantity - shown.offset
     sample = (
         draft_rows.sample(
             actor, parsed, spec, at.own, seed=shown.seed, offset=shown.offset, count=count, fetch=fetch

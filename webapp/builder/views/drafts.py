@@ -23,10 +23,13 @@ from webapp.builder.services import draft_rows, drafts
 from webapp.builder.services.draft_rows import faults_of
 from webapp.builder.views import draft_page
 from webapp.builder.views.builder_context import Around
+from webapp.builder.views.columns import icon_of
 from webapp.builder.views.draft_page import PAGE, Opened, Shown
 from webapp.documentation.field_types import families
+from webapp.engine import guess
 from webapp.engine.formulas.compiler import BUILT_IN
 from webapp.engine.formulas.functions import FAMILIES
+from webapp.engine.types.registry import find
 from webapp.errors import ApiError, Fault
 from webapp.exports.services import export_parts
 from webapp.extensions import db
@@ -37,7 +40,7 @@ from webapp.row_templates.schemas import GenerateInput
 from webapp.row_templates.services import catalogue, templates
 from webapp.web import row_tables
 from webapp.web.forms import controls
-from webapp.web.forms.from_model import filled
+from webapp.web.forms.from_model import filled, keys
 from webapp.web.inputs import form_values, parse
 from webapp.web.responses import render_block, see_other
 from webapp.web.routing import route
@@ -92,7 +95,7 @@ def change(actor: Actor) -> Response:
     shown = Shown.of_request(request.form)
     before = at.spec
     if verb in ("undo", "redo"):
-        drafts.change(row, forms.read(request.form, before), _label("set", before, shown.field))
+        drafts.change(actor, row, forms.read(request.form, before), _label("set", before, shown.field))
         drafts.step(row, -1 if verb == "undo" else 1)
         after = drafts.spec_of(row)
     elif verb == "discard":
@@ -106,12 +109,13 @@ def change(actor: Actor) -> Response:
             db.session.rollback()
             text = render_block(PAGE, "json_state", json_error=error.message)
             return Response(text, headers={"HX-Retarget": "#json-state", "HX-Reswap": "innerHTML"})
+        forms.check_size(after)
         after["fields"] = forms.with_ids(after["fields"])
         named = after if verb in ("add", "insert", "duplicate") else before
         typed = (
             f"set:{request.form.get('changed', '')}" if verb == "set" and request.form.get("changed") else ""
         )
-        drafts.change(row, after, _label(verb, named, key or shown.field, focus), typed)
+        drafts.change(actor, row, after, _label(verb, named, key or shown.field, focus), typed)
         if verb not in ("set", "json", "bulk-remove", "bulk-set", "paste"):
             shown.field = forms.key_for(after, focus) or (shown.field if verb != "remove" else "")
         if verb in ("add", "paste", "insert", "duplicate"):
@@ -203,6 +207,7 @@ def _from_json(draft: dict[str, Any], text: str) -> dict[str, Any]:
     if not all(isinstance(one, dict) for one in given["fields"]):
         raise _wrong_json("Every field definition is an object.")
     kept = {key: given[key] for key in templates.CHANGEABLE if key in given}
+    forms.check_size(kept)
     return {"anchor": draft.get("anchor"), "name": draft.get("name", ""), **kept}
 
 
@@ -239,7 +244,8 @@ def inspector(actor: Actor) -> Response:
 def _read(actor: Actor) -> Opened:
     """The draft with what the form says, which may not be stored yet."""
     at = draft_page.of_form(actor)
-    at.spec = {**(read := forms.read(request.form, at.spec)), "fields": forms.with_ids(read.get("fields"))}
+    forms.check_size(read := forms.read(request.form, at.spec))
+    at.spec = {**read, "fields": forms.with_ids(read.get("fields"))}
     return at
 
 
@@ -274,7 +280,63 @@ def tables(actor: Actor) -> Response:
 @route(bp, "/types", scope="read", hidden=True, programs=False)
 def types(actor: Actor) -> Response:
     """The type picker's list: every type by family, with an example."""
-    return _kept(render_template("templates/types.html", families=families()))
+    return _kept(
+        render_template("templates/types.html", families=families(), look=lambda name: icon_of(find(name)))
+    )
+
+
+@route(bp, "/type", ["POST"], scope="read", reads=True, hidden=True, programs=False)
+def about_type(actor: Actor) -> Response:
+    """Render what is known of a type, with rows of the draft in which a field has it: `do` is `about:<field>:<type>`,
+    where the field is empty for a new one."""
+    at = _read(actor)
+    _, key, word = pressed()
+    kind = find(word)
+    if kind is None:
+        raise ApiError("not_found", "There is no such field type.")
+    fields = [dict(one) for one in at.spec["fields"]]
+    place = next((one for one in places(fields) if one.key == key), None)
+    if place is not None:
+        fields, _ = forms.edit(fields, "type", place.id, kind.name)
+        own = place.names[0]
+    else:
+        own = request.form.get("add_name", "").strip() or kind.name
+        fields.append({"name": own, "type": kind.name, "options": dict(guess.STARTERS.get(kind.name, {}))})
+    beside = [
+        one["name"]
+        for one in fields
+        if one.get("name") not in (None, "", own) and kind.group_kind and _group_kind(one) == kind.group_kind
+    ]
+    columns = [own, *beside[:2]]
+    sample = draft_rows.sample(
+        actor,
+        draft_page.parsed,
+        {**at.spec, "fields": unhidden(fields)},
+        at.own,
+        seed=request.form.get("seed", "") or "sample",
+        count=limits.TYPE_SAMPLES,
+    )
+    rows = [[cell(row.get(name)) for name in columns] for row in sample.rows if row.get(own) is not None]
+    return Response(
+        render_template(
+            "templates/about_type.html",
+            kind=kind,
+            look=icon_of,
+            category=next((one["label"] for one in families() if one["name"] == kind.category), ""),
+            columns=columns,
+            rows=rows,
+            needs="" if rows else "Values appear when its options are set.",
+            options=[name.replace("_", " ") for name in keys(kind.Options)][:6],
+            group={"person": "One person", "place": "One address"}.get(kind.group_kind or "", ""),
+            capacity=next((one["capacity"] for one in catalogue.entries() if one["name"] == kind.name), None),
+        ),
+        mimetype="text/html",
+    )
+
+
+def _group_kind(field: Mapping[str, Any]) -> str | None:
+    kind = find(str(field.get("type") or ""))
+    return kind.group_kind if kind is not None else None
 
 
 @route(bp, "/functions", scope="read", hidden=True, programs=False)

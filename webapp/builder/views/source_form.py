@@ -25,9 +25,9 @@ from webapp.sources.services import sources
 
 WAYS: Final = (
     ("", "Generated"),
-    ("file", "A file"),
-    ("table", "A table of a connection"),
-    ("query", "A query of a connection"),
+    ("file", "File"),
+    ("table", "Database table"),
+    ("query", "Query"),
 )
 
 

@@ -377,7 +377,7 @@ def iban(taken: Spelled) -> Callable[[], None]:
     whole &= np.bincount(rows[bad], minlength=counts.size) == 0
     among = there & whole[rows]
     sizes = counts[whole]
-    table = np.full((sizes.size, int(sizes.max(initial=0))), -1, np.int64)
+    table = np.full((sizes.size, int(sizes.max(initial=4))), -1, np.int64)
     line = np.cumsum(whole) - 1
     table[line[rows[among]], ordinal[among]] = np.flatnonzero(among)
     letters = taken.sorts == LETTERS
@@ -394,7 +394,7 @@ def iban(taken: Spelled) -> Callable[[], None]:
             rest = np.where(place < 0, rest, step)
         return 98 - rest * 100 % 97
 
-    tens, ones = (table[:, 2], table[:, 3]) if sizes.size else (table[:, :0].ravel(),) * 2
+    tens, ones = table[:, 2], table[:, 3]
     off = taken.symbols[tens].astype(np.int64) * 10 + taken.symbols[ones] - right()
 
     def settle() -> None:

@@ -38,7 +38,7 @@ UPLOAD: Final = FormSpec(
     UploadForm,
     {
         "folder": Control(
-            "Into folder",
+            "Folder (optional)",
             type="text",
             placeholder="none",
             attributes={"spellcheck": "false", "autocomplete": "off"},
@@ -47,7 +47,7 @@ UPLOAD: Final = FormSpec(
             "Files to upload",
             type="file",
             hint="Choose files, or drop them anywhere on this page. At most "
-            f"{limits.MAX_UPLOAD_BYTES // 2**20} MB each; one of the same name is replaced.",
+            f"{limits.MAX_UPLOAD_BYTES // 2**20} MB each; Files with the same name are replaced.",
             attributes={"multiple": True},
         ),
         "shared": Control("Share with the whole workspace", attributes={"value": "true"}),

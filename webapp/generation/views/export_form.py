@@ -16,9 +16,9 @@ from webapp.web.forms.from_model import bound
 from webapp.web.forms.page_form import Control, FormSpec
 
 _FORMATS: Final = (
-    ("csv", "spreadsheets"),
-    ("json", "one array"),
-    ("ndjson", "one a line"),
+    ("csv", "Comma-separated"),
+    ("json", "One array"),
+    ("ndjson", "One object per line"),
     ("sql", "INSERTs"),
     ("xlsx", "Excel"),
     ("parquet", "columns"),

@@ -111,7 +111,7 @@ def _ordered_numbers(rules: Rules, found: Sequence[Found]) -> None:
             max(least, Decimal(str(high["options"]["min"]))),
             min(most, Decimal(str(low["options"]["max"]))),
         )
-        middle = (sum(shared) / 2).quantize(step, "ROUND_FLOOR")
+        middle = ((shared[0] + shared[1]) / 2).quantize(step, "ROUND_FLOOR")
         end = min(middle, Decimal(str(low["options"]["max"])))
         start = max(middle + step, Decimal(str(high["options"]["min"])))
         if least > end or start > most:

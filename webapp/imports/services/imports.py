@@ -164,8 +164,9 @@ def _dataset(actor: Actor, sent: Sent, made: Sequence[Draft]) -> dict[str, Any] 
     """The dataset of several templates, parents first; None for one, and for more than a dataset takes."""
     if not 1 < len(made) <= limits.MAX_DATASET_TABLES:
         return None
-    name = Source(b"", sent.name).stem or f"{made[0].entity.name} and {len(made) - 1} more"
-    tables = [
+    tables = ", ".join(one.entity.name for one in made[:3]) + (", …" if len(made) > 3 else "")
+    name = Source(b"", sent.name).stem or f"Imported schema ({tables})"
+    members = [
         {"template_id": one.made["id"], "count": None, "name": None} for one in made if one.made is not None
     ]
-    return datasets.create(actor, name=name[: limits.MAX_NAME_CHARS], templates=tables)
+    return datasets.create(actor, name=name[: limits.MAX_NAME_CHARS], templates=members)

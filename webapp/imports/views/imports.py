@@ -42,7 +42,7 @@ PAGE: Final = "imports/new.html"
 AGAIN: Final = "imports/again.html"
 MOST_BYTES: Final = limits.MAX_UPLOAD_BYTES + limits.UPLOAD_FORM_BYTES
 FORMAT_NAMES: Final = {
-    "auto": "Found from the file", "csv": "CSV",
+    "auto": "Detect automatically", "csv": "CSV",
     "json": "JSON: rows or an example row", "ndjson": "NDJSON", "xlsx": "XLSX",
     "sql": "SQL definitions (CREATE TABLE)", "json_schema": "JSON Schema", "openapi": "OpenAPI", "avro": "Avro schema",
     "protobuf": "Protocol Buffers", "mockaroo": "Mockaroo schema file",
@@ -94,14 +94,14 @@ _SOURCE: Final = {
         "Mockaroo schema. At most 50 MB.",
     ),
     "content": Control(
-        "Or paste its text",
+        "Or paste it here",
         type="textarea",
         placeholder="CREATE TABLE customers (id INT PRIMARY KEY, email VARCHAR(120) UNIQUE, ...);",
         attributes={"rows": 8, "spellcheck": "false"},
     ),
     "format": Control("Format", choices=tuple(FORMAT_NAMES.items())),
 }
-_NEW: Final = FormSpec(ImportIn, _SOURCE, codes={"payload_too_large": "file"})
+_NEW: Final = FormSpec(ImportIn, _SOURCE, codes={"payload_too_large": "file"}, focus="content")
 _CHANGED: Final = FormSpec(
     AgainIn,
     {

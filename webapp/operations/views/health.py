@@ -57,7 +57,7 @@ class ReadyPart(BaseModel):
 
 
 class QueueOut(BaseModel):
-    """Work in a queue, of all workspaces together. `oldest_seconds`: how long the oldest entry has waited."""
+    """Work in a queue, all workspaces. `oldest_seconds`: how long the oldest entry has waited."""
 
     waiting: int
     running: int

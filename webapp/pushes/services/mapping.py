@@ -226,7 +226,7 @@ class _Table:
         cells = [cell if cell.filled else self._skipped(cell) for cell in self.cells.values()]
         for cell in cells:
             if not cell.filled and not cell.skipped:
-                text = f'The column "{cell.column.name}" needs a value, and no field goes there.'
+                text = f'The column "{cell.column.name}" requires a value, but no field is mapped to it.'
                 hint = "Name a field for it in mapping, or a formula in computed."
                 left = [f'"{one.name}"' for one in self._left() if "." not in one.name]
                 if 0 < len(left) <= limits.MAPPING_FIELDS_NAMED:

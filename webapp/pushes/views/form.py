@@ -246,7 +246,7 @@ FORMULA: Final = " ="
 HOWS: Final = {
     "given": "chosen",
     "computed": "formula",
-    "name": "same name",
+    "name": "name",
     "alike": "similar name",
     "synonym": "same meaning",
     "label": "by its label",

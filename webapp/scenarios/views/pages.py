@@ -368,7 +368,7 @@ def save_settings(actor: Actor, scenario_id: str) -> Response:
             raise
         db.session.rollback()
         return _settings(actor, scenarios_scenarios.get(actor, scenario_id, "write"), given, error=error)
-    flash("Settings kept", "")
+    flash("Settings saved", "")
     return _see(url_for("scenario_pages.settings", scenario_id=scenario_id))
 
 

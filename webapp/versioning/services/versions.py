@@ -194,19 +194,19 @@ class Kind(Generic[H, V]):
         return self.show(head)
 
 
-_RUNS: Final = ("template.generate", "template.export", "dataset.export")
+_RUNS: Final = ("template.generate", "template.export", "template.push", "dataset.export", "dataset.push")
 
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """One generation of a template: when, and how many rows."""
+    """The last use of a template or dataset: when, and how many rows."""
 
     at: datetime
     rows: int | None
 
 
 def last_runs(actor: Actor, template_ids: Sequence[str]) -> dict[str, Run]:
-    """The last generation or export of each of some templates that had one, by template id."""
+    """Return the last generation, export or push of each of some templates or datasets that had one, by id."""
     require(actor, "read")
     if not template_ids:
         return {}

@@ -13,7 +13,7 @@ from rowsmith.cli.work import Work
 Run = Callable[[Work], int]
 SERVERS: Final = frozenset(
     "up test sign-in key plan vocab vault release assets migrate web worker sweeper lock backup restore doctor upgrade"
-    " audit setup soak workspace build".split()
+    " audit setup soak workspace format build".split()
 )
 """Commands of the server's launcher `./rowsmith`, which is a different program."""
 FILE: Final = "file"
