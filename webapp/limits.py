@@ -643,7 +643,7 @@ MAPPING_FIELDS_NAMED: Final = 5  # unmapped fields that are listed next to a col
 MISFITS_SHOWN: Final = 100  # values of one column that are listed with the same reason
 # Contract: up to this number of rows, /export/db responds when the push is done.
 EXPORT_DB_WAIT_ROWS: Final = 1_000
-EXPORT_DB_WAIT_SECONDS: Final = 60.0  # but after this time at the latest
+EXPORT_DB_WAIT_SECONDS: Final = 30.0  # but after this time at the latest; clients often give up after 60 s
 EXPORT_DB_POLL_SECONDS: Final = 0.05  # how often it checks whether the worker is done
 FETCHED_DAYS: Final = 30  # contract: how long stored responses are used
 FETCHED_KEYS: Final = 1_000_000  # keys in one list, 8 to 40 MB; use a filter to choose from more

@@ -256,6 +256,18 @@ def test_without_the_right_to_end_the_old_session_nothing_is_settled(kind, sessi
     assert kind.rows("kept") == [(1,)]
 
 
+def test_checks_of_domains_are_checks_of_their_columns(kind, session):
+    kind.run("CREATE DOMAIN digest AS bytea CHECK (VALUE IS NULL OR octet_length(VALUE) = 20)")
+    kind.run("CREATE DOMAIN word AS text CHECK (VALUE IN ('VALUE', 'x'))")
+    kind.run("CREATE DOMAIN short_word AS word CHECK (length(VALUE) < 9)")
+    kind.run('CREATE TABLE t (id int, "a b" digest, c short_word)')
+    assert set(session.entity("t").checks) == {
+        '"a b" IS NULL OR octet_length("a b") = 20',
+        "\"c\" = ANY (ARRAY['VALUE'::text, 'x'::text])",
+        'length("c") < 9',
+    }
+
+
 # --- size ---
 
 

@@ -118,3 +118,22 @@ def test_a_pattern_that_only_some_rows_need_is_satisfied():
     checks = ["kind <> 'oidc' OR url IS NULL OR url LIKE 'https://%'", "kind <> 'oidc' OR url IS NOT NULL"]
     found = search(checks, rows, {"url": Options(nullable=True, fixed=True, values=())})
     assert found == {"url": ("value", "https://example")}
+
+
+def test_conditions_with_case_are_evaluated():
+    reference = Options(nullable=True, fixed=False, values=())
+    check = "CASE WHEN group_ IS NULL THEN host IS NOT NULL ELSE host IS NULL AND service IS NULL END"
+    rows = [{"host": at, "service": at, "group_": at} for at in range(3)]
+    found = search([check], rows, dict.fromkeys(("host", "service", "group_"), reference))
+    assert found == {"group_": ("null", None)}
+    assert search(["CASE kind WHEN 'a' THEN n > 5 ELSE nullif(n, 0) IS NULL END"], [{"kind": "a", "n": 9}], {}) == {}
+
+
+def test_a_branch_that_names_many_columns_is_taken_as_it_is_written():
+    names = [f"c{number}" for number in range(14)]
+    rows = [{"kind": kind, **dict.fromkeys(names, 1)} for kind in ("add", "remove", "lock")]
+    others = ", ".join(names[2:])
+    check = f"(kind = 'add' AND num_nonnulls(c0, c1) = 2 AND num_nonnulls({others}) = 0) OR (kind = 'lock' AND c0 > 5)"
+    options = {"kind": TEXT, **dict.fromkeys(names, REFERENCE)}
+    found = search([check], rows, options)
+    assert found == {"kind": ("value", "add"), **dict.fromkeys(names[2:], ("null", None))}

@@ -114,14 +114,20 @@ def test_manual_changes_are_kept_if_the_schema_did_not_change_there(edith, custo
 
 
 def test_a_new_foreign_key_leads_to_the_template_of_its_table(edith):
-    edith.post("/import", json={"content": V1.replace(" REFERENCES customers (id)", "")})
+    script = V1.replace("customer_id", "buyer")
+    edith.post("/import", json={"content": script.replace(" REFERENCES customers (id)", "")})
     items = edith.get("/templates?q=orders").json["items"]
-    found = edith.post(
-        f"/templates/{items[0]['id']}/import", json={"content": V1, "accept": ["customer_id"]}
-    ).json
-    link = next(one for one in found["template"]["fields"] if one["name"] == "customer_id")
+    found = edith.post(f"/templates/{items[0]['id']}/import", json={"content": script, "accept": ["buyer"]}).json
+    link = next(one for one in found["template"]["fields"] if one["name"] == "buyer")
     parent = edith.get("/templates?q=customers").json["items"][0]["id"]
     assert (link["type"], link["options"]["template_id"]) == ("reference", parent)
+
+
+def test_a_column_named_as_a_table_stays_a_reference_when_the_schema_is_imported_again(edith):
+    script = V1.replace(" REFERENCES customers (id)", "")
+    edith.post("/import", json={"content": script})
+    items = edith.get("/templates?q=orders").json["items"]
+    assert edith.post(f"/templates/{items[0]['id']}/import", json={"content": script}).json["columns"] == []
 
 
 def test_a_column_that_does_not_differ_cannot_be_accepted(edith, customers):

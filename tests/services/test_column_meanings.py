@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from datetime import UTC, datetime
 from typing import Any
 
@@ -116,6 +117,40 @@ def test_a_comment_or_default_decides_about_the_values():
 )  # fmt: skip
 def test_names_of_other_languages_and_abbreviations_are_understood(kind, name, wanted):
     assert table(kind, text(name, 60))[name].field["type"] == wanted
+
+
+@pytest.mark.parametrize(
+    ("name", "meaning"),
+    [
+        ("Bruttogehalt", "gross_amount_salary"), ("Urlaubstage", "vacation_days"), ("Telefon2", "phone_2"),
+        ("GeaendertVon", "updated_by"), ("tva_tx", "tax_rate"), ("nome_mae", "mother_name"),
+        ("aliquota_iva", "tax_rate"), ("data_zatrudnienia", "hire_date"), ("codigo_postal", "zip_code"),
+        ("Vertragsnummer", "contract_number"), ("forma_pago", "payment_method"), ("lugar_nacimiento", "birth_place"),
+        ("OFCR_NM", "officer_name"), ("lastip", "last_ip"), ("timecreated", "time_created"), ("tag", "tag"),
+        ("code_client", "client_code"), ("BRNCH_CD", "branch_code"),
+    ],
+)  # fmt: skip
+def test_compounds_and_joined_or_shortened_words_are_read(name, meaning):
+    assert "_".join(english(split(name))) == meaning
+
+
+@pytest.mark.parametrize("name", ["username", "timezone", "first_name", "lastname", "endpoint", "datetime", "student"])
+def test_english_words_are_not_taken_apart(name):
+    assert english(split(name)) == name.split("_")
+
+
+@pytest.mark.parametrize(
+    ("name", "size", "pattern"),
+    [
+        ("BEDAT", 8, r"20[12]\d[01]\d[0-3]\d"), ("order_date", 10, r"20[12]\d-[01]\d-[0-3]\d"),
+        ("created_at", 14, r"20\d{12}"), ("ERZET", 6, r"[0-2]\d[0-5]\d[0-5]\d"),
+        ("account_number", 20, r"[A-Z0-9]+"), ("provider_uid", 40, r"[A-Z0-9]+"),
+    ],
+)  # fmt: skip
+def test_texts_that_are_no_words_have_their_usual_spelling(name, size, pattern):
+    values = rows(table("EKKO", text(name, size)))[name]
+    assert len(values) == 500
+    assert all(re.fullmatch(pattern, value) for value in values), values[:3]
 
 
 def test_english_names_are_unchanged():

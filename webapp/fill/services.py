@@ -242,7 +242,10 @@ def discard(actor: Actor, dataset_id: str) -> None:
         return
     datasets.delete(actor, dataset)
     for table in listed:
-        template = templates.get(actor, table["template_id"], "write", lock=True)
+        try:
+            template = templates.get(actor, table["template_id"], "write", lock=True)
+        except ApiError:
+            continue  # deleted in the meantime
         if template.version == table["version"] and template.made_from_id is not None:
             templates.delete(actor, template)
 

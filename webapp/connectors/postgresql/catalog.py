@@ -1,4 +1,4 @@
-"""Read the tables of a PostgreSQL database from its catalog, with eight queries regardless of their number.
+"""Read the tables of a PostgreSQL database from its catalog, with nine queries at most, regardless of their number.
 
 Types, lengths and precisions are decoded as in the server's information schema (PostgreSQL, "System
 Catalogs": pg_attribute.atttypmod).
@@ -66,6 +66,10 @@ SELECT k.conrelid, k.contype::text, k.conname, k.conkey, n.nspname, f.relname,
   CASE WHEN k.contype = 'c' THEN pg_get_constraintdef(k.oid, true) END
 FROM pg_constraint k LEFT JOIN pg_class f ON f.oid = k.confrelid LEFT JOIN pg_namespace n ON n.oid = f.relnamespace
 WHERE k.conrelid = ANY(%(tables)s) AND k.contype IN ('p', 'u', 'f', 'c') ORDER BY k.conrelid, k.conname
+"""
+_DOMAIN_CHECKS: Final = """
+SELECT contypid, pg_get_constraintdef(oid, true) FROM pg_constraint
+WHERE contypid = ANY(%(types)s) AND contype = 'c' ORDER BY contypid, conname
 """
 _INDEXES: Final = """
 SELECT i.indrelid, (i.indkey::int2[])[0:i.indnkeyatts - 1] FROM pg_index i
@@ -154,6 +158,8 @@ class Catalog:
         types = {row[0]: _Type(*row[1:]) for row in self._rows(_TYPES, chosen)}
         columns = _grouped(self._rows(_COLUMNS, chosen))
         constraints = _grouped(self._rows(_CONSTRAINTS, chosen))
+        used = [oid for oid, kind in types.items() if kind.sort == "d"]
+        domains = _grouped(self._rows(_DOMAIN_CHECKS, {"types": used}) if used else [])
         indexes = _grouped(self._rows(_INDEXES, chosen))
         conditional = _grouped(self._rows(_CONDITIONAL, chosen))
         partitions = _grouped(self._rows(_PARTITIONS, chosen))
@@ -161,7 +167,11 @@ class Catalog:
         for row in tables:
             made = self._entity(row, columns[row[0]], constraints[row[0]], indexes[row[0]], types)
             unique = _unique_indexes(conditional[row[0]], [one[2] for one in columns[row[0]]])
-            checks = (*made.checks, *_partition_checks(partitions[row[0]]))
+            checks = (
+                *made.checks,
+                *_domain_checks(columns[row[0]], types, domains),
+                *_partition_checks(partitions[row[0]]),
+            )
             obstacle = _NO_PARTITION if any(one[4] is None for one in partitions[row[0]]) else ""
             made = replace(made, unique_indexes=unique, checks=checks, obstacle=obstacle)
             computed = {one[2]: one[9] for one in columns[row[0]] if one[8] and one[9]}
@@ -225,7 +235,7 @@ class Catalog:
                     Relation(label, own, self.name_of(other_schema, other), tuple(other_columns))
                 )
             else:
-                checks.append(check.removeprefix("CHECK ").removeprefix("(").removesuffix(")"))
+                checks.append(_condition(check))
         uniques += [tuple(names[number] for number in numbers) for _, numbers in indexes]
         alone = {one[0] for one in (*uniques, keys) if len(one) == 1}
         return Entity(
@@ -248,6 +258,32 @@ def _unique_indexes(rows: Sequence[Any], names: Sequence[str]) -> tuple[UniqueIn
         if compared:
             found.append(UniqueIndex(compared, condition or ""))
     return tuple(dict.fromkeys(found))
+
+
+def _condition(check: str) -> str:
+    return check.removesuffix(" NOT VALID").removeprefix("CHECK ").removeprefix("(").removesuffix(")")
+
+
+def _domain_checks(
+    columns: Sequence[Any], types: Mapping[int, _Type], checks: Mapping[int, list[Any]]
+) -> list[str]:
+    """What the domains of columns demand, as checks of the table."""
+    found = []
+    for column in columns:
+        quoted = '"' + column[2].replace('"', '""') + '"'
+        oid = column[4]
+        while oid in types:
+            found += [_of_column(check, quoted) for _, check in checks.get(oid, ())]
+            oid = types[oid].base
+    return found
+
+
+def _of_column(check: str, quoted: str) -> str:
+    return _VALUE.sub(lambda part: part[1] or quoted, _condition(check))
+
+
+_VALUE: Final = re.compile(r"('(?:[^']|'')*'|\"(?:[^\"]|\"\")*\")|\bVALUE\b")
+"""The word for the value in the check of a domain; texts and quoted names are kept."""
 
 
 def _partition_checks(rows: Sequence[Any]) -> list[str]:

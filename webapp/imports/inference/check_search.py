@@ -12,7 +12,7 @@ from __future__ import annotations
 import itertools
 import operator
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date, datetime
 from decimal import Decimal
@@ -83,7 +83,8 @@ def _solved(
             known[place, mine] = _holds(trees[place], changed)
         return known[place, mine]
 
-    for plan in itertools.chain([{}], _plans(trees, filled, options)):
+    branches = [plan for tree in trees for plan in _branch_plans(tree, options)]
+    for plan in itertools.chain([{}], branches, _plans(trees, filled, options)):
         constants = {name: value for name, (_, value) in plan.items()}
         if all(holds(place, constants) for place in range(len(trees))):
             return dict.fromkeys(named, ("filled", None)) | plan
@@ -199,6 +200,50 @@ def _plans(
     return itertools.islice(combined, limits.CHECK_PLANS)
 
 
+def _branch_plans(tree: sql.Expression, options: Mapping[str, Options]) -> Iterator[dict[str, Change]]:
+    """What each branch of an OR says itself of its columns: those that equal a literal, and those that are null. Such a
+    branch may name more columns than combinations can be tried."""
+    for branch in itertools.islice(_flattened(tree, sql.Or), _BRANCHES):
+        plan: dict[str, Change] = {}
+        for one in _flattened(branch, sql.And):
+            left, right = one.args.get("this"), one.args.get("expression")
+            if isinstance(one, sql.EQ) and isinstance(left, sql.Column):
+                try:
+                    value = _value(right, {})
+                except (_Unknown, TypeError, ValueError, ArithmeticError, RecursionError):
+                    continue
+                plan[left.name.casefold()] = ("value", value)
+            elif isinstance(one, sql.Is) and isinstance(left, sql.Column) and not one.args.get("negate"):
+                if isinstance(right, sql.Null):
+                    plan[left.name.casefold()] = ("null", None)
+            elif (
+                isinstance(one, sql.EQ)
+                and isinstance(left, sql.Anonymous)
+                and left.name.casefold() == "num_nonnulls"
+                and right == sql.Literal.number(0)
+            ):
+                columns = [part.name.casefold() for part in left.expressions if isinstance(part, sql.Column)]
+                plan |= dict.fromkeys(columns, ("null", None))
+        possible = all(
+            name in options and (options[name].nullable if kind == "null" else options[name].fixed)
+            for name, (kind, _) in plan.items()
+        )
+        if plan and possible:
+            yield plan
+
+
+def _flattened(tree: sql.Expression, kind: type[sql.Expression]) -> Iterator[sql.Expression]:
+    """The parts of a chain of OR or AND, without parentheses around them."""
+    while isinstance(tree, sql.Paren):
+        tree = tree.this
+    if isinstance(tree, kind):
+        for one in tree.flatten():
+            yield from _flattened(one, kind)
+    else:
+        yield tree
+
+
+_BRANCHES: Final = 50  # chosen
 _SAMPLES: Final = 8  # chosen: values of a column that are tried as constants
 
 
@@ -338,6 +383,18 @@ def _pair(kind: type[sql.Expression], left: Any, right: Any) -> bool | None:
     return bool(_COMPARED[kind](left, right))
 
 
+def _case(node: sql.Case, row: Row) -> Any:
+    """The value of the first condition that is true, or of a searched value that is equal; else the default."""
+    for one in node.args["ifs"]:
+        condition = _value(one.this, row)
+        if node.this is not None:
+            condition = _pair(sql.EQ, _value(node.this, row), condition)
+        if condition is True:
+            return _value(one.args["true"], row)
+    default = node.args.get("default")
+    return None if default is None else _value(default, row)
+
+
 def _matches(node: sql.Expression, row: Row) -> bool | None:
     """Whether a text matches a pattern of LIKE, or starts with another text."""
     text, pattern = _value(node.this, row), _value(node.expression, row)
@@ -398,6 +455,14 @@ def _called(node: sql.Expression, row: Row) -> Any:
     if isinstance(node, sql.Neg):
         inner = _value(node.this, row)
         return None if inner is None else -inner
+    if isinstance(node, sql.Case):
+        return _case(node, row)
+    if isinstance(node, sql.Abs):
+        inner = _value(node.this, row)
+        return None if inner is None else abs(inner)
+    if isinstance(node, sql.Nullif):
+        left = _value(node.this, row)
+        return None if _pair(sql.EQ, left, _value(node.expression, row)) is True else left
     if isinstance(node, sql.Coalesce):
         values = (_value(one, row) for one in (node.this, *node.expressions))
         return next((one for one in values if one is not None), None)

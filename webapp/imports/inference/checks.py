@@ -36,7 +36,9 @@ _POSIX: Final = {
     "word": r"\w",
 }
 """Character classes of PostgreSQL and MySQL, which Python does not have."""
-_LENGTHS: Final = frozenset({"length", "char_length", "character_length", "len"})
+_LENGTHS: Final = frozenset(
+    {"length", "char_length", "character_length", "len", "octet_length", "datalength", "lengthb"}
+)
 _NOW: Final = frozenset(
     {"now", "current_date", "current_timestamp", "localtimestamp", "getdate", "sysdate", "today"}
 )

@@ -475,7 +475,7 @@ def _json(asked: Asked) -> Field:
 
 
 def _binary(asked: Asked) -> Field:
-    length = min(asked.longest or 16, 16)
+    length = max(asked.rule.shortest, min(asked.longest or 16, 16))
     asked.notes.append("Random letters stand for its bytes.")
     return definition(asked.column.name, "regexp", {"string": f"[a-f0-9]{{{length}}}"}, unique=asked.unique)
 

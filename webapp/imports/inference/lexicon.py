@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import lru_cache
+from itertools import groupby
 from typing import Final
 
 
@@ -380,7 +381,7 @@ def _english(words: tuple[str, ...]) -> tuple[str, ...]:
         if word == "data" and len(words) > 1:
             found.append("date")
             continue
-        found += _translated(word) or ABBREVIATED.get(word) or (word,)
+        found += _translated(word) or ABBREVIATED.get(word) or _unglued(word)
     if found[0] == "text" and len(found) > 1:
         found = found[1:]
     joined = " ".join(found)
@@ -432,17 +433,23 @@ _FIRST: Final = (
 _SHORTEST: Final = 3
 
 
-def _skeleton(word: str) -> str:
-    return word[:1] + word[1:].translate(_VOWELS)
+_WHOLE: Final = frozenset("datetime timeline timetable".split())
+"""Words that look like two common ones."""
+
+
+def _skeletons_of(word: str) -> set[str]:
+    """A word without vowels, also with each doubled consonant once: `offcr`, `ofcr`."""
+    plain = word[:1] + word[1:].translate(_VOWELS)
+    return {plain, "".join(letter for letter, _ in groupby(plain))}
 
 
 def _skeletons() -> dict[str, str]:
     """The common words by what is left of them without vowels, where that is the same for no other."""
     found: dict[str, str] = {}
     for word in sorted(_COMMON):
-        skeleton = _skeleton(word)
-        if len(skeleton) >= _SHORTEST and skeleton != word:
-            found[skeleton] = "" if skeleton in found else word
+        for skeleton in _skeletons_of(word):
+            if len(skeleton) >= _SHORTEST and skeleton != word:
+                found[skeleton] = "" if skeleton in found else word
     return {skeleton: word for skeleton, word in found.items() if word}
 
 
@@ -457,7 +464,7 @@ def _unglued(word: str) -> tuple[str, ...]:
         return (whole,)
     for first in _FIRST:
         rest = word.removeprefix(first)
-        if rest != word and rest in _COMMON:
+        if rest != word and rest in _COMMON and word not in _WHOLE:
             return (first, rest)
     return (word,)
 

@@ -13,6 +13,7 @@ from typing import IO, Any
 from webapp.engine.data import vocabulary
 from webapp.engine.data.vocabulary import Vocabulary
 from webapp.errors import Fault, did_you_mean, validation_error
+from webapp.imports.inference.named_references import named_references
 from webapp.imports.readers import formats
 from webapp.imports.readers.base import Read, Source, Table, Unreadable
 from webapp.imports.services import drafts, tables
@@ -66,7 +67,8 @@ def compared(
     read = _read(file, name, form, words)
     chosen = _table(read, table, likely)
     together = [one.entity for one in read.tables if one.entity.name in known or one is chosen]
-    draft = drafts.of_table(chosen, together, words, rows)
+    named = named_references([one.entity for one in read.tables]).get(chosen.entity.name, ())
+    draft = drafts.of_table(chosen, together, words, rows, named)
     beside = [one for one in draft.waits if one in known]
     others = [drafts.of_table(one, [], words, 1) for one in read.tables if one.entity.name in beside]
     tables.settled([draft, *others], words)
