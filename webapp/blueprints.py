@@ -27,8 +27,9 @@ from webapp.builder.views import builder, draft_sources, drafts, field_types, te
 from webapp.compat import views as compat_views
 from webapp.config import Settings
 from webapp.connections.views import connections, metadata_documents, pages, secrets
+from webapp.dataset_editor import destinations as dataset_destinations
+from webapp.dataset_editor import pages as dataset_pages
 from webapp.datasets.views import datasets
-from webapp.datasets.views import pages as datasets_pages
 from webapp.documentation import views as documentation_views
 from webapp.documentation.api import views as api_views
 from webapp.endpoints.views import endpoints
@@ -102,7 +103,8 @@ BLUEPRINTS: Final[tuple[Blueprint, ...]] = (
     drafts.bp,
     draft_sources.bp,
     datasets.bp,
-    datasets_pages.bp,
+    dataset_pages.bp,
+    dataset_destinations.bp,
     scenarios.bp,
     files.bp,
     files_pages.bp,
@@ -131,6 +133,7 @@ def init_app(app: Flask, settings: Settings) -> None:
     measurement.init_app(app, settings)
     app.wsgi_app = compat_views.Door(app.wsgi_app)  # type: ignore[method-assign]  # as Flask documents middleware
     page_shell.init_app(app, quotas.gauges, activity.running)
+    datasets.init_app(app, dataset_pages.page)
     app.url_map.converters["default"] = PartBeforeAt
     for blueprint in BLUEPRINTS:
         app.register_blueprint(blueprint)

@@ -422,7 +422,13 @@ DRAFT_LEVELS: Final = 8 * MAX_NESTING
 DRAFT_TYPING_SECONDS: Final = 4  # changes of the same input within this time are one step of undo
 # Tables offered in a select element of the builder; with more, a search box is shown.
 PICKED_TABLES: Final = 300
-DATASET_CHOICES: Final = 100  # templates offered on the page of a dataset; with more, a search box is shown
+DATASET_CHOICES: Final = 100  # templates offered on the page of a dataset; others are found by their names
+DATASET_CARDS: Final = 40  # tables that the diagram of a dataset shows; others are found by their names
+DATASET_LINES: Final = 50  # tables on a page of the table view of a dataset
+DATASET_SAMPLE_ROWS: Final = 10  # rows of a table that the page of a dataset shows
+DATASET_CONTENTS_CACHED: Final = (
+    4_000  # versions of templates whose columns and relations a process remembers
+)
 PICKED_TEMPLATES: Final = 300  # templates offered in the builder, ordered by name
 ASSET_SECONDS: Final = 31_536_000  # URLs of assets contain a hash, so browsers may cache them for a year
 

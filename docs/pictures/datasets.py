@@ -86,38 +86,31 @@ def datasets(page: Page) -> None:
 def dataset(page: Page) -> None:
     """A dataset with its diagram."""
     page.goto(shop(page))
-    page.wait_for_selector(".diagram svg")
+    page.wait_for_selector(".tcard")
 
 
 def dataset_preview(page: Page) -> None:
-    """Its first rows."""
+    """The rows of one table in the drawer."""
     dataset(page)
-    page.locator("#preview-title").evaluate(
-        "node => window.scrollTo(0, node.getBoundingClientRect().top + scrollY - 64)"
-    )
+    page.locator(".tcard").get_by_role("link", name="Purchases", exact=True).click()
+    page.wait_for_selector("#drawer .grid")
 
 
 def dataset_use(page: Page) -> None:
-    """Its use by program."""
-    dataset(page)
-    page.get_by_text("Use it by program").click()
-    page.get_by_text("Use it by program").evaluate(
-        "node => window.scrollTo(0, node.getBoundingClientRect().top + scrollY - 160)"
-    )
+    """Its use with the API."""
+    page.goto(f"{shop(page)}?view=api")
 
 
 def dataset_export(page: Page) -> None:
-    """Its export."""
+    """Its destination."""
     dataset(page)
-    page.get_by_role("button", name="Export").click()
-    page.locator(".formats label", has_text="SQL").click()
+    page.get_by_role("button", name="Destination").click()
+    page.locator("#file-form .formats label", has_text="SQL").click()
 
 
 def new_dataset(page: Page) -> None:
     """The form of a new one."""
     page.goto("/datasets/new")
-    page.locator("input.title").fill("Two tables")
+    page.get_by_label("Name").fill("Two tables")
     for name in ("Customers", "Orders"):
-        page.locator("#add").select_option(label=name)
-        page.get_by_role("button", name="Add").click()
-        page.wait_for_selector(f".look h3:has-text('{name}')")
+        page.get_by_label(name).first.check()

@@ -1,7 +1,5 @@
 """The samples of the API reference call the documented operation: curl and Python against the running application."""
 
-
-
 from __future__ import annotations
 
 import io
@@ -162,6 +160,15 @@ def _delivery(world: World) -> str:
     return str(world.program.post(f"/webhooks/{hook}/test").json["id"])
 
 
+def _schedule(world: World, key: str) -> str:
+    subject = {
+        "kind": "export",
+        "template_id": _first(world, "/templates"),
+        "request": {"format": "csv", "count": 5},
+    }
+    return world.make("/schedules", name="Nightly", cron="0 2 * * *", **subject)
+
+
 def _export(world: World, key: str) -> str:
     return world.make(f"/templates/{_first(world, '/templates')}/exports", count=5)
 
@@ -211,6 +218,7 @@ PUT_IN: dict[str, Callable[[World, str], str]] = {
     "PUSH_ID": _push,
     "RUN_ID": _run,
     "SCENARIO_ID": _scenario,
+    "SCHEDULE_ID": _schedule,
     "SESSION_ID": _session,
     "TEAM_ID": lambda world, key: world.cast.red,
     "TEMPLATE_ID": _fresh("/templates", "POST /templates"),
@@ -299,7 +307,8 @@ def test_methods_are_of_operations_that_there_are(described):
 def test_an_operation_is_called_by_its_method_where_there_is_one(document, tries):
     for method, path in document:
         named = any(
-            (m, re.sub(r"\{[^}]*\}", "{}", p)) == (method, path) for m, p in map(str.split, api_samples.METHODS)
+            (m, re.sub(r"\{[^}]*\}", "{}", p)) == (method, path)
+            for m, p in map(str.split, api_samples.METHODS)
         )
         there = [name for name, _ in tries.get((method, path), ())]
         assert named or not there, f"calls.METHODS has no line for {method} {path}: {there}"

@@ -1,4 +1,4 @@
-"""Permissions of schedules, which are pages for browsers."""
+"""Permissions of schedules."""
 
 from __future__ import annotations
 
@@ -44,7 +44,12 @@ def prepare(app: Flask, cast: Cast) -> dict[str, Any]:
     ]  # fmt: skip
     db.session.add_all([export, *made])
     db.session.commit()
-    found = {"repeated": export.id, "schedule": made[0].id, "old_schedule": made[1].id}
+    found = {
+        "repeated_template": template,
+        "repeated": export.id,
+        "schedule": made[0].id,
+        "old_schedule": made[1].id,
+    }
     db.session.remove()
     return found
 
@@ -53,18 +58,31 @@ FORM = {"name": "Nightly", "every": "day", "at": "03:00", "timezone": "UTC"}
 ONE = "/schedules/{schedule}"
 
 CASES = [
-    Case("GET", "/schedules", "viewer", person=True),
+    Case("GET", "/schedules", "viewer", scope="read"),
+    Case(
+        "POST",
+        "/schedules",
+        "editor",
+        body={
+            "name": "Weekly",
+            "cron": "0 3 * * 1",
+            "kind": "export",
+            "template_id": "{repeated_template}",
+            "request": {"format": "csv"},
+        },
+        ok=201,
+        scope="generate",
+    ),
+    Case("PATCH", "/schedules/<schedule_id>", "editor", url=ONE, body={"name": "Daily"}, scope="generate"),
     Case("GET", "/schedules/new", "editor", person=True),
     Case("GET", "/schedules/new", "editor", url="/schedules/new?of={repeated}", person=True),
     Case(
         "POST", "/schedules/new", "editor", url="/schedules/new?of={repeated}", body=FORM, ok=303, person=True
     ),
     Case("POST", "/schedules/times", "viewer", body=FORM, person=True),
-    Case("GET", "/schedules/<schedule_id>", "viewer", url=ONE, person=True),
+    Case("GET", "/schedules/<schedule_id>", "viewer", url=ONE, scope="read"),
     Case("POST", "/schedules/<schedule_id>", "editor", url=ONE, body=FORM, ok=303, person=True),
     Case("POST", "/schedules/<schedule_id>/switch", "editor", url=f"{ONE}/switch", ok=303, person=True),
-    Case("POST", "/schedules/<schedule_id>/start", "editor", url=f"{ONE}/start", ok=303, person=True),
-    Case(
-        "DELETE", "/schedules/<schedule_id>", "editor", url="/schedules/{old_schedule}", ok=303, person=True
-    ),
+    Case("POST", "/schedules/<schedule_id>/start", "editor", url=f"{ONE}/start", ok=201, scope="generate"),
+    Case("DELETE", "/schedules/<schedule_id>", "editor", url="/schedules/{old_schedule}", scope="generate"),
 ]

@@ -225,7 +225,10 @@ def test_the_language_of_a_browser_is_remembered(browser):
     assert re.search(r'id="p-curl"[^>]* hidden>', page)
     assert not re.search(r'id="p-typescript"[^>]* hidden>', page)
     reader.client.set_cookie("language", '"><script>')
-    assert 'id="t-curl" aria-controls="p-curl" aria-selected="true"' in reader.get("/docs/api/audit/get-audit").text
+    assert (
+        'id="t-curl" aria-controls="p-curl" aria-selected="true"'
+        in reader.get("/docs/api/audit/get-audit").text
+    )
 
 
 # --- Examples ---------------------------------------------------------------------------------------------------

@@ -28,10 +28,16 @@ def evil():
 
 
 def document(server: str) -> bytes:
-    body = {"content": {"application/json": {"schema": {"type": "object", "properties": {"a": {"type": "string"}}}}}}
+    body = {
+        "content": {
+            "application/json": {"schema": {"type": "object", "properties": {"a": {"type": "string"}}}}
+        }
+    }
     paths = {"/orders": {"post": {"requestBody": body, "responses": {"201": {"description": "created"}}}}}
     info = {"title": "T", "version": "1"}
-    return json.dumps({"openapi": "3.0.0", "info": info, "servers": [{"url": server}], "paths": paths}).encode()
+    return json.dumps(
+        {"openapi": "3.0.0", "info": info, "servers": [{"url": server}], "paths": paths}
+    ).encode()
 
 
 def test_another_document_does_not_lead_a_stored_secret_to_another_server(edith, good, evil):
@@ -69,7 +75,9 @@ def test_neither_does_a_change_that_forgets_what_is_known(edith, good, evil):
     at = connected(edith)
     edith.put(f"{at}/metadata-document", data=document(good.url("/api")))
     settings = edith.get(at).json["settings"]
-    assert edith.patch(at, json={"settings": {**settings, "retry": {"timeout_seconds": 5}}}).status_code == 200
+    assert (
+        edith.patch(at, json={"settings": {**settings, "retry": {"timeout_seconds": 5}}}).status_code == 200
+    )
     assert edith.put(f"{at}/metadata-document", data=document(evil.url("/api"))).status_code == 422
     edith.post(f"{at}/verify")
     assert evil.seen == []

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from sqlalchemy import Integer, UniqueConstraint
 from sqlalchemy.orm import Mapped, mapped_column
 
-from webapp.model_base import identity, reference
+from webapp.model_base import JSON_DOC, identity, reference
 from webapp.versioning.models import Version, Versioned
 
 
@@ -29,3 +31,6 @@ class DatasetVersion(Version):
     __table_args__ = (UniqueConstraint("dataset_id", "number"),)
 
     dataset_id: Mapped[str] = reference("datasets.id", ondelete="CASCADE")
+    step: Mapped[dict[str, Any] | None] = mapped_column(JSON_DOC)
+    """How the page of the dataset undoes this version: see `webapp/dataset_editor/editing.py`. NULL for a version that
+    was not saved there."""

@@ -72,6 +72,7 @@ GROUPS: Final = (
             _guide(
                 "pushes", "Push results", "Row states, and what happens after a crash or a lost connection."
             ),
+            _guide("schedules", "Schedules", "Repeat exports and pushes."),
             _guide("notices", "Notifications", "Webhooks, email and browser notifications."),
         ),
     ),

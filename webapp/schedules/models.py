@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import datetime
 from typing import Any, ClassVar
 
-from sqlalchemy import Boolean, CheckConstraint, String
+from sqlalchemy import Boolean, CheckConstraint, String, false
 from sqlalchemy.orm import Mapped, mapped_column
 
 from webapp import limits
@@ -34,6 +34,8 @@ class Schedule(Updated, InProject, Base):
     enabled: Mapped[bool] = mapped_column(Boolean, default=True)
     new_seed: Mapped[bool] = mapped_column(Boolean, default=False)
     """Whether each job has other rows; otherwise all have the same."""
+    undo_previous: Mapped[bool] = mapped_column(Boolean, default=False, server_default=false())
+    """Of a push: whether the rows of the previous push are deleted first."""
     next_run_at: Mapped[datetime | None] = mapped_column(index=True)
     last_job_id: Mapped[str | None] = mapped_column(String(ID_CHARS))
     last_run_at: Mapped[datetime | None]

@@ -12,12 +12,13 @@ from zoneinfo import ZoneInfo
 from sqlalchemy import func, select, update
 from sqlalchemy.exc import SQLAlchemyError
 
-from webapp import clock, ids, limits
+from webapp import clock, ids, limits, pagination
 from webapp.access import tenancy
 from webapp.access.actors import Actor
 from webapp.access.models import Project, Workspace
 from webapp.accounts.services import identity
 from webapp.audit.services import audit_log
+from webapp.datasets.models import Dataset
 from webapp.datasets.schemas import DatasetExportInput
 from webapp.errors import ApiError, Fault, validation_error
 from webapp.exports.models import Export
@@ -25,8 +26,9 @@ from webapp.exports.services import exports
 from webapp.extensions import changed_rows, db, reading
 from webapp.metering import stored_json
 from webapp.pushes.models import Push
-from webapp.pushes.schemas import DatasetPushInput, PushInput
-from webapp.pushes.services import preparation, pushes
+from webapp.pushes.schemas import DatasetPushInput, PushInput, UndoInput
+from webapp.pushes.services import preparation, pushes, retries
+from webapp.row_templates.models import Template
 from webapp.row_templates.schemas import TemplateExportInput
 from webapp.scenarios.services import schedules as times
 from webapp.schedules.models import Schedule
@@ -39,9 +41,54 @@ class AlreadyStarted(Exception):
     """Another process has started the job of this due time."""
 
 
+class UndoPending(Exception):
+    """The previous push is being undone. The job of this due time starts when that has ended."""
+
+
 def get(actor: Actor, schedule_id: str, scope: str = "read", *, lock: bool = False) -> Schedule:
     """Return a schedule. Errors: not_found, forbidden."""
     return tenancy.get(actor, Schedule, schedule_id, scope, lock=lock)
+
+
+def page(
+    actor: Actor, *, cursor: str | None = None, limit: int = limits.PAGE_LIMIT_DEFAULT, q: str | None = None
+) -> pagination.Page[Schedule]:
+    """Return a page of the schedules of the project, newest first; `q` searches names."""
+    return pagination.page(
+        tenancy.listing(actor, Schedule),
+        name=Schedule.__tablename__,
+        identity=Schedule.id,
+        cursor=cursor,
+        limit=limit,
+        search=(q, Schedule.name),
+        context=actor.project_id or "",
+    )
+
+
+def as_json(schedule: Schedule) -> dict[str, Any]:
+    """Return a schedule as the API shows it."""
+    return {
+        "id": schedule.id,
+        "name": schedule.name,
+        "kind": schedule.kind,
+        "template_id": schedule.template_id,
+        "dataset_id": schedule.dataset_id,
+        "request": schedule.request,
+        "cron": schedule.cron,
+        "timezone": schedule.timezone,
+        "enabled": schedule.enabled,
+        "new_seed": schedule.new_seed,
+        "undo_previous": schedule.undo_previous,
+        "next_run_at": clock.to_text(schedule.next_run_at),
+        "last_run_at": clock.to_text(schedule.last_run_at),
+        "last_job_id": schedule.last_job_id,
+        "problem": schedule.problem,
+        "project_id": schedule.project_id,
+        "team_id": schedule.team_id,
+        "saved_by": schedule.saved_by,
+        "created_at": clock.to_text(schedule.created_at),
+        "updated_at": clock.to_text(schedule.updated_at),
+    }
 
 
 def listing(actor: Actor) -> list[Schedule]:
@@ -73,8 +120,9 @@ def next_times(cron: str, timezone: str, count: int = 3) -> list[datetime]:
 
 
 def create_from(actor: Actor, job: Export | Push, values: Mapping[str, Any]) -> Schedule:
-    """Create a schedule that repeats an export or a push: `values` are `name`, `cron`, `timezone`, `enabled` and
-    `new_seed`; commits. Errors: forbidden, validation_error, quota_exceeded, conflict if the job cannot be repeated."""
+    """Create a schedule that repeats an export or a push: `values` are `name`, `cron`, `timezone`, `enabled`,
+    `new_seed` and `undo_previous`; commits. Errors: forbidden, validation_error, quota_exceeded, conflict if
+    the job cannot be repeated."""
     kind = job.work_kind
     tenancy.get(actor, type(job), job.id, SCOPES[kind])
     if not (job.template_id or job.dataset_id) or (isinstance(job, Push) and job.kind != "push"):
@@ -88,19 +136,51 @@ def create_from(actor: Actor, job: Export | Push, values: Mapping[str, Any]) -> 
         request["format"] = job.format
         if job.part_rows:
             request["part_rows"] = job.part_rows
+    return _create(actor, job, kind, job.template_id, job.dataset_id, request, values)
+
+
+def create(
+    actor: Actor,
+    kind: str,
+    template_id: str | None,
+    dataset_id: str | None,
+    request: Mapping[str, Any],
+    values: Mapping[str, Any],
+) -> Schedule:
+    """Create a schedule of an `export` or a `push` of a template or a dataset: `request` is the valid body of the
+    request, without defaults; `values` are those of `create_from`; commits. Errors: not_found, forbidden,
+    validation_error."""
+    subject: Any = (
+        tenancy.get(actor, Template, template_id, SCOPES[kind])
+        if template_id
+        else tenancy.get(actor, Dataset, str(dataset_id), SCOPES[kind])
+    )
+    return _create(actor, subject, kind, template_id, dataset_id, dict(request), values)
+
+
+def _create(
+    actor: Actor,
+    place: Any,
+    kind: str,
+    template_id: str | None,
+    dataset_id: str | None,
+    request: dict[str, Any],
+    values: Mapping[str, Any],
+) -> Schedule:
+    """Save a new schedule in the project of `place`; commits."""
     schedule = Schedule(
         id=ids.new("sch"),
-        workspace_id=job.workspace_id,
-        project_id=job.project_id,
-        team_id=job.team_id,
+        workspace_id=place.workspace_id,
+        project_id=place.project_id,
+        team_id=place.team_id,
         kind=kind,
-        template_id=job.template_id,
-        dataset_id=job.dataset_id,
+        template_id=template_id,
+        dataset_id=dataset_id,
         request=request,
     )
     _set(actor, schedule, values)
     stored_json.take(actor, request)
-    _refuse_more(job.workspace_id)
+    _refuse_more(place.workspace_id)
     db.session.add(schedule)
     db.session.flush()
     audit_log.record(actor, "schedule.create", schedule, join=True, kind=kind, cron=schedule.cron)
@@ -118,7 +198,10 @@ def _refuse_more(workspace_id: str) -> None:
 
 
 def change(actor: Actor, schedule: Schedule, values: Mapping[str, Any]) -> Schedule:
-    """Change a locked schedule: any of the values of `create_from`; commits. Errors: forbidden, validation_error."""
+    """Change a locked schedule: any of the values of `create_from`, or its `request`; commits. Errors: forbidden,
+    validation_error, quota_exceeded."""
+    if "request" in values:
+        stored_json.take(actor, values["request"])
     before = {key: getattr(schedule, key) for key in values}
     _set(actor, schedule, values)
     after = {key: getattr(schedule, key) for key in values}
@@ -146,6 +229,12 @@ def _set(actor: Actor, schedule: Schedule, values: Mapping[str, Any]) -> None:
     for key, value in values.items():
         setattr(schedule, key, value)
     found = faults(schedule.cron, schedule.timezone)
+    if schedule.undo_previous and schedule.kind != "push":
+        text = "Only a push can be undone. Leave this out for an export."
+        found.append(Fault("undo_previous", "not_allowed", text))
+    elif schedule.undo_previous and schedule.request.get("mode", "insert") != "insert":
+        text = "Only inserted rows can be deleted again. Use the mode insert, or leave this out."
+        found.append(Fault("undo_previous", "not_allowed", text))
     if found:
         raise validation_error(found)
     schedule.saved_by = actor.user_id
@@ -188,7 +277,7 @@ def run_due(now: datetime, workspace_id: str | None = None, seconds: float = flo
         try:
             _start(schedule_id, was, now)
             started += 1
-        except AlreadyStarted:
+        except (AlreadyStarted, UndoPending):
             pass
         except ApiError as error:
             _missed(schedule_id, was, now, error.code, error.message)
@@ -228,12 +317,40 @@ def _start(schedule_id: str, was: datetime, now: datetime) -> None:
         )
         raise ApiError("forbidden", text)
 
+    if schedule.undo_previous and schedule.last_job_id:
+        _undo_previous(actor, schedule, was)
+
     def claim(job: Export | Push) -> None:
         if not _claimed(schedule_id, was, now, last_job_id=job.id, last_run_at=now, problem=None):
             raise AlreadyStarted
         job.request = {**job.request, "schedule": schedule_id}
 
     _started(actor, schedule, claim)
+
+
+def _undo_previous(actor: Actor, schedule: Schedule, was: datetime) -> None:
+    """Return if no row of the previous push of a schedule is at the target; otherwise start to undo it, once for the
+    due time `was`, and raise `UndoPending` until that has ended. Errors: conflict, those of `retries.undo`."""
+    db.session.refresh(schedule, with_for_update=True)
+    if schedule.next_run_at != was:
+        raise AlreadyStarted
+    last = db.session.get(Push, schedule.last_job_id, populate_existing=True)
+    if last is None or (last.ended and not last.delivered):
+        return
+    if not last.ended:
+        raise ApiError(
+            "conflict", "The previous push has not ended, so it cannot be undone.", {"id": last.id}
+        )
+    of_last = select(Push).where(Push.of_id == last.id, Push.kind == "undo").order_by(Push.id.desc()).limit(1)
+    latest = db.session.scalar(of_last)
+    if latest is not None and not latest.ended:
+        raise UndoPending
+    if latest is not None and latest.created_at >= was:
+        text = f"{last.delivered:,} rows of the previous push could not be deleted. See the log of its undo."
+        raise ApiError("conflict", text, {"id": latest.id})
+    confirm = schedule.request.get("confirm")
+    retries.undo(actor, pushes.get(actor, last.id, "push"), UndoInput(confirm=confirm))
+    raise UndoPending
 
 
 def _started(actor: Actor, schedule: Schedule, claim: Callable[[Any], None]) -> Export | Push:

@@ -1,31 +1,35 @@
-"""Pages of schedules: exports and pushes by their own table, runs by the settings of their scenario."""
+"""Schedules of exports and pushes, for the API and as pages. The pages also show the schedules of scenarios, which are
+among the settings of a scenario."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from datetime import datetime
-from typing import Annotated, Any, Final
+from typing import Annotated, Any, Final, Literal
 
-from flask import Blueprint, Response, flash, request, url_for
-from pydantic import Field
+from flask import Blueprint, Response, flash, g, request, url_for
+from pydantic import BaseModel, Field
 
 from webapp import limits
 from webapp.access import tenancy
 from webapp.access.actors import Actor
 from webapp.connections.models import Connection
-from webapp.errors import ApiError
+from webapp.datasets.schemas import DatasetExportInput
+from webapp.errors import ApiError, Fault, validation_error
 from webapp.exports.models import Export
 from webapp.extensions import db
 from webapp.pushes.models import Push
+from webapp.pushes.schemas import DatasetPushInput, PushInput
+from webapp.row_templates.schemas import TemplateExportInput
 from webapp.scenarios.models import Run, Scenario
 from webapp.scenarios.services import scenarios
 from webapp.schedules import repeats, services
 from webapp.schedules.models import Schedule
 from webapp.schedules.repeats import Every, Repeat
 from webapp.web.forms.page_form import Control, FormSpec
-from webapp.web.inputs import Input, Query
-from webapp.web.responses import render_block, reply, see_other
+from webapp.web.inputs import Input, ListQuery, Query, parse
+from webapp.web.responses import Listed, Output, matching, render_block, reply, see_other
 from webapp.web.routing import route
 
 bp = Blueprint("schedules", __name__)
@@ -44,6 +48,7 @@ class ScheduleForm(Input):
     cron: Annotated[str, Field(max_length=limits.MAX_CRON_CHARS)] = ""
     timezone: Annotated[str, Field(min_length=1, max_length=limits.MAX_TIMEZONE_CHARS)] = "UTC"
     new_seed: bool = False
+    undo_previous: bool = False
     enabled: bool = False
 
     @property
@@ -71,9 +76,169 @@ FORM: Final = FormSpec(
         ),
         "timezone": Control("Time zone", hint="For example Europe/Berlin.", attributes={"list": "zones"}),
         "new_seed": Control("Use a new seed each time", type="switch"),
+        "undo_previous": Control(
+            "Undo the previous push",
+            type="switch",
+            hint="Deletes the rows of the previous push, by their keys, before new rows are sent.",
+        ),
         "enabled": Control("On", type="switch"),
     },
 )
+
+
+READ_ONLY: Final = frozenset(
+    "id next_run_at last_run_at last_job_id problem project_id team_id saved_by created_at updated_at".split()
+)
+Cron = Annotated[
+    str,
+    Field(
+        min_length=1,
+        max_length=limits.MAX_CRON_CHARS,
+        description="Minute, hour, day of month, month, day of week: `30 6 * * 1-5` is 06:30 from Monday to Friday.",
+    ),
+]
+Zone = Annotated[
+    str,
+    Field(
+        min_length=1,
+        max_length=limits.MAX_TIMEZONE_CHARS,
+        description="IANA name, for example Europe/Berlin.",
+    ),
+]
+ScheduleName = Annotated[str, Field(min_length=1, max_length=limits.MAX_NAME_CHARS)]
+_NEW_SEED: Final = (
+    "Whether each job has other rows. Otherwise all jobs have the rows of the seed of the request."
+)
+_UNDO: Final = "Of a push: whether the rows of the previous push are deleted first, by their keys."
+
+
+class JobScheduleIn(Input):
+    """A new schedule: what it repeats, and when.
+
+    It repeats a `request` of a `kind` for a template or a dataset, or, with `repeats`, an earlier export or push.
+    """
+
+    read_only = READ_ONLY
+
+    name: ScheduleName
+    cron: Cron
+    timezone: Zone = "UTC"
+    enabled: bool = True
+    new_seed: bool = Field(False, description=_NEW_SEED)
+    undo_previous: bool = Field(False, description=_UNDO)
+    kind: Literal["export", "push"] | None = None
+    template_id: ScheduleName | None = None
+    dataset_id: ScheduleName | None = None
+    request: dict[str, Any] = Field(
+        default_factory=dict,
+        description="The body of `POST /templates/{id}/exports`, `/push`, or the same of a dataset.",
+    )
+    repeats: ScheduleName | None = Field(
+        None,
+        description="ID of an export or a push, instead of `kind`, `template_id`, `dataset_id` and `request`.",
+    )
+
+    @classmethod
+    def more_faults(cls, body: Mapping[str, Any]) -> list[Fault]:
+        """Return what is wrong with the subject and the time."""
+        found = []
+        subject = [key for key in ("template_id", "dataset_id") if body.get(key) is not None]
+        if body.get("repeats") is not None:
+            others = [key for key in ("kind", "template_id", "dataset_id", "request") if body.get(key)]
+            found = [Fault(key, "not_allowed", "Leave this out if `repeats` is given.") for key in others]
+        else:
+            if body.get("kind") is None:
+                found.append(Fault("kind", "required", "Specify `export` or `push`, or `repeats`."))
+            if len(subject) != 1:
+                text = "Specify either `template_id` or `dataset_id`."
+                found.append(Fault("template_id", "required", text))
+        return found + _time_faults(body)
+
+
+class JobSchedulePatch(Input):
+    """The properties of a schedule that can be changed. Its jobs then start with your permissions."""
+
+    read_only = READ_ONLY | {"kind", "template_id", "dataset_id"}
+
+    name: ScheduleName | None = None
+    cron: Cron | None = None
+    timezone: Zone | None = None
+    enabled: bool | None = None
+    new_seed: bool | None = Field(None, description=_NEW_SEED)
+    undo_previous: bool | None = Field(None, description=_UNDO)
+    request: dict[str, Any] | None = None
+
+    @classmethod
+    def more_faults(cls, body: Mapping[str, Any]) -> list[Fault]:
+        """Return what is wrong with the time."""
+        return _time_faults(body)
+
+
+def _time_faults(body: Mapping[str, Any]) -> list[Fault]:
+    cron, zone = body.get("cron"), body.get("timezone", "UTC")
+    valid_cron = cron if isinstance(cron, str) and cron else "0 0 * * *"
+    found = services.faults(valid_cron, zone if isinstance(zone, str) else "UTC")
+    long = {"cron": limits.MAX_CRON_CHARS, "timezone": limits.MAX_TIMEZONE_CHARS}
+    return [fault for fault in found if len(str(body.get(fault.path, ""))) <= long.get(fault.path, 0)]
+
+
+class JobScheduleOut(Output):
+    """A schedule of an export or a push.
+
+    `problem`: why the last due time did not start a job. `last_job_id`: the export or push that was started last.
+    """
+
+    id: str
+    name: str
+    kind: Literal["export", "push"]
+    template_id: str | None
+    dataset_id: str | None
+    request: dict[str, Any]
+    cron: str
+    timezone: str
+    enabled: bool
+    new_seed: bool
+    undo_previous: bool
+    next_run_at: str | None
+    last_run_at: str | None
+    last_job_id: str | None
+    problem: dict[str, Any] | None
+    project_id: str
+    team_id: str
+    saved_by: str | None
+    created_at: str
+    updated_at: str
+
+
+class StartedOut(Output):
+    """The export or push that a schedule has started."""
+
+    kind: Literal["export", "push"]
+    job_id: str
+
+
+_REQUESTS: Final[Mapping[tuple[str, bool], type[BaseModel]]] = {
+    ("export", True): TemplateExportInput,
+    ("export", False): DatasetExportInput,
+    ("push", True): PushInput,
+    ("push", False): DatasetPushInput,
+}
+"""The model of a request, by kind, and by whether it is of a template."""
+
+
+def _request(kind: str, of_template: bool, request: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a request in its stored form, without defaults. Error: validation_error with paths below `request`."""
+    try:
+        body = parse(_REQUESTS[kind, of_template], dict(request), strict=False)
+    except ApiError as error:
+        for fault in error.details.get("fields", ()):
+            fault["path"] = f"request.{fault['path']}".rstrip(".")
+        raise
+    kept: dict[str, Any] = body.model_dump(mode="json", exclude_unset=True)
+    if kept.pop("dry_run", False):
+        text = "A dry run cannot be repeated. Leave out `dry_run`."
+        raise validation_error([Fault("request.dry_run", "not_allowed", text)])
+    return kept
 
 
 class NewQuery(Query):
@@ -98,15 +263,43 @@ class Entry:
     problem: Mapping[str, Any] | None
 
 
-@route(bp, "/schedules", scope="read", hidden=True, programs=False)
-def index(actor: Actor) -> Response:
-    """List the schedules of exports, pushes and scenarios of the project."""
+@route(bp, "/schedules", scope="read", query=ListQuery, returns=Listed(JobScheduleOut))
+def index(actor: Actor, query: ListQuery) -> Response:
+    """List the schedules of exports and pushes of the project, newest first. `q` searches names."""
+    if g.face == "program":
+        page = services.page(actor, cursor=query.cursor, limit=query.limit, q=query.q)
+        return reply(page.as_dict(services.as_json))
     found = [*(_entry(one) for one in services.listing(actor)), *_of_scenarios(actor)]
     return reply(
         {"items": sorted(found, key=lambda one: one.name.casefold())},
         template="schedules/list.html",
         in_words=repeats.in_words,
     )
+
+
+@route(
+    bp, "/schedules", ["POST"], scope="generate", body=JobScheduleIn, returns=JobScheduleOut, status=201, people=False,
+    idempotent=True, errors=("conflict", "quota_exceeded"),
+)  # fmt: skip
+def create_by_request(actor: Actor, body: JobScheduleIn) -> Response:
+    """Create a schedule of an export or a push. A push also needs the `push` scope.
+
+    Jobs start with the permissions of the user who last saved the schedule. A scenario has its schedule among its own
+    settings: see `PATCH /scenarios/{id}`.
+    """
+    if found := JobScheduleIn.more_faults(body.model_dump(exclude_unset=True)):
+        raise validation_error(found)
+    values = body.model_dump(include={"name", "cron", "timezone", "enabled", "new_seed", "undo_previous"})
+    if body.repeats:
+        job = _subject(actor, body.repeats)
+        if isinstance(job, Scenario):
+            raise tenancy.not_found("job", body.repeats)
+        schedule = services.create_from(actor, job, values)
+    else:
+        kept = _request(str(body.kind), body.template_id is not None, body.request)
+        schedule = services.create(actor, str(body.kind), body.template_id, body.dataset_id, kept, values)
+    where = url_for("schedules.show", schedule_id=schedule.id)
+    return reply(services.as_json(schedule), status=201, tag=True, headers={"Location": where})
 
 
 @route(bp, "/schedules/new", scope="generate", query=NewQuery, hidden=True, programs=False)
@@ -143,11 +336,27 @@ def preview() -> Response:
     return Response(render_block(_EDIT, "times", moments=moments, cron=cron, in_words=repeats.in_words))
 
 
-@route(bp, "/schedules/<schedule_id>", scope="read", hidden=True, programs=False)
+@route(bp, "/schedules/<schedule_id>", scope="read", returns=JobScheduleOut)
 def show(actor: Actor, schedule_id: str) -> Response:
-    """Show and change one schedule."""
+    """Get a schedule."""
+    if g.face == "program":
+        return reply(services.as_json(services.get(actor, schedule_id)), tag=True)
     found = _found(actor, schedule_id)
     return _form(actor, found, _values_of(found), saved=True)
+
+
+@route(
+    bp, "/schedules/<schedule_id>", ["PATCH"], scope="generate", body=JobSchedulePatch, returns=JobScheduleOut,
+    people=False, errors=("version_conflict", "quota_exceeded"),
+)  # fmt: skip
+def change(actor: Actor, schedule_id: str, body: JobSchedulePatch) -> Response:
+    """Change a schedule, or turn it on or off (`enabled`). A schedule of a push also needs the `push` scope."""
+    schedule = _locked(actor, schedule_id)
+    matching(services.as_json(schedule))
+    changes = {key: value for key, value in body.model_dump(exclude_unset=True).items() if value is not None}
+    if "request" in changes:
+        changes["request"] = _request(schedule.kind, schedule.template_id is not None, changes["request"])
+    return reply(services.as_json(services.change(actor, schedule, changes)), tag=True)
 
 
 @route(bp, "/schedules/<schedule_id>", ["POST"], scope="generate", body=ScheduleForm, hidden=True, programs=False,
@@ -179,18 +388,29 @@ def switch(actor: Actor, schedule_id: str) -> Response:
     return see_other(url_for("schedules.index"))
 
 
-@route(bp, "/schedules/<schedule_id>/start", ["POST"], scope="generate", hidden=True, programs=False)
+@route(
+    bp, "/schedules/<schedule_id>/start", ["POST"], scope="generate", returns=StartedOut, status=201,
+    idempotent=True, errors=("validation_error", "conflict", "row_limit_exceeded", "quota_exceeded"),
+)  # fmt: skip
 def start(actor: Actor, schedule_id: str) -> Response:
     """Start a job of a schedule now, in addition to those that are due."""
     schedule = services.get(actor, schedule_id, "generate")
-    services.get(actor, schedule_id, services.SCOPES[schedule.kind])
+    kind = schedule.kind
+    services.get(actor, schedule_id, services.SCOPES[kind])
     job = services.start_now(actor, schedule)
-    return see_other(_job_page(job))
+    return reply({"kind": kind, "job_id": job.id}, status=201, see=_job_page(job))
 
 
-@route(bp, "/schedules/<schedule_id>", ["DELETE"], scope="generate", hidden=True, programs=False)
+@route(bp, "/schedules/<schedule_id>", ["DELETE"], scope="generate", returns=JobScheduleOut,
+       errors=("version_conflict",))  # fmt: skip
 def delete(actor: Actor, schedule_id: str) -> Response:
-    """Delete a schedule; its jobs stay."""
+    """Delete a schedule. Its jobs stay."""
+    if g.face == "program":
+        schedule = _locked(actor, schedule_id)
+        shown = services.as_json(schedule)
+        matching(shown)
+        services.delete(actor, schedule)
+        return reply(shown)
     if schedule_id.startswith("scn_"):
         scenarios.change(actor, scenarios.get(actor, schedule_id, "write", lock=True), {"schedule": None})
     else:
@@ -213,7 +433,7 @@ def _form(
         values,
         sent=request.form if error else None,
         error=error,
-        without=("name", "new_seed") if of_scenario else (),
+        without=_without(found),
     )
     cron, zone = values["expression"], values["timezone"]
     saved = saved and not (of_scenario and not found.schedule)
@@ -243,12 +463,13 @@ def _values_of(found: Any) -> dict[str, Any]:
     if isinstance(found, Scenario):
         held = found.schedule or {"cron": "0 2 * * *", "timezone": "UTC", "enabled": True}
         cron, zone, on, name = held["cron"], held["timezone"], held["enabled"], found.name
-        seed = False
+        seed = undo = False
     elif isinstance(found, Schedule):
         cron, zone, on, name = found.cron, found.timezone, found.enabled, found.name
-        seed = found.new_seed
+        seed, undo = found.new_seed, found.undo_previous
     else:
-        cron, zone, on, name, seed = "0 2 * * *", "UTC", True, _what(found), False
+        cron, zone, on, name = "0 2 * * *", "UTC", True, _what(found)
+        seed = undo = False
     repeat = repeats.from_cron(cron)
     own = {**asdict(repeat), "weekday": str(repeat.weekday), "cron": cron if repeat.every == "cron" else ""}
     return {
@@ -257,6 +478,7 @@ def _values_of(found: Any) -> dict[str, Any]:
         "timezone": zone,
         "enabled": on,
         "new_seed": seed,
+        "undo_previous": undo,
         "expression": cron,
     }
 
@@ -268,6 +490,7 @@ def _changes(body: ScheduleForm) -> dict[str, Any]:
         "timezone": body.timezone,
         "enabled": body.enabled,
         "new_seed": body.new_seed,
+        "undo_previous": body.undo_previous,
     }
 
 
@@ -279,7 +502,7 @@ def _found(actor: Actor, schedule_id: str) -> Schedule | Scenario:
 
 def _locked(actor: Actor, schedule_id: str) -> Schedule:
     """Return a schedule to change: the scope follows from what it starts."""
-    kind = services.get(actor, schedule_id).kind
+    kind = services.get(actor, schedule_id, "generate").kind
     return services.get(actor, schedule_id, services.SCOPES[kind], lock=True)
 
 
@@ -289,6 +512,13 @@ def _subject(actor: Actor, object_id: str) -> Export | Push | Scenario:
     if model is None:
         raise tenancy.not_found("job", object_id)
     return tenancy.get(actor, model, object_id)  # type: ignore[no-any-return]
+
+
+def _without(found: Any) -> tuple[str, ...]:
+    """Return the inputs that the form of a schedule does not have."""
+    if isinstance(found, Scenario):
+        return ("name", "new_seed", "undo_previous")
+    return () if _kind(found) == "push" else ("undo_previous",)
 
 
 def _kind(found: Any) -> str:

@@ -8,6 +8,7 @@ import { Fields, Masking, Service } from "./resources/catalogue.js";
 import { Datasets } from "./resources/datasets.js";
 import { Files } from "./resources/files.js";
 import { Runs, Scenarios } from "./resources/scenarios.js";
+import { Schedules } from "./resources/schedules.js";
 import { Connections, Endpoints } from "./resources/targets.js";
 import { Templates } from "./resources/templates.js";
 import { Webhooks } from "./resources/webhooks.js";
@@ -54,6 +55,7 @@ export class Rowsmith {
   readonly connections: Connections;
   readonly endpoints: Endpoints;
   readonly scenarios: Scenarios;
+  readonly schedules: Schedules;
   readonly runs: Runs;
   readonly files: Files;
   readonly fields: Fields;
@@ -89,6 +91,7 @@ export class Rowsmith {
     this.connections = new Connections(caller);
     this.endpoints = new Endpoints(caller);
     this.scenarios = new Scenarios(caller);
+    this.schedules = new Schedules(caller);
     this.runs = new Runs(caller);
     this.files = new Files(caller);
     this.fields = new Fields(caller);

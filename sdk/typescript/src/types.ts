@@ -1011,6 +1011,64 @@ export interface InvitationOut {
   expires_at: string;
 }
 
+/** A new schedule: what it repeats, and when. */
+export interface JobScheduleIn {
+  name: string;
+  /** Minute, hour, day of month, month, day of week: `30 6 * * 1-5` is 06:30 from Monday to Friday. */
+  cron: string;
+  /** IANA name, for example Europe/Berlin. */
+  timezone?: string;
+  enabled?: boolean;
+  /** Whether each job has other rows. Otherwise all jobs have the rows of the seed of the request. */
+  new_seed?: boolean;
+  /** Of a push: whether the rows of the previous push are deleted first, by their keys. */
+  undo_previous?: boolean;
+  kind?: "export" | "push" | null;
+  template_id?: string | null;
+  dataset_id?: string | null;
+  /** The body of `POST /templates/{id}/exports`, `/push`, or the same of a dataset. */
+  request?: Record<string, any>;
+  /** ID of an export or a push, instead of `kind`, `template_id`, `dataset_id` and `request`. */
+  repeats?: string | null;
+}
+
+/** A schedule of an export or a push. */
+export interface JobScheduleOut {
+  id: string;
+  name: string;
+  kind: "export" | "push";
+  template_id: string | null;
+  dataset_id: string | null;
+  request: Record<string, any>;
+  cron: string;
+  timezone: string;
+  enabled: boolean;
+  new_seed: boolean;
+  undo_previous: boolean;
+  next_run_at: string | null;
+  last_run_at: string | null;
+  last_job_id: string | null;
+  problem: Record<string, any> | null;
+  project_id: string;
+  team_id: string;
+  saved_by: string | null;
+  created_at: string;
+  updated_at: string;
+}
+
+/** The properties of a schedule that can be changed. Its jobs then start with your permissions. */
+export interface JobSchedulePatch {
+  name?: string | null;
+  cron?: string | null;
+  timezone?: string | null;
+  enabled?: boolean | null;
+  /** Whether each job has other rows. Otherwise all jobs have the rows of the seed of the request. */
+  new_seed?: boolean | null;
+  /** Of a push: whether the rows of the previous push are deleted first, by their keys. */
+  undo_previous?: boolean | null;
+  request?: Record<string, any> | null;
+}
+
 /** One sensitive column. */
 export interface LeakColumn {
   column: string;
@@ -1846,6 +1904,12 @@ export interface StageOut {
   message: string;
   hint: string;
   ms: number;
+}
+
+/** The export or push that a schedule has started. */
+export interface StartedOut {
+  kind: "export" | "push";
+  job_id: string;
 }
 
 /** An hour or a day, identified by its start. */

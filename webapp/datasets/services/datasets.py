@@ -87,9 +87,15 @@ def create(
     return KIND.save(actor, dataset, ready, pins, "create", moment)
 
 
-def change(actor: Actor, dataset: Dataset, changes: Mapping[str, Any]) -> dict[str, Any]:
+def change(
+    actor: Actor,
+    dataset: Dataset,
+    changes: Mapping[str, Any],
+    columns: Mapping[str, Any] | None = None,
+) -> dict[str, Any]:
     """The next version of a locked dataset, with `changes` (any of `CHANGEABLE`), on the newest versions of its
-    templates; commits. Returns the dataset as the API shows it. Error: validation_error."""
+    templates; commits. `columns` are further columns of the version. Returns the dataset as the API shows it. Error:
+    validation_error."""
     before = version_of(dataset).spec
     spec = {key: changes.get(key, before[key]) for key in CHANGEABLE}
     spec["templates"] = _tables(spec["templates"])
@@ -97,7 +103,7 @@ def change(actor: Actor, dataset: Dataset, changes: Mapping[str, Any]) -> dict[s
     if "anchor" in changes:
         spec["anchor"] = clock.to_text(changes["anchor"])
     ready, pins = _checked(actor, spec)
-    return KIND.save(actor, dataset, ready, pins, "change", clock.now())
+    return KIND.save(actor, dataset, ready, pins, "change", clock.now(), columns)
 
 
 def refresh_references(actor: Actor, dataset: Dataset) -> dict[str, Any]:

@@ -162,6 +162,27 @@ def preview(
     return Preview(looks, seed, warnings)
 
 
+def sample(
+    actor: Actor, spec: Mapping[str, Any], found: Sequence[Member], member: Member, count: int
+) -> list[dict[str, Any]]:
+    """Return the first rows of one table of a dataset, at most `count`; not counted toward the quota. Values from
+    outside are those that are stored. Errors: validation_error, those of connections."""
+    source = _source(member, found)
+    with placed(member):
+        said = source.plan.spec.source
+        if (
+            said is not None and said.file is not None
+        ):  # a file of the workspace is read without an explicit fetch
+            source = sources.opened(actor, source, whole=False)
+        rows = member.count or (source.quantity if source.plan.taken is None else source.count(None))
+        wanted = GenerateInput(seed=spec["seed"], now=_now(spec, DatasetPreviewInput()))
+        wanted = wanted.model_copy(update={"count": min(rows, count)})
+        recipe = external_values.recipe(actor, source, wanted, fetch=False, anchored=wanted.now is None)
+        shown, _ = generate.shown(actor, recipe, recipe.count)
+        made: list[dict[str, Any]] = orjson.loads(replace(recipe, count=shown).open().whole())
+    return made
+
+
 def _now(spec: Mapping[str, Any], ask: DatasetPreviewInput) -> datetime | None:
     """Return the base of relative dates; None: each table uses its template's anchor."""
     if ask.now is not None:

@@ -2,25 +2,38 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+from collections.abc import Callable
+from typing import Annotated, Any, Final
 
 import orjson
-from flask import Blueprint, Response, g, url_for
+from flask import Blueprint, Flask, Response, current_app, g, url_for
 from pydantic import Field
 
 from webapp import limits
 from webapp.access.actors import Actor
 from webapp.datasets.inputs import DatasetIn, DatasetPatch
+from webapp.datasets.models import Dataset
 from webapp.datasets.schemas import DatasetPreviewInput
 from webapp.datasets.services import datasets
 from webapp.datasets.services import rows as datasets_rows
-from webapp.datasets.views import pages
 from webapp.versioning import views as versioned_routes
 from webapp.versioning.views import OtherQuery
 from webapp.web.responses import Output, reply
 from webapp.web.routing import route
 
 bp = Blueprint("datasets", __name__)
+PAGE: Final = "dataset_page"  # in `app.extensions`
+
+
+def init_app(app: Flask, page: Callable[[Actor, Dataset], Response]) -> None:
+    """Set what browsers get instead of a dataset as JSON: its page, which knows domains above this one."""
+    app.extensions[PAGE] = page
+
+
+def show_page(actor: Actor, dataset: Dataset) -> Response:
+    """Return the page of a dataset."""
+    page: Callable[[Actor, Dataset], Response] = current_app.extensions[PAGE]
+    return page(actor, dataset)
 
 
 class DatasetTableOut(Output):
@@ -115,7 +128,7 @@ def show(actor: Actor, dataset_id: str) -> Response:
     """Get a dataset."""
     dataset = datasets.get(actor, dataset_id)
     if g.face == "person":
-        return pages.page(actor, dataset)
+        return show_page(actor, dataset)
     return reply(datasets.show(dataset), tag=True)
 
 

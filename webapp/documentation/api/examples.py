@@ -83,6 +83,16 @@ BODIES: Final[dict[str, dict[str, Any]]] = {
     "POST /templates/{template_id}/preview": {"seed": "first"},
     "POST /templates/{template_id}/push": {**_TARGET, "count": 100, "dry_run": True},
     "POST /templates/{template_id}/push/plan": {**_TARGET, "count": 100},
+    "POST /schedules": {
+        "name": "Nightly customers",
+        "cron": "0 2 * * *",
+        "timezone": "Europe/Berlin",
+        "kind": "export",
+        "template_id": "TEMPLATE_ID",
+        "request": {"format": "csv", "count": 1000},
+        "new_seed": True,
+    },
+    "PATCH /schedules/{schedule_id}": {"enabled": False},
     "POST /webhooks": {
         "url": "https://ci.example.org/hooks/rowsmith",
         "events": ["export.completed", "push.*"],

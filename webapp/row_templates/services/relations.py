@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from heapq import heappop, heappush
 from typing import Any, Final
 
 from sqlalchemy import select
@@ -127,63 +128,104 @@ def order(
     """Sort tables: parents first, otherwise in the given order. A cycle is broken before its first table, so
     the same dataset always has the same order; of its tables, those go first whose references into the cycle
     may wait, if `may_wait` says so of any."""
-    inside = [edge for edge in among(found, template_ids) if not edge.to_itself]
+    kept = among(found, template_ids)
+    inside = [edge for edge in kept if not edge.to_itself]
     parents = _parents(template_ids, inside)
     strict = _parents(template_ids, [edge for edge in inside if not may_wait(edge)])
-    left, made = list(template_ids), []
+    children = _children(parents)
+    left = {item: len(above) for item, above in parents.items()}  # parents that are not yet in the order
+    position = {item: at for at, item in enumerate(template_ids)}
+    free = [position[item] for item in template_ids if not left[item]]
+    made: list[str] = []
     while left:
-        free = next((item for item in left if not parents[item] & set(left)), None)
-        if free is None:
-            ring = _ring(left, parents)
-            free = next((item for item in ring if not strict[item] & set(left)), ring[0])
-        made.append(free)
-        left.remove(free)
+        if free:
+            item = template_ids[heappop(free)]
+        else:
+            ring = _ring([item for item in template_ids if item in left], parents)
+            item = next((item for item in ring if strict[item].isdisjoint(left)), ring[0])
+        del left[item]
+        made.append(item)
+        for child in children.get(item, ()):
+            if child in left:
+                left[child] -= 1
+                if not left[child]:
+                    heappush(free, position[child])
     place = {item: at for at, item in enumerate(made)}
-    broken = [
-        edge
-        for edge in among(found, template_ids)
-        if place[edge.parent_template_id] >= place[edge.child_template_id]
-    ]
+    broken = [edge for edge in kept if place[edge.parent_template_id] >= place[edge.child_template_id]]
     return Order(tuple(made), tuple(broken))
 
 
 def _parents(template_ids: Sequence[str], found: Sequence[Edge]) -> dict[str, set[str]]:
-    return {
-        template_id: {edge.parent_template_id for edge in found if edge.child_template_id == template_id}
-        for template_id in template_ids
-    }
+    parents: dict[str, set[str]] = {template_id: set() for template_id in template_ids}
+    for edge in found:
+        parents[edge.child_template_id].add(edge.parent_template_id)
+    return parents
+
+
+def _children(parents: Mapping[str, set[str]]) -> dict[str, list[str]]:
+    children: dict[str, list[str]] = {}
+    for item, above in parents.items():
+        for parent in above:
+            children.setdefault(parent, []).append(item)
+    return children
 
 
 def _ring(left: Sequence[str], parents: Mapping[str, set[str]]) -> list[str]:
     """Return the templates of the first cycle that depends on nothing else. Templates that only depend on a
     cycle are not part of it."""
+    known = set(left)
+    cycle_of: dict[str, int] = {}
+    for number, cycle in enumerate(_cycles(left, {item: parents[item] & known for item in left})):
+        cycle_of |= dict.fromkeys(cycle, number)
+    dependent = {
+        cycle_of[item]
+        for item in left
+        if any(cycle_of[parent] != cycle_of[item] for parent in parents[item] & known)
+    }
+    first = next(item for item in left if cycle_of[item] not in dependent)
+    return [item for item in left if cycle_of[item] == cycle_of[first]]
 
-    def above(one: str) -> set[str]:
-        seen: set[str] = set()
-        pending = [one]
-        while pending:
-            new = (parents[pending.pop()] & set(left)) - seen
-            seen |= new
-            pending += new
-        return seen
 
-    all_above = {item: above(item) for item in left}
-    first = next(item for item in left if all(item in all_above[other] for other in all_above[item]))
-    return [item for item in left if item in all_above[first]]
+def _cycles(items: Sequence[str], parents: Mapping[str, set[str]]) -> Iterator[list[str]]:
+    """Yield the strongly connected components of a graph (R. Tarjan, 1972), without recursion."""
+    number: dict[str, int] = {}
+    lowest: dict[str, int] = {}
+    stack: list[str] = []
+    place: dict[str, int] = {}  # of the templates on the stack
+    for start in items:
+        path = [] if start in number else [(start, iter(parents[start]))]
+        while path:
+            item, rest = path[-1]
+            if item not in number:
+                number[item] = lowest[item] = len(number)
+                place[item] = len(stack)
+                stack.append(item)
+            parent = next(rest, None)
+            if parent is None:
+                path.pop()
+                if path:
+                    above = path[-1][0]
+                    lowest[above] = min(lowest[above], lowest[item])
+                if lowest[item] == number[item]:
+                    at = place[item]
+                    cycle, stack[at:] = stack[at:], []
+                    for member in cycle:
+                        del place[member]
+                    yield cycle
+            elif parent not in number:
+                path.append((parent, iter(parents[parent])))
+            elif parent in place:
+                lowest[item] = min(lowest[item], number[parent])
 
 
 def depths(template_ids: Sequence[str], found: Sequence[Edge]) -> dict[str, int]:
     """Return the maximum number of ancestors of each template, along the edges that the order keeps."""
     kept = order(template_ids, found)
     broken = set(map(id, kept.broken))
+    parents = _parents(template_ids, [edge for edge in among(found, template_ids) if id(edge) not in broken])
     out: dict[str, int] = {}
     for template_id in kept.template_ids:
-        above = [
-            out[edge.parent_template_id]
-            for edge in among(found, template_ids)
-            if edge.child_template_id == template_id and id(edge) not in broken
-        ]
-        out[template_id] = 1 + max(above, default=-1)
+        out[template_id] = 1 + max((out[parent] for parent in parents[template_id]), default=-1)
     return out
 
 

@@ -147,11 +147,12 @@ class Kind(Generic[H, V]):
         pins: dict[str, Any],
         did: str,
         moment: datetime,
+        columns: Mapping[str, Any] | None = None,
         **details: Any,
     ) -> dict[str, Any]:
         """The next version of a locked head, or the first of a new one; commits. Returns it as the API shows it.
 
-        `did` is the action in the audit log (`change`), with `details`.
+        `did` is the action in the audit log (`change`), with `details`; `columns` are further columns of the version.
         """
         stored_json.take(actor, spec, pins)
         db.session.add(head)
@@ -167,6 +168,7 @@ class Kind(Generic[H, V]):
             pins=pins,
             created_by=actor.user_id,
             created_at=moment,
+            **(columns or {}),
         )
         db.session.add(version)
         action = f"{self.name}.{did}"
@@ -177,11 +179,22 @@ class Kind(Generic[H, V]):
         db.session.commit()
         return self.as_json(head, version)
 
-    def restore_version(self, actor: Actor, head: H, number: int) -> dict[str, Any]:
+    def restore_version(
+        self,
+        actor: Actor,
+        head: H,
+        number: int,
+        pins: dict[str, Any] | None = None,
+        columns: Mapping[str, Any] | None = None,
+    ) -> dict[str, Any]:
         """Restore version `number` of a locked head: create a new version with the same content and the same pins,
-        which generates the same rows; commits. Error: not_found."""
+        which generates the same rows; commits. `pins` replace those of the version; `columns` as for `save`. Error:
+        not_found."""
         old = self.version_of(head, number)
-        return self.save(actor, head, old.spec, old.pins, "restore_version", clock.now(), restored=number)
+        kept = old.pins if pins is None else pins
+        return self.save(
+            actor, head, old.spec, kept, "restore_version", clock.now(), columns, restored=number
+        )
 
     def delete(self, actor: Actor, head: H) -> dict[str, Any]:
         """Soft-delete a locked head; commits. Returns it as the API shows it."""

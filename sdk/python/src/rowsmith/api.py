@@ -11,6 +11,7 @@ from rowsmith.resources.catalogue import Fields, Masking, Service
 from rowsmith.resources.datasets import Datasets
 from rowsmith.resources.files import Files
 from rowsmith.resources.scenarios import Runs, Scenarios
+from rowsmith.resources.schedules import Schedules
 from rowsmith.resources.targets import Connections, Endpoints
 from rowsmith.resources.templates import Templates
 from rowsmith.resources.webhooks import Webhooks
@@ -66,6 +67,7 @@ class Api:
         self.connections = Connections(caller)
         self.endpoints = Endpoints(caller)
         self.scenarios = Scenarios(caller)
+        self.schedules = Schedules(caller)
         self.runs = Runs(caller)
         self.files = Files(caller)
         self.fields = Fields(caller)

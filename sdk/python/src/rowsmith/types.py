@@ -72,6 +72,9 @@ __all__ = [
     "Invalid",
     "InvitationIn",
     "InvitationOut",
+    "JobScheduleIn",
+    "JobScheduleOut",
+    "JobSchedulePatch",
     "LeakColumn",
     "LeakReport",
     "LimitsIn",
@@ -140,6 +143,7 @@ __all__ = [
     "SqlScriptOptions",
     "SqliteUsedOut",
     "StageOut",
+    "StartedOut",
     "StepOut",
     "StorageOut",
     "SubsetIn",
@@ -1111,6 +1115,59 @@ class InvitationOut(TypedDict):
     expires_at: str
 
 
+class JobScheduleIn(TypedDict):
+    """A new schedule: what it repeats, and when."""
+
+    name: str
+    cron: str
+    timezone: NotRequired[str]
+    enabled: NotRequired[bool]
+    new_seed: NotRequired[bool]
+    undo_previous: NotRequired[bool]
+    kind: NotRequired[Literal["export", "push"] | None]
+    template_id: NotRequired[str | None]
+    dataset_id: NotRequired[str | None]
+    request: NotRequired[dict[str, Any]]
+    repeats: NotRequired[str | None]
+
+
+class JobScheduleOut(TypedDict):
+    """A schedule of an export or a push."""
+
+    id: str
+    name: str
+    kind: Literal["export", "push"]
+    template_id: str | None
+    dataset_id: str | None
+    request: dict[str, Any]
+    cron: str
+    timezone: str
+    enabled: bool
+    new_seed: bool
+    undo_previous: bool
+    next_run_at: str | None
+    last_run_at: str | None
+    last_job_id: str | None
+    problem: dict[str, Any] | None
+    project_id: str
+    team_id: str
+    saved_by: str | None
+    created_at: str
+    updated_at: str
+
+
+class JobSchedulePatch(TypedDict):
+    """The properties of a schedule that can be changed. Its jobs then start with your permissions."""
+
+    name: NotRequired[str | None]
+    cron: NotRequired[str | None]
+    timezone: NotRequired[str | None]
+    enabled: NotRequired[bool | None]
+    new_seed: NotRequired[bool | None]
+    undo_previous: NotRequired[bool | None]
+    request: NotRequired[dict[str, Any] | None]
+
+
 class LeakColumn(TypedDict):
     """One sensitive column."""
 
@@ -1945,6 +2002,13 @@ class StageOut(TypedDict):
     message: str
     hint: str
     ms: int
+
+
+class StartedOut(TypedDict):
+    """The export or push that a schedule has started."""
+
+    kind: Literal["export", "push"]
+    job_id: str
 
 
 class StepOut(TypedDict):

@@ -1,0 +1,211 @@
+"""The destination of a dataset: a file format, a database or an API. A database is filled after its plan was shown."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Annotated, Any, Final
+
+from flask import Blueprint, Response, render_template, request, url_for
+from pydantic import Field
+from sqlalchemy import func, select
+
+from webapp import limits
+from webapp.access.actors import Actor
+from webapp.datasets.models import Dataset
+from webapp.datasets.schemas import SqlScriptSection
+from webapp.datasets.services import datasets
+from webapp.errors import ApiError
+from webapp.exports.models import Export
+from webapp.extensions import db
+from webapp.pushes.models import Push
+from webapp.pushes.schemas import DatasetPushInput
+from webapp.pushes.services import preparation, pushes
+from webapp.pushes.views import form
+from webapp.pushes.views import pages as push_pages
+from webapp.row_templates.schemas import CsvSection
+from webapp.web.forms.from_model import bound
+from webapp.web.inputs import Query, parse
+from webapp.web.responses import render_block, see_other
+from webapp.web.routing import route
+
+bp = Blueprint("dataset_destinations", __name__)
+FILES: Final = (
+    ("xlsx", "Excel", "One workbook, one sheet per table"),
+    ("sql", "SQL", "One script with INSERT statements"),
+    ("csv", "CSV", "One file per table, in a ZIP archive"),
+    ("json", "JSON", "One file per table, in a ZIP archive"),
+    ("ndjson", "NDJSON", "One file per table, in a ZIP archive"),
+    ("parquet", "Parquet", "One file per table, in a ZIP archive"),
+)
+_SECTIONS: Final = (("csv", CsvSection), ("sql", SqlScriptSection))
+_FILL: Final = "datasets/fill.html"
+
+
+@dataclass(frozen=True, slots=True)
+class Destination:
+    """Where the rows of a dataset go. `kind`: `file`, `database`, or `api`, whose paths are chosen on the push page."""
+
+    kind: str
+    id: str
+    name: str
+    detail: str = ""
+    production: bool = False
+
+
+def chosen(actor: Actor, dataset: Dataset, wanted: str) -> Destination:
+    """Return a destination: the wanted one, else the one that the dataset was last sent to, else the first connection
+    that takes rows, else a file."""
+    wanted = wanted.partition("/")[0]
+    files = {name: Destination("file", name, title, text) for name, title, text in FILES}
+    if wanted in files:
+        return files[wanted]
+    if not actor.can("push", dataset.team_id):
+        return files.get(_last_format(dataset) or "", files["xlsx"])
+    known = {one["id"]: one for one in _known(actor, wanted) if not one["read_only"]}
+    if wanted in known:
+        return _of(known[wanted])
+    last = _last_push(dataset)
+    if last is not None and last in known:
+        return _of(known[last])
+    if last is None and (name := _last_format(dataset)) in files:
+        return files[str(name)]
+    databases = [one for one in known.values() if not one["http"]]
+    return _of(databases[0]) if databases else files["xlsx"]
+
+
+def _known(actor: Actor, wanted: str) -> list[dict[str, Any]]:
+    try:
+        return form.known(actor, wanted if wanted.startswith(("con_", "end_")) else "")
+    except ApiError:
+        return form.known(actor, "")
+
+
+def _of(one: dict[str, Any]) -> Destination:
+    kind = "api" if one["http"] or one["endpoint"] else "database"
+    return Destination(
+        kind, one["id"], one["name"], _KINDS.get(one["type"], ""), one["environment"] == "prod"
+    )
+
+
+_KINDS: Final = {
+    "postgresql": "PostgreSQL", "mysql": "MySQL", "sqlite": "SQLite", "mssql": "SQL Server", "oracle": "Oracle",
+    "db2": "Db2", "mongodb": "MongoDB", "rest": "REST", "odata": "OData", "openapi": "OpenAPI", "endpoint": "Endpoint",
+}  # fmt: skip
+
+
+def _last_push(dataset: Dataset) -> str | None:
+    where = func.coalesce(Push.endpoint_id, Push.connection_id)
+    return db.session.scalar(
+        select(where).where(Push.dataset_id == dataset.id).order_by(Push.id.desc()).limit(1)
+    )
+
+
+def _last_format(dataset: Dataset) -> str | None:
+    newest = select(Export.format).where(Export.dataset_id == dataset.id).order_by(Export.id.desc()).limit(1)
+    return db.session.scalar(newest)
+
+
+@route(bp, "/datasets/<dataset_id>/destination", scope="read", hidden=True, programs=False)
+def choose(actor: Actor, dataset_id: str) -> Response:
+    """Show the destinations of a dataset, with the options of files."""
+    dataset = datasets.get(actor, dataset_id)
+    now = chosen(actor, dataset, request.args.get("to", ""))
+    context = {
+        "data": datasets.show(dataset),
+        "now": now,
+        "files": FILES,
+        "format_forms": [(name, bound(section, prefix=f"{name}.")) for name, section in _SECTIONS],
+        "destinations": push_pages.destinations(actor, "", "" if now.kind == "file" else now.id),
+        "can_generate": actor.can("generate", dataset.team_id),
+    }
+    if "HX-Request" in request.headers:
+        return Response(render_block("datasets/destination.html", "choice", **context))
+    return Response(render_template("datasets/destination.html", **context), mimetype="text/html")
+
+
+class FillQuery(Query):
+    """Which database."""
+
+    connection_id: Annotated[str, Field(max_length=2 * limits.MAX_NAME_CHARS)] = ""
+
+
+@route(
+    bp, "/datasets/<dataset_id>/fill", scope="push", query=FillQuery, hidden=True, programs=False, reads=False
+)
+def plan(actor: Actor, dataset_id: str, query: FillQuery) -> Response:
+    """Check the columns of a database, and show what would be written."""
+    return _plan(actor, dataset_id, query.connection_id, None)
+
+
+@route(bp, "/datasets/<dataset_id>/fill", ["POST"], scope="push", hidden=True, programs=False)
+def fill(actor: Actor, dataset_id: str) -> Response:
+    """Send the rows of a dataset to a database."""
+    connection_id = request.form.get("connection_id", "")
+    try:
+        asked = _asked(connection_id, dry_run=False, confirm=request.form.get("confirm", "").strip() or None)
+        push = pushes.queue(actor, preparation.of_dataset(actor, dataset_id, asked), "dataset.push")
+    except ApiError as error:
+        if error.code in ("not_found", "forbidden"):
+            raise
+        db.session.rollback()
+        return _plan(actor, dataset_id, connection_id, error)
+    where = url_for("pushes.show", push_id=push.id)
+    if "HX-Request" in request.headers:
+        return Response(status=204, headers={"HX-Redirect": where})
+    return see_other(where)
+
+
+def _asked(connection_id: str, *, dry_run: bool, confirm: str | None = None) -> DatasetPushInput:
+    connection_id = connection_id.partition("/")[0]
+    given = {
+        "connection_id": connection_id, "create_table": True, "skip_faulty_tables": True, "dry_run": dry_run,
+        "confirm": confirm,
+    }  # fmt: skip
+    return parse(DatasetPushInput, given, strict=False)
+
+
+def _plan(actor: Actor, dataset_id: str, connection_id: str, refused: ApiError | None) -> Response:
+    dataset = datasets.get(actor, dataset_id, "push")
+    where = chosen(actor, dataset, connection_id)
+    found, error = None, refused
+    try:
+        found = pushes.plan(preparation.of_dataset(actor, dataset_id, _asked(connection_id, dry_run=True)))
+    except ApiError as trouble:
+        if trouble.code in ("not_found", "forbidden"):
+            raise
+        db.session.rollback()
+        error = error or trouble
+    tables = [_table(one) for one in found["tables"]] if found else []
+    wrong = next(
+        (one for one in (refused.details.get("fields", ()) if refused else ()) if one["path"] == "confirm"),
+        None,
+    )
+    context = {
+        "data": datasets.show(datasets.get(actor, dataset_id)),
+        "where": where,
+        "plan": found,
+        "planned": tables,
+        "most": limits.DATASET_LINES,
+        "error": None if wrong else error,
+        "wrong": wrong,
+    }
+    status = refused.status if refused is not None else 200
+    if "HX-Request" in request.headers:
+        return Response(render_block(_FILL, "plan", **context))
+    return Response(render_template(_FILL, **context), status, mimetype="text/html")
+
+
+def _table(planned: dict[str, Any]) -> dict[str, Any]:
+    """Return a line of the plan: what happens to a table, and what may not fit."""
+    doubts = [
+        f"{cell['column']}: {cell['misfits'][0]['message']}" for cell in planned["columns"] if cell["misfits"]
+    ]
+    return {
+        "name": planned["name"],
+        "target": planned["target"],
+        "count": planned["count"],
+        "create": planned["create"],
+        "columns": sum(cell["state"] == "field" for cell in planned["columns"]),
+        "doubts": doubts,
+        "faults": [one["message"] for one in planned["faults"]],
+    }

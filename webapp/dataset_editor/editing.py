@@ -1,0 +1,471 @@
+"""Changes of a dataset on its page. Each is saved at once as a version, which the page can undo.
+
+A version that was saved here has a `step`: `{label, undo, redo, templates}`. `undo` and `redo` are the numbers of the
+versions that Undo and Redo restore (null: none), so the steps survive a reload and are the same for all users.
+`templates` are the templates that the step changed, `{id: [version before, version after]}`: undoing the step restores
+their earlier version as well, unless somebody has changed them since. A version that was saved by the API has no step;
+undoing it restores the version before it.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+from copy import deepcopy
+from dataclasses import dataclass
+from typing import Any, Final, Literal
+
+import orjson
+from pydantic import ValidationError
+
+from webapp import limits
+from webapp.access.actors import Actor
+from webapp.dataset_editor import overview
+from webapp.datasets.inputs import DatasetPatch
+from webapp.datasets.models import Dataset, DatasetVersion
+from webapp.datasets.services import datasets
+from webapp.engine.types.relations import Cardinality
+from webapp.errors import ApiError, Fault, validation_error
+from webapp.extensions import db
+from webapp.generation.services import rows as generation_rows
+from webapp.row_templates.services import field_ids, relations, templates
+from webapp.row_templates.services.relations import Edge
+from webapp.web.inputs import parse
+
+Kind = Literal["any", "one", "range"]
+SETTINGS: Final = ("name", "description", "seed", "anchor")
+_GROUPING: Final = re.compile(r"[\s,.'’_]")
+
+
+@dataclass(frozen=True, slots=True)
+class Steps:
+    """What can be undone and redone from a version: the label of each, "" if there is nothing."""
+
+    undo: str
+    redo: str
+
+
+def steps(dataset: Dataset, version: DatasetVersion) -> Steps:
+    """Return what can be undone and redone from the newest version."""
+    step = version.step or {}
+    back, forward = _back(version), step.get("redo")
+    redo = datasets.version_of(dataset, forward).step if forward else None
+    return Steps(
+        str(step.get("label") or "last change") if back else "",
+        str((redo or {}).get("label", "change")) if forward else "",
+    )
+
+
+def _back(version: DatasetVersion) -> int | None:
+    if version.step is None:
+        return version.number - 1 or None
+    back: int | None = version.step["undo"]
+    return back
+
+
+def undo(actor: Actor, dataset: Dataset) -> dict[str, Any] | None:
+    """Undo the last step of a locked dataset; commits. Return the dataset, None if there is nothing to undo."""
+    current = datasets.version_of(dataset)
+    back = _back(current)
+    if back is None:
+        return None
+    step, target = current.step or {}, datasets.version_of(dataset, back)
+    changed = {one: (after, before) for one, (before, after) in step.get("templates", {}).items()}
+    kept = {"label": (target.step or {}).get("label", ""), "undo": _back(target), "redo": current.number}
+    return _restore(
+        actor, dataset, target, changed, {**kept, "templates": (target.step or {}).get("templates", {})}
+    )
+
+
+def redo(actor: Actor, dataset: Dataset) -> dict[str, Any] | None:
+    """Redo the step of a locked dataset that was undone last; commits. Return the dataset, None if there is none."""
+    current = datasets.version_of(dataset)
+    forward = (current.step or {}).get("redo")
+    if not forward:
+        return None
+    target = datasets.version_of(dataset, forward)
+    step = target.step or {}
+    changed = {one: (before, after) for one, (before, after) in step.get("templates", {}).items()}
+    return _restore(actor, dataset, target, changed, {**step, "undo": current.number})
+
+
+def _restore(
+    actor: Actor,
+    dataset: Dataset,
+    target: DatasetVersion,
+    changed: Mapping[str, tuple[int, int]],
+    step: dict[str, Any],
+) -> dict[str, Any]:
+    """Restore a version of a dataset, and of the templates that were changed with it: `changed` are the versions whose
+    fields they have now, and those whose fields they get."""
+    number, pinned, wanted = target.number, dict(target.pins["templates"]), dict(step.get("templates", {}))
+    for template_id, (now, then) in changed.items():
+        if template_id not in pinned:
+            continue
+        template = templates.get(actor, template_id, "write", lock=True)
+        same = (
+            templates.version_of(template).spec["fields"]
+            == templates.version_of(template, now).spec["fields"]
+        )
+        if same and now != then:
+            pinned[template_id] = templates.restore_version(actor, template, then)["version"]
+    dataset = datasets.get(actor, dataset.id, "write", lock=True)
+    return datasets.KIND.restore_version(
+        actor, dataset, number, {"templates": pinned}, {"step": {**step, "templates": wanted}}
+    )
+
+
+def _change(
+    actor: Actor,
+    dataset: Dataset,
+    label: str,
+    changes: Mapping[str, Any],
+    changed: Mapping[str, Sequence[int]] | None = None,
+) -> dict[str, Any]:
+    step = {
+        "label": label[: limits.MAX_NAME_CHARS],
+        "undo": dataset.version,
+        "redo": None,
+        "templates": dict(changed or {}),
+    }
+    return datasets.change(actor, dataset, changes, {"step": step})
+
+
+# --- Values ---------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Saved:
+    """The result of a change: the dataset as the API shows it, None if nothing changed; and errors by input."""
+
+    dataset: dict[str, Any] | None
+    faults: dict[str, str]
+
+
+def set_values(actor: Actor, dataset: Dataset, given: Mapping[str, str]) -> Saved:
+    """Set values of a locked dataset from inputs; commits. Inputs are `name`, `description`, `seed`, `anchor`,
+    `count:<template id>` and `as:<template id>`. What is valid is saved, the rest is reported."""
+    current = datasets.version_of(dataset).spec
+    changes: dict[str, Any] = {}
+    sources: dict[str, str] = {}  # the input that a fault of the model belongs to
+    faults: dict[str, str] = {}
+    listed = [dict(one) for one in current["templates"]]
+    place = {one["template_id"]: at for at, one in enumerate(listed)}
+    labels = []
+    for name, text in given.items():
+        word, _, template_id = name.partition(":")
+        if word in SETTINGS and not template_id:
+            value: Any = text.strip() or (None if word in ("seed", "anchor") else "")
+            if word == "name" and not value:
+                faults[name] = "Enter a name."
+            elif word == "seed" and value is None:
+                continue  # an empty seed keeps the one that there is
+            elif value != current[word]:
+                changes[word], sources[word] = value, name
+                labels.append(word.capitalize())
+        elif word in ("count", "as") and template_id in place:
+            at = place[template_id]
+            key = "count" if word == "count" else "name"
+            try:
+                value = _count(text) if word == "count" else text.strip() or None
+            except ValueError as error:
+                faults[name] = str(error)
+                continue
+            if listed[at][key] != value:
+                listed[at][key] = value
+                changes["templates"], sources[f"templates[{at}].{key}"] = listed, name
+                labels.append("Rows" if word == "count" else "Name of a table")
+    while changes:
+        try:
+            body = parse(DatasetPatch, orjson.loads(orjson.dumps(changes)), strict=False)
+            break
+        except ApiError as error:
+            if error.code != "validation_error" or not _leave_out(error, changes, sources, current, faults):
+                raise
+    if not changes:
+        db.session.rollback()
+        return Saved(None, faults)
+    made = {key: value for key, value in body.model_dump(exclude_unset=True).items() if key in changes}
+    if "templates" in made:
+        made["templates"] = [table.model_dump() for table in body.templates]
+    return Saved(_change(actor, dataset, ", ".join(dict.fromkeys(labels)), made), faults)
+
+
+def _leave_out(
+    error: ApiError,
+    changes: dict[str, Any],
+    sources: Mapping[str, str],
+    current: Mapping[str, Any],
+    faults: dict[str, str],
+) -> bool:
+    """Take back the changes that an error is about, and report them. Return whether there were any."""
+    found = False
+    for fault in error.details.get("fields", ()):
+        if (name := sources.get(fault["path"])) is None or name in faults:
+            continue
+        faults[name], found = fault["message"], True
+        word, _, template_id = name.partition(":")
+        if not template_id:
+            changes.pop(word, None)
+            continue
+        key = "count" if word == "count" else "name"
+        old = {one["template_id"]: one[key] for one in current["templates"]}
+        for one in changes["templates"]:
+            if one["template_id"] == template_id:
+                one[key] = old[template_id]
+    if "templates" in changes and changes["templates"] == current["templates"]:
+        del changes["templates"]
+    return found
+
+
+def _count(text: str) -> int | None:
+    """Return a number of rows as people write it: `5,000`, `5 000`; None for an empty text. Error: ValueError."""
+    plain = _GROUPING.sub("", text)
+    if not plain:
+        return None
+    most = limits.ENTERPRISE_MAX.rows_per_generation
+    if not plain.isdecimal() or not plain.isascii() or len(plain) > 12 or not 1 <= int(plain) <= most:
+        raise ValueError(f"Enter a whole number from 1 to {most:,}.")
+    return int(plain)
+
+
+# --- Tables ---------------------------------------------------------------------------------------------------
+
+
+def create(actor: Actor, name: str, wanted: Sequence[str], with_parents: bool) -> dict[str, Any]:
+    """Create a dataset of templates; commits. `with_parents`: also of the templates that they reference. Error:
+    validation_error."""
+    ids = list(dict.fromkeys(wanted))
+    if with_parents:
+        ids = _with_parents(actor, ids)
+    return datasets.create(
+        actor, name=name, templates=[{"template_id": one, "count": None, "name": None} for one in ids]
+    )
+
+
+def add_tables(
+    actor: Actor, dataset: Dataset, wanted: Sequence[str], with_parents: bool = False
+) -> dict[str, Any] | None:
+    """Add templates to a locked dataset; commits. Error: validation_error."""
+    listed = [dict(one) for one in datasets.version_of(dataset).spec["templates"]]
+    there = {one["template_id"] for one in listed}
+    new = [one for one in dict.fromkeys(wanted) if one not in there]
+    if with_parents:
+        new = [one for one in _with_parents(actor, new) if one not in there]
+    if not new:
+        db.session.rollback()
+        return None
+    if len(listed) + len(new) > limits.MAX_DATASET_TABLES:
+        text = f"A dataset has at most {limits.MAX_DATASET_TABLES:,} tables."
+        raise validation_error([Fault("templates", "too_many", text)])
+    listed += [{"template_id": one, "count": None, "name": None} for one in new]
+    return _change(actor, dataset, "Add table" if len(new) == 1 else "Add tables", {"templates": listed})
+
+
+def _with_parents(actor: Actor, wanted: Sequence[str]) -> list[str]:
+    """Return templates and those that they reference, parents first."""
+    found: dict[str, overview.Contents] = {}
+    pending = list(wanted)
+    while pending and len(found) <= limits.MAX_DATASET_TABLES:
+        heads = datasets.look_up_templates(actor, pending)[0]
+        contents = overview.read({one: head.version for one, head in heads.items()})
+        found |= contents
+        above = {edge.parent_template_id for one in contents.values() for edge in one.edges}
+        pending = sorted(above - found.keys())
+    edges = [edge for one in found.values() for edge in one.edges]
+    return [*relations.order(list(found), edges).template_ids, *(one for one in wanted if one not in found)]
+
+
+def remove_table(actor: Actor, dataset: Dataset, template_id: str) -> dict[str, Any] | None:
+    """Remove a table from a locked dataset; commits. The last one stays. Error: validation_error."""
+    listed = datasets.version_of(dataset).spec["templates"]
+    left = [dict(one) for one in listed if one["template_id"] != template_id]
+    if len(left) == len(listed):
+        db.session.rollback()
+        return None
+    if not left:
+        text = "A dataset has at least one table. Add another table first, or delete the dataset."
+        raise validation_error([Fault("templates", "too_few", text)])
+    return _change(actor, dataset, "Remove table", {"templates": left})
+
+
+def move_table(actor: Actor, dataset: Dataset, template_id: str, by: int) -> dict[str, Any] | None:
+    """Move a table of a locked dataset up (-1) or down (1) in the list; commits."""
+    listed = [dict(one) for one in datasets.version_of(dataset).spec["templates"]]
+    at = next((at for at, one in enumerate(listed) if one["template_id"] == template_id), -1)
+    if at < 0 or not 0 <= at + by < len(listed):
+        db.session.rollback()
+        return None
+    listed[at], listed[at + by] = listed[at + by], listed[at]
+    return _change(actor, dataset, "Move table", {"templates": listed})
+
+
+# --- Relations ------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Children:
+    """How many rows a parent's row has: `any` number, at most `one`, or a `range`."""
+
+    kind: Kind
+    least: str = ""
+    most: str = ""
+    distribution: str = ""
+    mean: str = ""
+
+    def cardinality(self, before: Mapping[str, Any] | None) -> dict[str, Any] | None:
+        """Return the cardinality of a reference; what the form does not have is kept from `before` if it still fits.
+        Error: validation_error."""
+        if self.kind != "range":
+            return None
+        faults, bounds = [], {}
+        for path, text in (("least", self.least), ("most", self.most)):
+            try:
+                bounds[path] = _number(text, 0 if path == "least" else 1)
+            except ValueError as error:
+                faults.append(Fault(path, "invalid", str(error)))
+        if not faults and bounds["least"] > bounds["most"]:
+            faults.append(Fault("most", "invalid", "Enter a number that is not below the minimum."))
+        shape = self.distribution or "uniform"
+        made: dict[str, Any] = {"min": bounds.get("least"), "max": bounds.get("most")}
+        if shape in ("poisson", "geometric") and not self.mean.strip():
+            faults.append(Fault("mean", "required", "Enter the average number of rows."))
+        if faults:
+            raise validation_error(faults)
+        if shape != "uniform":
+            made["distribution"] = shape
+        if shape in ("poisson", "geometric"):
+            made["mean"] = self.mean.strip()
+        if shape == "zipf" and (before or {}).get("exponent") is not None:
+            made["exponent"] = (before or {})["exponent"]
+        if shape == "weights":
+            made["weights"] = (before or {}).get("weights")
+        try:
+            checked = Cardinality.model_validate(made, strict=False)
+        except ValidationError as error:
+            text = "; ".join(str(one["msg"]).removeprefix("Value error, ") for one in error.errors())
+            path = "mean" if "mean" in text else "distribution" if "weight" in text else "most"
+            raise validation_error([Fault(path, "invalid", f"{text[:1].upper()}{text[1:]}.")]) from None
+        stored: dict[str, Any] = checked.model_dump(mode="json", exclude_defaults=True)
+        return {**stored, "min": checked.min, "max": checked.max}
+
+
+def _number(text: str, least: int) -> int:
+    plain = _GROUPING.sub("", text)
+    most = limits.MAX_ARRAY_PRODUCT
+    if not plain.isdecimal() or not plain.isascii() or len(plain) > 12 or not least <= int(plain) <= most:
+        raise ValueError(f"Enter a whole number from {least} to {most:,}.")
+    return int(plain)
+
+
+def set_children(actor: Actor, dataset: Dataset, edge: Edge, children: Children) -> dict[str, Any] | None:
+    """Set how many rows of a child table belong to a row of its parent; commits. The reference of the child's template
+    is changed, which creates a version of the template. Errors: validation_error, forbidden."""
+    child = edge.child_template_id
+
+    def change(fields: list[dict[str, Any]]) -> None:
+        field = _field(fields, edge.child_field)
+        same = [one for one in fields if field.get("group") and one.get("group") == field["group"]]
+        members = [one for one in same if one["type"] == relations.REFERENCE] or [field]
+        holder = next((one for one in members if one["options"].get("cardinality")), field)
+        cardinality = children.cardinality(holder["options"].get("cardinality"))
+        for one in members:
+            one["options"].pop("cardinality", None)
+        if cardinality is not None:
+            holder["options"]["cardinality"] = cardinality
+        field["unique"] = children.kind == "one"
+
+    before = {one["template_id"]: one["count"] for one in datasets.version_of(dataset).spec["templates"]}[
+        child
+    ]
+    keep: int | None = before
+    if children.kind == "range":
+        keep = None  # the number of rows follows from the parents
+    elif edge.cardinality and before is None:
+        shown = overview.of(actor, datasets.show(dataset)).by_id[child].rows
+        keep = max(1, shown) if shown is not None else None
+    return _change_template(actor, dataset, child, change, "Rows per parent", {child: keep})
+
+
+def add_relation(
+    actor: Actor, dataset: Dataset, child: str, parent: str, name: str, children: Children
+) -> tuple[dict[str, Any] | None, str]:
+    """Add a reference from one table of a dataset to another; commits. Return the dataset and the new field's name.
+    Errors: validation_error, forbidden."""
+    tables = overview.of(actor, datasets.show(dataset)).tables
+    names = {one.template_id: one.template_name for one in tables}
+    key = next((one.key for one in tables if one.template_id == parent), None)
+    if child not in names or parent not in names:
+        raise validation_error([Fault("parent", "unknown_template", "Choose two tables of this dataset.")])
+    cardinality = children.cardinality(None)
+    made = name.strip() or f"{_singular(generation_rows.slug(names[parent]))}_id"
+
+    def change(fields: list[dict[str, Any]]) -> None:
+        nonlocal made
+        taken, number, wanted = {one["name"] for one in fields}, 1, made
+        while not name.strip() and made in taken:
+            number += 1
+            made = f"{wanted}_{number}"
+        options: dict[str, Any] = {"template_id": parent}
+        if child == parent:
+            if not key:
+                text = "Add a field whose values are unique to the template first, for example a row number."
+                raise validation_error([Fault("parent", "no_key", text)])
+            options = {"template_id": relations.SELF, "field": key}
+        if cardinality is not None:
+            options["cardinality"] = cardinality
+        field = {"name": made, "type": relations.REFERENCE, "options": options}
+        fields.append({**field, "unique": True} if children.kind == "one" else field)
+
+    counts = {child: None} if children.kind == "range" else {}
+    return _change_template(actor, dataset, child, change, "Add relation", counts), made
+
+
+def remove_relation(actor: Actor, dataset: Dataset, edge: Edge) -> dict[str, Any] | None:
+    """Remove the field of a relation from its template; commits. Errors: validation_error, forbidden."""
+
+    def change(fields: list[dict[str, Any]]) -> None:
+        holder, _, name = edge.child_field.rpartition(".")
+        inside = field_ids.children(_field(fields, holder)) if holder else fields
+        inside[:] = [one for one in inside if one["name"] != name]  # type: ignore[index]
+
+    return _change_template(actor, dataset, edge.child_template_id, change, "Remove relation", {})
+
+
+def _change_template(
+    actor: Actor,
+    dataset: Dataset,
+    template_id: str,
+    change: Callable[[list[dict[str, Any]]], None],
+    label: str,
+    counts: Mapping[str, int | None],
+) -> dict[str, Any] | None:
+    """Change the fields of a template, and use its new version in the dataset, with other counts of tables."""
+    dataset_id = dataset.id
+    template = templates.get(actor, template_id, "write", lock=True)
+    before = template.version
+    fields = deepcopy(list(templates.version_of(template).spec["fields"]))
+    change(fields)
+    after = templates.change(actor, template, {"fields": fields})["version"]
+    dataset = datasets.get(actor, dataset_id, "write", lock=True)
+    listed = [
+        {**one, "count": counts.get(one["template_id"], one["count"])}
+        for one in datasets.version_of(dataset).spec["templates"]
+    ]
+    return _change(actor, dataset, label, {"templates": listed}, {template_id: [before, after]})
+
+
+def _field(fields: Sequence[dict[str, Any]], path: str) -> dict[str, Any]:
+    found = next((one for at, one in relations.walk(fields) if at == path), None)
+    if found is None:
+        text = f"The newest version of the template has no field {path}."
+        raise validation_error(
+            [Fault("relation", "unknown_field", text, "Use the newest versions of the templates.")]
+        )
+    return found  # type: ignore[return-value]
+
+
+def _singular(word: str) -> str:
+    if word.endswith("ies") and len(word) > 4:
+        return f"{word[:-3]}y"
+    return word[:-1] if word.endswith("s") and not word.endswith("ss") and len(word) > 2 else word

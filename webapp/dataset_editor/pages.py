@@ -1,0 +1,489 @@
+"""The page of a dataset: its diagram or table, and the drawer with the rows of one table. For browsers only; API
+clients use /datasets.
+
+Every change is saved at once: see `editing.py`. The page consists of parts that are replaced by themselves: the
+workspace (toolbar and diagram), the drawer, and the state in the top bar. Without JavaScript, links and buttons load
+the whole page.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Final
+from urllib.parse import urlencode
+
+from flask import Blueprint, Response, flash, render_template, request, url_for
+from sqlalchemy import func
+
+from webapp import limits
+from webapp.access import tenancy
+from webapp.access.actors import Actor
+from webapp.dataset_editor import destinations, diagram, editing, overview
+from webapp.dataset_editor.editing import Children
+from webapp.dataset_editor.overview import Overview, Table
+from webapp.datasets.models import Dataset
+from webapp.datasets.services import datasets
+from webapp.datasets.services import rows as datasets_rows
+from webapp.engine.types.relations import Cardinality
+from webapp.errors import ApiError
+from webapp.extensions import db
+from webapp.row_templates.models import Template
+from webapp.row_templates.services.relations import Edge
+from webapp.web import row_tables, snippets
+from webapp.web.responses import render_block, see_other
+from webapp.web.routing import route
+
+bp = Blueprint("dataset_pages", __name__)
+PAGE: Final = "datasets/show.html"
+NEW: Final = "datasets/new.html"
+VIEWS: Final = ("diagram", "table", "versions", "api")
+_MOST_BARS: Final = 30
+SHAPES: Final = (
+    ("uniform", "Evenly spread"),
+    ("poisson", "Around an average"),
+    ("geometric", "Mostly few, around an average"),
+    ("zipf", "Mostly few"),
+)
+
+
+@dataclass(slots=True)
+class Shown:
+    """What the page shows of a dataset: the part of the address after `?`.
+
+    `table` is the table whose rows the drawer shows; `relation` is the path of a field of it, and then the drawer shows
+    that relation. `around` is the table whose related tables the diagram shows, if not all fit.
+    """
+
+    view: str = "diagram"
+    q: str = ""
+    page: int = 1
+    around: str = ""
+    table: str = ""
+    relation: str = ""
+    to: str = ""
+    folded: bool = False
+
+    @classmethod
+    def read(cls, given: Mapping[str, str]) -> Shown:
+        """Return what an address or a form says."""
+        page = given.get("page", "")
+        return cls(
+            view=given["view"] if given.get("view") in VIEWS else "diagram",
+            q=given.get("q", "").strip()[: limits.MAX_NAME_CHARS],
+            page=max(1, int(page)) if page.isdecimal() and len(page) < 6 else 1,
+            around=given.get("around", "")[: limits.MAX_NAME_CHARS],
+            table=given.get("table", "")[: limits.MAX_NAME_CHARS],
+            relation=given.get("relation", "")[: limits.MAX_NAME_CHARS],
+            to=given.get("to", "")[: limits.MAX_NAME_CHARS],
+            folded=bool(given.get("folded")),
+        )
+
+    def values(self, **changes: Any) -> dict[str, Any]:
+        """Return it as parameters of an address, without the defaults."""
+        own = {name: getattr(self, name) for name in self.__dataclass_fields__} | changes
+        plain = Shown()
+        found = {name: value for name, value in own.items() if value != getattr(plain, name)}
+        return {**found, "folded": "1"} if found.get("folded") else found
+
+
+@dataclass(slots=True)
+class Told:
+    """What an answer says in addition: errors by input, a message, and values that were entered and not saved."""
+
+    faults: Mapping[str, str] = field(default_factory=dict)
+    message: str = ""
+    typed: Mapping[str, str] = field(default_factory=dict)
+    status: int = 200
+
+
+def page(actor: Actor, dataset: Dataset, shown: Shown | None = None, told: Told | None = None) -> Response:
+    """Return the page of a dataset, or the parts of it that an htmx request replaces."""
+    shown, told = shown or Shown.read(request.args), told or Told()
+    context = _context(actor, dataset, shown, told)
+    block = {"workspace": "workspace", "drawer": "drawer"}.get(request.headers.get("HX-Target", ""))
+    if "HX-Request" in request.headers and block:
+        text = render_block(PAGE, block, **context) + render_block(PAGE, "bars", **context, oob=True)
+        return Response(text, told.status)
+    return Response(render_template(PAGE, **context), told.status, mimetype="text/html")
+
+
+def _context(actor: Actor, dataset: Dataset, shown: Shown, told: Told) -> dict[str, Any]:
+    version = datasets.version_of(dataset)
+    data = datasets.as_json(dataset, version)
+    tables = overview.of(actor, data)
+    visible, listed, pages = _visible(tables, shown)
+    chosen = tables.by_id.get(shown.table)
+    edge = tables.edge(shown.table, shown.relation) if chosen and shown.relation else None
+    if chosen is None or (chosen.missing and not shown.relation):
+        shown.relation = ""
+    can_write = actor.can("write", dataset.team_id)
+    context: dict[str, Any] = {
+        "data": data,
+        "tables": tables,
+        "shown": shown,
+        "link": _link(dataset.id, shown),
+        "told": told,
+        "can_write": can_write,
+        "can_generate": actor.can("generate", dataset.team_id),
+        "can_push": actor.can("push", dataset.team_id),
+        "undoable": editing.steps(dataset, version),
+        "most": limits.MAX_DATASET_TABLES,
+        "listed": listed,
+        "pages": pages,
+        "drawn": diagram.of(tables, visible, folded=shown.folded) if shown.view == "diagram" else None,
+        "label_of": diagram.label_of,
+        "in_words": diagram.in_words,
+        "newer": [one.name for one in tables.tables if one.version < one.newest],
+        "chosen": chosen,
+        "edge": edge,
+        "shapes": SHAPES,
+        "destination": destinations.chosen(actor, dataset, shown.to),
+        "warnings": [one["message"] for one in data["warnings"]],
+    }
+    if chosen is not None and shown.view in ("diagram", "table"):
+        context |= _drawer(actor, data, tables, chosen, edge)
+    if shown.view == "versions":
+        context["versions"] = _versions(dataset)
+    if shown.view == "api":
+        context["use"] = snippets.of_dataset(snippets.origin(), dataset.id, data)
+    return context
+
+
+def _link(dataset_id: str, shown: Shown) -> Callable[..., str]:
+    """Return the function that templates build addresses of the page with: `link(table="tpl_x")`."""
+
+    def link(**changes: Any) -> str:
+        if changes.keys() & {"view", "q"}:
+            changes = {"page": 1, "around": "", **changes}
+        values = shown.values(**changes)
+        where = url_for("datasets.show", dataset_id=dataset_id)
+        return f"{where}?{urlencode(values)}" if values else where
+
+    return link
+
+
+def _visible(tables: Overview, shown: Shown) -> tuple[set[str] | None, list[Table], int]:
+    """Return the tables of the diagram (None: all), those of the table view, and the number of pages.
+
+    The diagram shows a bounded number of tables: those that match a search and their related tables, those around one
+    table, or a page of them in load order.
+    """
+    words = shown.q.casefold().split()
+    matching = [
+        table
+        for table in tables.tables
+        if all(word in f"{table.name} {table.template_name}".casefold() for word in words)
+    ]
+    if shown.view == "table":
+        per_page = limits.DATASET_LINES
+        pages = max(1, -(-len(matching) // per_page))
+        shown.page = min(shown.page, pages)
+        return None, matching[(shown.page - 1) * per_page : shown.page * per_page], pages
+    per_page = limits.DATASET_CARDS
+    if not words and len(tables.tables) <= per_page:
+        return None, matching, 1
+    if shown.around in tables.by_id and not words:
+        return _near(tables, [shown.around], per_page), matching, 1
+    if words:
+        pages = max(1, -(-len(matching) // per_page))
+        shown.page = min(shown.page, pages)
+        found = [table.template_id for table in matching[(shown.page - 1) * per_page : shown.page * per_page]]
+        return (_near(tables, found, per_page) if pages == 1 and found else set(found)), matching, pages
+    pages = -(-len(tables.load_order) // per_page)
+    shown.page = min(shown.page, pages)
+    first = (shown.page - 1) * per_page
+    return {table.template_id for table in tables.load_order[first : first + per_page]}, matching, pages
+
+
+def _near(tables: Overview, start: list[str], most: int) -> set[str]:
+    """Return some tables and those that are related to them, up to `most`."""
+    found, queue = dict.fromkeys(start), list(start)
+    others: dict[str, list[str]] = {}
+    for edge in tables.edges:
+        others.setdefault(edge.child_template_id, []).append(edge.parent_template_id)
+        others.setdefault(edge.parent_template_id, []).append(edge.child_template_id)
+    for one in queue:
+        for other in others.get(one, ()):
+            if len(found) < most:
+                found.setdefault(other)
+    return set(found)
+
+
+def _drawer(
+    actor: Actor, data: Mapping[str, Any], tables: Overview, chosen: Table, edge: Edge | None
+) -> dict[str, Any]:
+    """Return the rows of a table, and the relations that its columns are part of."""
+    related = tables.related(chosen.template_id)
+    out = {one.child_field: one for one in related if one.child_template_id == chosen.template_id}
+    into = {one.parent_field or chosen.key for one in related if one.parent_template_id == chosen.template_id}
+    context: dict[str, Any] = {"related": related, "out": out, "into": into, "grid": None, "rows_problem": ""}
+    if chosen.missing:
+        return context
+    if edge is not None:
+        context |= {"children": _children_of(edge), **_bars(edge)}
+    spec = {"seed": data["seed"], "anchor": data["anchor"]}
+    pinned = {table.template_id: table.version for table in tables.tables if not table.missing}
+    members = [
+        datasets_rows.Member(
+            table.place, table.template_id, pinned[table.template_id], table.name, table.count
+        )
+        for table in tables.tables
+        if not table.missing
+    ]
+    own = next(one for one in members if one.template_id == chosen.template_id)
+    try:
+        rows = datasets_rows.sample(actor, spec, members, own, limits.DATASET_SAMPLE_ROWS)
+        context["grid"] = row_tables.upright(rows, 1)
+    except ApiError as error:
+        if error.status >= 500 and error.code not in ("target_failed", "target_timeout", "unavailable"):
+            raise
+        context["rows_problem"] = error.message
+    return context
+
+
+def _bars(edge: Edge) -> dict[str, Any]:
+    """Return the chart of a relation with a cardinality: heights of its bars up to 36, and the average as text."""
+    if edge.cardinality is None:
+        return {"bars": [], "average": ""}
+    spread = Cardinality.model_validate(dict(edge.cardinality)).spread()
+    average = f"{float(spread.average()):.3g}"
+    if spread.max - spread.min >= _MOST_BARS:
+        return {"bars": [], "average": average}
+    masses = spread.masses(None)
+    return {"bars": [round(36 * mass / max(masses), 1) for mass in masses], "average": average}
+
+
+def _children_of(edge: Edge) -> Children:
+    """Return the number of rows per parent as the form of a relation shows it."""
+    if edge.cardinality is not None:
+        held = edge.cardinality
+        return Children(
+            "range", str(held.get("min", 1)), str(held.get("max", 3)), str(held.get("distribution", "uniform")),
+            str(held.get("mean") or ""),
+        )  # fmt: skip
+    return Children("one" if edge.unique else "any", "1", "3")
+
+
+def _versions(dataset: Dataset) -> list[dict[str, Any]]:
+    return [
+        {
+            "number": version.number,
+            "at": version.created_at,
+            "who": who,
+            "tables": len(version.spec["templates"]),
+            "what": (version.step or {}).get("label", ""),
+        }
+        for version, who in datasets.KIND.history(dataset)
+    ]
+
+
+# --- Changes ------------------------------------------------------------------------------------------------
+
+
+@route(bp, "/datasets/<dataset_id>/edit", ["POST"], scope="write", hidden=True, programs=False)
+def save(actor: Actor, dataset_id: str) -> Response:
+    """Save a change: the inputs that were changed, and then what a button does."""
+    shown = Shown.read(request.form)
+    verb, _, what = request.form.get("do", "set").partition(":")
+    if verb == "delete":
+        gone = datasets.delete(actor, datasets.get(actor, dataset_id, "write", lock=True))
+        flash(f"Dataset {gone['name']} deleted", url_for("datasets.restore", dataset_id=dataset_id))
+        return see_other(url_for("datasets.index"))
+    told = Told()
+    inputs = {
+        name: text
+        for name, text in request.form.items()
+        if name in editing.SETTINGS or name.startswith(("count:", "as:"))
+    }
+    seen = request.form.get("version", "")
+    before = datasets.get(actor, dataset_id, "write", lock=True)
+    foreign = bool(seen) and seen != str(before.version)
+    try:
+        saved = editing.set_values(actor, before, inputs)
+        told.faults = saved.faults
+        if verb != "set" and not saved.faults:
+            told.message = _act(actor, dataset_id, verb, what, shown)
+    except ApiError as error:
+        if error.code in ("not_found", "forbidden") or error.status >= 500:
+            raise
+        db.session.rollback()
+        told.faults = _faults_of(error, verb)
+        told.status = error.status
+    if told.faults:
+        told.status = max(told.status, 422)
+        told.typed = dict(request.form)
+    if foreign and not told.message:
+        told.message = "Somebody else changed this dataset. Their changes are shown now."
+    return _answer(actor, dataset_id, shown, told, whole=foreign or verb != "set")
+
+
+def _answer(actor: Actor, dataset_id: str, shown: Shown, told: Told, *, whole: bool) -> Response:
+    """Return the parts of the page that a change affects, or the page."""
+    dataset = datasets.get(actor, dataset_id)
+    if "HX-Request" not in request.headers:
+        if told.faults:
+            return page(actor, dataset, shown, told)
+        if told.message:
+            flash(told.message)
+        return see_other(_link(dataset_id, shown)())
+    context = _context(actor, dataset, shown, told)
+    if told.faults and any(name.startswith("relation") for name in told.faults):
+        text = render_block(PAGE, "drawer", **context)
+        return Response(text, told.status, {"HX-Retarget": "#drawer"})
+    blocks = ("workspace", "drawer", "bars") if whole and not told.faults else ("values", "bars")
+    return Response("".join(render_block(PAGE, one, **context, oob=True) for one in blocks), told.status)
+
+
+def _act(actor: Actor, dataset_id: str, verb: str, what: str, shown: Shown) -> str:
+    """Do what a button does. Return a message, "" for none. Errors: not_found, forbidden, validation_error."""
+    dataset = datasets.get(actor, dataset_id, "write", lock=True)
+    if verb in ("undo", "redo"):
+        label = getattr(editing.steps(dataset, datasets.version_of(dataset)), verb)
+        done = (editing.undo if verb == "undo" else editing.redo)(actor, dataset)
+        return f"{verb.capitalize()}: {label}" if done and label else ""
+    if verb == "add":
+        editing.add_tables(
+            actor, dataset, request.form.getlist("add") or [what], bool(request.form.get("parents"))
+        )
+    elif verb == "remove":
+        gone = overview.of(actor, datasets.show(dataset)).by_id.get(what)
+        if editing.remove_table(actor, dataset, what) is not None:
+            shown.table, shown.relation = ("", "") if shown.table == what else (shown.table, shown.relation)
+            return f"Table {gone.name if gone else ''} removed"
+    elif verb in ("up", "down"):
+        editing.move_table(actor, dataset, what, -1 if verb == "up" else 1)
+    elif verb == "relate":
+        name = request.form.get("relation-name", "")
+        child = request.form.get("relation-child", what)
+        parent = _table_named(
+            overview.of(actor, datasets.show(dataset)), request.form.get("relation-parent", "")
+        )
+        _, made = editing.add_relation(actor, dataset, child, parent, name, _children_sent())
+        shown.table, shown.relation = child, made
+    elif verb in ("children", "unrelate"):
+        edge = overview.of(actor, datasets.show(dataset)).edge(shown.table, shown.relation)
+        if edge is None:
+            return "This relation no longer exists."
+        if verb == "children":
+            editing.set_children(actor, dataset, edge, _children_sent())
+            return ""
+        editing.remove_relation(actor, dataset, edge)
+        shown.relation = ""
+        return f"Field {edge.child_field} removed"
+    return ""
+
+
+def _table_named(tables: Overview, text: str) -> str:
+    """Return the id of a table that a form names by its id or its name."""
+    if text in tables.by_id:
+        return text
+    plain = text.strip().casefold()
+    return next((one.template_id for one in tables.tables if one.name.casefold() == plain), text)
+
+
+def _children_sent() -> Children:
+    form = request.form
+    kind = form.get("relation-kind", "any")
+    return Children(
+        "range" if kind == "range" else "one" if kind == "one" else "any",
+        form.get("relation-least", ""),
+        form.get("relation-most", ""),
+        form.get("relation-distribution", ""),
+        form.get("relation-mean", ""),
+    )
+
+
+def _faults_of(error: ApiError, verb: str) -> dict[str, str]:
+    """Return the errors of a request by input; `` for those of no input."""
+    own = {"least", "most", "mean", "distribution", "parent", "relation"}
+    found: dict[str, str] = {}
+    for fault in error.details.get("fields", ()):
+        hint = f" {fault['hint']}" if fault.get("hint") else ""
+        if verb in ("children", "relate", "unrelate"):
+            name = f"relation-{fault['path']}" if fault["path"] in own else "relation-form"
+        else:
+            name = ""
+        found.setdefault(name, f"{fault['message']}{hint}")
+    return found or {"relation-form" if verb in ("children", "relate", "unrelate") else "": error.message}
+
+
+# --- Tables that can be added -------------------------------------------------------------------------------
+
+
+def _choices(actor: Actor, without: list[str], find: str) -> tuple[list[Template], bool]:
+    """Return the templates that can be added, by name, and whether there are more."""
+    others = tenancy.listing(actor, Template).where(Template.id.not_in(without))
+    if find:
+        others = others.where(Template.name.icontains(find, autoescape=True))
+    found = db.session.scalars(
+        others.order_by(func.lower(Template.name)).limit(limits.DATASET_CHOICES + 1)
+    ).all()
+    return list(found[: limits.DATASET_CHOICES]), len(found) > limits.DATASET_CHOICES
+
+
+@route(bp, "/datasets/<dataset_id>/choices", scope="write", hidden=True, programs=False)
+def choices(actor: Actor, dataset_id: str) -> Response:
+    """List the templates that can be added to a dataset."""
+    dataset = datasets.get(actor, dataset_id, "write")
+    data = datasets.show(dataset)
+    find = request.args.get("find", "").strip()
+    there = [one["template_id"] for one in data["templates"]]
+    picked = datasets.look_up_templates(actor, request.args.getlist("add"))[0]
+    found, more = _choices(actor, [*there, *picked], find)
+    context = {"data": data, "choice": found, "picked": list(picked.values()), "more": more, "find": find}
+    if "HX-Request" in request.headers:
+        return Response(render_block("datasets/choices.html", "choices", **context))
+    return Response(render_template("datasets/choices.html", **context), mimetype="text/html")
+
+
+@route(bp, "/datasets/new", scope="write", hidden=True, programs=False)
+def new(actor: Actor) -> Response:
+    """The form of a new dataset: its name and its first tables."""
+    return _new(actor, request.args)
+
+
+def _new(actor: Actor, given: Any, faults: Mapping[str, str] | None = None, status: int = 200) -> Response:
+    picked = [one for one in given.getlist("add") if one]
+    find = given.get("find", "").strip()
+    found, more = _choices(actor, picked, find)
+    chosen = datasets.look_up_templates(actor, picked)[0]
+    context = {
+        "name": given.get("name", ""),
+        "picked": [chosen[one] for one in picked if one in chosen],
+        "choice": found,
+        "more": more,
+        "find": find,
+        "faults": faults or {},
+        "parents": not given or bool(given.get("parents")),
+    }
+    if request.headers.get("HX-Target") == "choices":
+        return Response(render_block(NEW, "choices", **context))
+    return Response(render_template(NEW, **context), status, mimetype="text/html")
+
+
+@route(bp, "/datasets/new", ["POST"], scope="write", hidden=True, programs=False)
+def make(actor: Actor) -> Response:
+    """Create a dataset, or search for templates."""
+    given = request.form
+    if given.get("do") == "find":
+        return _new(actor, given)
+    wanted = [one for one in given.getlist("add") if one]
+    faults = {}
+    if not (name := given.get("name", "").strip()):
+        faults["name"] = "Enter a name."
+    if not wanted:
+        faults["add"] = "Choose at least one template."
+    if faults:
+        return _new(actor, given, faults, 422)
+    try:
+        made = editing.create(actor, name, wanted, bool(given.get("parents")))
+    except ApiError as error:
+        if error.code != "validation_error":
+            raise
+        db.session.rollback()
+        found = {
+            "name" if one["path"] == "name" else "add": one["message"] for one in error.details["fields"]
+        }
+        return _new(actor, given, found, error.status)
+    return see_other(url_for("datasets.show", dataset_id=made["id"]))
