@@ -207,7 +207,7 @@ def _branch_plans(tree: sql.Expression, options: Mapping[str, Options]) -> Itera
         plan: dict[str, Change] = {}
         for one in _flattened(branch, sql.And):
             left, right = one.args.get("this"), one.args.get("expression")
-            if isinstance(one, sql.EQ) and isinstance(left, sql.Column):
+            if isinstance(one, sql.EQ) and isinstance(left, sql.Column) and isinstance(right, sql.Expression):
                 try:
                     value = _value(right, {})
                 except (_Unknown, TypeError, ValueError, ArithmeticError, RecursionError):
@@ -238,7 +238,8 @@ def _flattened(tree: sql.Expression, kind: type[sql.Expression]) -> Iterator[sql
         tree = tree.this
     if isinstance(tree, kind):
         for one in tree.flatten():
-            yield from _flattened(one, kind)
+            if isinstance(one, sql.Expression):
+                yield from _flattened(one, kind)
     else:
         yield tree
 
