@@ -221,6 +221,8 @@ def _agree(found: list[Found], vocabulary: Vocabulary) -> None:
     groups: Counter[str] = Counter()
     for attempt in range(2):
         clashing = _clashing(made, vocabulary)
+        if not clashing:
+            break
         settled = [one for one in made if one not in clashing]
         for one in clashing:
             field, kind = one.field, find(one.field["type"] if one.field else "")

@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any, Final
 
 from webapp.connectors.schema import Column, Entity
@@ -189,9 +190,14 @@ def singular(noun: str) -> str:
 
 def split(text: str) -> list[str]:
     """The words of a name in small letters: `OrderItems`, `ORDER_ITEMS`, `order-items`."""
+    return list(_split(text))
+
+
+@lru_cache(16_384)
+def _split(text: str) -> tuple[str, ...]:
     apart = re.sub(r"([a-z0-9])([A-Z])", r"\1 \2", re.sub(r"([A-Z]+)([A-Z][a-z])", r"\1 \2", text))
     words = re.findall(r"[a-z0-9]+", apart.lower())
-    return [part for word in words for part in _whole(word).split("_")]
+    return tuple(part for word in words for part in _whole(word).split("_"))
 
 
 def _whole(word: str) -> str:
