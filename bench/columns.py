@@ -2,9 +2,11 @@
 
 python bench/columns.py [LIST ...]
 
-Without arguments three lists are measured: `bench/data/columns.txt` and `bench/data/columns_sample.txt` (columns
-drawn at random from public schemas), from which no rule was written, and `bench/data/columns_rules.txt`, from which
-rules may be written. A list has one column per line; consecutive lines with the same table are one table, so that
+Without arguments four lists are measured: `bench/data/columns.txt`, `bench/data/columns_sample.txt` (columns drawn at
+random from public schemas) and `bench/data/columns_languages.txt` (eight languages, SAP, Oracle and mainframes), from
+which no rule was written, and `bench/data/columns_rules.txt`, from which rules may be written.
+
+A list has one column per line; consecutive lines with the same table are one table, so that
 neighbors count. A column is accepted if the field's type is one of the listed ones (or its values match the listed
 expression or range), no value is too long, and no value is cut.
 """
@@ -177,4 +179,5 @@ def main(paths: list[Path]) -> None:
 
 if __name__ == "__main__":
     named = [Path(one) for one in sys.argv[1:]]
-    main(named or [DATA / "columns_rules.txt", DATA / "columns.txt", DATA / "columns_sample.txt"])
+    lists = ("columns_rules", "columns", "columns_sample", "columns_languages")
+    main(named or [DATA / f"{one}.txt" for one in lists])

@@ -13,6 +13,7 @@ import pytest
 
 from webapp.engine import groups
 from webapp.engine.blocks import Block, BoundPlan, GenerationContext
+from webapp.engine.budget import TooLarge
 from webapp.engine.data import vocabulary
 from webapp.engine.errors import SpecError
 from webapp.engine.plan import compile_plan
@@ -126,6 +127,17 @@ def test_an_override_of_a_unique_field_is_rejected_for_several_rows(field):
     source.check(0, 1)
     with pytest.raises(SpecError, match="fixed value"):
         source.check(0, 2)
+
+
+def test_a_column_that_arrow_cannot_represent_is_an_error_of_its_field(monkeypatch):
+    def more_than_2_gb(*_args: object) -> pa.Array:
+        raise pa.ArrowCapacityError("array cannot contain more than 2147483646 bytes, have 2147483647")
+
+    source = bound([{"name": "a", "type": "row_number"}, {"name": "b", "type": "constant", "options": {"value": "x"}}])
+    monkeypatch.setattr(Block, "_make", more_than_2_gb)
+    with pytest.raises(TooLarge) as caught:
+        source.block(0, 2)
+    assert (caught.value.faults[0].path, caught.value.faults[0].code) == ("fields[0]", "row_too_large")
 
 
 def test_deep_arrays_shrink_the_block_and_keep_the_rows():

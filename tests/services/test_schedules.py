@@ -70,6 +70,12 @@ def test_the_next_three_times_are_in_the_time_zone_of_the_schedule():
     assert services.next_times("0 2 * *", "UTC") == []
 
 
+def test_a_schedule_that_is_due_again_only_after_many_years_has_few_next_times():
+    fifth_sunday = "0 0 29 2 7#5"  # in February: 2032, 2060
+    assert services.faults(fifth_sunday, "America/Sao_Paulo") == []
+    assert len(services.next_times(fifth_sunday, "America/Sao_Paulo")) < 3
+
+
 @pytest.fixture
 def edith(app, cast):
     with app.app_context():

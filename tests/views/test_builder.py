@@ -19,7 +19,9 @@ from tests.views.forms import error_at
 from tests.views.test_pages import MOST_BYTES
 from webapp import clock, limits
 from webapp.builder.models import DraftRevision, TemplateDraft
+from webapp.builder.services import draft_rows
 from webapp.engine.types.registry import REGISTRY
+from webapp.errors import ApiError, Fault, validation_error
 from webapp.extensions import db
 
 TEN = "id,first_name,last_name,email,phone,city,country,price,created_at,notes"
@@ -550,6 +552,20 @@ def test_json_of_a_draft_that_is_too_large_is_an_error_of_the_json(edith, saved,
     answer = send(edith, "/builder/change", page.inputs, do="json", json=json.dumps({"fields": fields}))
     assert answer.headers["HX-Retarget"] == "#json-state"
     assert of(edith, saved).names == ["id", "n"]
+
+
+def test_fields_that_have_their_errors_one_after_the_other_are_replaced_only_a_few_times():
+    tried = 0
+
+    def one_error(_body: dict) -> None:
+        nonlocal tried
+        tried += 1
+        raise validation_error([Fault(f"fields[{tried}]", "row_too_large", "A row is too large.")])
+
+    fields = [{"name": f"f{number}", "type": "number"} for number in range(500)]
+    with pytest.raises(ApiError):
+        draft_rows.tolerant({"fields": fields}, "s", one_error, draft_rows.Sample())
+    assert 10 < tried < 50
 
 
 def test_a_template_of_500_fields_is_a_draft_that_takes_no_more(edith):

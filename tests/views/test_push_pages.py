@@ -264,7 +264,7 @@ def test_another_table_drops_the_mapping_of_the_one_before(page, customers, form
 
 def test_a_missing_table_is_created(page, customers, form, shop, work):
     text = press(page, customers, {**form, "target": "people"}, "plan", headers=HX).text
-    assert "There is no table people yet" in text
+    assert "Rowsmith creates the table people with these columns." in text
     made = form_of(f'<form id="push-form">{text}')
     sent(page, customers, {**form, **made}, work, count="5")
     assert shop.count("people") == 5

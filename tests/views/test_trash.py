@@ -231,7 +231,7 @@ def test_the_page_before_deleting_lists_dependents_and_blocking_ones(browser, ca
     assert "Shop" in free
     assert f'action="/templates/{things["template"]}?_method=DELETE"' in free
     held = adam.get(f"/used-by/{things['connection']}", headers={"HX-Request": "true"}).text
-    assert "It is in use." in held
+    assert "This is in use." in held
     assert "_method=DELETE" not in held
     assert "<html" not in held
     assert "_method=DELETE" not in browser(cast.victor).get(f"/used-by/{things['template']}").text

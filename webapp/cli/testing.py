@@ -33,6 +33,7 @@ LONG: Final = (
     "tests/typescript/live",
     "tests/upkeep/live",
     "tests/cli/test_vocab.py",
+    "tests/connectors/test_memory_attacks.py",
     "tests/engine/masking/test_a_million.py",
     "tests/sdk/test_cli_guide.py",
     "tests/sdk/test_wheel.py",

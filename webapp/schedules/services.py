@@ -58,13 +58,17 @@ def faults(cron: str, timezone: str) -> list[Fault]:
 
 
 def next_times(cron: str, timezone: str, count: int = 3) -> list[datetime]:
-    """Return the next due times in the schedule's time zone; none for one that is invalid."""
+    """Return the next due times in the schedule's time zone, as far as there are any in the next years; none for one
+    that is invalid."""
     if faults(cron, timezone):
         return []
-    zone, at, found = ZoneInfo(timezone), clock.now(), []
-    for _ in range(count):
-        at = times.following(cron, zone, at)
-        found.append(at.astimezone(zone))
+    schedule = {"cron": cron, "timezone": timezone, "enabled": True}
+    found: list[datetime] = []
+    at: datetime | None = clock.now()
+    while at is not None and len(found) < count:
+        at = times.next_run(schedule, at)
+        if at is not None:
+            found.append(at.astimezone(ZoneInfo(timezone)))
     return found
 
 

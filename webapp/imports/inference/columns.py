@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date, timedelta
 from decimal import Decimal
@@ -80,7 +80,75 @@ def columns(
         found.append(_column(asked, rules, {one.name: one for one in entity.fields}))
     _agree(found, vocabulary)
     _totals(entity, rules, found)
+    _ordered_numbers(rules, found)
     return found
+
+
+_NUMBERS: Final = ("integer", "decimal", "float")
+
+
+def _ordered_numbers(rules: Rules, found: Sequence[Found]) -> None:
+    """Give numbers of which one is never below the other ranges that do not overlap."""
+    fields = {
+        one.column: one
+        for one in found
+        if one.field is not None
+        and one.field["type"] == "number"
+        and "formula" not in one.field
+        and {"min", "max"} <= one.field["options"].keys()
+    }
+    later = {**_named_pairs(fields), **rules.later}
+    pairs = [(first, last) for last, first in later.items() if first in fields and last in fields]
+    pairs.sort(key=lambda pair: _depth(pair[0], later))
+    for first, last in pairs:
+        low, high = fields[first].field, fields[last].field
+        assert low is not None
+        assert high is not None
+        least, most = Decimal(str(low["options"]["min"])), Decimal(str(high["options"]["max"]))
+        decimals = min(one["options"].get("decimals", 0) for one in (low, high))
+        step = Decimal(1).scaleb(-decimals)
+        shared = (
+            max(least, Decimal(str(high["options"]["min"]))),
+            min(most, Decimal(str(low["options"]["max"]))),
+        )
+        middle = ((shared[0] + shared[1]) / 2).quantize(step, "ROUND_FLOOR")
+        end = min(middle, Decimal(str(low["options"]["max"])))
+        start = max(middle + step, Decimal(str(high["options"]["min"])))
+        if least > end or start > most:
+            continue
+        low["options"] = {**low["options"], "max": jsonable(end)}
+        high["options"] = {**high["options"], "min": jsonable(start)}
+        why = "as a check demands" if last in rules.later else "as their names say"
+        fields[last].reason = f"{fields[last].reason} Above {first}, {why}."
+
+
+_PAIRED: Final = (
+    ("max", "min"),
+    ("maximum", "minimum"),
+    ("high", "low"),
+    ("upper", "lower"),
+    ("highest", "lowest"),
+)
+
+
+def _named_pairs(columns: Iterable[str]) -> dict[str, str]:
+    """Return the numbers whose name differs from another one's only in `max` for `min` and the like, with that one."""
+    by_words = {tuple(lexicon.english(names.split(one))): one for one in columns}
+    found = {}
+    for words, column in by_words.items():
+        for high, low in _PAIRED:
+            other = by_words.get(tuple(low if one == high else one for one in words))
+            if other is not None and other != column:
+                found[column] = other
+    return found
+
+
+def _depth(column: str, later: Mapping[str, str]) -> int:
+    """How many columns are below a column in checks."""
+    depth = 0
+    while column in later and depth < len(later):
+        column, depth = later[column], depth + 1
+    return depth
 
 
 _PARTS: Final = (
@@ -280,7 +348,9 @@ def _later(asked: Asked, rules: Rules, beside: Mapping[str, Column]) -> Field | 
         return definition(
             asked.column.name, "date_relative", {"field": other.name, "min": "1d", "max": "30d"}
         )
-    asked.notes.append(f"A check compares it with {other.name}, which is not kept: rows may be refused.")
+    if asked.column.type not in _NUMBERS or other.type not in _NUMBERS:
+        text = f"A check compares it with {other.name}, which is not kept: rows may be refused."
+        asked.notes.append(text)
     return None
 
 

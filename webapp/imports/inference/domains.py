@@ -157,9 +157,14 @@ def flag_share(words: str) -> float:
     return 0.5
 
 
-def is_flag(words: str) -> bool:
-    """Return whether a column's name suggests yes or no."""
-    return _FLAG.search(words) is not None
+def is_flag(words: str, small: bool = False) -> bool:
+    """Return whether a column's name suggests yes or no; `small`: of a number of one byte."""
+    return _FLAG.search(words) is not None or (small and _STATE.search(words) is not None)
+
+
+_STATE: Final = re.compile(
+    rf"(^|_)({_FALSE}|{_TRUE}|present|display|notify|smoker|required|read|done)(_flag)?$"
+)
 
 
 def choices(asked: Asked) -> Iterator[Field]:
@@ -171,8 +176,9 @@ def choices(asked: Asked) -> Iterator[Field]:
     if is_flag(words) and longest is not None and longest <= _FLAG_WORD_CHARS:
         yes, no = _truth_values(asked, longest)
         yield definition(name, "boolean", {"truthy": yes, "falsy": no, "probability": flag_share(words)})
+    bare = re.sub(r"_(code|key|name)$", "", words)
     for pattern, plain, letters in _DOMAINS:
-        if re.search(pattern, words) or re.search(pattern, f"{table}.{words}"):
+        if any(re.search(pattern, one) for one in (words, f"{table}.{words}", bare)):
             if re.search(r"(^|_)size|(^|_)level|channel|source|grade", pattern) and "." in words:
                 continue
             yield from _fitting(asked, plain, letters)

@@ -34,7 +34,11 @@ _NAMED: Final[tuple[tuple[str, tuple[_Kind, ...]], ...]] = (
     (r"(^|_)salutation(_code)?$", _kinds("title")),
     (r"(^|_)(e_?mail|email_address|e_mail_address|email_addr)(_address|_1|1)?$", _kinds("email")),
     (r"(^|_)(mobile|cell)(_phone|_number|_phone_number)?$", (("mobile", {}), *_PHONE[1:])),
-    (r"(^|_)(phone|telephone|fax)(_(number|no|1|2|home|work|cell|office|business|day|evening|contact|main))?$"
+    (r"^email_(to|from|reply_to|cc|bcc|sender|recipient|alt|work|home|primary|secondary|other|constraint|canonical"
+     r"|original|new|old|pending)$|(^|_)unconfirmed_email$", _kinds("email")),
+    (r"(^|_)(birth_?place|place_of_birth)$", _kinds("city")),
+    (r"(^|_)(last|first|current|previous|login|registration|signup)_ip(_address)?$", _kinds("ipv4")),
+    (r"(^|_)(phone|telephone|fax)(_(number|no|1|2|home|work|cell|office|business|day|evening|contact|main|mother|father))?$"
      r"|(^|_)contact_(number|no|phone)$", _PHONE),
     (r"(^|_)(address_line_2|line_2|address_?2|street_2)$", _kinds("address_line_2")),
     (r"(^|_)(address_line_1|line_1|address_?1|street_address|street_1)$", _kinds("street_address street_name")),
@@ -54,7 +58,8 @@ _NAMED: Final[tuple[tuple[str, tuple[_Kind, ...]], ...]] = (
     (r"(^|_)language_key$", (("enum", {"values": ["E", "D", "F", "S"]}),)),
     (r"(^|_)(vat|vat_id|vat_number|vat_reg_number)$", _kinds("vat_id tax_id")),
     (r"(^|_)(tax_id|tax_number|fiscal_code)$", (("tax_id", {}), ("regexp", {"string": "[0-9]{9}"}))),
-    (r"(^|_)(national_(id|identifier|insurance|insurance_number)|social_security)(_number)?$|(^|_)ssn?$", (("national_id", {}), ("regexp", {"string": "[0-9]{11}"}))),
+    (r"(^|_)(national_(id|identifier|insurance|insurance_number)|social_security)(_number)?$|(^|_)ssn?$",
+     (("national_id", {}), ("regexp", {"string": "[0-9]{11}"}))),
     (r"(^|_)gender(_code|_key)?$|(^|_)sex(_code)?$", (("gender", {}), ("sex", {}), ("enum", {"values": ["M", "F"]}))),
     (r"(^|_)(job_title|occupation|profession|job_name)$", _kinds("job_title")),
     (r"(^|_)company(_name)?$", _kinds("company_name")),

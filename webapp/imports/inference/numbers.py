@@ -17,6 +17,7 @@ from webapp.imports.inference.evidence import Asked, Field, definition, jsonable
 from webapp.pushes.services.value_checks import limit_of
 
 _BITS: Final = 32
+_BYTE: Final = 8
 _WIDE_BITS: Final = 64
 _DIGITS: Final = (
     1_000  # PostgreSQL's NUMERIC has at most that many; a power of ten beyond some 10^6 overflows
@@ -41,7 +42,7 @@ def integer_(asked: Asked) -> Field | None:
     told = [int(one) for one in domains.commented(asked) if one.lstrip("-").isdigit()]
     if told and all(least <= one <= most for one in told):
         return definition(column.name, "enum", {"values": told})
-    if domains.is_flag(words) and least <= 0:
+    if domains.is_flag(words, small=(column.bits or _BITS) <= _BYTE) and least <= 0:
         options = {"truthy": 1, "falsy": 0, "probability": domains.flag_share(words)}
         return definition(column.name, "boolean", options)
     if _MOMENT.search(words) and not _DURATION.search(words) and (column.bits or _BITS) >= _BITS:
@@ -69,8 +70,8 @@ def integer_(asked: Asked) -> Field | None:
 _HTTP: Final = re.compile(r"(^|_)(http|response)_(status|code)$")
 _MOMENT: Final = re.compile(
     r"_at$|(^|_)(timestamp|created|updated|modified|clock)$|_timestamp$"
-    r"|_(time|date|since|until|deadline|expires?|expiry|last_change)$|^expires$|^timestamp_"
-    r"|(^|_)(last|next)_?(check|access|login|seen|run|update|visit|active|activity|change|clock)$"
+    r"|(^|_)(time|date)_(created|modified|updated|added)$|_(time|date|since|until|deadline|expires?|expiry|last_change)$|^expires$|^timestamp_"
+    r"|(^|_)(last|next|first)_?(check|access|login|seen|run|update|visit|active|activity|change|clock)$"
 )
 _DURATION: Final = re.compile(
     r"(^|_)(response|run|running|processing|elapsed|wait|load|execution|cpu|total|idle|lead|cook|cooking|prep|delay|avg"

@@ -23,7 +23,7 @@ from webapp.engine.errors import SpecError
 from webapp.engine.plan import compile_plan
 from webapp.engine.spec import parse
 from webapp.engine.types.registry import find
-from webapp.imports.inference import domains, meanings, names
+from webapp.imports.inference import domains, lexicon, meanings, names
 from webapp.imports.inference.evidence import Asked, Field, definition
 from webapp.imports.inference.names import Meant
 
@@ -155,10 +155,16 @@ def _texts(asked: Asked) -> Iterator[Field]:
         yield definition(name, "regexp", {"string": f"[A-Z0-9]{{{size}}}"}, unique=True)
         return
     coded = _NUMBERED.search(domains.words_of(asked)) if said.type == "words" else None
-    if coded is not None and (longest is None or longest >= _CODE_CHARS) and rule.shortest <= 1:
+    if (
+        (coded is not None or _abbreviated(asked))
+        and (longest is None or longest >= _CODE_CHARS)
+        and rule.shortest <= 1
+    ):
         asked.guessed = True
         yield definition(
-            name, "regexp", {"string": "[1-9][0-9]{7}" if coded[2] == "number" else "[A-Z]{2}[0-9]{6}"}
+            name,
+            "regexp",
+            {"string": "[1-9][0-9]{7}" if coded and coded[2] == "number" else "[A-Z]{2}[0-9]{6}"},
         )
     if (
         said.type == "words"
@@ -182,12 +188,17 @@ _WRITTEN: Final = {
     19: ("datetime", "YYYY-MM-DD HH:mm:ss"),
 }  # fmt: skip
 """How texts of a length write a date or a moment."""
+_CLOCKS: Final = {5: "HH:mm", 6: "HHmmss", 8: "HH:mm:ss"}
+"""How texts of a length write a time of day."""
 
 
 def _moments(asked: Asked) -> Iterator[Field]:
     """Yield a date as text, where the name says date and the length is that of a usual spelling."""
-    written = _WRITTEN.get(asked.column.max_length or 0)
     words = domains.words_of(asked)
+    clock = _CLOCKS.get(asked.column.max_length or 0)
+    if clock is not None and words.endswith("_time") and not asked.values:
+        yield definition(asked.column.name, "time", {"format": clock}, unique=asked.unique)
+    written = _WRITTEN.get(asked.column.max_length or 0)
     if (
         written is None
         or asked.values
@@ -199,9 +210,22 @@ def _moments(asked: Asked) -> Iterator[Field]:
     yield definition(asked.column.name, kind, {"format": spelled, **birth}, unique=asked.unique)
 
 
-_NUMBERED: Final = re.compile(r"(^|_)(number|code|id|key|reference|identifier|serial)(_[a-z]|_?\d)?$")
+_NUMBERED: Final = re.compile(
+    r"(^|_)(number|code|id|key|reference|identifier|serial|uid|did|iccid|imei|imsi|(?!(?:pa|vali|inval|hybr|gr|sol|flu"
+    r"|rap|avo|unpa|prepa|co[vr]|andro|aster)id)[a-z]{3,}id)(_[a-z]|_?\d)?$"
+)
 """Names of texts that are no words."""
 _CODE_CHARS: Final = 8
+
+
+def _abbreviated(asked: Asked) -> bool:
+    """Return whether a column of a table of SAP has a name of which nothing is known: mostly a code."""
+    names_ = [one.name.lower() for one in asked.entity.fields]
+    return sum(one in lexicon.SAP for one in names_) >= _SAP_COLUMNS and len(asked.column.name) <= _SAP_CHARS
+
+
+_SAP_COLUMNS: Final = 3  # chosen
+_SAP_CHARS: Final = 5
 
 
 def _meant(asked: Asked, said: Meant) -> Iterator[Field]:
