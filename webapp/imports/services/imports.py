@@ -142,7 +142,7 @@ def last(template: Template) -> TemplateImport | None:
 
 
 def _described(entity: Entity, sent: Sent) -> str:
-    where = f"Rows as in {sent.name}" if sent.name else "Rows as in the imported text"
+    where = f"Imported from {sent.name}" if sent.name else "Imported from pasted text"
     return f"{entity.comment}. {where}" if entity.comment else where
 
 
