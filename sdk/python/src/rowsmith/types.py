@@ -1640,7 +1640,7 @@ class PushTable(TypedDict):
 
 
 class QueueOut(TypedDict):
-    """Work in a queue, of all workspaces together. `oldest_seconds`: how long the oldest entry has waited."""
+    """Work in a queue, all workspaces. `oldest_seconds`: how long the oldest entry has waited."""
 
     waiting: int
     running: int
