@@ -35,8 +35,8 @@ STARTERS: Final[Mapping[str, Mapping[str, Any]]] = {
 
 
 def type_of(name: str) -> str:
-    """Return the type for a field with this name; words if the name suggests none. Takes quadratic time, so only as much
-    of the name is read as a valid one has."""
+    """Return the type for a field with this name; words if the name suggests none. Takes quadratic time, so only as
+    much of the name is read as a valid one has."""
     name = name[: limits.MAX_NAME_CHARS]
     plain = re.sub(r"[^a-z0-9]+", "_", re.sub(r"([a-z0-9])([A-Z])", r"\1_\2", name).lower()).strip("_")
     words = [word for word in plain.split("_") if word]
