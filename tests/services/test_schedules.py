@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
 import pytest
@@ -214,6 +215,40 @@ def test_a_due_push_starts_once(app, api, cast, edith, template, tmp_path):
     with app.app_context():
         (job,) = started(Push)
         assert (job.target, job.total, job.connection_id) == ("rows", 5, connection)
+
+
+def test_statements_of_an_admin_are_not_scheduled_with_the_permissions_of_others(app, cast, edith, template):
+    with app.app_context():
+        adam = identity.by_user(cast.adam.user_id, cast.main)
+        ask = {"connection_id": "con_x", "target": "t", "count": 1, "before_sql": ["delete from t"]}
+        push = Push(
+            id="psh_01KAK3ZZZZZZZZZZZZZZZZZZZZ", workspace_id=cast.acme, project_id=cast.main, team_id=cast.blue,
+            kind="push", template_id=template, target="t", total=1, request={"ask": ask}, pins={"seed": "s"},
+            status="completed",
+        )  # fmt: skip
+        db.session.add(push)
+        db.session.commit()
+        made = services.create_from(adam, push, DAILY)
+        for actor in (edith, replace(adam, kind="key", scopes=frozenset({"generate", "push"}))):
+            for attempt in (
+                lambda actor=actor: services.create_from(actor, push, DAILY),
+                lambda actor=actor: services.change(actor, made, {"enabled": True}),
+            ):
+                with pytest.raises(ApiError) as refused:
+                    attempt()
+                assert refused.value.code == "forbidden"
+                db.session.rollback()
+        assert db.session.get_one(Schedule, made.id).saved_by == cast.adam.user_id
+        db.session.remove()
+
+
+def test_a_run_saves_no_schedule_whose_jobs_would_outlive_it(app, edith, scheduled):
+    with app.app_context():
+        job = db.session.scalars(sa.select(Export)).first()
+        with pytest.raises(ApiError) as refused:
+            services.create_from(replace(edith, kind="key", run_id="run_x"), job, DAILY)
+        db.session.remove()
+    assert refused.value.code == "forbidden"
 
 
 def test_a_retry_cannot_be_repeated(app, cast, edith):

@@ -7,6 +7,7 @@ import gzip
 import io
 import json
 import re
+import time
 from datetime import timedelta
 
 import orjson
@@ -552,6 +553,15 @@ def test_json_of_a_draft_that_is_too_large_is_an_error_of_the_json(edith, saved,
     answer = send(edith, "/builder/change", page.inputs, do="json", json=json.dumps({"fields": fields}))
     assert answer.headers["HX-Retarget"] == "#json-state"
     assert of(edith, saved).names == ["id", "n"]
+
+
+@pytest.mark.parametrize("path", ["suggestions", "change"])
+def test_a_new_field_with_a_name_of_a_megabyte_does_not_occupy_the_process(edith, path):
+    form = {"do": "add", "start": "", "add_name": "x y " * 250_000}
+    began = time.thread_time()
+    answer = edith.submit(f"/builder/{path}", form, headers=HTMX)
+    assert answer.status_code == 200
+    assert time.thread_time() - began < 5  # it was minutes
 
 
 def test_fields_that_have_their_errors_one_after_the_other_are_replaced_only_a_few_times():

@@ -6,6 +6,7 @@ import re
 from collections.abc import Mapping
 from typing import Any, Final
 
+from webapp import limits
 from webapp.engine.types.registry import find
 
 FALLBACK: Final = ("words", "row_number")
@@ -34,7 +35,9 @@ STARTERS: Final[Mapping[str, Mapping[str, Any]]] = {
 
 
 def type_of(name: str) -> str:
-    """Return the type for a field with this name; words if the name suggests none."""
+    """Return the type for a field with this name; words if the name suggests none. Takes quadratic time, so only as
+    much of the name is read as a valid one has."""
+    name = name[: limits.MAX_NAME_CHARS]
     plain = re.sub(r"[^a-z0-9]+", "_", re.sub(r"([a-z0-9])([A-Z])", r"\1_\2", name).lower()).strip("_")
     words = [word for word in plain.split("_") if word]
     for start in range(len(words)):

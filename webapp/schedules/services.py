@@ -14,7 +14,7 @@ from sqlalchemy.exc import SQLAlchemyError
 
 from webapp import clock, ids, limits, pagination
 from webapp.access import tenancy
-from webapp.access.actors import Actor
+from webapp.access.actors import Actor, require
 from webapp.access.models import Project, Workspace
 from webapp.accounts.services import identity
 from webapp.audit.services import audit_log
@@ -225,9 +225,21 @@ def start_now(actor: Actor, schedule: Schedule) -> Export | Push:
     return _started(actor, schedule, lambda job: _note(schedule.id, job.id))
 
 
+def _check_saver(actor: Actor, schedule: Schedule) -> None:
+    """Check that a schedule allows nobody more than they may do themselves: its jobs start with all permissions of the
+    user who saves it, also after an API key was revoked or a run has ended. Error: forbidden."""
+    if actor.run_id is not None:
+        text = "The program of a run can't save schedules, because their jobs would outlive the run."
+        raise ApiError("forbidden", text, {"needs": "person"})
+    if schedule.request.get("before_sql") or schedule.request.get("after_sql"):
+        require(actor, "admin")
+
+
 def _set(actor: Actor, schedule: Schedule, values: Mapping[str, Any]) -> None:
+    _check_saver(actor, schedule)
     for key, value in values.items():
         setattr(schedule, key, value)
+    _check_saver(actor, schedule)
     found = faults(schedule.cron, schedule.timezone)
     if schedule.undo_previous and schedule.kind != "push":
         text = "Only a push can be undone. Leave this out for an export."

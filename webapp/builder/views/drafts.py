@@ -148,7 +148,7 @@ def _edited(
         new = forms.pasted(request.form.get("names", ""))[: max(0, limits.MAX_FIELDS - len(fields))]
         return {**draft, "fields": [*fields, *new]}, new[-1]["id"] if new else ""
     if verb == "add":
-        fields, focus = forms.edit(fields, "add", "", request.form.get("add_name", "").strip())
+        fields, focus = forms.edit(fields, "add", "", _added_name())
         if more:  # with a type that was chosen for it
             fields, focus = forms.edit(fields, "type", focus, more)
     elif verb == "again":
@@ -156,6 +156,11 @@ def _edited(
     elif verb != "set":
         fields, focus = forms.edit(fields, verb, focus, more)
     return {**draft, "fields": fields}, focus
+
+
+def _added_name() -> str:
+    """Return the name of a new field. Types are guessed from it, so a long one would occupy the process."""
+    return request.form.get("add_name", "").strip()[: limits.MAX_NAME_CHARS]
 
 
 def _bulk(draft: dict[str, Any]) -> dict[str, Any]:
@@ -252,7 +257,7 @@ def _read(actor: Actor) -> Opened:
 @route(bp, "/suggestions", ["POST"], scope="read", reads=True, hidden=True, programs=False)
 def suggestions(actor: Actor) -> Response:
     """Types for the name of a new field: the one that its name suggests, and others that match."""
-    name = request.form.get("add_name", "").strip()
+    name = _added_name()
     found = {one["name"]: one for one in catalogue.entries()}
     guessed = forms.blank(forms.new_id, name)["type"]
     listed = (
