@@ -31,7 +31,9 @@ MENTIONS = {
 
 def main(folder: Path, problems: bool) -> None:
     """Print one line for each file."""
-    print(f"{'file':34} {'tables':>9} {'keys':>9} {'refs':>9} {'checks':>9} {'columns':>8} {'typeless':>8} told  s")
+    print(
+        f"{'file':34} {'tables':>9} {'keys':>9} {'refs':>9} {'checks':>9} {'columns':>8} {'typeless':>8} told  s"
+    )
     for path in sorted(folder.glob("*.sql")):
         raw = path.read_bytes()
         text = SILENT.sub(" ", raw.decode("utf-8", "replace"))
@@ -54,7 +56,9 @@ def main(folder: Path, problems: bool) -> None:
         }
         shown = " ".join(f"{found[name]:>4}/{said[name]:<4}" for name in MENTIONS)
         reds = sum(len(one.reds) for one in read.tables)
-        print(f"{path.name:34} {shown} {len(columns):>8} {len(typeless):>8} {len(read.problems)}+{reds} {taken:5.1f}")
+        print(
+            f"{path.name:34} {shown} {len(columns):>8} {len(typeless):>8} {len(read.problems)}+{reds} {taken:5.1f}"
+        )
         if problems:
             for one in read.problems:
                 print(f"    {one.table} {one.column}: {one.reason}")

@@ -161,8 +161,12 @@ def template(kind: type[FieldType], unique: bool = False) -> list[dict]:
 def compiled(fields: list[dict]) -> BoundPlan:
     """Return ``fields`` bound to a seed."""
     words = vocabulary.default()
-    around = {name: RelatedTemplate(name, groups.assign(parse(of)), ROWS, words) for name, of in AROUND.items()}
-    return BoundPlan(compile_plan(groups.assign(parse(fields)), words, library=Library(around, "own", ROWS)), ENV)
+    around = {
+        name: RelatedTemplate(name, groups.assign(parse(of)), ROWS, words) for name, of in AROUND.items()
+    }
+    return BoundPlan(
+        compile_plan(groups.assign(parse(fields)), words, library=Library(around, "own", ROWS)), ENV
+    )
 
 
 def costs(fields: list[dict], rounds: int) -> tuple[float, float, float]:

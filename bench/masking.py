@@ -151,7 +151,9 @@ def main() -> None:
     values = columns(asked.rows)
     table = {name: pa.array(column) for name, column in values.items()}
     keys, words = Keys(1, {1: KEY}), vocabulary.default()
-    maskers = {field.name: masker_of(field, words, keys, bind_fields, run="bench") for field in parse(FIELDS).fields}
+    maskers = {
+        field.name: masker_of(field, words, keys, bind_fields, run="bench") for field in parse(FIELDS).fields
+    }
     totals = [0.0, 0.0]
     print(f"{asked.rows:,} rows, ns per value{'':8}Rowsmith  value by value   ratio")
     for name in values:

@@ -86,9 +86,7 @@ def settings_for(database_url: str, redis_url: str, folder: Path, **more: object
 
 
 @pytest.fixture(scope="session")
-def peopled(
-    tmp_path_factory: pytest.TempPathFactory, shared_redis: str
-) -> tuple[Path, Cast]:
+def peopled(tmp_path_factory: pytest.TempPathFactory, shared_redis: str) -> tuple[Path, Cast]:
     """A database file with everybody in it, made once; tests work on copies."""
     folder = tmp_path_factory.mktemp("peopled")
     path = folder / "peopled.db"

@@ -74,7 +74,9 @@ def filled_with_payloads(program: Program, cast: Cast) -> dict[str, str]:
     program.post(f"/datasets/{dataset['id']}/exports", json={"seed": PAYLOAD})
     program.post("/api-keys", json={"name": PAYLOAD})
     settings = {"file": "payloads.db"}
-    target = program.post("/connections", json={"name": PAYLOAD, "type": "sqlite", "settings": settings}).json["id"]
+    target = program.post(
+        "/connections", json={"name": PAYLOAD, "type": "sqlite", "settings": settings}
+    ).json["id"]
     program.put("/secrets/held", json={"value": PAYLOAD})
     ask = {"connection_id": target, "target": PAYLOAD, "create_table": True, "count": 2, "seed": PAYLOAD}
     push = program.post(f"/templates/{made['id']}/push", json=ask).json

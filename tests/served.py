@@ -65,7 +65,8 @@ def by_gunicorn(
         process = subprocess.Popen(command, cwd=ROOT, env=env, stdout=out, stderr=out)
     try:
         found = eventually(
-            lambda: process.poll() is not None or re.search(r"https?://127\.0\.0\.1:(\d+)", log.read_text()), 60
+            lambda: process.poll() is not None or re.search(r"https?://127\.0\.0\.1:(\d+)", log.read_text()),
+            60,
         )
         assert process.poll() is None, log.read_text()
         yield process, int(found[1])

@@ -416,7 +416,9 @@ BUILDER_QUANTITY: Final = 1_000  # default number of rows of a template that is 
 DRAFT_REVISIONS: Final = 100  # changes of a draft that can be undone
 # Revisions of one draft, if all have the size of the newest: of a template of 8 MB, one change can be undone.
 DRAFT_BYTES: Final = 16 * 1024 * 1024
-MAX_DRAFTS: Final = 200  # drafts of one user in a workspace; a new one replaces the one that was changed longest ago
+MAX_DRAFTS: Final = (
+    200  # drafts of one user in a workspace; a new one replaces the one that was changed longest ago
+)
 # Arrays and objects of a draft's JSON: nested fields have three levels each, and options a few more.
 DRAFT_LEVELS: Final = 8 * MAX_NESTING
 DRAFT_TYPING_SECONDS: Final = 4  # changes of the same input within this time are one step of undo

@@ -7,7 +7,12 @@
 
   const time = (toast) => { // ten seconds; paused while the pointer or the focus is in the toast
     let left = toast.dataset.timed = 10;
-    const tick = setInterval(() => { if (!toast.matches(":hover, :focus-within") && --left <= 0) { clearInterval(tick); toast.remove(); } }, 1000);
+    const tick = setInterval(() => {
+      if (!toast.matches(":hover, :focus-within") && --left <= 0) {
+        clearInterval(tick);
+        toast.remove();
+      }
+    }, 1000);
   };
   const timeAll = () => $$("[data-toast]:not([data-timed])").forEach(time);
   const make = (tag, more) => Object.assign(document.createElement(tag), more);
@@ -16,7 +21,16 @@
     const box = make("div", { className: "toast" });
     box.dataset.toast = "";
     box.append(make("span", { textContent: text }));
-    if (undo) box.append(make("button", { type: "button", textContent: "Undo", onclick: () => { undo(); box.remove(); } }));
+    if (undo) {
+      box.append(make("button", {
+        type: "button",
+        textContent: "Undo",
+        onclick: () => {
+          undo();
+          box.remove();
+        },
+      }));
+    }
     $("#toasts").append(box);
     time(box);
   };
@@ -37,7 +51,12 @@
       one.tabIndex = on ? 0 : -1;
       const panel = document.getElementById(one.getAttribute("aria-controls"));
       panel.hidden = !on;
-      if (on) $$("[hx-trigger^=show]", panel).forEach((part) => { part.replaceChildren(); htmx.trigger(part, "show"); });
+      if (on) {
+        $$("[hx-trigger^=show]", panel).forEach((part) => {
+          part.replaceChildren();
+          htmx.trigger(part, "show");
+        });
+      }
     });
   };
 
@@ -46,10 +65,15 @@
   const mark = (part) => {
     const target = $(part.dataset.marks);
     if (!target) return; // the result has replaced the form
-    const described = (input) => (input.getAttribute("aria-describedby") || "").split(" ").filter((id) => id && !id.endsWith("-err"));
-    const describe = (input, ids) => ids.length ? input.setAttribute("aria-describedby", ids.join(" ")) : input.removeAttribute("aria-describedby");
+    const described = (input) =>
+      (input.getAttribute("aria-describedby") || "").split(" ").filter((id) => id && !id.endsWith("-err"));
+    const describe = (input, ids) =>
+      ids.length ? input.setAttribute("aria-describedby", ids.join(" ")) : input.removeAttribute("aria-describedby");
     const outside = (one) => !part.contains(one);
-    $$("[aria-invalid]", target).filter(outside).forEach((one) => { one.removeAttribute("aria-invalid"); describe(one, described(one)); });
+    $$("[aria-invalid]", target).filter(outside).forEach((one) => {
+      one.removeAttribute("aria-invalid");
+      describe(one, described(one));
+    });
     $$(".field .err, .problems", target).filter(outside).forEach((one) => one.remove());
     $$("[data-for]", part).forEach((item) => {
       const input = document.getElementById(item.dataset.for), id = `${item.dataset.for}-err`;
@@ -62,11 +86,15 @@
 
   document.addEventListener("click", async (event) => {
     const at = (query) => event.target.closest(query);
-    if (at("[data-open]")) { at("[popover]")?.hidePopover(); return open(at("[data-open]").dataset.open); }
+    if (at("[data-open]")) {
+      at("[popover]")?.hidePopover();
+      return open(at("[data-open]").dataset.open);
+    }
     if (at("[data-close]")) return (at(".toast") ? at(".toast").remove() : at("dialog")?.close());
     if (event.target.matches("dialog")) return event.target.close(); // the backdrop
     if (at("[data-copy]")) {
-      const button = at("[data-copy]"), from = button.dataset.copy ? $(button.dataset.copy) : $("pre", button.parentElement);
+      const button = at("[data-copy]"),
+        from = button.dataset.copy ? $(button.dataset.copy) : $("pre", button.parentElement);
       await navigator.clipboard.writeText(from.value ?? from.textContent);
       return toast("Copied");
     }
@@ -74,7 +102,9 @@
     if (at("[role=tab]")) return show(at("[role=tab]"));
   });
 
-  document.addEventListener("pointerover", ({ target }) => { if (target.matches?.(".side-on :is(td, th)")) target.title ||= target.textContent; });
+  document.addEventListener("pointerover", ({ target }) => {
+    if (target.matches?.(".side-on :is(td, th)")) target.title ||= target.textContent;
+  });
   document.addEventListener("submit", (event) => {
     const sent = event.target;
     if (sent.matches("[data-theme-form]")) {
@@ -95,19 +125,45 @@
         $("[aria-invalid]", sent)?.focus();
         return sent.dispatchEvent(new Event("input"));
       }
-      if (event.submitter?.matches("[data-download]")) { sent.closest("dialog")?.close(); toast("Download started"); }
+      if (event.submitter?.matches("[data-download]")) {
+        sent.closest("dialog")?.close();
+        toast("Download started");
+      }
     }
   });
 
   // Keyboard shortcuts
   let went = 0;
-  const places = { h: "/", t: "/templates", d: "/datasets", s: "/scenarios", c: "/connections", e: "/endpoints", f: "/workspace/files", a: "/activity", k: "/api-keys" };
+  const places = {
+    h: "/",
+    t: "/templates",
+    d: "/datasets",
+    s: "/scenarios",
+    c: "/connections",
+    e: "/endpoints",
+    f: "/workspace/files",
+    a: "/activity",
+    k: "/api-keys",
+  };
   document.addEventListener("keydown", (event) => {
-    const key = event.key, at = event.target, ctrl = event.ctrlKey || event.metaKey, stop = (act_) => { event.preventDefault(); act_(); };
-    const next = at.matches("[role=tab]") && { ArrowRight: at.nextElementSibling, ArrowLeft: at.previousElementSibling }[key];
-    if (next) { next.focus(); return show(next); }
+    const key = event.key,
+      at = event.target,
+      ctrl = event.ctrlKey || event.metaKey,
+      stop = (act_) => {
+        event.preventDefault();
+        act_();
+      };
+    const next = at.matches("[role=tab]")
+      && { ArrowRight: at.nextElementSibling, ArrowLeft: at.previousElementSibling }[key];
+    if (next) {
+      next.focus();
+      return show(next);
+    }
     if (ctrl && key === "s" && $("#save")) return stop(() => $("#save")?.click());
-    if (ctrl || event.altKey || at.matches("input, textarea, select, [contenteditable]") || "keys" in document.documentElement.dataset || $("dialog[open]")) return;
+    if (
+      ctrl || event.altKey || at.matches("input, textarea, select, [contenteditable]")
+      || "keys" in document.documentElement.dataset || $("dialog[open]")
+    ) return;
     if (key === "/") return stop(() => $("input[type=search]:not(dialog *)")?.focus());
     if (key === "?") return stop(() => open("keys-help"));
     if (key === "g") went = Date.now();
@@ -119,7 +175,13 @@
   let held = "";
   document.addEventListener("htmx:beforeSwap", ({ detail }) => {
     const at = document.activeElement, link = at.getAttribute("href"), action = at.form?.getAttribute("action");
-    held = at.id || !detail.target.contains(at) ? "" : link ? `a[href=${CSS.escape(link)}]` : action ? `form[action=${CSS.escape(action)}] ${at.localName}` : "";
+    held = at.id || !detail.target.contains(at)
+      ? ""
+      : link
+      ? `a[href=${CSS.escape(link)}]`
+      : action
+      ? `form[action=${CSS.escape(action)}] ${at.localName}`
+      : "";
   });
   document.addEventListener("htmx:afterSwap", (event) => {
     timeAll();
@@ -129,10 +191,12 @@
   });
   window.rowsmith = { $, $$, make, open, toast }; // for the scripts of single pages
   document.addEventListener("htmx:responseError", (event) => {
-    const { responseText, status } = event.detail.xhr, page = new DOMParser().parseFromString(responseText, "text/html");
+    const { responseText, status } = event.detail.xhr,
+      page = new DOMParser().parseFromString(responseText, "text/html");
     const told = page.body.textContent.trim().replace(/\s+/g, " ").slice(0, 200) || `The server answered ${status}.`;
     const spot = $("dialog[open] .estimate"); // an open dialog would cover a toast
-    if (spot) spot.replaceChildren(make("span", { className: "err", textContent: told })); else toast(told);
+    if (spot) spot.replaceChildren(make("span", { className: "err", textContent: told }));
+    else toast(told);
   });
   document.addEventListener("htmx:sendError", () => toast("The server cannot be reached."));
   document.addEventListener("DOMContentLoaded", () => {

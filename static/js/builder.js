@@ -21,12 +21,14 @@
   let running = 0;
   const TYPING = 250; // milliseconds after the last key before a change is sent
 
-  const ask = (address, values, target) => htmx.ajax("POST", address, { source: form, target, swap: "innerHTML", values });
+  const ask = (address, values, target) =>
+    htmx.ajax("POST", address, { source: form, target, swap: "innerHTML", values });
   const again = () => { // enter what was typed while the inspector was redrawn
     typed.forEach(({ text, checked }, name) => {
       const input = form.elements.namedItem(name);
       if (!input || input instanceof RadioNodeList || input.type === "hidden") return;
-      if (/checkbox|radio/.test(input.type)) input.checked = checked; else input.value = text;
+      if (/checkbox|radio/.test(input.type)) input.checked = checked;
+      else input.value = text;
     });
   };
   const run = async (verb, values) => {
@@ -41,20 +43,39 @@
     } catch {
       typed = new Map([...sent, ...typed]);
       timer = setTimeout(() => send("set"), 3000); // the server cannot be reached: nothing is lost, try again
-    } finally { running -= 1; }
+    } finally {
+      running -= 1;
+    }
     if (left !== undefined && /^(set|left|right|type|again)$/.test(verb.split(":")[0])) $("#wrap").scrollLeft = left;
     if (openKey() === key) again();
     if (typed.size) later();
     drawn(verb);
   };
-  const send = (verb, values = {}) => { queue = queue.then(() => run(verb, values)); return queue; };
-  const later = () => { clearTimeout(timer); timer = setTimeout(() => send("set"), TYPING); };
-  const flush = () => { if (typed.size) send("set"); return queue; };
-  const refresh = async (values = {}) => { await flush(); await ask(form.dataset.rows, values, "#table"); drawn("rows"); };
+  const send = (verb, values = {}) => {
+    queue = queue.then(() => run(verb, values));
+    return queue;
+  };
+  const later = () => {
+    clearTimeout(timer);
+    timer = setTimeout(() => send("set"), TYPING);
+  };
+  const flush = () => {
+    if (typed.size) send("set");
+    return queue;
+  };
+  const refresh = async (values = {}) => {
+    await flush();
+    await ask(form.dataset.rows, values, "#table");
+    drawn("rows");
+  };
 
   let answered = false;
-  document.addEventListener("htmx:beforeRequest", ({ detail }) => { if (detail.elt === form) answered = false; });
-  document.addEventListener("htmx:afterOnLoad", ({ detail }) => { if (detail.elt === form) answered = true; });
+  document.addEventListener("htmx:beforeRequest", ({ detail }) => {
+    if (detail.elt === form) answered = false;
+  });
+  document.addEventListener("htmx:afterOnLoad", ({ detail }) => {
+    if (detail.elt === form) answered = true;
+  });
 
   // --- After a change -----------------------------------------------------------------------------------------
 
@@ -66,7 +87,9 @@
     mark();
     htmx.trigger(document.body, "refreshed");
     const head = headOf(openKey());
-    if (/^(add|paste|duplicate|insert|left|right)$/.test(word)) head?.scrollIntoView({ inline: "nearest", block: "nearest" });
+    if (/^(add|paste|duplicate|insert|left|right)$/.test(word)) {
+      head?.scrollIntoView({ inline: "nearest", block: "nearest" });
+    }
     if (/^(left|right)$/.test(word) && document.activeElement === document.body) head?.focus();
     if (word === "remove" && document.activeElement === document.body) (head ?? $(".colhead, #add-button"))?.focus();
     if (/^(insert|inside)$/.test(word)) $(".insp .name")?.focus();
@@ -77,7 +100,9 @@
     if (!draft || location.pathname !== at) return;
     $$(".topbar a, .menu a, .toolbar a").filter((one) => one.pathname === at).forEach((one) => {
       const query = new URLSearchParams({ draft }), before = new URLSearchParams(one.search);
-      ["view", "field"].forEach((name) => { if (before.get(name)) query.set(name, before.get(name)); });
+      ["view", "field"].forEach((name) => {
+        if (before.get(name)) query.set(name, before.get(name));
+      });
       one.search = query;
     });
   };
@@ -96,7 +121,8 @@
     });
   };
   // Cells of fields without values span all rows, so the other rows have fewer cells.
-  const spanned = (place) => [...($(".cells tbody tr")?.cells ?? [])].slice(0, place).filter((one) => one.rowSpan > 1).length;
+  const spanned = (place) =>
+    [...($(".cells tbody tr")?.cells ?? [])].slice(0, place).filter((one) => one.rowSpan > 1).length;
   const isSpanned = (place) => ($(".cells tbody tr")?.cells[place]?.rowSpan ?? 1) > 1;
   const mark = () => { // errors at the inputs of the inspector
     const list = $("#field-faults");
@@ -109,7 +135,11 @@
       input.setAttribute("aria-invalid", "true");
       const at = input.closest(".field") ?? input.parentElement;
       if (at.querySelector(".err") || input === document.activeElement) return; // not while one is typing
-      const told = Object.assign(document.createElement("span"), { className: "err", id: `${dataset.for}-err`, textContent });
+      const told = Object.assign(document.createElement("span"), {
+        className: "err",
+        id: `${dataset.for}-err`,
+        textContent,
+      });
       told.dataset.made = "";
       at.append(told);
       input.setAttribute("aria-describedby", told.id);
@@ -121,7 +151,12 @@
   const show = async (key, focus) => {
     await flush();
     form.elements.namedItem("field").value = key;
-    await htmx.ajax("POST", form.dataset.inspector, { source: form, target: "#inspector", swap: "innerHTML", values: { open: key } });
+    await htmx.ajax("POST", form.dataset.inspector, {
+      source: form,
+      target: "#inspector",
+      swap: "innerHTML",
+      values: { open: key },
+    });
     highlight();
     mark();
     if (focus === "name") $(".insp .name")?.select();
@@ -149,8 +184,12 @@
   const filter = () => {
     const box = $("[data-filter]"), lines = $$(".flist tbody tr");
     if (!box) return;
-    const words = box.value.toLowerCase().split(/\s+/).filter(Boolean), only = $("[data-only][aria-pressed=true]")?.dataset.only;
-    lines.forEach((line) => { line.hidden = !words.every((word) => line.dataset.line.includes(word)) || Boolean(only && !(only in line.dataset)); });
+    const words = box.value.toLowerCase().split(/\s+/).filter(Boolean),
+      only = $("[data-only][aria-pressed=true]")?.dataset.only;
+    lines.forEach((line) => {
+      line.hidden = !words.every((word) => line.dataset.line.includes(word))
+        || Boolean(only && !(only in line.dataset));
+    });
     const seen = lines.filter((line) => !line.hidden).length;
     $("#filtered").textContent = seen === lines.length ? `${seen} fields` : `${seen} of ${lines.length} fields`;
     picked();
@@ -175,10 +214,16 @@
     let at = 0;
     while (word[at] === other[at]) at += 1;
     const left = word.slice(at), right = other.slice(at);
-    if (left.length === right.length) return left.slice(1) === right.slice(1) || (left[0] === right[1] && left[1] === right[0] && left.slice(2) === right.slice(2));
+    if (left.length === right.length) {
+      return left.slice(1) === right.slice(1)
+        || (left[0] === right[1] && left[1] === right[0] && left.slice(2) === right.slice(2));
+    }
     return left.length > right.length ? left.slice(1) === right : left === right.slice(1);
   };
-  const prepared = (names) => ({ texts: names.map(plain), parts: names.map((name) => name.toLowerCase().split(/[^\p{L}\p{N}]+/u)) });
+  const prepared = (names) => ({
+    texts: names.map(plain),
+    parts: names.map((name) => name.toLowerCase().split(/[^\p{L}\p{N}]+/u)),
+  });
   const rankBy = ({ texts, parts }, option, wanted, words) => {
     const each = (fits) => parts.some((part) => words.every((word) => part.some((one) => fits(word, one))));
     if (wanted) {
@@ -192,7 +237,8 @@
     return each(nearly) ? 5 : 6;
   };
   const rank = (option, wanted, words) => {
-    const own = [typeOf(option), $("b", option).textContent], aliases = (option.dataset.find || "").split(",").filter(Boolean);
+    const own = [typeOf(option), $("b", option).textContent],
+      aliases = (option.dataset.find || "").split(",").filter(Boolean);
     option.ranked ||= [prepared([...own, ...aliases]), prepared(own)];
     const [all, named] = option.ranked.map((names) => rankBy(names, option, wanted, words));
     return 2 * all + Number(named !== all);
@@ -216,23 +262,45 @@
       const body = new FormData(form);
       body.set("do", `about:${picking}:${typeOf(option).split(" ")[0]}`);
       try {
-        const answer = await fetch($("#picker-body").dataset.about, { method: "POST", body, headers: { "HX-Request": "true" }, signal: abouts.signal });
-        if (answer.ok) box.replaceChildren(...new DOMParser().parseFromString(await answer.text(), "text/html").body.childNodes);
+        const answer = await fetch($("#picker-body").dataset.about, {
+          method: "POST",
+          body,
+          headers: { "HX-Request": "true" },
+          signal: abouts.signal,
+        });
+        if (answer.ok) {
+          box.replaceChildren(...new DOMParser().parseFromString(await answer.text(), "text/html").body.childNodes);
+        }
       } catch { /* another type was selected, or the server cannot be reached */ }
     }, 120);
   };
   const narrow = () => {
-    const list = $("#picker-list"), query = $("#picker-q").value, words = query.toLowerCase().replaceAll("_", " ").split(/\s+/).filter(Boolean);
+    const list = $("#picker-list"),
+      query = $("#picker-q").value,
+      words = query.toLowerCase().replaceAll("_", " ").split(/\s+/).filter(Boolean);
     if (!list) return;
-    const family = $("#picker .cats [aria-pressed=true]")?.dataset.family, results = $("[data-results]", list), wanted = plain(query);
+    const family = $("#picker .cats [aria-pressed=true]")?.dataset.family,
+      results = $("[data-results]", list),
+      wanted = plain(query);
     const all = list.all ||= $$("[role=option]", list).map((one) => Object.assign(one, { home: one.parentElement }));
     all.forEach((one) => one.home.append(one));
-    $$("[data-group]", list).forEach((part) => { part.hidden = words.length > 0 || Boolean(family && part.dataset.group !== family); });
+    $$("[data-group]", list).forEach((part) => {
+      part.hidden = words.length > 0 || Boolean(family && part.dataset.group !== family);
+    });
     results.hidden = !words.length;
-    const found = words.length ? all.map((one) => [rank(one, wanted, words), one]).filter(([place]) => place < 12) : all.map((one) => [0, one]);
-    if (words.length) results.append(...found.filter(([, one]) => !family || one.home.dataset.group === family).sort(([one], [other]) => one - other).map(([, one]) => one));
+    const found = words.length
+      ? all.map((one) => [rank(one, wanted, words), one]).filter(([place]) => place < 12)
+      : all.map((one) => [0, one]);
+    if (words.length) {
+      results.append(
+        ...found.filter(([, one]) => !family || one.home.dataset.group === family).sort(([one], [other]) => one - other)
+          .map(([, one]) => one),
+      );
+    }
     $$("#picker .cats button").forEach((button) => { // how many match in each category
-      const number = button.dataset.family ? found.filter(([, one]) => one.home.dataset.group === button.dataset.family).length : found.length;
+      const number = button.dataset.family
+        ? found.filter(([, one]) => one.home.dataset.group === button.dataset.family).length
+        : found.length;
       $("span", button).textContent = number || "";
       button.classList.toggle("none", !number);
     });
@@ -241,7 +309,10 @@
     select((!words.length && seen.find((one) => typeOf(one) === value(`${picking}.type`))) || seen[0]);
   };
   const choose = (option) => {
-    if (!$("#picker-list")) { $("#picker").dataset.eager = ""; return; } // Enter before the list has loaded
+    if (!$("#picker-list")) {
+      $("#picker").dataset.eager = "";
+      return;
+    } // Enter before the list has loaded
     delete $("#picker").dataset.eager;
     $("#picker").close();
     if (!option) return;
@@ -251,7 +322,13 @@
   const pick = (key) => {
     picking = key;
     const name = key ? value(`${key}.name`) : $("#add-name").value;
-    if ($("#suggest-for")) [$("#suggest-for").value, $("#suggest-name").textContent, $("#suggested").textContent] = [`suggest:${key}`, name || "this field", ""];
+    if ($("#suggest-for")) {
+      [$("#suggest-for").value, $("#suggest-name").textContent, $("#suggested").textContent] = [
+        `suggest:${key}`,
+        name || "this field",
+        "",
+      ];
+    }
     $(".suggest", $("#picker"))?.toggleAttribute("hidden", !key);
     if ($("#picker-for")) $("#picker-for").textContent = name ? `Type of ${name}` : "";
     $$("#picker .cats button").forEach((one, place) => one.setAttribute("aria-pressed", String(!place)));
@@ -281,7 +358,9 @@
   const find = (input) => {
     const words = input.value.toLowerCase().split(/\s+/).filter(Boolean);
     $$("details", input.parentElement).forEach((part, place) => {
-      $$("[data-find]", part).forEach((one) => { one.hidden = !words.every((word) => one.dataset.find.includes(word)); });
+      $$("[data-find]", part).forEach((one) => {
+        one.hidden = !words.every((word) => one.dataset.find.includes(word));
+      });
       part.hidden = !$("[data-find]:not([hidden])", part);
       part.open = words.length ? !part.hidden : !place;
     });
@@ -295,7 +374,10 @@
     await queue;
     drawn("save");
   };
-  document.addEventListener("refused", ({ detail }) => { if (detail.name) $("#name").focus(); else attend(); });
+  document.addEventListener("refused", ({ detail }) => {
+    if (detail.name) $("#name").focus();
+    else attend();
+  });
   const download = async (button) => { // what is typed is in the file
     await flush();
     form.requestSubmit(button);
@@ -304,7 +386,9 @@
 
   // --- Events -------------------------------------------------------------------------------------------------
 
-  const isDraft = (input) => input.form === form && input.name && !input.closest("#adder, #m-download") && !/^(seed|pick|tab|json|do)$/.test(input.name) && input.type !== "hidden" && input.type !== "file";
+  const isDraft = (input) =>
+    input.form === form && input.name && !input.closest("#adder, #m-download")
+    && !/^(seed|pick|tab|json|do)$/.test(input.name) && input.type !== "hidden" && input.type !== "file";
   document.addEventListener("input", ({ target }) => {
     if (target.matches("[data-find-in]")) return find(target);
     if (target.id === "picker-q") return narrow();
@@ -314,8 +398,16 @@
       number.value = target.value;
       return number.dispatchEvent(new Event("input", { bubbles: true }));
     }
-    if (target.id === "seed") { clearTimeout(timer); timer = setTimeout(refresh, TYPING); return; }
-    if (target.matches("[data-json]")) { clearTimeout(timer); timer = setTimeout(() => send("json", { json: target.value }), TYPING * 2); return; }
+    if (target.id === "seed") {
+      clearTimeout(timer);
+      timer = setTimeout(refresh, TYPING);
+      return;
+    }
+    if (target.matches("[data-json]")) {
+      clearTimeout(timer);
+      timer = setTimeout(() => send("json", { json: target.value }), TYPING * 2);
+      return;
+    }
     if (!isDraft(target)) return;
     const slider = $(`[data-mirror="${CSS.escape(target.name)}"]`);
     if (slider) slider.value = target.value || 0;
@@ -323,15 +415,28 @@
     later();
   });
   document.addEventListener("change", ({ target }) => {
-    if (target.matches("[data-all]")) $$(".flist tbody tr:not([hidden]) [name=pick]").forEach((one) => { one.checked = target.checked; });
+    if (target.matches("[data-all]")) {
+      $$(".flist tbody tr:not([hidden]) [name=pick]").forEach((one) => {
+        one.checked = target.checked;
+      });
+    }
     if (target.matches("[data-all], [name=pick]")) return picked();
-    if (target.form === form && (target.matches("[data-again]") || target.name.endsWith(".o.distribution"))) { typed.set(target.name, { text: target.value }); send(`again:${openKey()}`); }
+    if (target.form === form && (target.matches("[data-again]") || target.name.endsWith(".o.distribution"))) {
+      typed.set(target.name, { text: target.value });
+      send(`again:${openKey()}`);
+    }
   });
-  document.addEventListener("focusout", ({ target }) => { if (target.closest?.(".insp")) setTimeout(mark); });
+  document.addEventListener("focusout", ({ target }) => {
+    if (target.closest?.(".insp")) setTimeout(mark);
+  });
   document.addEventListener("changed", () => send("set"));
 
   document.addEventListener("click", (event) => {
-    const at = (query) => event.target.closest(query), stop = (act) => { event.preventDefault(); act(); };
+    const at = (query) => event.target.closest(query),
+      stop = (act) => {
+        event.preventDefault();
+        act();
+      };
     if (event.ctrlKey || event.metaKey || event.shiftKey) return;
     if (at("#picker .cats button")) {
       $$("#picker .cats button").forEach((one) => one.setAttribute("aria-pressed", String(one === at("button"))));
@@ -345,24 +450,49 @@
       return filter();
     }
     if (at("[data-pick]")) return pick(openKey());
-    if (at("[data-add-type]")) return at("[data-add-type]").dataset.addType ? add(at("[data-add-type]").dataset.addType) : pick("");
+    if (at("[data-add-type]")) {
+      return at("[data-add-type]").dataset.addType
+        ? add(at("[data-add-type]").dataset.addType)
+        : pick("");
+    }
     if (at(".formula [data-insert]")) return insert($("textarea", at(".formula")), at("[data-insert]").dataset.insert);
     if (at("[data-dice]")) return stop(dice);
     if (at("button[data-rows]")) return stop(() => refresh({ [at("button").name]: at("button").value }));
     if (at("[data-shut]")) return stop(shut);
-    if (at("[data-field]")) return stop(() => show(at("[data-field]").dataset.field, "attend" in at("[data-field]").dataset ? "fault" : event.detail === 0));
+    if (at("[data-field]")) {
+      return stop(() =>
+        show(at("[data-field]").dataset.field, "attend" in at("[data-field]").dataset ? "fault" : event.detail === 0)
+      );
+    }
     const button = at("button");
     if (button?.form !== form || button.type !== "submit") {
       const link = at("a[href]");
-      if (link && (typed.size || running) && link.origin === location.origin && !link.target) stop(async () => { await flush(); location.assign(link.href); });
+      if (link && (typed.size || running) && link.origin === location.origin && !link.target) {
+        stop(async () => {
+          await flush();
+          location.assign(link.href);
+        });
+      }
       return;
     }
-    if (button.name === "format") { if (typed.size || running) stop(() => download(button)); else toast("Download started"); return; }
+    if (button.name === "format") {
+      if (typed.size || running) stop(() => download(button));
+      else toast("Download started");
+      return;
+    }
     if ("plain" in button.dataset) return;
     if (/^(save|save-over:\d+|copy)$/.test(button.value)) return stop(() => save(button));
-    if (button.name === "do") return stop(() => { button.closest("[popover]")?.hidePopover(); send(button.value); });
+    if (button.name === "do") {
+      return stop(() => {
+        button.closest("[popover]")?.hidePopover();
+        send(button.value);
+      });
+    }
   });
-  const dice = () => { $("#seed").value = Math.random().toString(36).slice(2, 8); return refresh(); };
+  const dice = () => {
+    $("#seed").value = Math.random().toString(36).slice(2, 8);
+    return refresh();
+  };
 
   document.addEventListener("submit", (event) => {
     if (!event.target.matches("[data-paste]")) return;
@@ -375,23 +505,46 @@
     event.preventDefault();
     send("paste", { names: text });
   });
-  $("#adder")?.addEventListener("toggle", ({ newState }) => { if (newState === "open") $("#add-name").focus(); });
+  $("#adder")?.addEventListener("toggle", ({ newState }) => {
+    if (newState === "open") $("#add-name").focus();
+  });
 
   document.addEventListener("keydown", (event) => {
-    const { key, target: at } = event, ctrl = event.ctrlKey || event.metaKey, stop = (act) => { event.preventDefault(); act(); };
+    const { key, target: at } = event,
+      ctrl = event.ctrlKey || event.metaKey,
+      stop = (act) => {
+        event.preventDefault();
+        act();
+      };
     if (at.id === "picker-q" && /^(Arrow(Up|Down)|Enter)$/.test(key)) {
-      const seen = options().filter((one) => !one.closest("[hidden]")), now = seen.findIndex((one) => one.ariaSelected === "true");
-      return stop(() => key === "Enter" ? choose(seen[now]) : select(seen[Math.max(0, Math.min(seen.length - 1, now + (key === "ArrowDown" ? 1 : -1)))]));
+      const seen = options().filter((one) => !one.closest("[hidden]")),
+        now = seen.findIndex((one) => one.ariaSelected === "true");
+      return stop(() =>
+        key === "Enter"
+          ? choose(seen[now])
+          : select(seen[Math.max(0, Math.min(seen.length - 1, now + (key === "ArrowDown" ? 1 : -1)))])
+      );
     }
     if ($("dialog[open]")) return;
-    if (ctrl && key.toLowerCase() === "z" && !at.matches("[data-json]")) return stop(() => send(event.shiftKey ? "redo" : "undo"));
+    if (ctrl && key.toLowerCase() === "z" && !at.matches("[data-json]")) {
+      return stop(() => send(event.shiftKey ? "redo" : "undo"));
+    }
     if (ctrl && key === "Enter") return stop(dice);
-    if (event.altKey && key.toLowerCase() === "n") return stop(() => { $("#adder")?.showPopover(); $("#add-name")?.focus(); });
+    if (event.altKey && key.toLowerCase() === "n") {
+      return stop(() => {
+        $("#adder")?.showPopover();
+        $("#add-name")?.focus();
+      });
+    }
     const field = at.closest?.(".colhead")?.dataset.field ?? (at.closest?.("#inspector") ? openKey() : "");
-    if (event.altKey && /^Arrow(Left|Right)$/.test(key) && field && field !== "settings") return stop(() => send(`${key === "ArrowLeft" ? "left" : "right"}:${field}`));
+    if (event.altKey && /^Arrow(Left|Right)$/.test(key) && field && field !== "settings") {
+      return stop(() => send(`${key === "ArrowLeft" ? "left" : "right"}:${field}`));
+    }
     if (key === "Enter" && at.id === "add-name") return stop(() => add());
     if (at.id === "add-name" && key === "ArrowDown") return stop(() => $("#add-types button")?.focus());
-    if (key === "Enter" && at.form === form && at.matches("input")) return stop(() => at.id === "seed" ? refresh() : flush()); // Enter never saves
+    if (key === "Enter" && at.form === form && at.matches("input")) {
+      return stop(() => at.id === "seed" ? refresh() : flush()); // Enter never saves
+    }
     if (key === "Escape" && at.closest?.("#inspector")) return stop(shut);
     if (!at.matches?.(".colhead, .flist a[data-field]")) return;
     if (key === "F2") return stop(() => show(at.dataset.field, "name"));
@@ -403,7 +556,10 @@
 
   document.addEventListener("htmx:afterSwap", ({ target }) => {
     if (target.id === "export" && $("[data-unsaved]")) $("[data-unsaved]").hidden = !$("#state .dot");
-    if (target.id === "picker-body") { narrow(); if ("eager" in $("#picker").dataset) choose($("#picker [aria-selected=true]")); }
+    if (target.id === "picker-body") {
+      narrow();
+      if ("eager" in $("#picker").dataset) choose($("#picker [aria-selected=true]"));
+    }
   });
   addEventListener("pagehide", () => { // what is typed is not lost when the page is left
     if (!typed.size) return;

@@ -12,40 +12,64 @@
   let typed = new Map(); // inputs that were changed since the last request, by name
   let saving = new Map(); // those of the request that is under way
   let written = new Map(); // other inputs of the drawer (a relation before Apply), by name
-  const say = (text) => { const state = $("[data-saving]"); if (state) state.textContent = text; };
+  const say = (text) => {
+    const state = $("[data-saving]");
+    if (state) state.textContent = text;
+  };
   const inputs = (name) => [...form.elements].filter((one) => one.name === name && one.type !== "hidden");
-  const enter = (name, { text, checked }) => inputs(name).forEach((input) => {
-    if (input.type === "radio" || input.type === "checkbox") input.checked = input.value === text ? checked : input.checked && !checked;
-    else if (input.value !== text) input.value = text;
-  });
-  const drawer = () => { const body = $("#drawer .dsbody"); return body ? `${body.dataset.of}/${body.dataset.relation}` : ""; };
+  const enter = (name, { text, checked }) =>
+    inputs(name).forEach((input) => {
+      if (input.type === "radio" || input.type === "checkbox") {
+        input.checked = input.value === text
+          ? checked
+          : input.checked && !checked;
+      } else if (input.value !== text) input.value = text;
+    });
+  const drawer = () => {
+    const body = $("#drawer .dsbody");
+    return body ? `${body.dataset.of}/${body.dataset.relation}` : "";
+  };
   const refs = () => Object.fromEntries($$("#refs input").map(({ name, value }) => [name, value]));
 
   // --- Requests -----------------------------------------------------------------------------------------------
 
   let answered = false;
-  document.addEventListener("htmx:afterOnLoad", ({ detail }) => { if (detail.elt === echo) answered = true; });
+  document.addEventListener("htmx:afterOnLoad", ({ detail }) => {
+    if (detail.elt === echo) answered = true;
+  });
   const ask = (method, address, values, target) => {
     answered = false;
     return htmx.ajax(method, address, { source: echo, target, swap: "innerHTML", values });
   };
   const settle = () => { // inputs outside the parts that are replaced, for example after Undo
     const values = JSON.parse($("#refs").dataset.values);
-    Object.entries(values).forEach(([name, text]) => inputs(name).forEach((input) => {
-      if (input !== document.activeElement && !typed.has(name) && input.getAttribute("aria-invalid") !== "true") input.value = text;
-    }));
+    Object.entries(values).forEach(([name, text]) =>
+      inputs(name).forEach((input) => {
+        if (
+          input !== document.activeElement && !typed.has(name) && input.getAttribute("aria-invalid") !== "true"
+        ) input.value = text;
+      })
+    );
     $("h1").textContent = values.name;
   };
   const again = (open) => { // what was typed while the page was redrawn
     settle();
     typed.forEach((value, name) => enter(name, value));
-    if (drawer() === open) written.forEach((value, name) => enter(name, value)); else written = new Map();
+    if (drawer() === open) written.forEach((value, name) => enter(name, value));
+    else written = new Map();
     mark();
   };
   const run = async (verb, more = {}) => {
     clearTimeout(timer);
-    const sent = verb === "set" ? typed : new Map(), open = drawer(), at = document.activeElement?.id, left = $("#canvas")?.scrollLeft, top = $("#canvas")?.scrollTop;
-    if (verb === "set") { typed = new Map(); saving = sent; }
+    const sent = verb === "set" ? typed : new Map(),
+      open = drawer(),
+      at = document.activeElement?.id,
+      left = $("#canvas")?.scrollLeft,
+      top = $("#canvas")?.scrollTop;
+    if (verb === "set") {
+      typed = new Map();
+      saving = sent;
+    }
     running += 1;
     say("saving …");
     const values = Object.fromEntries([...sent].map(([name, { text }]) => [name, text]));
@@ -58,17 +82,29 @@
       typed = new Map([...sent, ...typed]);
       say("not saved yet");
       if (typed.size) timer = setTimeout(() => send("set"), 3000); // the server cannot be reached: try again
-    } finally { running -= 1; saving = new Map(); }
+    } finally {
+      running -= 1;
+      saving = new Map();
+    }
     again(open);
     const canvas = $("#canvas");
-    if (canvas && left !== undefined) { canvas.scrollLeft = left; canvas.scrollTop = top; }
+    if (canvas && left !== undefined) {
+      canvas.scrollLeft = left;
+      canvas.scrollTop = top;
+    }
     if (document.activeElement === document.body) focusAfter(verb, at);
     if (typed.size) later();
   };
   const own = (all) => Object.fromEntries(Object.entries(all).filter(([name]) => name.startsWith("relation-")));
   const focusAfter = (verb, at) => {
     const word = verb.split(":")[0];
-    const wanted = word === "remove" ? "#add-table" : word === "unrelate" ? "#drawer h2 a, #drawer [data-shut]" : at ? `#${CSS.escape(at)}` : "";
+    const wanted = word === "remove"
+      ? "#add-table"
+      : word === "unrelate"
+      ? "#drawer h2 a, #drawer [data-shut]"
+      : at
+      ? `#${CSS.escape(at)}`
+      : "";
     const found = wanted && $(wanted);
     (found && !found.disabled ? found : $("#canvas"))?.focus({ preventScroll: true });
   };
@@ -77,13 +113,22 @@
     queue = queue.then(() => run(verb, more));
     return queue;
   };
-  const later = () => { clearTimeout(timer); timer = setTimeout(() => send("set"), PAUSE); };
-  const flush = () => { if (typed.size) send("set"); return queue; };
+  const later = () => {
+    clearTimeout(timer);
+    timer = setTimeout(() => send("set"), PAUSE);
+  };
+  const flush = () => {
+    if (typed.size) send("set");
+    return queue;
+  };
 
   const mark = () => { // inputs whose value was not accepted
     $$("[data-save]").forEach((input) => {
-      const bad = Boolean(document.getElementById(input.getAttribute("aria-describedby")?.split(" ").at(-1) ?? "")?.textContent.trim());
-      if (bad) input.setAttribute("aria-invalid", "true"); else input.removeAttribute("aria-invalid");
+      const bad = Boolean(
+        document.getElementById(input.getAttribute("aria-describedby")?.split(" ").at(-1) ?? "")?.textContent.trim(),
+      );
+      if (bad) input.setAttribute("aria-invalid", "true");
+      else input.removeAttribute("aria-invalid");
     });
   };
   const load = async (address, target) => { // another part of the page: its address is that of the page
@@ -96,7 +141,9 @@
     pick();
     const find = $("#find");
     if (find && target === "workspace" && wanted !== null) find.value = wanted;
-    if (document.activeElement === document.body) (at && document.getElementById(at) || $("#canvas"))?.focus({ preventScroll: true });
+    if (document.activeElement === document.body) {
+      (at && document.getElementById(at) || $("#canvas"))?.focus({ preventScroll: true });
+    }
   };
   const pick = () => { // the card or line that the drawer shows
     const { table, relation } = refs();
@@ -105,12 +152,15 @@
     $$(".tcard h2 a").forEach((one) => one.toggleAttribute("aria-current", one.id === `o-${table}` && !relation));
   };
   const shut = () => {
-    const { table, relation } = refs(), opener = document.getElementById(relation ? `l-${table}-${relation}` : `o-${table}`);
+    const { table, relation } = refs(),
+      opener = document.getElementById(relation ? `l-${table}-${relation}` : `o-${table}`);
     const address = $("#drawer [data-shut]").href;
     flush();
     written = new Map();
     $("#drawer").replaceChildren();
-    $$("#refs input").forEach((one) => { if (/^(table|relation)$/.test(one.name)) one.remove(); });
+    $$("#refs input").forEach((one) => {
+      if (/^(table|relation)$/.test(one.name)) one.remove();
+    });
     history.replaceState(history.state, "", address);
     pick();
     (opener?.getClientRects().length ? opener : $("#canvas"))?.focus({ preventScroll: true });
@@ -131,30 +181,65 @@
       return;
     }
     const value = { text: target.value, checked: target.checked };
-    if (target.matches("[data-save]")) { typed.set(target.name, value); say("saving …"); later(); } else if (target.name?.startsWith("relation-")) written.set(target.name, value);
+    if (target.matches("[data-save]")) {
+      typed.set(target.name, value);
+      say("saving …");
+      later();
+    } else if (target.name?.startsWith("relation-")) written.set(target.name, value);
   });
-  document.addEventListener("change", ({ target }) => { if (target.matches("[data-save]") && typed.size) send("set"); });
+  document.addEventListener("change", ({ target }) => {
+    if (target.matches("[data-save]") && typed.size) send("set");
+  });
 
   document.addEventListener("click", (event) => {
-    const at = (query) => event.target.closest(query), stop = (act) => { event.preventDefault(); act(); };
+    const at = (query) => event.target.closest(query),
+      stop = (act) => {
+        event.preventDefault();
+        act();
+      };
     if (event.ctrlKey || event.metaKey || event.shiftKey) return;
-    if (at("[data-open=fill]")) { $("#fill").replaceChildren(Object.assign(document.createElement("p"), { className: "pad muted", textContent: "Checking the columns of the database …" })); return; }
+    if (at("[data-open=fill]")) {
+      $("#fill").replaceChildren(
+        Object.assign(document.createElement("p"), {
+          className: "pad muted",
+          textContent: "Checking the columns of the database …",
+        }),
+      );
+      return;
+    }
     if (at("[data-to-file]")) {
       const { to, ...rest } = refs(), address = new URL(at("[data-to-file]").dataset.toFile, location.href);
       address.searchParams.set("to", $("#file-form [name=format]:checked").value);
-      ["view", "table", "relation", "around", "q"].forEach((key) => { if (rest[key]) address.searchParams.set(key, rest[key]); });
-      return stop(async () => { await flush(); location.assign(address); });
+      ["view", "table", "relation", "around", "q"].forEach((key) => {
+        if (rest[key]) address.searchParams.set(key, rest[key]);
+      });
+      return stop(async () => {
+        await flush();
+        location.assign(address);
+      });
     }
     if (at("[data-shut]")) return stop(shut);
     const link = at("[data-load]");
     if (link?.ariaDisabled === "true") return stop(() => {});
-    if (link) return stop(() => { wanted = null; load(link.getAttribute("href"), link.dataset.load); });
+    if (link) {
+      return stop(() => {
+        wanted = null;
+        load(link.getAttribute("href"), link.dataset.load);
+      });
+    }
     const button = at("button");
     if (button?.form === form && button.name === "do") return stop(() => send(button.value));
     const other = at("a[href]") ?? (button?.form && "plain" in button.dataset ? button : null);
-    if (!other || !(typed.size || running) || other.target || other.hasAttribute("hx-get") || other.hasAttribute("data-open")) return;
+    if (
+      !other || !(typed.size || running) || other.target || other.hasAttribute("hx-get")
+      || other.hasAttribute("data-open")
+    ) return;
     if (other.href && new URL(other.href, location.href).origin !== location.origin) return;
-    stop(async () => { await flush(); if (other.href) location.assign(other.href); else form.requestSubmit(other); });
+    stop(async () => {
+      await flush();
+      if (other.href) location.assign(other.href);
+      else form.requestSubmit(other);
+    });
   });
   document.addEventListener("htmx:confirm", (event) => { // a plan or a list of templates follows what is saved
     if (!typed.size && !running) return;
@@ -177,25 +262,43 @@
   });
 
   document.addEventListener("keydown", (event) => {
-    const { key, target: at } = event, ctrl = event.ctrlKey || event.metaKey, stop = (act) => { event.preventDefault(); act(); };
+    const { key, target: at } = event,
+      ctrl = event.ctrlKey || event.metaKey,
+      stop = (act) => {
+        event.preventDefault();
+        act();
+      };
     if ($("dialog[open]") && !at.closest("#settings")) return;
-    if (ctrl && key.toLowerCase() === "z" && form.querySelector("#steps")) return stop(() => send(event.shiftKey ? "redo" : "undo"));
+    if (ctrl && key.toLowerCase() === "z" && form.querySelector("#steps")) {
+      return stop(() => send(event.shiftKey ? "redo" : "undo"));
+    }
     if (ctrl && key.toLowerCase() === "s") return stop(flush);
     if (event.altKey && key.toLowerCase() === "n") return stop(() => $("#add-table")?.click());
     if (key === "Enter" && at.matches("input") && at.form === form) {
-      return stop(() => at.name.startsWith("relation-") ? (at.closest(".relate")?.querySelector("#relate") ?? $("#children"))?.click() : flush());
+      return stop(() =>
+        at.name.startsWith("relation-")
+          ? (at.closest(".relate")?.querySelector("#relate") ?? $("#children"))?.click()
+          : flush()
+      );
     }
     if (key === "Enter" && at.matches("[data-find-table]")) return stop(() => {});
-    if (key === "Escape" && at.closest("#drawer, .tcard, .pill, .dstable") && $("#drawer [data-shut]")) return stop(shut);
+    if (key === "Escape" && at.closest("#drawer, .tcard, .pill, .dstable") && $("#drawer [data-shut]")) {
+      return stop(shut);
+    }
     const cards = $$(".tcard h2 a"), place = cards.indexOf(at);
     if (place < 0 || event.altKey || ctrl) return;
     const next = { ArrowDown: 1, ArrowUp: -1 }[key];
     if (next) return stop(() => cards[place + next]?.focus());
     if (key === "Home" || key === "End") return stop(() => cards.at(key === "Home" ? 0 : -1).focus());
-    const side = { ArrowRight: 1, ArrowLeft: -1 }[key], columns = $$(".dcol"), column = columns.indexOf(at.closest(".dcol"));
+    const side = { ArrowRight: 1, ArrowLeft: -1 }[key],
+      columns = $$(".dcol"),
+      column = columns.indexOf(at.closest(".dcol"));
     if (side && column >= 0) { // the nearest card of the next column
       const { top } = at.getBoundingClientRect();
-      const near = columns[column + side] && $$(".tcard h2 a", columns[column + side]).sort((one, other) => Math.abs(one.getBoundingClientRect().top - top) - Math.abs(other.getBoundingClientRect().top - top))[0];
+      const near = columns[column + side]
+        && $$(".tcard h2 a", columns[column + side]).sort((one, other) =>
+          Math.abs(one.getBoundingClientRect().top - top) - Math.abs(other.getBoundingClientRect().top - top)
+        )[0];
       if (near) stop(() => near.focus());
     } else if (key === "Delete") stop(() => $(`#remove-${CSS.escape(at.id.slice(2))}`)?.click());
   });

@@ -10,7 +10,11 @@
     const inside = event.target === box() || found()?.contains(event.target);
     if (!inside || event.altKey || event.ctrlKey || event.metaKey) return;
     const links = [...found().querySelectorAll("a")], now = links.indexOf(document.activeElement);
-    if (event.key === "Escape") { close(); box().focus(); return; }
+    if (event.key === "Escape") {
+      close();
+      box().focus();
+      return;
+    }
     const next = { ArrowDown: now + 1, ArrowUp: now - 1 }[event.key];
     if (next === undefined || !links.length) return;
     event.preventDefault();

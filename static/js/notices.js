@@ -4,13 +4,21 @@
   "use strict";
   const EVERY = 30000, on = () => localStorage.getItem("notices") === "on";
   let marks = 0;
-  const mark = () => { document.title = (marks ? `(${marks}) ` : "") + document.title.replace(/^\(\d+\) /, ""); };
+  const mark = () => {
+    document.title = (marks ? `(${marks}) ` : "") + document.title.replace(/^\(\d+\) /, "");
+  };
   const tell = ({ id, text, href }) => {
     if (!document.hidden && location.pathname === href) return; // the user is looking at this page
-    if (document.hidden) { marks += 1; mark(); }
+    if (document.hidden) {
+      marks += 1;
+      mark();
+    }
     if (globalThis.Notification?.permission !== "granted") return;
     const shown = new Notification("Rowsmith", { body: text, tag: id }); // the tag prevents duplicates from several tabs
-    shown.onclick = () => { globalThis.focus(); location.assign(href); };
+    shown.onclick = () => {
+      globalThis.focus();
+      location.assign(href);
+    };
   };
   const look = async () => {
     const since = localStorage.getItem("notices-since");
@@ -23,25 +31,41 @@
   const loop = async () => {
     while (on()) {
       await look().catch(() => {}); // offline: the next request uses the same start time
-      await new Promise((done) => { setTimeout(done, EVERY); });
+      await new Promise((done) => {
+        setTimeout(done, EVERY);
+      });
     }
   };
   const begin = () => (navigator.locks ? navigator.locks.request("notices", loop) : loop());
-  const draw = () => document.querySelectorAll("[data-notify]").forEach((button) => {
-    button.dataset.ready = "";
-    button.setAttribute("aria-pressed", String(on()));
-    const denied = on() && globalThis.Notification?.permission !== "granted";
-    button.title = denied ? "This browser shows no notifications of this site: the tab's title has a number instead" : "";
-  });
+  const draw = () =>
+    document.querySelectorAll("[data-notify]").forEach((button) => {
+      button.dataset.ready = "";
+      button.setAttribute("aria-pressed", String(on()));
+      const denied = on() && globalThis.Notification?.permission !== "granted";
+      button.title = denied
+        ? "This browser shows no notifications of this site: the tab's title has a number instead"
+        : "";
+    });
   document.addEventListener("click", async ({ target }) => {
     if (!target.closest("[data-notify]")) return;
     const was = on();
     localStorage.setItem("notices", was ? "off" : "on");
     localStorage.removeItem("notices-since");
-    if (!was) { await globalThis.Notification?.requestPermission(); begin(); }
+    if (!was) {
+      await globalThis.Notification?.requestPermission();
+      begin();
+    }
     draw();
   });
-  document.addEventListener("visibilitychange", () => { if (!document.hidden) { marks = 0; mark(); } });
+  document.addEventListener("visibilitychange", () => {
+    if (!document.hidden) {
+      marks = 0;
+      mark();
+    }
+  });
   document.addEventListener("htmx:load", draw);
-  document.addEventListener("DOMContentLoaded", () => { draw(); if (on()) begin(); });
+  document.addEventListener("DOMContentLoaded", () => {
+    draw();
+    if (on()) begin();
+  });
 })();

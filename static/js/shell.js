@@ -8,7 +8,10 @@
 
   const counted = (found) => {
     const running = Number(found.dataset.running), wrong = Number(found.dataset.attention), live = $("[data-live]");
-    if (live) { live.hidden = !running; $("b", live).textContent = running; }
+    if (live) {
+      live.hidden = !running;
+      $("b", live).textContent = running;
+    }
     const bell = $("[data-bell]");
     bell.hidden = !running && !wrong;
     bell.classList.toggle("wrong", wrong > 0);
@@ -24,11 +27,15 @@
       if (!answer.ok || answer.redirected) return; // signed out, or busy
       const found = new DOMParser().parseFromString(await answer.text(), "text/html").body.firstElementChild;
       counted(found);
-      const at = document.activeElement, held = box.contains(at) && (at.getAttribute("href") || at.form?.getAttribute("action"));
+      const at = document.activeElement,
+        held = box.contains(at) && (at.getAttribute("href") || at.form?.getAttribute("action"));
       if (panel.matches(":popover-open") || !$("[data-running]", box)) box.replaceChildren(found);
       if (held) $(`a[href="${CSS.escape(held)}"], form[action="${CSS.escape(held)}"] button`, box)?.focus();
     } catch { /* offline or cut off: the next request tries again */ }
-    later = setTimeout(() => (document.hidden ? 0 : refresh()), panel.matches(":popover-open") ? OPEN_EVERY : CLOSED_EVERY);
+    later = setTimeout(
+      () => (document.hidden ? 0 : refresh()),
+      panel.matches(":popover-open") ? OPEN_EVERY : CLOSED_EVERY,
+    );
   };
   // Search: a list of links that the arrow keys choose from while the focus stays in the input
   const dialog = () => $("#search"), options = () => [...dialog().querySelectorAll("[role=option]")];
@@ -43,7 +50,10 @@
     wanted?.abort();
     wanted = new AbortController();
     const load = async (part) => {
-      const answer = await fetch(`${box.dataset.from}?part=${part}&q=${encodeURIComponent(q)}`, { headers: { "HX-Request": "true" }, signal: wanted.signal });
+      const answer = await fetch(`${box.dataset.from}?part=${part}&q=${encodeURIComponent(q)}`, {
+        headers: { "HX-Request": "true" },
+        signal: wanted.signal,
+      });
       return answer.ok ? [...new DOMParser().parseFromString(await answer.text(), "text/html").body.childNodes] : [];
     };
     try {
@@ -74,7 +84,10 @@
     typed = setTimeout(find, 60);
   });
   document.addEventListener("keydown", (event) => {
-    if ((event.ctrlKey || event.metaKey) && !event.shiftKey && !event.altKey && event.key.toLowerCase() === "k" && dialog()) {
+    if (
+      (event.ctrlKey || event.metaKey) && !event.shiftKey && !event.altKey && event.key.toLowerCase() === "k"
+      && dialog()
+    ) {
       event.preventDefault();
       search();
     } else if (event.target.id === "search-q" && /^(ArrowUp|ArrowDown|Enter)$/.test(event.key)) {
@@ -86,7 +99,13 @@
     }
   });
 
-  document.addEventListener("toggle", (event) => { if (event.target.id === "m-now" && event.newState === "open") refresh(); }, true);
-  document.addEventListener("visibilitychange", () => { if (!document.hidden && $("#now")) refresh(); });
-  document.addEventListener("DOMContentLoaded", () => { if ($("#now")) later = setTimeout(refresh, CLOSED_EVERY); });
+  document.addEventListener("toggle", (event) => {
+    if (event.target.id === "m-now" && event.newState === "open") refresh();
+  }, true);
+  document.addEventListener("visibilitychange", () => {
+    if (!document.hidden && $("#now")) refresh();
+  });
+  document.addEventListener("DOMContentLoaded", () => {
+    if ($("#now")) later = setTimeout(refresh, CLOSED_EVERY);
+  });
 })();

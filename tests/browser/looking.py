@@ -151,7 +151,9 @@ def keyboard(page: Page) -> list[str]:
             if page.evaluate("document.activeElement.closest('.CodeMirror') !== null"):
                 page.keyboard.press("Escape")  # Tab indents there, until then
             page.keyboard.press("Tab")
-        missed = page.evaluate("window.wanted().filter((e) => !window.seen.has(window.key(e))).map(window.told)")
+        missed = page.evaluate(
+            "window.wanted().filter((e) => !window.seen.has(window.key(e))).map(window.told)"
+        )
         if not missed:
             break
     found += [f"{page.url}: Tab does not get to {one}" for one in missed]

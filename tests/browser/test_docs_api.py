@@ -11,7 +11,13 @@ from tests.browser.conftest import NARROW, NARROWEST
 from tests.browser.looking import axe, faults_found_by_axe  # noqa: F401 - a fixture
 
 LIST = "/docs/api/templates/get-templates"
-PAGES = ("/docs/api", "/docs/api/templates", LIST, "/docs/api/generate/post-generate", "/docs/api/secrets/post-secrets")
+PAGES = (
+    "/docs/api",
+    "/docs/api/templates",
+    LIST,
+    "/docs/api/generate/post-generate",
+    "/docs/api/secrets/post-secrets",
+)
 
 
 def shown(page) -> list[str]:

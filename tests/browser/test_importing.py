@@ -22,7 +22,9 @@ def test_a_file_is_previewed_imported_and_updated(desk, cast, tmp_path: Path):
     assert city.input_value() == "City"
     city.fill("Country")
     city.press("Tab")
-    page.wait_for_function("document.querySelector('#sample-2 span') && !document.querySelector('#sample-2 .bad')")
+    page.wait_for_function(
+        "document.querySelector('#sample-2 span') && !document.querySelector('#sample-2 .bad')"
+    )
     page.get_by_role("button", name="Create 2 templates and a dataset").click()
     page.get_by_role("link", name="Open dataset").wait_for()
     assert not page.get_by_role("button", name="Create").count(), "the form cannot be sent twice"

@@ -90,7 +90,9 @@ def test_a_push_is_mapped_tried_sent_and_its_failed_rows_repaired(edith, templat
     page.get_by_label("Column", exact=True).select_option("age")
     page.get_by_label("Value, formula or field").first.fill("21")
     page.get_by_label("Value, formula or field").first.press("Tab")
-    expect(page.locator("#failure td.after").first).to_have_text("21")  # before and after the fix, side by side
+    expect(page.locator("#failure td.after").first).to_have_text(
+        "21"
+    )  # before and after the fix, side by side
     page.locator("#failure").get_by_role("button", name=re.compile("Retry")).click()
     page.wait_for_url(re.compile(r"/pushes/psh_(?!.*repair)"))
     expect(page.locator("h1 + .badge")).to_have_text("retry")

@@ -15,7 +15,16 @@ from webapp import clock
 from webapp.extensions import db
 from webapp.pushes.models import Push
 
-BARS = ("/", "/templates", "/scenarios", "/scenarios/new", "/activity", "/connections", "/workspace/files", "/audit")
+BARS = (
+    "/",
+    "/templates",
+    "/scenarios",
+    "/scenarios/new",
+    "/activity",
+    "/connections",
+    "/workspace/files",
+    "/audit",
+)
 
 
 @pytest.fixture

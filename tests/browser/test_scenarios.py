@@ -1,7 +1,5 @@
 """A person writes a program in the browser, runs it, watches its log, and comes back to it; by keyboard too."""
 
-
-
 from __future__ import annotations
 
 import re

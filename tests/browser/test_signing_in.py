@@ -90,7 +90,9 @@ def test_a_second_factor_is_set_up_used_and_turned_off_by_keyboard(desk, origin,
     expect(other.get_by_label("Code", exact=True)).to_be_focused()
     other.keyboard.type("000000")
     other.keyboard.press("Enter")
-    expect(other.get_by_label("Code", exact=True)).to_have_accessible_description(re.compile("This code is wrong"))
+    expect(other.get_by_label("Code", exact=True)).to_have_accessible_description(
+        re.compile("This code is wrong")
+    )
     expect(other.get_by_label("Code", exact=True)).to_be_focused()
     tab_to(other, "I can't access my authenticator")
     other.keyboard.press("Enter")

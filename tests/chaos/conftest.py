@@ -140,7 +140,9 @@ def lose(push_id: str) -> None:
     """Take the worker of a push for dead now, not when its lease runs out."""
     with writing() as session:
         past = present.now() - timedelta(seconds=1)
-        session.execute(update(Push).where(Push.id == push_id, Push.status == "running").values(lease_until=past))
+        session.execute(
+            update(Push).where(Push.id == push_id, Push.status == "running").values(lease_until=past)
+        )
 
 
 def alive(pid: int) -> bool:
@@ -164,7 +166,9 @@ def slow_down(url: str, table: str, seconds: float) -> None:
             "CREATE FUNCTION slowly() RETURNS trigger LANGUAGE plpgsql AS"
             f" $$BEGIN PERFORM pg_sleep({seconds}); RETURN NEW; END$$"
         )
-        connection.execute(f"CREATE TRIGGER slowly BEFORE INSERT ON {table} FOR EACH ROW EXECUTE FUNCTION slowly()")
+        connection.execute(
+            f"CREATE TRIGGER slowly BEFORE INSERT ON {table} FOR EACH ROW EXECUTE FUNCTION slowly()"
+        )
 
 
 def cancel(push_id: str) -> None:

@@ -46,7 +46,9 @@ def order(push_id: str) -> Order:
         push = session.get_one(Push, push_id)
         first = read.first_of(session, push)
     made = [
-        TableRows(place, spec, Parents(rows(spec["count"]).select([c["column"] for c in spec["columns"]]), {}))
+        TableRows(
+            place, spec, Parents(rows(spec["count"]).select([c["column"] for c in spec["columns"]]), {})
+        )
         for place, spec in enumerate(push.tables)
     ]
     app: Any = current_app._get_current_object()

@@ -45,6 +45,8 @@ def test_freezing_a_sender_never_makes_two(nursery, new_push, pushing, target, t
             os.kill(frozen, signal.SIGCONT)
         first.over()
         ended = pushing.read(push_id)
-        assert (ended.status, ended.delivered, ended.unknown) == ("completed", COUNT, 0), first.log.read_text()[-3000:]
+        assert (ended.status, ended.delivered, ended.unknown) == ("completed", COUNT, 0), (
+            first.log.read_text()[-3000:]
+        )
         assert ids(target, table) == list(range(1, COUNT + 1))
     assert taken_over

@@ -59,7 +59,9 @@ def test_every_row_is_delivered_once_or_unknown_after_kills_at_any_moment(
     assert interrupted >= ROUNDS
 
 
-def test_every_outcome_is_known_within_a_minute_after_a_worker_is_back(worker, new_push, pushing, client, echo):
+def test_every_outcome_is_known_within_a_minute_after_a_worker_is_back(
+    worker, new_push, pushing, client, echo
+):
     """Use the real lease duration, and wait until the lease expires."""
     first = worker()
     push_id = new_push()

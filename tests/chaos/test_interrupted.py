@@ -175,7 +175,9 @@ def test_a_cancel_holds_while_the_target_has_fallen_silent(nursery, new_push, pu
 # --- Workers --------------------------------------------------------------------------------------------------
 
 
-def test_a_stopping_worker_releases_its_push_and_the_next_continues(worker, new_push, pushing, client, target):
+def test_a_stopping_worker_releases_its_push_and_the_next_continues(
+    worker, new_push, pushing, client, target
+):
     slow_down(target, "heap", 0.0005)
     first = worker()
     push_id = new_push("heap")

@@ -45,7 +45,9 @@ def empty(url: str, table: str) -> None:
         connection.execute(f"TRUNCATE {table}")
 
 
-def test_rows_in_the_table_are_the_rows_delivered_after_kills_at_any_moment(nursery, new_push, pushing, place):
+def test_rows_in_the_table_are_the_rows_delivered_after_kills_at_any_moment(
+    nursery, new_push, pushing, place
+):
     address, table, clear, found = place
     keeper = nursery(TARGET=address)
     chance = random.Random(20261121)
@@ -64,7 +66,9 @@ def test_rows_in_the_table_are_the_rows_delivered_after_kills_at_any_moment(nurs
         ended = pushing.read(push_id)
         assert ended.status == "completed", ended.error
         assert (ended.delivered, ended.failed) == (COUNT - ended.unknown, 0)
-        assert ended.unknown <= (500 if address.startswith("sqlite") else 0), "a chunk at most; PostgreSQL can tell"
+        assert ended.unknown <= (500 if address.startswith("sqlite") else 0), (
+            "a chunk at most; PostgreSQL can tell"
+        )
         rows = found()
         assert len(rows) == len(set(rows)), "no row twice"
         assert ended.delivered <= len(rows) <= ended.delivered + ended.unknown

@@ -25,7 +25,9 @@ from webapp.pushes.services.ledger import read
 
 def programs() -> Path:
     """Return the folder of PostgreSQL's server programs; skip the test if they are not installed."""
-    found = shutil.which("pg_ctl") or next(iter(sorted(glob("/usr/lib/postgresql/*/bin/pg_ctl"), reverse=True)), "")
+    found = shutil.which("pg_ctl") or next(
+        iter(sorted(glob("/usr/lib/postgresql/*/bin/pg_ctl"), reverse=True)), ""
+    )
     if not found:
         pytest.skip("no pg_ctl: install PostgreSQL's server")
     return Path(found).parent
@@ -44,7 +46,9 @@ class Server:
             self.port = free.getsockname()[1]
         self._run("initdb", "-D", f"{folder}/data", "-U", "postgres", "-A", "trust", "--no-sync")
         with (folder / "data" / "postgresql.conf").open("a") as settings:
-            settings.write(f"port={self.port}\nlisten_addresses='127.0.0.1'\nunix_socket_directories='{folder}'\n")
+            settings.write(
+                f"port={self.port}\nlisten_addresses='127.0.0.1'\nunix_socket_directories='{folder}'\n"
+            )
         self.control("start")
 
     @property

@@ -3,8 +3,6 @@
 Promises 4 and 8 of docs/promises.md.
 """
 
-
-
 from __future__ import annotations
 
 import os
@@ -81,7 +79,8 @@ def start(app, environment, database_url, tmp_path) -> Iterator[Callable[..., su
                 )
             started.append(process)
             eventually(
-                lambda: health.alive(redis_client(), health.RUNNER, 0) > before or process.poll() is not None, 60
+                lambda: health.alive(redis_client(), health.RUNNER, 0) > before or process.poll() is not None,
+                60,
             )
         assert process.poll() is None, (tmp_path / "runner.log").read_text()
         return process
@@ -97,7 +96,10 @@ def programs(run_id: str) -> set[int]:
     found = set()
     for entry in Path("/proc").iterdir():
         try:
-            if entry.name.isdigit() and f"SERVICE_RUN_ID={run_id}".encode() in (entry / "environ").read_bytes():
+            if (
+                entry.name.isdigit()
+                and f"SERVICE_RUN_ID={run_id}".encode() in (entry / "environ").read_bytes()
+            ):
                 found.add(int(entry.name))
         except OSError:
             continue
@@ -236,6 +238,8 @@ def test_rolling_restarts_lose_no_queued_run(running, start):
     start()
     later = limits.RING_AGE_SECONDS + 1
     eventually(lambda: sweep(running, later) and all(running.read(run_id).ended for run_id in ids), 60)
-    assert [(running.read(run_id).status, running.log(run_id)) for run_id in ids] == [("completed", "done\n")] * ROUNDS
+    assert [(running.read(run_id).status, running.log(run_id)) for run_id in ids] == [
+        ("completed", "done\n")
+    ] * ROUNDS
     with running.app.app_context():  # a ring that came too late is answered, and does nothing
         eventually(lambda: not jobs_queue.waiting(redis_client(), "run"), 30)

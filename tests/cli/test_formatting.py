@@ -1,4 +1,4 @@
-"""`./rowsmith format`: templates, style sheets and scripts by the packages of tools/format."""
+"""`./rowsmith format`: style sheets and scripts by the packages of tools/format."""
 
 from __future__ import annotations
 

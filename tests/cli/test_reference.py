@@ -39,7 +39,7 @@ def test_the_plans_are_those_of_the_service():
 
 
 def test_a_whole_run_checks_everything_before_the_tests():
-    assert [name for name, _ in testing.steps(False, [])] == ["layers", "lint", "types", "tests"]
+    assert [name for name, _ in testing.steps(False, [])] == ["layers", "lint", "format", "types", "tests"]
     assert [name for name, _ in testing.steps(False, ["tests/cli"])] == ["tests"]
 
 

@@ -142,7 +142,9 @@ def test_a_build_with_a_different_vocabulary_id_is_rejected(service, home, lock,
     assert list(home.iterdir()) == []
 
 
-def test_a_vocabulary_that_the_installed_libraries_do_not_produce_is_rejected(service, home, lock, monkeypatch):
+def test_a_vocabulary_that_the_installed_libraries_do_not_produce_is_rejected(
+    service, home, lock, monkeypatch
+):
     from webapp.engine.data import extract
 
     monkeypatch.setattr(extract, "WORDS", {"fruit": lambda: {"": ["fig"]}})

@@ -1,7 +1,5 @@
 """Answers fit the OpenAPI document that the npm package carries, for every operation of it that is there."""
 
-
-
 from __future__ import annotations
 
 import io
@@ -135,7 +133,9 @@ def test_every_answer_fits_the_document_of_the_npm_package(dm, documented, app, 
     # Templates and their folders
     folder = dm("POST", "/templateFolders", {"name": "HR", "isDatabase": False, **mine})
     dm("GET", "/templateFolders")
-    template = dm("POST", "/templates", {"name": "T", "fields": FIELDS, "templateFolderId": folder["id"], **place})
+    template = dm(
+        "POST", "/templates", {"name": "T", "fields": FIELDS, "templateFolderId": folder["id"], **place}
+    )
     assert (template["name"], template["templateFolderId"]) == ("T", folder["id"])
     dm("GET", f"/templates{in_project}")
     dm("GET", f"/templates/{template['id']}")
@@ -154,7 +154,11 @@ def test_every_answer_fits_the_document_of_the_npm_package(dm, documented, app, 
 
     # Key maps
     entries = [{"oldKey": "a", "newKey": "b"}]
-    dm("POST", "/keymaps/entries", {"mapName": "m", "object": "o", "entries": entries, "projectId": cast.main})
+    dm(
+        "POST",
+        "/keymaps/entries",
+        {"mapName": "m", "object": "o", "entries": entries, "projectId": cast.main},
+    )
     dm("GET", "/keymaps")
     dm("POST", "/keymaps/lookup", {"mapName": "m", "object": "o", "oldKeys": ["a", "c"]})
     dm("GET", "/keymaps/m/entries?page=1&pageSize=10")

@@ -77,7 +77,9 @@ class MongodbKind(Kind):
         return list(found.documents.values()) if found else []
 
     def rows(self, table: str, *columns: str) -> list[tuple[Any, ...]]:
-        names = columns or tuple(dict.fromkeys(name for one in self.documents(table) for name in one if name != "_id"))
+        names = columns or tuple(
+            dict.fromkeys(name for one in self.documents(table) for name in one if name != "_id")
+        )
         found = [tuple(_plain(one.get(name)) for name in names) for one in self.documents(table)]
         return sorted(found, key=lambda row: row[0])
 

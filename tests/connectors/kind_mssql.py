@@ -35,7 +35,9 @@ class MssqlKind(SqlKind):
         return None
 
     def start(self) -> None:
-        self.server = Tds(self.folder, {name: (password, name == "writer") for name, password in (WRITER, READER)})
+        self.server = Tds(
+            self.folder, {name: (password, name == "writer") for name, password in (WRITER, READER)}
+        )
         self.own = Database(self.folder, True)
 
     def stop(self) -> None:

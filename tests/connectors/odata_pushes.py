@@ -65,7 +65,11 @@ def writing(made: OdataConnector, names: list[str], entity: str = "OrderSet", **
 
 
 def push(
-    made: OdataConnector, count: int = 3, hand: SendControl | None = None, stop_at_failure: bool = False, **more
+    made: OdataConnector,
+    count: int = 3,
+    hand: SendControl | None = None,
+    stop_at_failure: bool = False,
+    **more,
 ):
     told = writing(made, ["Customer", "Total"], **more)
     with made.open() as channel:

@@ -45,7 +45,9 @@ def silent() -> Iterator[int]:
 @pytest.fixture
 def asking(silent: int) -> Iterator[subprocess.Popen[str]]:
     """A process whose child waits for that server."""
-    process = subprocess.Popen([sys.executable, "-c", ASKS, str(silent)], cwd=ROOT, stdin=subprocess.PIPE, text=True)
+    process = subprocess.Popen(
+        [sys.executable, "-c", ASKS, str(silent)], cwd=ROOT, stdin=subprocess.PIPE, text=True
+    )
     assert process.stdin is not None
     process.stdin.write(f"{SECRET}\n")
     process.stdin.flush()

@@ -282,7 +282,8 @@ def test_an_encryption_error_is_reported_as_such():
     )
     assert convert_error(text).reason == "tls_failed"
     assert (
-        convert_error(said(-20576, "08001", "a TLS connection could not be established")).reason == "tls_failed"
+        convert_error(said(-20576, "08001", "a TLS connection could not be established")).reason
+        == "tls_failed"
     )
 
 

@@ -42,7 +42,9 @@ def no_driver(monkeypatch):
 )
 def test_a_connection_string_is_read(text):
     params = connector(connection_string=text).connect_options()
-    assert params == db2_connector.ConnectOptions("db.example", 50001, "ORDERS", "shop", "p@ss", "S", "verify-ca")
+    assert params == db2_connector.ConnectOptions(
+        "db.example", 50001, "ORDERS", "shop", "p@ss", "S", "verify-ca"
+    )
     assert "p@ss" not in repr(params)
 
 

@@ -205,7 +205,9 @@ def test_a_chunk_is_settled_by_keys_that_are_read_behind_a_lock():
     assert session.commit_outcome(target.writing.entity, commit_token) is False
     looked = [f'SELECT 1 FROM "SHOP"."T" WHERE "ID" = {one}' for one in (1, 2, 3)]
     assert link.told[-6:] == ["BEGIN", 'LOCK TABLE "SHOP"."T" IN SHARE MODE', *looked, "ROLLBACK"]
-    assert session_of(shop(('WHERE "ID" =', [(1,)]))).commit_outcome(target.writing.entity, commit_token) is True
+    assert (
+        session_of(shop(('WHERE "ID" =', [(1,)]))).commit_outcome(target.writing.entity, commit_token) is True
+    )
     assert session.commit_outcome(target.writing.entity, {}) is None
 
 

@@ -162,9 +162,7 @@ def test_threads_refresh_once_when_all_get_a_401(session, oauth):
     assert (statuses, len(oauth.given)) == ([201] * 8, 2)
 
 
-def test_a_target_that_rejects_every_token_is_reported_without_further_token_requests(
-    session, oauth, clock
-):
+def test_a_target_that_rejects_every_token_is_reported_without_further_token_requests(session, oauth, clock):
     oauth.uses = 0
     auth = AUTH.validate_python(credentials(oauth)).requests_auth(session)
     assert [send(session, auth, oauth.url("/guarded/1")).status for _ in range(10)] == [401] * 10

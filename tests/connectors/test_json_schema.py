@@ -236,7 +236,11 @@ def test_left_out_properties_say_why():
 
 def test_unknown_types_are_reported_as_errors():
     words = compilation.vocabulary()
-    schema = {"type": "object", "required": ["b"], "properties": {"a": {"type": "text"}, "b": {"type": "text"}}}
+    schema = {
+        "type": "object",
+        "required": ["b"],
+        "properties": {"a": {"type": "text"}, "b": {"type": "text"}},
+    }
     read = formats.read(Source(json.dumps(schema).encode(), "case.json"), "json_schema", words)
     (draft,) = drafts.drafted(read, words, 100)
     told = 'JSON Schema has no type "text".'

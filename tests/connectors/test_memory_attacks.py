@@ -106,7 +106,9 @@ def test_a_stream_of_rows_that_are_too_large_takes_no_memory_of_this_process(kin
 def test_a_stream_of_wide_rows_is_read_in_small_batches(kind, reader, name):
     """Hundreds of megabytes in all: as many rows as come may have any width, within the limits of a row."""
     text = {
-        "wide_rows_after_narrow_ones": ANSWERS[kind.name]["wide_rows_after_narrow_ones"].replace("{sixty}", SIXTY),
+        "wide_rows_after_narrow_ones": ANSWERS[kind.name]["wide_rows_after_narrow_ones"].replace(
+            "{sixty}", SIXTY
+        ),
         "ten_values_of_1_mb_and_many_empty_ones": "select repeat('x', 1000000) from (select 1 n {sixty}) a".replace(
             "{sixty}", SIXTY
         ),

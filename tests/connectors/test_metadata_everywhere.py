@@ -14,7 +14,9 @@ from webapp.connectors.schema import Column
 def test_every_stage_of_a_verification_goes_well(kind):
     stages = list(kind.connector().stages())
     assert [(stage.name, stage.ok) for stage in stages] == [(stage.name, True) for stage in stages]
-    assert [stage.name for stage in stages] == [name for name in STAGES if name in {one.name for one in stages}]
+    assert [stage.name for stage in stages] == [
+        name for name in STAGES if name in {one.name for one in stages}
+    ]
     assert all(stage.message and not stage.code for stage in stages)
 
 
@@ -51,7 +53,9 @@ def test_keys_are_those_of_the_table_in_their_order(session, tables):
 
 
 def test_columns_tell_their_types_lengths_and_whether_they_may_be_empty(kind, session, tables):
-    found = {column.name: column for column in session.entity("orders").fields if column.name not in kind.added}
+    found = {
+        column.name: column for column in session.entity("orders").fields if column.name not in kind.added
+    }
     assert list(found) == ["id", "code", "note", "amount", "at", "kind"]
     assert [found[name].type for name in ("id", "code", "note", "amount", "at")] == [
         kind.told(type) for type in ("integer", "text", "text", "decimal", "timestamp")
@@ -220,7 +224,11 @@ def test_statements_for_people_do_what_sending_does(kind, session):
     rows = {
         "id": [1, 2], "v": ["it's \\ ü\n", None], "w": pa.array([0, None], pa.date32()), "f": [True, None],
     }  # fmt: skip
-    for mode, how in (("insert", {}), ("upsert", {"key_columns": ("id",)}), ("update", {"key_columns": ("id",)})):
+    for mode, how in (
+        ("insert", {}),
+        ("upsert", {"key_columns": ("id",)}),
+        ("update", {"key_columns": ("id",)}),
+    ):
         batch = {**rows, "v": [f"{mode} it's \\ ü\n", None]}
         deliver(session, "sent", batch, mode=mode, **how)
         entity = session.entity("said")

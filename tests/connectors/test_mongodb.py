@@ -314,7 +314,12 @@ def test_a_server_without_tls_is_reported_at_its_stage(kind, monkeypatch):
 def test_a_connection_string_is_read(text, tls):
     params = MongodbConnector(MongodbConnector.Settings(connection_string=text), GATE).connect_options()
     assert (params.hosts, params.database) == ((("a.example", 27018), ("b.example", 27017)), "shop")
-    assert (params.username, params.password, params.tls, params.options) == ("u", "p@", tls, {"replicaSet": "rs"})
+    assert (params.username, params.password, params.tls, params.options) == (
+        "u",
+        "p@",
+        tls,
+        {"replicaSet": "rs"},
+    )
 
 
 @pytest.mark.parametrize(

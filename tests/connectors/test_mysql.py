@@ -229,7 +229,11 @@ def test_indexes_on_expressions_of_mysql_name_their_columns():
         ("shop", "t", "u", None, None, "lower(`name`)"),
         ("shop", "t", "u", "kind", None, None),
     ]
-    answers = {"tables": [("shop", "t", "BASE TABLE", "", "InnoDB", "YES")], "columns": columns, "statistics": indexes}
+    answers = {
+        "tables": [("shop", "t", "BASE TABLE", "", "InnoDB", "YES")],
+        "columns": columns,
+        "statistics": indexes,
+    }
 
     def ask(query, values):
         return next((rows for name, rows in answers.items() if f"information_schema.{name} " in query), [])

@@ -100,7 +100,9 @@ def test_settling_does_not_kill_a_connection_that_was_given_the_old_number(kind,
     commit_token = target.commit_token()
     target.commit()
     with kind.connector().open() as later:
-        assert later.commit_outcome(later.entity("t"), {**commit_token, "from": ["root", "elsewhere:1"]}) is True
+        assert (
+            later.commit_outcome(later.entity("t"), {**commit_token, "from": ["root", "elsewhere:1"]}) is True
+        )
     assert session.sample(session.entity("t"), 1).num_rows == 1
 
 

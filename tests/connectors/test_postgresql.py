@@ -41,13 +41,23 @@ def test_metadata_describe_each_column(kind, session):
     kind.run("COMMENT ON TABLE every IS 'All of them'; COMMENT ON COLUMN every.c IS 'three'")
     found = columns(session, "every")
     shapes = {name: (column.type, column.bits) for name, column in found.items() if column.type == "integer"}
-    assert shapes == {"small": ("integer", 16), "whole": ("integer", 32), "old": ("integer", 32), "x": ("integer", 32)}
+    assert shapes == {
+        "small": ("integer", 16),
+        "whole": ("integer", 32),
+        "old": ("integer", 32),
+        "x": ("integer", 32),
+    }
     kinds = {name: found[name].type for name in ("n", "r", "m", "moods", "at", "t", "i", "j", "b", "u", "ip")}
     assert kinds == {
         "n": "decimal", "r": "float", "m": "enum", "moods": "array", "at": "timestamptz", "t": "time",
         "i": "interval", "j": "json", "b": "binary", "u": "uuid", "ip": "other",
     }  # fmt: skip
-    assert [found[name].generated for name in ("whole", "old", "x", "u")] == ["identity", "identity", "computed", ""]
+    assert [found[name].generated for name in ("whole", "old", "x", "u")] == [
+        "identity",
+        "identity",
+        "computed",
+        "",
+    ]
     assert (found["p"].precision, found["p"].scale, found["n"].precision) == (7, -2, None)
     assert [found[name].max_length for name in ("c", "v", "label", "d", "g")] == [3, None, 63, 8, 8]
     assert [found[name].nullable for name in ("d", "g", "v")] == [False, False, True]
@@ -61,7 +71,9 @@ def test_metadata_describe_each_column(kind, session):
 def test_metadata_contain_composite_keys_indexes_views_and_other_schemas(kind, session):
     other = f"{kind.place}_b"
     try:
-        kind.run(f"CREATE SCHEMA {other}; CREATE TABLE {other}.parent (a int, b int, c int, PRIMARY KEY (b, a))")
+        kind.run(
+            f"CREATE SCHEMA {other}; CREATE TABLE {other}.parent (a int, b int, c int, PRIMARY KEY (b, a))"
+        )
         kind.run(
             f"CREATE TABLE child (x int, y int, z text, w text, FOREIGN KEY (x, y) REFERENCES {other}.parent (b, a));"
             "CREATE UNIQUE INDEX ON child (z, w); CREATE UNIQUE INDEX ON child (w) WHERE x > 0;"
@@ -112,7 +124,11 @@ def test_values_of_custom_types_arrive(kind, session):
 
 def test_unsupported_texts_fail_without_affecting_others(kind, session):
     kind.run("CREATE TABLE odd (n int, v text, w timestamp)")
-    rows = {"n": [1, 2, 3, 4], "v": ["a", "b\0c", None, "d"], "w": pa.array([0, 0, 2**60, None], pa.timestamp("us"))}
+    rows = {
+        "n": [1, 2, 3, 4],
+        "v": ["a", "b\0c", None, "d"],
+        "w": pa.array([0, 0, 2**60, None], pa.timestamp("us")),
+    }
     assert reasons(deliver(session, "odd", rows)) == {1: "wrong_type", 2: "out_of_range"}
     assert kind.rows("odd", "n") == [(1,), (4,)]
     pooled = {"n": [5, 6], "v": pa.array(["x\0", "y"]).dictionary_encode()}
@@ -123,9 +139,13 @@ def test_unsupported_texts_fail_without_affecting_others(kind, session):
 def test_an_identity_that_is_always_made_takes_values_all_the_same(kind, session):
     kind.run("CREATE TABLE made (id int GENERATED ALWAYS AS IDENTITY PRIMARY KEY, v text)")
     deliver(session, "made", {"id": [7], "v": ["a"]})
-    deliver(session, "made", {"id": [7, 8], "v": ["b", "c"]}, mode="upsert", key_columns=("id",), capture=("id",))
+    deliver(
+        session, "made", {"id": [7, 8], "v": ["b", "c"]}, mode="upsert", key_columns=("id",), capture=("id",)
+    )
     entity = session.entity("made")
-    (statement,) = session.target(WriteSpec(entity, entity.fields)).statements(pa.record_batch({"id": [9], "v": ["d"]}))
+    (statement,) = session.target(WriteSpec(entity, entity.fields)).statements(
+        pa.record_batch({"id": [9], "v": ["d"]})
+    )
     session.execute(statement)
     assert kind.rows("made") == [(7, "b"), (8, "c"), (9, "d")]
 
@@ -190,7 +210,9 @@ def test_a_trigger_that_fails_on_another_table_blames_the_row_that_set_it_off(ki
 
 
 def test_composite_and_text_keys_are_found_by_their_values(kind, session):
-    kind.run("CREATE TABLE parent (a int, b text, PRIMARY KEY (a, b)); INSERT INTO parent VALUES (1, 'x, y'), (2, 'z')")
+    kind.run(
+        "CREATE TABLE parent (a int, b text, PRIMARY KEY (a, b)); INSERT INTO parent VALUES (1, 'x, y'), (2, 'z')"
+    )
     kind.run("CREATE TABLE child (a int, b text, FOREIGN KEY (a, b) REFERENCES parent)")
     rows = {"a": [1, 1, 2, 2, None], "b": ["x, y", "z", "z", "(q)=(r)", "x"]}
     assert reasons(deliver(session, "child", rows)) == {1: "foreign_key", 3: "foreign_key"}
@@ -297,10 +319,15 @@ def test_queries_run_under_a_time_limit(kind, session, monkeypatch):
 
 
 def test_values_of_any_type_are_parameters_of_a_query(session):
-    values = {"i": 2**40, "d": dt.date(2024, 1, 31), "n": Decimal("1.50"), "t": "x", "b": True, "nothing": None}
-    query = (
-        "SELECT {{i}}::bigint AS i, {{d}}::date AS d, {{n}}::numeric AS n, {{t | upper}}::text AS t, {{b}}::bool AS b"
-    )
+    values = {
+        "i": 2**40,
+        "d": dt.date(2024, 1, 31),
+        "n": Decimal("1.50"),
+        "t": "x",
+        "b": True,
+        "nothing": None,
+    }
+    query = "SELECT {{i}}::bigint AS i, {{d}}::date AS d, {{n}}::numeric AS n, {{t | upper}}::text AS t, {{b}}::bool AS b"
     (row,) = session.query(query, values, 5).to_pylist()
     assert row == {"i": 2**40, "d": dt.date(2024, 1, 31), "n": Decimal("1.50"), "t": "X", "b": True}
 

@@ -99,7 +99,10 @@ def test_a_server_that_disconnects_is_reported(listener):
 
 def certificate(host):
     """A self-signed certificate of a host: PEM of the certificate, PEM of both."""
-    key, name = ec.generate_private_key(ec.SECP256R1()), x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, host)])
+    key, name = (
+        ec.generate_private_key(ec.SECP256R1()),
+        x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, host)]),
+    )
     today = dt.datetime.now(dt.UTC)
     made = (
         x509.CertificateBuilder().subject_name(name).issuer_name(name).public_key(key.public_key())

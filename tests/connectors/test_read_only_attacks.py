@@ -265,7 +265,8 @@ def test_statements_that_write_are_rejected_before_they_are_sent(kind_name, text
 
 
 @pytest.mark.parametrize(
-    ("kind_name", "text"), [(name, text) for name, texts in HIDDEN.items() for text in texts if "select" in text]
+    ("kind_name", "text"),
+    [(name, text) for name, texts in HIDDEN.items() for text in texts if "select" in text],
 )
 def test_conditions_that_write_are_rejected_before_they_are_sent(kind_name, text):
     session, sent = unserved(kind_name)
@@ -302,7 +303,9 @@ READS = {
 }
 
 
-@pytest.mark.parametrize(("kind_name", "text"), [(name, text) for name, texts in READS.items() for text in texts])
+@pytest.mark.parametrize(
+    ("kind_name", "text"), [(name, text) for name, texts in READS.items() for text in texts]
+)
 def test_queries_that_read_are_sent(kind_name, text):
     session, sent = unserved(kind_name)
     session.query(text, {}, 1)
@@ -312,7 +315,8 @@ def test_queries_that_read_are_sent(kind_name, text):
 
 @pytest.mark.parametrize("kind_name", ["mssql", "oracle", "db2"])
 @pytest.mark.parametrize(
-    "where", [*FILTERS, "1=1 /* /* */ ) union select 1 from other where (1=1 -- */", "1 = 1 exec wipe", "1=(1delete)"]
+    "where",
+    [*FILTERS, "1=1 /* /* */ ) union select 1 from other where (1=1 -- */", "1 = 1 exec wipe", "1=(1delete)"],
 )
 def test_filters_of_kinds_without_a_server_are_one_expression(kind_name, where):
     session, sent = unserved(kind_name)
@@ -400,7 +404,9 @@ def test_functions_of_postgresql_leave_nothing_behind(kind, victim, name, read_o
         pytest.skip("of PostgreSQL")
     kind.run("CREATE SEQUENCE counted")
     kind.run("LISTEN rowsmith_attack")
-    kind.run("CREATE FUNCTION wipe() RETURNS int LANGUAGE plpgsql AS $$ BEGIN DELETE FROM victim; RETURN 1; END $$")
+    kind.run(
+        "CREATE FUNCTION wipe() RETURNS int LANGUAGE plpgsql AS $$ BEGIN DELETE FROM victim; RETURN 1; END $$"
+    )
     with kind.connector(read_only=read_only).open() as session:
         read(session, POSTGRESQL_FUNCTIONS[name])
         read(session, "select wipe()")
@@ -414,10 +420,14 @@ def test_functions_of_postgresql_leave_nothing_behind(kind, victim, name, read_o
         backend = session.connection.info.backend_pid
     assert rows_left(kind) == 2
     assert kind.run("SELECT is_called FROM counted") == [(False,)]
-    assert kind.run(f"SELECT 1 FROM pg_tables WHERE tablename = 'copied' AND schemaname = '{kind.place}'") == []
+    assert (
+        kind.run(f"SELECT 1 FROM pg_tables WHERE tablename = 'copied' AND schemaname = '{kind.place}'") == []
+    )
     assert kind.run("SELECT 1 FROM pg_largeobject_metadata WHERE oid IN (4711, 4712)") == []
     assert list(kind.own.notifies(timeout=0)) == []
-    eventually(lambda: kind.run(f"SELECT 1 FROM pg_locks WHERE locktype = 'advisory' AND pid = {backend}") == [])
+    eventually(
+        lambda: kind.run(f"SELECT 1 FROM pg_locks WHERE locktype = 'advisory' AND pid = {backend}") == []
+    )
 
 
 MYSQL_FUNCTIONS = {

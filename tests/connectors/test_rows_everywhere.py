@@ -254,10 +254,14 @@ def test_an_update_changes_rows_and_reports_missing_ones(kind, session):
 def test_an_update_that_changes_nothing_finds_its_row_all_the_same(kind, session):
     kind.make(Table("kept", {"id": Col(key=True, null=False), "v": Col("text")}))
     deliver(session, "kept", {"id": [1], "v": ["a"]})
-    assert reasons(deliver(session, "kept", {"id": [1], "v": ["a"]}, mode="update", key_columns=("id",))) == {}
+    assert (
+        reasons(deliver(session, "kept", {"id": [1], "v": ["a"]}, mode="update", key_columns=("id",))) == {}
+    )
 
 
-@pytest.mark.parametrize("fault", [pytest.param(name, marks=pytest.mark.needs(name)) for name in ("check", "not_null")])
+@pytest.mark.parametrize(
+    "fault", [pytest.param(name, marks=pytest.mark.needs(name)) for name in ("check", "not_null")]
+)
 @pytest.mark.parametrize("mode", ["upsert", "update"])
 def test_rejected_changes_are_reported_row_by_row(kind, session, mode, fault):
     shop(kind)
@@ -303,4 +307,6 @@ def test_a_batch_that_was_prepared_waits_while_others_are_prepared_and_sent(kind
     assert second().failures == []
     assert third().failures == []
     target.commit()
-    assert [tuple(row) for row in kind.rows("ahead", "id", "name")] == [(i, f"name number {i}") for i in range(300)]
+    assert [tuple(row) for row in kind.rows("ahead", "id", "name")] == [
+        (i, f"name number {i}") for i in range(300)
+    ]

@@ -35,7 +35,21 @@ def test_a_missing_file_is_created(connector, tmp_path):
 
 @pytest.mark.parametrize(
     "name",
-    ["", "../x.db", "a/b.db", "/etc/passwd", "..", ".hidden", "a\\b", "a\0b", "x:y", "a.db-wal", " a", "a\n", "-a"],
+    [
+        "",
+        "../x.db",
+        "a/b.db",
+        "/etc/passwd",
+        "..",
+        ".hidden",
+        "a\\b",
+        "a\0b",
+        "x:y",
+        "a.db-wal",
+        " a",
+        "a\n",
+        "-a",
+    ],
 )
 def test_names_that_leave_the_workspace_are_rejected(name):
     for given in ({"file": name}, {"connection_string": f"sqlite:///{name}"}):
@@ -94,7 +108,12 @@ def test_a_file_grows_only_so_far(connector, monkeypatch):
 
 def test_a_writing_statement_in_a_query_is_rejected(session):
     session.create("t", [Column("a", "integer", "")], [])
-    for text in ("INSERT INTO t VALUES (1)", "DROP TABLE t", "PRAGMA user_version = 5", "SELECT 1; DROP TABLE t"):
+    for text in (
+        "INSERT INTO t VALUES (1)",
+        "DROP TABLE t",
+        "PRAGMA user_version = 5",
+        "SELECT 1; DROP TABLE t",
+    ):
         with pytest.raises(ConnectorError):
             session.query(text, {}, 5)
     assert session.query("SELECT count(*) AS n FROM t", {}, 5).to_pylist() == [{"n": 0}]
@@ -122,7 +141,9 @@ def test_triggers_reject_and_skip_row_by_row(session):
 
 def test_a_trigger_that_rolls_everything_back_blames_no_row(session):
     session.create("t", [Column("n", "integer", "")], [])
-    session.execute("CREATE TRIGGER out BEFORE INSERT ON t WHEN NEW.n = 3 BEGIN SELECT RAISE(ROLLBACK, 'all'); END")
+    session.execute(
+        "CREATE TRIGGER out BEFORE INSERT ON t WHEN NEW.n = 3 BEGIN SELECT RAISE(ROLLBACK, 'all'); END"
+    )
     with pytest.raises(ConnectorError) as caught:
         deliver(session, "t", {"n": list(range(8))})
     assert caught.value.reason == "rolled_back"
@@ -189,7 +210,11 @@ def test_the_catalog_reads_what_people_declare(session):
     assert {name: column.type for name, column in found.items()} == {
         "id": "integer", "k": "integer", "a": "text", "d": "decimal", "e": "other", "f": "other", "g": "boolean",
     }  # fmt: skip
-    assert (found["id"].generated, found["e"].generated, found["a"].max_length) == ("identity", "computed", 12)
+    assert (found["id"].generated, found["e"].generated, found["a"].max_length) == (
+        "identity",
+        "computed",
+        12,
+    )
     assert entity.relations[0].entity_columns == ("id",)
     assert entity.checks == ("length(a) > 2", "d > 0 AND a <> ')'")
     assert entity.uniques == (("a", "d"),)

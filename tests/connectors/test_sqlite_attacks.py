@@ -87,7 +87,11 @@ def test_statements_that_access_other_files_are_rejected(session, text):
 
 @pytest.mark.parametrize(
     ("text", "rows"),
-    [("pragma table_info(t)", 2), ("select name from pragma_table_xinfo('t')", 2), ("pragma foreign_key_list(t)", 0)],
+    [
+        ("pragma table_info(t)", 2),
+        ("select name from pragma_table_xinfo('t')", 2),
+        ("pragma foreign_key_list(t)", 0),
+    ],
 )
 def test_pragmas_that_describe_tables_are_allowed(session, text, rows):
     assert session.query(text, {}, 10).num_rows == rows

@@ -59,7 +59,9 @@ class Clone:
 
     def get(self, path: str) -> str:
         """What an address answers with 200."""
-        request = urllib.request.Request(f"http://127.0.0.1:{self.port}{path}", headers={"Accept": "text/html"})
+        request = urllib.request.Request(
+            f"http://127.0.0.1:{self.port}{path}", headers={"Accept": "text/html"}
+        )
         with urllib.request.urlopen(request, timeout=10) as answer:
             return answer.read().decode()
 

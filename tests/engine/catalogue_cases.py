@@ -176,8 +176,12 @@ _SAID = {
     "date": ("2026-01-31", "2026-02-28", "2026-03-31"),
     "text": ("It stays.", "It goes.", "It turns blue.", "Nobody knows."),
 }
-_PROMPTS = [f"{front} {word}?" for front in ("What becomes of", "Who is") for word in ("lost", "open", "paid")]
-_SETS = [(prompt, "conformance", *row) for prompt in _PROMPTS for row in [(), *((str(n),) for n in range(300))]]
+_PROMPTS = [
+    f"{front} {word}?" for front in ("What becomes of", "Who is") for word in ("lost", "open", "paid")
+]
+_SETS = [
+    (prompt, "conformance", *row) for prompt in _PROMPTS for row in [(), *((str(n),) for n in range(300))]
+]
 
 
 def _prompted(question: external_values.Question) -> external_values.Answer:

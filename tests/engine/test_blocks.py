@@ -133,7 +133,9 @@ def test_a_column_that_arrow_cannot_represent_is_an_error_of_its_field(monkeypat
     def more_than_2_gb(*_args: object) -> pa.Array:
         raise pa.ArrowCapacityError("array cannot contain more than 2147483646 bytes, have 2147483647")
 
-    source = bound([{"name": "a", "type": "row_number"}, {"name": "b", "type": "constant", "options": {"value": "x"}}])
+    source = bound(
+        [{"name": "a", "type": "row_number"}, {"name": "b", "type": "constant", "options": {"value": "x"}}]
+    )
     monkeypatch.setattr(Block, "_make", more_than_2_gb)
     with pytest.raises(TooLarge) as caught:
         source.block(0, 2)

@@ -120,7 +120,9 @@ def test_a_company_name_and_its_address_keep_their_values_when_others_join():
     )
     alone = [row["company_name"] for row in rows(made(name), 200)]
     unnamed = compile_plan(parse([name]), vocabulary.default())
-    assert [row["company_name"] for row in rows(BoundPlan(unnamed, GenerationContext("agree", NOW)), 200)] == alone
+    assert [
+        row["company_name"] for row in rows(BoundPlan(unnamed, GenerationContext("agree", NOW)), 200)
+    ] == alone
     assert [row["company_name"] for row in rows(made(name, address, site), 200)] == alone
     before = [row["company_email"] for row in rows(made(address), 200)]
     later = [with_id(of_types("company_name")[0], 7), with_id(of_types("name")[0], 8)]

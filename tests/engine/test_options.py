@@ -86,13 +86,39 @@ ELSEWHERE = {
     "null": {"value"},  # may be written, as nothing
     # What these do shows only with an answer from outside (test_outside.py, tests/services/test_fetched.py).
     "foreign_key": {"connection_id", "table", "column", "filter", "kind", "on_empty", "default", "decimals"},
-    "api_response": {"connection_id", "path", "extract", "kind", "on_error", "on_empty", "default", "decimals"},
+    "api_response": {
+        "connection_id",
+        "path",
+        "extract",
+        "kind",
+        "on_error",
+        "on_empty",
+        "default",
+        "decimals",
+    },
     "ai": {
-        "connection_id", "prompt", "max_length", "examples", "temperature", "same_for_equal_prompts",
-        "allow_sensitive", "on_error", "default", "decimals",
+        "connection_id",
+        "prompt",
+        "max_length",
+        "examples",
+        "temperature",
+        "same_for_equal_prompts",
+        "allow_sensitive",
+        "on_error",
+        "default",
+        "decimals",
     },  # (fields/test_ai.py, tests/services/test_ai_values.py)
     "dataset_column": {
-        "file", "column", "mode", "key", "key_column", "sheet", "kind", "on_empty", "default", "decimals",
+        "file",
+        "column",
+        "mode",
+        "key",
+        "key_column",
+        "sheet",
+        "kind",
+        "on_empty",
+        "default",
+        "decimals",
     },
     "db_response": {"connection_id", "query", "column", "kind", "on_empty", "default", "decimals"},
 }

@@ -36,7 +36,9 @@ def test_filters_are_applied_from_left_to_right():
 
 
 def test_json_filter_makes_a_json_value_of_every_type():
-    source = '{"n": {{name|json}}, "p": {{paid|json}}, "d": {{day|json}}, "l": {{lines|json}}, "k": {{kind|json}}}'
+    source = (
+        '{"n": {{name|json}}, "p": {{paid|json}}, "d": {{day|json}}, "l": {{lines|json}}, "k": {{kind|json}}}'
+    )
     assert [json.loads(row) for row in filled(source)] == [
         {"n": "Ann", "p": 1.5, "d": "2026-01-02", "l": [{"sku": "a"}], "k": "y"},
         {"n": 'O"Neil', "p": None, "d": "1999-12-31", "l": [], "k": "x"},
@@ -46,7 +48,14 @@ def test_json_filter_makes_a_json_value_of_every_type():
 
 @pytest.mark.parametrize(
     ("source", "position"),
-    [("a {{b", 2), ("{{}}", 0), ("x{{a|}}", 1), ("{{a|shout}}", 0), ("{{a|upper('x')}}", 0), ("{{a|date}}", 0)],
+    [
+        ("a {{b", 2),
+        ("{{}}", 0),
+        ("x{{a|}}", 1),
+        ("{{a|shout}}", 0),
+        ("{{a|upper('x')}}", 0),
+        ("{{a|date}}", 0),
+    ],
 )
 def test_mistakes_are_named_with_their_place(source, position):
     with pytest.raises(placeholders.PlaceholderError) as caught:

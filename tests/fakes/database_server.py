@@ -74,7 +74,11 @@ class DatabaseServer(ABC):
     def start(self) -> None:
         """Return when the server takes connections."""
         self.process = subprocess.Popen(
-            self.command(), cwd=self.folder, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, **self._run_as()
+            self.command(),
+            cwd=self.folder,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+            **self._run_as(),
         )
         until = time.monotonic() + 60
         while not self.answers():
@@ -114,7 +118,11 @@ class PostgresqlServer(DatabaseServer):
         self.run(str(self.programs / "initdb"), "-D", data, "-U", "tester", "-A", "trust", "--no-sync")
 
     def command(self) -> list[str]:
-        options = [f"port={self.port}", "listen_addresses=127.0.0.1", f"unix_socket_directories={self.folder}"]
+        options = [
+            f"port={self.port}",
+            "listen_addresses=127.0.0.1",
+            f"unix_socket_directories={self.folder}",
+        ]
         return [
             str(self.programs / "postgres"), "-D", str(self.folder / "data"),
             *(word for option in options for word in ("-c", option)),

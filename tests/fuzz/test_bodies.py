@@ -67,7 +67,12 @@ def bodies(model):
     for name, value in VALUES.items():
         yield name, value
     for key in model.model_fields:
-        for name in ("700,000 unknown keys", "390,000 objects", "500 objects of unknown keys", "millions of numbers"):
+        for name in (
+            "700,000 unknown keys",
+            "390,000 objects",
+            "500 objects of unknown keys",
+            "millions of numbers",
+        ):
             yield f"{key}: {name}", b'{"%s":%s}' % (key.encode(), VALUES[name])
 
 
@@ -97,7 +102,9 @@ def test_no_body_of_10_mb_fills_or_occupies_a_process(app, api, cast, share):
             answer = program.open(method, at, data=body, content_type="application/json")
             spent, grown = time.process_time() - began, peak() - before
             if answer.status_code >= 500 or spent > SECONDS or grown > GROWN:
-                bad.append(f"{method} {at} {name}: {answer.status_code}, {spent:.1f} s, {grown // limits.MB} MB")
+                bad.append(
+                    f"{method} {at} {name}: {answer.status_code}, {spent:.1f} s, {grown // limits.MB} MB"
+                )
     assert not bad, "\n".join(bad)
 
 
@@ -123,6 +130,11 @@ def test_no_form_fills_or_occupies_a_process(app, api, cast, at, kind, body):
 
 
 def test_a_query_as_long_as_a_request_line_is_answered(api, cast):
-    for query in ("&".join(["a=1"] * 2_000), "q=" + "x" * 8_000, "limit=" + "9" * 7_000, "cursor=" + "%ff" * 2_000):
+    for query in (
+        "&".join(["a=1"] * 2_000),
+        "q=" + "x" * 8_000,
+        "limit=" + "9" * 7_000,
+        "cursor=" + "%ff" * 2_000,
+    ):
         answer = api(cast.olivia).get(f"/templates?{query}")
         assert answer.status_code == 400, orjson.loads(answer.data)

@@ -81,7 +81,10 @@ ALTER TABLE orders ADD CONSTRAINT u UNIQUE (customer_id, total); CREATE UNIQUE I
 COMMENT ON TABLE orders IS 'what was ordered'; CREATE TYPE mood AS ENUM ('a', 'b'); -- the end
 """
 CSV = 'id;name;"born on";amount\n1;Ann;01.02.1990;1,50\n2;"Bob ""B""";;2,75\n3;Çelik;03.04.1991;-3\n'
-ROWS = [{"id": 1, "who": {"name": "Ann", "tags": ["a"]}, "at": "2024-01-01T00:00:00Z"}, {"id": 2, "who": None}]
+ROWS = [
+    {"id": 1, "who": {"name": "Ann", "tags": ["a"]}, "at": "2024-01-01T00:00:00Z"},
+    {"id": 2, "who": None},
+]
 MOCKAROO = {
     "name": "people",
     "columns": [
@@ -108,7 +111,12 @@ ODATA_JSON = {
     "$EntityContainer": "S.C",
     "S": {
         "$Alias": "s",
-        "T": {"$Kind": "EntityType", "$Key": ["ID"], "ID": {}, "N": {"$Kind": "NavigationProperty", "$Type": "S.T"}},
+        "T": {
+            "$Kind": "EntityType",
+            "$Key": ["ID"],
+            "ID": {},
+            "N": {"$Kind": "NavigationProperty", "$Type": "S.T"},
+        },
         "C": {"$Kind": "EntityContainer", "Ts": {"$Collection": True, "$Type": "S.T"}},
         "$Annotations": {"S.T/ID": {"@Org.OData.Core.V1.Computed": True}},
     },

@@ -10,7 +10,14 @@ from webapp.imports.inference import check_search
 from webapp.imports.inference.check_search import Options, constant, true_columns
 
 ROWS = [
-    {"a": at, "b": at + 1, "c": at, "status": ["draft", "approved", "void"][at % 3], "at": f"day {at}", "tags": []}
+    {
+        "a": at,
+        "b": at + 1,
+        "c": at,
+        "status": ["draft", "approved", "void"][at % 3],
+        "at": f"day {at}",
+        "tags": [],
+    }
     for at in range(9)
 ]
 
@@ -55,7 +62,9 @@ def test_checks_that_share_a_column_are_solved_together():
 
 
 def test_a_condition_that_is_not_evaluated_does_not_matter_where_the_other_side_decides():
-    assert search(["a IS NULL OR cardinality(permissions) > 0"], ROWS, {"a": REFERENCE}) == {"a": ("null", None)}
+    assert search(["a IS NULL OR cardinality(permissions) > 0"], ROWS, {"a": REFERENCE}) == {
+        "a": ("null", None)
+    }
 
 
 def test_satisfied_and_unsatisfiable_checks_change_nothing():
@@ -126,7 +135,10 @@ def test_conditions_with_case_are_evaluated():
     rows = [{"host": at, "service": at, "group_": at} for at in range(3)]
     found = search([check], rows, dict.fromkeys(("host", "service", "group_"), reference))
     assert found == {"group_": ("null", None)}
-    assert search(["CASE kind WHEN 'a' THEN n > 5 ELSE nullif(n, 0) IS NULL END"], [{"kind": "a", "n": 9}], {}) == {}
+    assert (
+        search(["CASE kind WHEN 'a' THEN n > 5 ELSE nullif(n, 0) IS NULL END"], [{"kind": "a", "n": 9}], {})
+        == {}
+    )
 
 
 def test_a_branch_that_names_many_columns_is_taken_as_it_is_written():

@@ -128,7 +128,9 @@ def test_circular_and_dangling_references_only_affect_their_column():
         "odd": "yellow",
         "loop": "yellow",
     }
-    assert set(types(made)) == {"name", "next", "bad", "odd"}, "optional references that lead nowhere are left out"
+    assert set(types(made)) == {"name", "next", "bad", "odd"}, (
+        "optional references that lead nowhere are left out"
+    )
 
 
 def test_a_column_that_no_dialect_reads_does_not_cost_its_table():

@@ -53,7 +53,10 @@ def openapi_connection(edith) -> str:
 @pytest.mark.parametrize("sign", ["[", "{a: "])
 def test_yaml_nested_40000_levels_deep_is_rejected_and_the_process_survives(refused, levels, sign):
     process = os.getpid()
-    assert refused(f"{OPENAPI}x: {sign * levels}", "openapi") == "The document is nested more than 100 levels deep."
+    assert (
+        refused(f"{OPENAPI}x: {sign * levels}", "openapi")
+        == "The document is nested more than 100 levels deep."
+    )
     assert os.getpid() == process
 
 
@@ -95,7 +98,8 @@ def test_self_referencing_yaml_is_rejected(refused):
 def test_server_variables_that_refer_to_each_other_are_not_expanded_again(edith):
     names = [f"v{n}" for n in range(10)]
     defaults = {
-        name: {"default": f"{{{next_name}}}" * 9} for name, next_name in zip(names, [*names[1:], "v0"], strict=True)
+        name: {"default": f"{{{next_name}}}" * 9}
+        for name, next_name in zip(names, [*names[1:], "v0"], strict=True)
     }
     document = {
         "openapi": "3.0.0",
@@ -150,7 +154,8 @@ def test_a_schema_whose_references_branch_does_not_occupy_the_import(edith):
 
 def test_proto_messages_that_refer_to_one_another_do_not_occupy_the_import(edith):
     text = "".join(
-        f"message M{n} {{ {' '.join(f'M{(n + k) % 90} f{k} = {k + 1};' for k in range(20))} }}\n" for n in range(90)
+        f"message M{n} {{ {' '.join(f'M{(n + k) % 90} f{k} = {k + 1};' for k in range(20))} }}\n"
+        for n in range(90)
     )
     answer = edith.post("/import", json={"content": text, "format": "protobuf", "save": False})
     assert answer.status_code in (200, 422), answer.text[:500]
@@ -161,7 +166,9 @@ def test_proto_messages_that_refer_to_one_another_do_not_occupy_the_import(edith
 def test_all_of_that_doubles_is_a_column_or_a_table_left_out(edith):
     defs = {f"A{n}": {"allOf": [{"$ref": f"#/$defs/A{n + 1}"}] * 2} for n in range(60)}
     defs["A60"] = {"type": "object", "properties": {"x": {"type": "string"}}}
-    content = json.dumps({"$defs": defs, "properties": {"a": {"$ref": "#/$defs/A0"}, "b": {"type": "string"}}})
+    content = json.dumps(
+        {"$defs": defs, "properties": {"a": {"$ref": "#/$defs/A0"}, "b": {"type": "string"}}}
+    )
     answer = edith.post("/import", json={"content": content, "format": "json_schema", "save": False})
     assert answer.status_code == 200, answer.text
     states = {row["column"]: row["state"] for row in answer.json["report"]}
@@ -169,7 +176,11 @@ def test_all_of_that_doubles_is_a_column_or_a_table_left_out(edith):
 
 
 def test_a_table_of_200000_columns_is_left_out_with_its_reason(edith):
-    text = "CREATE TABLE wide (" + ", ".join(f"c{n} INT" for n in range(200_000)) + ");\nCREATE TABLE b (id INT);"
+    text = (
+        "CREATE TABLE wide ("
+        + ", ".join(f"c{n} INT" for n in range(200_000))
+        + ");\nCREATE TABLE b (id INT);"
+    )
     found = edith.post("/import", json={"content": text, "format": "sql", "save": False})
     assert [one["name"] for one in found.json["templates"]] == ["b"]
     assert "longer than 1,000,000 characters" in found.json["report"][-1]["reason"]

@@ -58,7 +58,9 @@ def test_a_check_against_nan_leaves_the_range_as_it_is(edith):
     table = "CREATE TABLE t (id INT PRIMARY KEY, amount NUMERIC(8, 2) NOT NULL CHECK (amount <> 'NaN'));"
     answer = edith.post("/import", json={"content": table})
     assert answer.status_code == 201, answer.text
-    rows = edith.post(f"/templates/{answer.json['templates'][0]['id']}/generate", json={"count": 20, "seed": "s"})
+    rows = edith.post(
+        f"/templates/{answer.json['templates'][0]['id']}/generate", json={"count": 20, "seed": "s"}
+    )
     assert all(isinstance(row["amount"], int | float) for row in rows.json)
 
 
@@ -117,7 +119,9 @@ def test_a_new_foreign_key_leads_to_the_template_of_its_table(edith):
     script = V1.replace("customer_id", "buyer")
     edith.post("/import", json={"content": script.replace(" REFERENCES customers (id)", "")})
     items = edith.get("/templates?q=orders").json["items"]
-    found = edith.post(f"/templates/{items[0]['id']}/import", json={"content": script, "accept": ["buyer"]}).json
+    found = edith.post(
+        f"/templates/{items[0]['id']}/import", json={"content": script, "accept": ["buyer"]}
+    ).json
     link = next(one for one in found["template"]["fields"] if one["name"] == "buyer")
     parent = edith.get("/templates?q=customers").json["items"][0]["id"]
     assert (link["type"], link["options"]["template_id"]) == ("reference", parent)

@@ -20,7 +20,9 @@ def imported(edith, *columns, **more):
 
 def generated(edith, made, count=60):
     """Rows of the imported template."""
-    answer = edith.post(f"/templates/{made['templates'][0]['id']}/generate", json={"count": count, "seed": "s"})
+    answer = edith.post(
+        f"/templates/{made['templates'][0]['id']}/generate", json={"count": count, "seed": "s"}
+    )
     assert answer.status_code == 200, answer.text
     return answer.json
 
@@ -90,7 +92,10 @@ def test_an_option_is_kept(edith, column, holds):
         ({"type": "Number", "min": "few", "max": 9}, ["min"]),
         ({"type": "URL", "includeProtocol": True, "includeQueryString": True}, ["includeQueryString"]),
         ({"type": "Custom List", "values": ["a"], "selectionStyle": "moody"}, ["selectionStyle"]),
-        ({"type": "Custom List", "values": ["a"], "selectionStyle": "random", "distribution": [{}]}, ["distribution"]),
+        (
+            {"type": "Custom List", "values": ["a"], "selectionStyle": "random", "distribution": [{}]},
+            ["distribution"],
+        ),
         ({"type": "City", "formula": "this.zorg(1)"}, ["formula"]),
         ({"type": "City", "formula": "field('nowhere')"}, ["formula"]),
         ({"type": "Number", "formula": "'a' - 3"}, ["formula"]),
@@ -107,7 +112,10 @@ def test_an_option_that_is_not_kept_is_reported_with_its_name(edith, column, nam
     ("column", "told"),
     [
         ({"type": "Frequency", "pace": 3}, 'The option "pace"'),
-        ({"type": "Dataset Column", "dataset": "Accounts", "column": "key", "selectionStyle": "random"}, '"Accounts"'),
+        (
+            {"type": "Dataset Column", "dataset": "Accounts", "column": "key", "selectionStyle": "random"},
+            '"Accounts"',
+        ),
         ({"type": "Formula", "value": "from_dataset('x')"}, 'The option "value"'),
         ({"type": "Frequency", "formula": "this"}, 'The option "formula"'),
     ],
@@ -119,7 +127,9 @@ def test_a_type_that_is_not_here_is_text_and_names_what_is_lost(edith, column, t
 
 
 def test_names_of_both_sexes_are_of_different_people(edith):
-    made = imported(edith, {"name": "her", "type": "First Name (Female)"}, {"name": "him", "type": "First Name (Male)"})
+    made = imported(
+        edith, {"name": "her", "type": "First Name (Female)"}, {"name": "him", "type": "First Name (Male)"}
+    )
     assert {row["state"] for row in made["report"]} == {"green"}
     assert [one["options"]["sex"] for one in made["templates"][0]["fields"]] == ["female", "male"]
     assert len(generated(edith, made)) == 60
@@ -129,7 +139,14 @@ def test_cartesian_lists_go_through_all_combinations(edith):
     lists = [{"name": name, "type": "Custom List", "values": values, "selectionStyle": "cartesian"}
              for name, values in (("a", ["x", "y"]), ("b", [1, 2, 3]))]  # fmt: skip
     rows = generated(edith, imported(edith, *lists), 6)
-    assert [(row["a"], row["b"]) for row in rows] == [("x", 1), ("x", 2), ("x", 3), ("y", 1), ("y", 2), ("y", 3)]
+    assert [(row["a"], row["b"]) for row in rows] == [
+        ("x", 1),
+        ("x", 2),
+        ("x", 3),
+        ("y", 1),
+        ("y", 2),
+        ("y", 3),
+    ]
 
 
 def test_weights_that_depend_on_another_column_become_cases(edith):
@@ -205,7 +222,16 @@ def test_a_ruby_formula_is_translated(ruby, ours):
 
 @pytest.mark.parametrize(
     "ruby",
-    ["x = 5; x", "this.each { |a| a }", "from_dataset('a', 'b')", "nowhere + 1", "if n then 1", "1 +", "days(3)", ""],
+    [
+        "x = 5; x",
+        "this.each { |a| a }",
+        "from_dataset('a', 'b')",
+        "nowhere + 1",
+        "if n then 1",
+        "1 +",
+        "days(3)",
+        "",
+    ],
 )
 def test_what_has_no_counterpart_is_said(ruby):
     with pytest.raises(Untranslatable) as caught:

@@ -40,7 +40,9 @@ ORDER = "CREATE TABLE orders (id INT PRIMARY KEY, note VARCHAR(20))"
 )
 def test_commands_of_clients_cost_no_table(script):
     found = tables(script)
-    assert {name: [one.name for one in entity.fields] for name, entity in found.items()} == {"orders": ["id", "note"]}
+    assert {name: [one.name for one in entity.fields] for name, entity in found.items()} == {
+        "orders": ["id", "note"]
+    }
 
 
 def test_a_script_that_begins_with_a_brace_is_sql(edith):
@@ -74,8 +76,16 @@ def test_a_column_with_unknown_attributes_keeps_its_type_and_constraints():
     assert {name: one.type for name, one in found.items()} == {
         "rowguid": "uuid", "phone": "text", "stamp": "binary", "total": "other", "price": "decimal", "id": "integer",
     }  # fmt: skip
-    assert (found["rowguid"].nullable, found["phone"].nullable, found["phone"].max_length) == (False, True, 20)
-    assert [found[name].generated for name in ("stamp", "total", "id")] == ["computed", "computed", "identity"]
+    assert (found["rowguid"].nullable, found["phone"].nullable, found["phone"].max_length) == (
+        False,
+        True,
+        20,
+    )
+    assert [found[name].generated for name in ("stamp", "total", "id")] == [
+        "computed",
+        "computed",
+        "identity",
+    ]
     assert found["id"].key
 
 
@@ -89,7 +99,10 @@ def test_a_timestamp_is_a_moment_outside_sql_server():
     ("definition", "shape"),
     [
         ("CREATE TYPE dbo.code FROM varchar(6) NOT NULL\nGO", ("text", 6, False)),
-        ("execute sp_addtype code ,'varchar(6)' ,'NOT NULL'\nexecute sp_addtype id, 'int'\nGO", ("text", 6, False)),
+        (
+            "execute sp_addtype code ,'varchar(6)' ,'NOT NULL'\nexecute sp_addtype id, 'int'\nGO",
+            ("text", 6, False),
+        ),
         ("CREATE DOMAIN code AS varchar(6) NOT NULL CHECK (VALUE <> 'none');", ("text", 6, False)),
         ("CREATE DISTINCT TYPE code AS varchar(6);", ("text", 6, True)),
         ("CREATE TYPE code AS ENUM ('a', 'b');", ("enum", None, True)),
@@ -114,7 +127,9 @@ def test_types_of_the_script_are_known(definition, shape):
     ],
 )  # fmt: skip
 def test_keys_are_kept_in_every_spelling(constraints):
-    (entity,) = tables(f"CREATE TABLE t (id INT NOT NULL, code VARCHAR(30), {', '.join(constraints)})").values()
+    (entity,) = tables(
+        f"CREATE TABLE t (id INT NOT NULL, code VARCHAR(30), {', '.join(constraints)})"
+    ).values()
     assert (entity.keys, entity.uniques) == (("id",), (("code",),))
 
 
@@ -162,7 +177,9 @@ def test_columns_are_changed_as_mysql_and_oracle_say_it():
     assert list(found) == ["id", "b", "key"]
     assert (found["id"].bits, found["id"].generated, found["id"].key) == (64, "identity", True)
     assert (found["b"].max_length, found["b"].nullable, found["b"].unique) == (3, False, True)
-    oracle = columns("CREATE TABLE t (id NUMBER(10), a VARCHAR2(5) NOT NULL);\nALTER TABLE t MODIFY (a VARCHAR2(9));")
+    oracle = columns(
+        "CREATE TABLE t (id NUMBER(10), a VARCHAR2(5) NOT NULL);\nALTER TABLE t MODIFY (a VARCHAR2(9));"
+    )
     assert (oracle["a"].max_length, oracle["a"].nullable) == (9, False)
 
 
@@ -171,14 +188,16 @@ def test_the_second_definition_of_a_dropped_table_counts():
 
 
 def test_what_is_left_out_is_reported():
-    read = sql.read(Source(b"""CREATE TABLE a (id INT PRIMARY KEY, during tsrange, EXCLUDE USING gist (during WITH &&));
+    read = sql.read(
+        Source(b"""CREATE TABLE a (id INT PRIMARY KEY, during tsrange, EXCLUDE USING gist (during WITH &&));
     CREATE TABLE b AS SELECT 1 AS x;
     CREATE TABLE c PARTITION OF a FOR VALUES IN (1);
     CREATE TABLE d (LIKE missing);
     CREATE TABLE (x INT);
     ALTER TABLE a FROBNICATE;
     ALTER TABLE a OWNER TO me;
-    CREATE TABLE e (id INT);"""))
+    CREATE TABLE e (id INT);""")
+    )
     assert [one.entity.name for one in read.tables] == ["a", "e"]
     told = [(one.table, one.state) for one in read.problems]
     assert told == [
@@ -212,7 +231,9 @@ def test_a_script_without_any_table_says_why():
 ])  # fmt: skip
 @pytest.mark.parametrize("declared", ["INT", "NUMERIC(8, 2)", "NUMERIC(1000000)", "FLOAT"])
 def test_a_check_with_a_number_beyond_all_others_is_imported(edith, check, declared):
-    answer = edith.post("/import", json={"content": f"CREATE TABLE t (id INT, a {declared} CHECK ({check}));"})
+    answer = edith.post(
+        "/import", json={"content": f"CREATE TABLE t (id INT, a {declared} CHECK ({check}));"}
+    )
     assert answer.status_code == 201, answer.text
     at = f"/templates/{answer.json['templates'][0]['id']}/generate"
     assert edith.post(at, json={"count": 5}).status_code == 200
@@ -221,7 +242,9 @@ def test_a_check_with_a_number_beyond_all_others_is_imported(edith, check, decla
 @pytest.mark.parametrize("bound", ["2021-02-30", "9999-12-31", "0001-01-01", "infinity"])
 @pytest.mark.parametrize("sign", ["<", ">", "=", "<>"])
 def test_a_check_with_a_day_at_the_end_of_the_calendar_is_imported(edith, bound, sign):
-    answer = edith.post("/import", json={"content": f"CREATE TABLE t (id INT, a DATE CHECK (a {sign} '{bound}'));"})
+    answer = edith.post(
+        "/import", json={"content": f"CREATE TABLE t (id INT, a DATE CHECK (a {sign} '{bound}'));"}
+    )
     assert answer.status_code == 201, answer.text
 
 
@@ -234,5 +257,6 @@ def test_a_reference_to_a_unique_column_that_is_no_key_leads_there(edith):
     codes = [row["iso"] for row in rows["countries"]]
     assert len(set(codes)) == 20
     assert {row["country"] for row in rows["ports"]} <= {
-        row["iso"] for row in edith.post(f"/templates/{made[0]['id']}/generate", json={"count": 100, "seed": "s"}).json
+        row["iso"]
+        for row in edith.post(f"/templates/{made[0]['id']}/generate", json={"count": 100, "seed": "s"}).json
     }

@@ -94,7 +94,9 @@ class Pushing:
             session.flush()
             self.place = {"workspace_id": workspace.id, "team_id": team.id, "project_id": project.id}
 
-    def push(self, tables: Sequence[tuple[dict[str, Any], pa.Table]], total: int | None = None, **columns: Any) -> str:
+    def push(
+        self, tables: Sequence[tuple[dict[str, Any], pa.Table]], total: int | None = None, **columns: Any
+    ) -> str:
         """A queued push of given rows. `ask` is the request; `parents` the columns of parents' places."""
         ask = columns.pop("ask", {})
         parents = columns.pop("parents", {})
@@ -124,10 +126,16 @@ class Pushing:
         made = self.makers[push_id]
         tables = [TableRows(place, spec, made[place]) for place, spec in enumerate(push.tables)]
         folder = created_keys.folder_of(first.workspace_id, first.id)
-        return Order(push, tables, lambda: self.connect(), Capabilities(), KeySpool(storage.of(self.app), folder))
+        return Order(
+            push, tables, lambda: self.connect(), Capabilities(), KeySpool(storage.of(self.app), folder)
+        )
 
     def retry(
-        self, push_id: str, states: Sequence[str] = ("failed", "unknown"), rows: Sequence[int] = (), **columns: Any
+        self,
+        push_id: str,
+        states: Sequence[str] = ("failed", "unknown"),
+        rows: Sequence[int] = (),
+        **columns: Any,
     ) -> str:
         """A queued retry of rows that did not arrive, or (state pending) were never sent; `rows` narrows those."""
         first = self.read(push_id)

@@ -378,9 +378,7 @@ def test_installed_packages_need_no_index(maker, lock, index):
     assert maker.ensure("", "") == place
 
 
-def test_without_an_index_a_program_runs_only_with_our_client_and_a_warning(
-    maker, lock, index
-):
+def test_without_an_index_a_program_runs_only_with_our_client_and_a_warning(maker, lock, index):
     shutil.rmtree(index.folder)
     shutil.rmtree(os.environ["UV_CACHE_DIR"], ignore_errors=True)
     told = []

@@ -92,7 +92,9 @@ def test_deleting_an_endpoint_deletes_its_private_connection(app, place, count, 
     ):  # fmt: skip
         storage.of(app).put(f"connections/{name}.xml", [b"<x/>"])
         with writing() as session:
-            kept = Connection(name=name, type="rest", of_endpoint=of_endpoint, document_key=f"connections/{name}.xml")
+            kept = Connection(
+                name=name, type="rest", of_endpoint=of_endpoint, document_key=f"connections/{name}.xml"
+            )
             for key, value in place.items():
                 setattr(kept, key, value)
             session.add(kept)
@@ -109,7 +111,11 @@ def test_deleting_an_endpoint_deletes_its_private_connection(app, place, count, 
 
 
 def test_a_removed_connection_takes_its_secrets_and_its_cache_along(app, place, count, clock):
-    for name, deleted_at in (("con_KEPT", None), ("con_GONE", clock() - LONG_AGO), ("con_USED", clock() - LONG_AGO)):
+    for name, deleted_at in (
+        ("con_KEPT", None),
+        ("con_GONE", clock() - LONG_AGO),
+        ("con_USED", clock() - LONG_AGO),
+    ):
         storage.of(app).put(f"connections/{name}.json", [b"{}"])
         with writing() as session:
             session.add(

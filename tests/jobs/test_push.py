@@ -247,7 +247,9 @@ def test_the_end_is_recorded_once_in_the_log_and_in_the_audit_log(pushing):
 
 def test_rows_that_were_never_sent_are_given_back(pushing, monkeypatch):
     given = []
-    monkeypatch.setattr(push.completion.quotas, "give_back", lambda held, count: given.append((held.rows, count)))
+    monkeypatch.setattr(
+        push.completion.quotas, "give_back", lambda held, count: given.append((held.rows, count))
+    )
     push_id = pushing.push(people(500, age=lambda i: 95 if i == 6 else 30), ask={"canary": 10})
     with reading() as session:
         request = {"ask": {"canary": 10}, "quota": {"rows": 500, "second": 1}}

@@ -15,7 +15,11 @@ from webapp.connectors.base import RowError
 @pytest.mark.parametrize(
     ("text", "value", "told"),
     [
-        ("Key (email)=(ann@example.org) already exists.", "ann@example.org", "Key (email)=(********) already exists."),
+        (
+            "Key (email)=(ann@example.org) already exists.",
+            "ann@example.org",
+            "Key (email)=(********) already exists.",
+        ),
         ("row contains (1, ann@example.o...)", "ann@example.org", "row contains (1, ********...)"),
         ("value 42 of 420 in (42)", "42", "value ******** of 420 in (********)"),
         ("nothing of it", "ann@example.org", "nothing of it"),
@@ -27,7 +31,8 @@ def test_sensitive_values_are_cut_from_messages_even_where_the_target_shortened_
 
 def test_key_values_are_kept_as_json_and_cut():
     batch = pa.RecordBatch.from_arrays(
-        [pa.array([1, 2]), pa.array(["x" * 900, "y"]), pa.array([Decimal("1.50"), None])], names=["id", "name", "n"]
+        [pa.array([1, 2]), pa.array(["x" * 900, "y"]), pa.array([Decimal("1.50"), None])],
+        names=["id", "name", "n"],
     )
     failures = [RowError(0, "unique", "m" * 5_000, "23505", "id"), RowError(1, "check", "no", "23514")]
     first, second = bad_rows(

@@ -57,7 +57,9 @@ def test_a_push_waits_for_a_target_that_refuses_connections_and_no_row_fails(awa
     assert told["next_try_at"] == clock.to_text(push.retry_at)
     assert told["message"]
     assert counts(push) == (0, 0, 0, ROWS)
-    assert any("Waiting for the target, next try in" in line.text for line in read.lines(push_id, limit=1_000))
+    assert any(
+        "Waiting for the target, next try in" in line.text for line in read.lines(push_id, limit=1_000)
+    )
 
 
 def test_a_push_that_waited_its_time_fails_with_all_rows_pending_and_can_be_resumed(away, echo):

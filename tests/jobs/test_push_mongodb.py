@@ -114,9 +114,7 @@ def test_a_connection_lost_in_mid_chunk_fails_no_row(pushing, kind, dies, monkey
     assert len(kind.documents("people")) == 300
 
 
-def test_another_document_with_the_same_key_is_rejected_in_a_repeated_chunk_too(
-    pushing, kind, dies
-):
+def test_another_document_with_the_same_key_is_rejected_in_a_repeated_chunk_too(pushing, kind, dies):
     push_id = pushing.push(own_keys(300))
     dies(2, "send", 30)
     with pytest.raises(Died):

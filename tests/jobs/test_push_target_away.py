@@ -226,7 +226,11 @@ def test_a_push_that_waited_its_time_fails_with_the_reason_and_a_hint(pushing, s
         done = until_ended(pushing, pushing.push(people(10), ask={"target_wait_seconds": 1}))
     finally:
         server.start()
-    assert (done.status, done.error["code"], done.error["details"]["reason"]) == ("failed", "target_failed", "refused")
+    assert (done.status, done.error["code"], done.error["details"]["reason"]) == (
+        "failed",
+        "target_failed",
+        "refused",
+    )
     assert done.total - done.delivered - done.failed - done.unknown == 10
 
 

@@ -39,7 +39,9 @@ def verdict(program: bytes, number: int, *arguments: int, architecture: int = X8
 
 
 def test_first_rule_that_holds_decides():
-    program = assemble(X86, 400, [Rule(5, fail(1), (Condition(1, (7, 9)),)), Rule(5, NOTIFY), Rule(6, KILL)], ALLOW)
+    program = assemble(
+        X86, 400, [Rule(5, fail(1), (Condition(1, (7, 9)),)), Rule(5, NOTIFY), Rule(6, KILL)], ALLOW
+    )
     assert verdict(program, 5, 0, 7) == verdict(program, 5, 0, 9) == fail(1)
     assert verdict(program, 5, 7, 8) == NOTIFY
     assert (verdict(program, 6), verdict(program, 7)) == (KILL, ALLOW)

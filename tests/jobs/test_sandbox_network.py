@@ -206,7 +206,15 @@ def test_an_erp_in_an_opened_network_answers_and_the_parts_of_the_service_do_not
     twin = Listener("127.0.0.2", canary.port)  # another server at that port: the part might listen there too
     request.addfinalizer(twin.close)
     erp = erp_of(request, away=f"http://127.0.0.2:{canary.port}/")
-    spellings = ("127.0.0.1", "127.0.0.2", "[::ffff:127.0.0.1]", "[::ffff:7f00:2]", "0.0.0.0", "127.2", "2130706434")
+    spellings = (
+        "127.0.0.1",
+        "127.0.0.2",
+        "[::ffff:127.0.0.1]",
+        "[::ffff:7f00:2]",
+        "0.0.0.0",
+        "127.2",
+        "2130706434",
+    )
     places = [erp.place, f"{erp.place}/away", *(f"{one}:{canary.port}" for one in spellings)]
     given = {"network": "full", "env": {"PLACES": " ".join(places)}, "api_source": addresses.RUNS}
     hidden = (("localhost", canary.port),)
@@ -224,7 +232,8 @@ def test_an_erp_in_an_opened_network_answers_and_the_parts_of_the_service_do_not
 
 
 @pytest.mark.parametrize(
-    ("network", "networks"), [("full", ()), ("full", ("127.0.0.8/29", "10.0.0.0/8")), ("api", ("127.0.0.0/8",))]
+    ("network", "networks"),
+    [("full", ()), ("full", ("127.0.0.8/29", "10.0.0.0/8")), ("api", ("127.0.0.0/8",))],
 )
 def test_an_erp_stays_closed_where_its_network_or_the_scenarios_is(lab, request, network, networks):
     erp = erp_of(request)
@@ -252,7 +261,9 @@ def test_a_private_address_outside_of_the_opened_networks_is_never_connected_to(
     monkeypatch.setattr(seccomp_notify, "call", call)
     monkeypatch.setattr(proxy.socket, "create_connection", dial)
     places = "10.1.2.3:80 10.1.2.4:81 192.168.0.9:80 [::ffff:10.1.2.3]:82 [::ffff:192.168.0.9]:80 169.254.169.254:80"
-    ended = lab.run(FETCHING, network="full", networks=("10.1.2.3/32", "169.254.0.0/16"), env={"PLACES": places})
+    ended = lab.run(
+        FETCHING, network="full", networks=("10.1.2.3/32", "169.254.0.0/16"), env={"PLACES": places}
+    )
     assert len(ended.output.splitlines()) == 6, ended.output
     assert noted == ["10.1.2.3:80", "10.1.2.3:82"]
 
@@ -297,7 +308,9 @@ def test_a_program_still_talks_to_itself_where_loopback_is_opened(lab, request):
     assert other.visits == 0
 
 
-def test_a_scenario_gets_the_networks_that_the_operator_named_and_no_part_of_the_service(lab, tmp_path, request):
+def test_a_scenario_gets_the_networks_that_the_operator_named_and_no_part_of_the_service(
+    lab, tmp_path, request
+):
     parts = {name: Listener() for name in ("redis", "database", "storage", "scanner", "mail", "web")}
     erp = erp_of(request)
     for one in parts.values():
@@ -328,7 +341,9 @@ def test_a_scenario_gets_the_networks_that_the_operator_named_and_no_part_of_the
     for networks, first in (((), "closed"), (("none",), "closed"), (("127.0.0.0/8",), "orders")):
         settings = Settings(**given, target_networks=networks)
         box = program.box(settings, run, place, tmp_path, {})
-        ended = lab.run(FETCHING, network=box.network, networks=box.networks, hidden=box.hidden, env={"PLACES": places})
+        ended = lab.run(
+            FETCHING, network=box.network, networks=box.networks, hidden=box.hidden, env={"PLACES": places}
+        )
         said = ended.output.splitlines()
         assert said[0].split()[0] == first
         assert len(said) == 13
@@ -361,7 +376,9 @@ def test_parts_of_the_service_are_read_from_the_settings():
         ("127.0.0.1", 8000), ("data.example", 443), ("172.30.7.0/24", 8000), ("one", 5433), ("two", 5434),
         ("cache", 6379),
     ]  # fmt: skip
-    by_socket = Settings(**given, database_url="postgresql://u@/d?host=/run/postgresql", redis_url="redis://h:1")
+    by_socket = Settings(
+        **given, database_url="postgresql://u@/d?host=/run/postgresql", redis_url="redis://h:1"
+    )
     assert ("127.0.0.1", 5432) in program.service_parts(by_socket)
 
 
@@ -397,9 +414,7 @@ asyncio.run(main())
     ], ended.output  # fmt: skip
 
 
-def test_a_refused_connection_is_reported_and_a_slow_one_times_out(
-    asking, api, canary, outside
-):
+def test_a_refused_connection_is_reported_and_a_slow_one_times_out(asking, api, canary, outside):
     with socket.socket() as free:
         free.bind((outside.address[0], 0))  # and does not listen
         source = (
@@ -494,6 +509,7 @@ def test_names_are_resolved_by_the_name_servers_of_the_sandbox(lab, api):
 def test_without_asking_http_goes_through_a_proxy_that_judges_as_well(lab, canary):
     if lab.way.notify:
         pytest.skip("programs connect by themselves")
+
     class Page(http.server.BaseHTTPRequestHandler):
         def do_GET(self):
             self.send_response(200)

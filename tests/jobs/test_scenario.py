@@ -1,7 +1,5 @@
 """A run of a scenario, from its place in the queue to its end."""
 
-
-
 from __future__ import annotations
 
 import threading

@@ -3,8 +3,6 @@
 Promise 8 of docs/promises.md.
 """
 
-
-
 from __future__ import annotations
 
 import threading
@@ -135,7 +133,11 @@ def test_an_unnotified_end_is_reported_by_the_sweeper(running):
     run_id = running.queue(HELLO)
     with running.app.app_context():
         with writing() as session:
-            ended = {"status": "failed", "finished_at": present.now(), "error": run_completion.error("worker_lost")}
+            ended = {
+                "status": "failed",
+                "finished_at": present.now(),
+                "error": run_completion.error("worker_lost"),
+            }
             session.execute(update(Run).where(Run.id == run_id).values(**ended))
         sweeper.sweep(redis_client(), present.now())
     assert running.read(run_id).closed_at is not None
@@ -216,7 +218,9 @@ def test_rows_are_those_the_program_had_made_with_its_key(running):
         with writing() as session:
             from webapp.scenarios.services import run_completion
 
-            run_completion.issue(session, session.get_one(Run, run_id), running.cast.edith.user_id, present.now())
+            run_completion.issue(
+                session, session.get_one(Run, run_id), running.cast.edith.user_id, present.now()
+            )
         with reading() as session:
             key_id = session.scalar(select(ApiKey.id).where(ApiKey.run_id == run_id))
         as_run = replace(running.actor, key_id=key_id)

@@ -1,7 +1,5 @@
 """A run with the real sandbox, a real environment, and a running API."""
 
-
-
 from __future__ import annotations
 
 import io

@@ -121,7 +121,9 @@ def test_the_guide_names_every_tool_resource_and_prompt_and_no_other(agent: Agen
     table, _, rest = section.partition("\nEach tool has an output schema")
     told = re.findall(r"`(\w+)`", "".join(line.split("|")[1] for line in table.strip().splitlines()))
     assert sorted(told) == sorted(one["name"] for one in agent.do("list_tools")["tools"])
-    line = next(line for line in rest.partition("\n## ")[0].split("\n\n") if line.startswith("The resources are"))
+    line = next(
+        line for line in rest.partition("\n## ")[0].split("\n\n") if line.startswith("The resources are")
+    )
     resources, _, prompts = line.partition("The prompts are")
     listed = [one["uri"] for one in agent.do("list_resources")["resources"] if "/tpl_" not in one["uri"]]
     templates = [one["uriTemplate"] for one in agent.do("list_resource_templates")["resourceTemplates"]]

@@ -67,7 +67,9 @@ def templates(agent: Agent) -> str:
     assert (generated["shown"], generated["truncated"], generated["count"]) == (50, True, 200)
     looked = agent.call("import_schema", content="id,email,note\n1,a@example.org,\n", name="people.csv")
     assert (looked["templates"][0]["id"], looked["templates"][0]["fields"], looked["green"]) == (None, 3, 2)
-    saved = agent.call("import_schema", content="CREATE TABLE t (id INT PRIMARY KEY, p POINT NOT NULL)", save=True)
+    saved = agent.call(
+        "import_schema", content="CREATE TABLE t (id INT PRIMARY KEY, p POINT NOT NULL)", save=True
+    )
     assert saved["templates"][0]["version"] == 1
     assert all(one["reason"] for one in saved["report"])
     return made["id"]

@@ -86,7 +86,11 @@ def test_recreating_a_table_does_not_delete_rows_of_others(app):
 
 def test_rows_removed_by_undos_are_counted_as_undone_after_up_and_downgrades(app):
     flask_migrate.upgrade(revision="0003")
-    undo = PUSHED[3].replace("'psh_1', 'push', 't', 9, 9", "'psh_2', 'undo', 't', 7, 7").replace("(id,", "(of_id, id,")
+    undo = (
+        PUSHED[3]
+        .replace("'psh_1', 'push', 't', 9, 9", "'psh_2', 'undo', 't', 7, 7")
+        .replace("(id,", "(of_id, id,")
+    )
     with db.engine.begin() as connection:
         for statement in (*PUSHED, undo.replace("VALUES (", "VALUES ('psh_1', ")):
             connection.exec_driver_sql(statement)

@@ -101,6 +101,14 @@ def test_the_setting_is_a_host_or_a_socket():
     assert config_values.scanner("clamd://av.example.org") == Scanner("", "av.example.org", 3310)
     assert config_values.scanner("clamd://[::1]:99") == Scanner("", "::1", 99)
     assert config_values.scanner("clamd:///run/c.sock").path == "/run/c.sock"
-    for wrong in ("av.example.org", "http://a", "clamd://", "clamd://a/b", "clamd://u@a", "clamd://a?b", "clamd://a:b"):
+    for wrong in (
+        "av.example.org",
+        "http://a",
+        "clamd://",
+        "clamd://a/b",
+        "clamd://u@a",
+        "clamd://a?b",
+        "clamd://a:b",
+    ):
         with pytest.raises(ValueError, match=r"must be clamd|is not a URL"):
             config_values.scanner(wrong)

@@ -70,9 +70,7 @@ def test_other_hosts_do_not_match(host):
 
 def test_a_wildcard_names_subdomains_and_not_the_domain():
     assert hosts.matches("*.example.com", "a.example.com", 1)
-    assert hosts.matches(
-        "*.example.com", "a.b.example.com", 1
-    )
+    assert hosts.matches("*.example.com", "a.b.example.com", 1)
     for host in ("example.com", "badexample.com", "example.com.evil.com", "*.evil.com", ".example.com"):
         assert not hosts.matches("*.example.com", host, 1)
 

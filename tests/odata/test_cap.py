@@ -40,7 +40,9 @@ def push(
     with made.open() as channel:
         found = channel.entity(entity)
         names = list(dict.fromkeys(name for row in values for name in row))
-        sending = channel.sending(WriteSpec(found, tuple(found.column(name) for name in names), **more), SendControl())
+        sending = channel.sending(
+            WriteSpec(found, tuple(found.column(name) for name in names), **more), SendControl()
+        )
         for start in range(0, len(values), sending.size):
             part = values[start : start + sending.size]
             numbers = range(start + 1, start + 1 + len(part))

@@ -53,13 +53,19 @@ class Connected:
 
     def generate(self, api: Api | None = None) -> None:
         self.asked += 1
-        options: dict[str, Any] = {"connection_id": self.id, "path": f"/values/{self.asked}", "extract": "$.token"}
+        options: dict[str, Any] = {
+            "connection_id": self.id,
+            "path": f"/values/{self.asked}",
+            "extract": "$.token",
+        }
         field = {"name": "value", "type": "api_response", "options": options}
         made = (api or self.api).made("/generate", {"fields": [field], "count": 1, "format": "json"})
         assert isinstance(made[0]["value"], int)
 
 
-def test_one_token_serves_pushes_a_verification_and_generates_of_all_processes(product: Product, oauth: OAuthServer):
+def test_one_token_serves_pushes_a_verification_and_generates_of_all_processes(
+    product: Product, oauth: OAuthServer
+):
     used = Connected(product.api(), oauth)
     for _ in range(3):
         used.push()

@@ -18,10 +18,14 @@ from tests.promises.test_durable import restart
 FIELDS = [{"name": "id", "type": "row_number"}, {"name": "name", "type": "name"}]
 
 
-def test_requests_in_flight_are_unavailable_while_redis_is_killed_and_never_an_internal_error(product: Product):
+def test_requests_in_flight_are_unavailable_while_redis_is_killed_and_never_an_internal_error(
+    product: Product,
+):
     api = product.api()
     template = api.made("/templates", {"name": "Rows", "fields": FIELDS})["id"]
-    target = api.made("/connections", {"name": "File", "type": "sqlite", "settings": {"file": "rows.db"}})["id"]
+    target = api.made("/connections", {"name": "File", "type": "sqlite", "settings": {"file": "rows.db"}})[
+        "id"
+    ]
     push: dict[str, Any] = {"connection_id": target, "target": "rows", "count": 1, "create_table": True}
     calls: list[tuple[str, str, Any]] = [
         ("GET", "/templates", None),

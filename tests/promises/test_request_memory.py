@@ -44,7 +44,10 @@ def arrays(number: int, size: int, of: dict[str, Any]) -> list[dict[str, Any]]:
 def doubling(times: int) -> list[dict[str, Any]]:
     """Each field is the one before it, twice."""
     first = field("f0", "constant", value="x" * 1000)
-    return [first, *(field(f"f{n}", "derived", value=f"{{{{f{n - 1}}}}}{{{{f{n - 1}}}}}") for n in range(1, times))]
+    return [
+        first,
+        *(field(f"f{n}", "derived", value=f"{{{{f{n - 1}}}}}{{{{f{n - 1}}}}}") for n in range(1, times)),
+    ]
 
 
 def deep(levels: int, size: int) -> dict[str, Any]:
@@ -67,18 +70,26 @@ PREVIEWS: dict[str, list[dict[str, Any]]] = {
     "arrays_of_constants_of_20000_characters": arrays(
         2, 10_000, {"type": "constant", "options": {"value": "x" * 20_000}}
     ),
-    "arrays_of_regular_expressions": arrays(2, 10_000, {"type": "regexp", "options": {"string": "[a-z]{1800,1900}"}}),
+    "arrays_of_regular_expressions": arrays(
+        2, 10_000, {"type": "regexp", "options": {"string": "[a-z]{1800,1900}"}}
+    ),
     "arrays_of_paragraphs": arrays(3, 10_000, {"type": "paragraphs", "options": {"count": 100}}),
     "arrays_of_lorem_lines": arrays(3, 10_000, {"type": "lorem", "options": {"lineCount": 100}}),
     "arrays_of_words": arrays(3, 10_000, {"type": "words", "options": {"count": 100}}),
-    "arrays_of_random_strings": arrays(3, 10_000, {"type": "random_string", "options": {"min": 900, "max": 1000}}),
+    "arrays_of_random_strings": arrays(
+        3, 10_000, {"type": "random_string", "options": {"min": 900, "max": 1000}}
+    ),
     "arrays_of_unprintable_texts": arrays(10, 100, UNPRINTABLE),
     "json_of_long_texts": [
-        field(f"f{number}", "json", array=True, count=5_000, fields=[{"name": "a", **CONTROL}]) for number in range(4)
+        field(f"f{number}", "json", array=True, count=5_000, fields=[{"name": "a", **CONTROL}])
+        for number in range(4)
     ],
     "json_in_json": [
         field(
-            "a", "json", array=True, count=100,
+            "a",
+            "json",
+            array=True,
+            count=100,
             fields=[field("b", "json", array=True, count=100, fields=many(5, CONTROL))],
         )
     ],
@@ -89,7 +100,9 @@ PREVIEWS: dict[str, list[dict[str, Any]]] = {
     "a_parent_text_read_by_10000_elements": [
         {"name": "long", **LONG},
         field("a", "nested", array=True, count=10_000, fields=[field("b", "derived", value="{{long}}")]),
-        field("c", "nested", array=True, count=10_000, fields=[field("b", "formula", expression="upper(long)")]),
+        field(
+            "c", "nested", array=True, count=10_000, fields=[field("b", "formula", expression="upper(long)")]
+        ),
     ],
     "derived_fields_that_double_30_times": doubling(30),
     "split_into_elements": [SPLIT | {"name": f"s{n}"} for n in range(20)],
@@ -172,7 +185,9 @@ FORMATS = ("ndjson", "csv", "sql", "xlsx", "parquet")
 def product() -> Iterator[Product]:
     """One web process, so that all requests are of one; a mistake here ends the product and not the machine."""
     bounds = ("prlimit", "--as=6442450944")
-    with running("sqlite+valkey", "--workers", "1", "--runners", "1", within=bounds, ROWSMITH_WEB_WORKERS="1") as made:
+    with running(
+        "sqlite+valkey", "--workers", "1", "--runners", "1", within=bounds, ROWSMITH_WEB_WORKERS="1"
+    ) as made:
         made.plan(requests_per_minute=60_000, rows_per_hour=100_000_000_000)
         api = made.api()
         for format in ("json", *FORMATS):  # load vocabularies and libraries of all formats

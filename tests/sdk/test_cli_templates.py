@@ -52,7 +52,10 @@ def test_bad_values_and_a_source_go_into_the_file_and_back(shell, sdk):
     made = sdk().templates.create(Template("Spoilt", fields=fields).to_dict() | {"invalid": bad})
     shell.good("templates", "pull")
     found = json.loads(Path("templates/spoilt.json").read_text())
-    assert (found["invalid"], found["fields"][1]["invalid"]) == (made["invalid"], made["fields"][1]["invalid"])
+    assert (found["invalid"], found["fields"][1]["invalid"]) == (
+        made["invalid"],
+        made["fields"][1]["invalid"],
+    )
     assert shell("templates", "plan").out == "0 to create, 0 to change, 1 as they are.\n"
     asked = ("-n", "50", "-f", "csv", "--seed", "s")
     there = shell.good("generate", "Spoilt", *asked).raw

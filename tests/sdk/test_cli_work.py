@@ -85,7 +85,9 @@ def test_a_dry_fill_lists_a_table_a_line_and_sends_nothing(shell, shop, sdk):
 
 def test_a_watched_fill_ends_with_0_where_every_row_arrived(shell, shop, worker):
     worker()
-    assert shell.good("fill", "Shop", "--rows", "7", "--seed", "s", "--watch").out == "completed: 14 delivered\n"
+    assert (
+        shell.good("fill", "Shop", "--rows", "7", "--seed", "s", "--watch").out == "completed: 14 delivered\n"
+    )
     assert (shop.count("customers"), shop.count("orders")) == (7, 7)
 
 
@@ -153,10 +155,10 @@ def test_a_run_that_is_followed_prints_what_its_program_prints(shell, scenario):
 
 def test_output_of_a_program_commands_no_terminal(shell, scenario):
     """Colours stay; links, titles and movements are written out. JSON has the lines as printed."""
-    scenario(r"print('\x1b[31mred\x1b[0m \x1b]8;;https://evil.example\x07click\x1b]8;;\x07 \x1b[2Jx\x0browsmith: ok')")
-    shown = (
-        "\x1b[31mred\x1b[0m \\x1b]8;;https://evil.example\\x07click\\x1b]8;;\\x07 \\x1b[2Jx\\x0browsmith: ok\n"
+    scenario(
+        r"print('\x1b[31mred\x1b[0m \x1b]8;;https://evil.example\x07click\x1b]8;;\x07 \x1b[2Jx\x0browsmith: ok')"
     )
+    shown = "\x1b[31mred\x1b[0m \\x1b]8;;https://evil.example\\x07click\\x1b]8;;\\x07 \\x1b[2Jx\\x0browsmith: ok\n"
     ended = shell.good("run", "Nightly", "--follow")
     id = ended.err.split()[0]
     assert [ended.out, shell.good("logs", id).out, shell.good("logs", id, "--follow").out] == [shown] * 3

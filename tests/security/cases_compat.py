@@ -68,7 +68,14 @@ def _kept(
 
 
 def _objects(
-    kind: str, part: str, plural: str, change: str, *, shown: bool = True, create: str = "", created: int = 200
+    kind: str,
+    part: str,
+    plural: str,
+    change: str,
+    *,
+    shown: bool = True,
+    create: str = "",
+    created: int = 200,
 ) -> list[Case]:
     """The calls of an object that only these clients have."""
     rule, url = f"/compat/{plural}/<{part}>", f"/compat/{plural}/{{compat_{kind}}}"

@@ -75,7 +75,9 @@ def test_a_kept_password_stays_where_the_server_is_the_same(edith, unasked, app,
         assert access.connector_of(db.session.get_one(Connection, kept["id"])).settings.password == SECRET
 
 
-@pytest.mark.parametrize("form", ["postgresql://u:a@b:{}@h/db", "postgresql://u:a/{}@h/db", "postgresql://u@t:{}@h/db"])
+@pytest.mark.parametrize(
+    "form", ["postgresql://u:a@b:{}@h/db", "postgresql://u:a/{}@h/db", "postgresql://u@t:{}@h/db"]
+)
 def test_a_url_with_an_ambiguous_password_is_rejected_without_showing_it(edith, unasked, form):
     body = {"name": "x", "type": "postgresql", "connection_string": form.format(SECRET)}
     answer = edith.post("/connections", json=body)
@@ -114,7 +116,9 @@ def test_a_referred_secret_is_not_read_out_of_the_servers_answer(edith, api, cas
     assert SECRET not in answer.text + again.text
 
 
-def test_no_secret_is_in_the_database_the_log_the_trail_or_an_answer(edith, api, cast, caplog, database_bytes):
+def test_no_secret_is_in_the_database_the_log_the_trail_or_an_answer(
+    edith, api, cast, caplog, database_bytes
+):
     caplog.set_level(logging.DEBUG)
     adam, canaries, said = api(cast.adam), [f"canary-{number}-7bd1" for number in range(6)], []
     said.append(adam.put("/secrets/a", json={"value": canaries[0]}))
@@ -125,9 +129,16 @@ def test_no_secret_is_in_the_database_the_log_the_trail_or_an_answer(edith, api,
     body = {"name": "x", "type": "postgresql", "settings": settings}
     said += [edith.post("/connections", json=body, headers=key) for _ in range(2)]
     path = f"/connections/{said[-1].json['id']}"
-    said.append(edith.post("/connections", json={**body, "settings": {**settings, "password": [canaries[4]]}}))
+    said.append(
+        edith.post("/connections", json={**body, "settings": {**settings, "password": [canaries[4]]}})
+    )
     said.append(edith.patch(path, json={"settings": {**settings, "password": canaries[5]}}))
-    said += [edith.get(path), edith.get("/connections"), edith.post(f"{path}/verify"), edith.get(f"{path}/metadata")]
+    said += [
+        edith.get(path),
+        edith.get("/connections"),
+        edith.post(f"{path}/verify"),
+        edith.get(f"{path}/metadata"),
+    ]
     said += [adam.get("/secrets"), adam.get("/audit"), edith.delete(path), adam.delete("/secrets/a")]
     found = database_bytes()
     for canary in canaries:
@@ -140,7 +151,9 @@ def test_a_verification_of_outdated_settings_is_not_saved(edith, unasked, monkey
     path = f"/connections/{kept['id']}"
 
     def stage(ok):
-        return [{"name": "connect", "ok": ok, "code": "", "message": "", "hint": "", "ms": 1, "response": None}]
+        return [
+            {"name": "connect", "ok": ok, "code": "", "message": "", "hint": "", "ms": 1, "response": None}
+        ]
 
     def slow(connector, _seconds):
         if connector.settings.file == "two.db":

@@ -48,7 +48,10 @@ def crowd(peopled, tmp_path_factory, shared_redis):
         key, text = api_keys.create(
             here, "Rita's key", api_version=VERSION, project_id=cast.red_project, user_id=rita.id
         )
-        people = {"rita": Person("rita", rita.id, rita.email, cast.acme, text, key.id), "mallory": cast.mallory}
+        people = {
+            "rita": Person("rita", rita.id, rita.email, cast.acme, text, key.id),
+            "mallory": cast.mallory,
+        }
         theirs = db.session.get_one(Project, cast.mallorys).team_id
         places = {
             "blue": cast,
@@ -70,6 +73,7 @@ def crowd(peopled, tmp_path_factory, shared_redis):
             connection.exec_driver_sql("PRAGMA wal_checkpoint(TRUNCATE)")
         db.engine.dispose()
     return path, worlds, people
+
 
 @pytest.fixture(scope="module")
 def stage(crowd, tmp_path_factory, shared_redis):
@@ -116,7 +120,9 @@ MIXED = [
 
 @pytest.mark.parametrize("who", ["mallory", "rita"])
 @pytest.mark.parametrize(("case", "own"), MIXED, ids=lambda value: str(value))
-def test_foreign_ids_next_to_ids_of_ones_own_find_nothing_and_change_nothing(stage, crowd, cast, who, case, own):
+def test_foreign_ids_next_to_ids_of_ones_own_find_nothing_and_change_nothing(
+    stage, crowd, cast, who, case, own
+):
     _, worlds, people = crowd
     mine = worlds["mallory" if who == "mallory" else "red"]
     stage.world = {**worlds["blue"], **{name: mine[name] for name in own}}

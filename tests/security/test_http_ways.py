@@ -106,7 +106,9 @@ def test_no_token_is_requested_there(app, cast, edith, canary, carry_out):
         carry_out(push["id"])
         ended = edith.get(f"/pushes/{push['id']}").json
         assert ended["counts"]["pending"] == 1
-        if ended["error"] is None:  # whether a name such as "localhost." is known depends on the machine's resolver
+        if (
+            ended["error"] is None
+        ):  # whether a name such as "localhost." is known depends on the machine's resolver
             assert (ended["status"], ended["waiting"]["reason"]) == ("running", "unresolved")
             continue
         codes.add(ended["error"]["code"])

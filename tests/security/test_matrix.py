@@ -38,7 +38,12 @@ TRACES = {"audit_entries", "audit_pending", "idempotency_records", "browser_sess
 def belonging() -> dict[str, sa.Select]:
     """For each table the statement that reads what of it belongs to `:workspace`."""
     workspace, out = sa.bindparam("workspace"), {}
-    owners = {"dataset_id": Dataset, "scenario_id": Scenario, "template_id": Template, "draft_id": TemplateDraft}
+    owners = {
+        "dataset_id": Dataset,
+        "scenario_id": Scenario,
+        "template_id": Template,
+        "draft_id": TemplateDraft,
+    }
     for table in Base.metadata.sorted_tables:
         if table.name in TRACES:
             continue

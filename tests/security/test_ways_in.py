@@ -14,7 +14,17 @@ from webapp.net.gate import Gate
 
 NETWORKED = [kind for kind, connector in KINDS.items() if "host" in connector.Settings.model_fields]
 # One of each kind of trick; the guard's own test tries them all.
-TRICKS = [HERE[0], "0x7f.1", "2130706433", "localhost", "::1", "::ffff:127.0.0.1", "0.0.0.0", METADATA[0], CLOSED[0]]
+TRICKS = [
+    HERE[0],
+    "0x7f.1",
+    "2130706433",
+    "localhost",
+    "::1",
+    "::ffff:127.0.0.1",
+    "0.0.0.0",
+    METADATA[0],
+    CLOSED[0],
+]
 
 STRINGS = {
     "postgresql": [
@@ -104,14 +114,18 @@ def test_no_host_leads_into_a_closed_network(canary, kind, host):
     assert canary.count == 0
 
 
-@pytest.mark.parametrize("host", ["/var/run/postgresql", "/run/mysqld/x.sock", "@abstract", "203.0.113.1,127.0.0.1"])
+@pytest.mark.parametrize(
+    "host", ["/var/run/postgresql", "/run/mysqld/x.sock", "@abstract", "203.0.113.1,127.0.0.1"]
+)
 @pytest.mark.parametrize("kind", NETWORKED)
 def test_sockets_of_the_file_system_and_lists_of_hosts_are_not_taken(canary, kind, host):
     refused_everywhere(kind, {"host": host, "port": canary.port, "username": "u", "password": "p"})
     assert canary.count == 0
 
 
-@pytest.mark.parametrize(("kind", "text"), [(kind, text) for kind, texts in STRINGS.items() for text in texts])
+@pytest.mark.parametrize(
+    ("kind", "text"), [(kind, text) for kind, texts in STRINGS.items() for text in texts]
+)
 def test_no_connection_string_leads_into_a_closed_network(canary, kind, text):
     refused_everywhere(kind, {"connection_string": text.format(port=canary.port)})
     assert canary.count == 0

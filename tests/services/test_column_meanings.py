@@ -134,7 +134,9 @@ def test_compounds_and_joined_or_shortened_words_are_read(name, meaning):
     assert "_".join(english(split(name))) == meaning
 
 
-@pytest.mark.parametrize("name", ["username", "timezone", "first_name", "lastname", "endpoint", "datetime", "student"])
+@pytest.mark.parametrize(
+    "name", ["username", "timezone", "first_name", "lastname", "endpoint", "datetime", "student"]
+)
 def test_english_words_are_not_taken_apart(name):
     assert english(split(name)) == name.split("_")
 

@@ -68,7 +68,12 @@ def test_whatever_could_be_a_secret_is_not_shown(text):
 
 
 SIGNS = st.text(alphabet=st.sampled_from("ab@:/?#&;={}'\" \\%,."), max_size=12)
-FORMS = ("postgresql://u:{}@h:5/db", "mysql://h/db?password={}", "host=h password={}", "Server=h;Pwd={};Uid=u")
+FORMS = (
+    "postgresql://u:{}@h:5/db",
+    "mysql://h/db?password={}",
+    "host=h password={}",
+    "Server=h;Pwd={};Uid=u",
+)
 
 
 @given(SIGNS, SIGNS, st.sampled_from(FORMS))

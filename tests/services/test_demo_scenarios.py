@@ -1,7 +1,5 @@
 """The example scenarios are saved with the demo without the package index, and run unchanged against the service."""
 
-
-
 from __future__ import annotations
 
 import ast

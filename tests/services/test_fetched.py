@@ -281,7 +281,9 @@ def test_of_many_answers_each_is_kept_once_and_those_that_are_there_stay(app, ca
         first = kept_answers.save(cast.acme, target.id, {f"q{n}": pa.table({"a": [n]}) for n in range(5)})
         db.session.query(Fetched).filter_by(question="q1").update({"expires_at": clock.now()})
         db.session.commit()
-        again = kept_answers.save(cast.acme, target.id, {f"q{n}": pa.table({"a": [n + 100]}) for n in range(10)})
+        again = kept_answers.save(
+            cast.acme, target.id, {f"q{n}": pa.table({"a": [n + 100]}) for n in range(10)}
+        )
         told = {name: kept.table.to_pylist()[0]["a"] for name, kept in again.items()}
         assert told == {
             "q0": 0,

@@ -75,7 +75,9 @@ def test_the_number_of_parallel_calls_is_the_connections_limit(edith, target, re
     assert len(target.calls()) == 24
 
 
-def test_a_thousand_paths_are_requested_once_each_and_one_more_is_rejected_before_the_first(edith, target, rest):
+def test_a_thousand_paths_are_requested_once_each_and_one_more_is_rejected_before_the_first(
+    edith, target, rest
+):
     field = call(rest(), extract="$.path")
     rows = generated(edith, NUMBERS, field, count=1_000).json
     assert [row["value"] for row in rows] == [f"/api/codes/{number}" for number in range(1, 1_001)]

@@ -57,7 +57,9 @@ def line(formatter: logging.Formatter, message: str, *args: object, exc_info: ob
 
 
 @pytest.mark.parametrize("how", list(ways("x" * 12)))
-@pytest.mark.parametrize("formatter", [process_log.Json(), process_log.Text(process_log.TEXT)], ids=["json", "text"])
+@pytest.mark.parametrize(
+    "formatter", [process_log.Json(), process_log.Text(process_log.TEXT)], ids=["json", "text"]
+)
 def test_a_secret_that_was_opened_is_cut_in_every_form(formatter, how):
     log_redaction.learn(CANARY)
     told = line(formatter, "the server said: %s; and more", ways(CANARY)[how])
@@ -65,7 +67,9 @@ def test_a_secret_that_was_opened_is_cut_in_every_form(formatter, how):
     assert "and more" in told
 
 
-@pytest.mark.parametrize("formatter", [process_log.Json(), process_log.Text(process_log.TEXT)], ids=["json", "text"])
+@pytest.mark.parametrize(
+    "formatter", [process_log.Json(), process_log.Text(process_log.TEXT)], ids=["json", "text"]
+)
 def test_a_secret_in_a_traceback_is_cut(formatter):
     log_redaction.learn(CANARY)
     try:
@@ -135,7 +139,9 @@ def test_the_credentials_of_the_request_in_hand_are_cut(app):
     secret = KEY.rpartition("_")[2]
     with app.test_request_context("/x", headers=headers):
         g.request_id = "req_1"
-        told = line(process_log.Json(), "seen %s and %s on dark", base64.b64encode(KEY.encode()).decode(), cookie)
+        told = line(
+            process_log.Json(), "seen %s and %s on dark", base64.b64encode(KEY.encode()).decode(), cookie
+        )
     assert cookie not in told
     assert not leaks(told, secret), told
     assert json.loads(told)["request_id"] == "req_1"

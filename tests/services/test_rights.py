@@ -127,7 +127,9 @@ def test_constant_changes_of_the_epoch_do_not_reject_a_request(app, api, cast, m
 
 
 def test_fifty_parallel_edits_are_all_carried_out(app, api, cast):
-    created = api(cast.edith).post("/templates", json={"name": "t", "fields": [{"name": "a", "type": "name"}]})
+    created = api(cast.edith).post(
+        "/templates", json={"name": "t", "fields": [{"name": "a", "type": "name"}]}
+    )
     path = f"/templates/{created.json['id']}"
     with ThreadPoolExecutor(50) as threads:
         edits = [threads.submit(api(cast.edith).patch, path, json={"name": f"t{n}"}) for n in range(50)]

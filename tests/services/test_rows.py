@@ -26,7 +26,12 @@ WHOLE = 700  # more than a first block, so that a stream has several
 FIELDS = [
     {"name": "id", "type": "row_number"},
     {"name": "code", "type": "sequence", "options": {"start": 7, "step": 3, "pad": 6}, "prefix": "A-"},
-    {"name": "amount", "type": "number", "options": {"min": -5, "max": 5000, "decimals": 2}, "percent_blank": 12.5},
+    {
+        "name": "amount",
+        "type": "number",
+        "options": {"min": -5, "max": 5000, "decimals": 2},
+        "percent_blank": 12.5,
+    },
     {"name": "kind", "type": "enum", "options": {"values": ["x", "y, z", 'q"']}},
     {"name": "text", "type": "derived", "options": {"value": "{{code | lower}}/{{kind}}"}},
     {
@@ -249,10 +254,14 @@ def test_a_download_header_holds_no_line_break_and_no_bare_quote():
 
 def test_a_csv_without_a_header_line_is_reported():
     assert recipe(format="csv").content_type == "text/csv; charset=utf-8; header=present"
-    assert recipe(format="csv", csv={"header": False}).content_type == "text/csv; charset=utf-8; header=absent"
+    assert (
+        recipe(format="csv", csv={"header": False}).content_type == "text/csv; charset=utf-8; header=absent"
+    )
 
 
-@pytest.mark.parametrize("name", ["données", "наименование", "a.данные", 'say "hi".csv', ".файл", "x.7z", "é.7z"])
+@pytest.mark.parametrize(
+    "name", ["données", "наименование", "a.данные", 'say "hi".csv', ".файл", "x.7z", "é.7z"]
+)
 def test_any_name_of_a_file_is_a_header_that_http_can_carry(name):
     header = rows.attachment(name)
     header.encode("latin-1")

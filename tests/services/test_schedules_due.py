@@ -190,7 +190,9 @@ def test_a_program_of_a_user_without_permission_is_not_run_and_reported(
     assert data["next_run_at"] == "2026-11-22T13:00:00Z", "the next time is another try"
 
 
-def test_a_run_has_the_current_permissions_of_the_user_who_saved_the_program(app, sweep, scenario, adam, queued, cast):
+def test_a_run_has_the_current_permissions_of_the_user_who_saved_the_program(
+    app, sweep, scenario, adam, queued, cast
+):
     """Editing a program of a user with more permissions does not grant these permissions."""
     with app.app_context():
         tessa = identity.by_user(cast.tessa.user_id, cast.main)

@@ -18,7 +18,9 @@ def test_two_concurrent_creations_of_one_secret_both_succeed(app, cast, monkeypa
     def together(*args, **how):
         found = real(*args, **how)
         if found is None:
-            with suppress(threading.BrokenBarrierError):  # on SQLite the second waits for the first one's transaction
+            with suppress(
+                threading.BrokenBarrierError
+            ):  # on SQLite the second waits for the first one's transaction
                 both.wait(1)
         return found
 

@@ -8,7 +8,14 @@ from webapp.builder.services.diff import cells, compare
 
 
 def field(number: int, name: str, **more: Any) -> dict[str, Any]:
-    plain = {"id": f"fld_{number}", "name": name, "type": "number", "label": "Number", "options": {}, "prefix": ""}
+    plain = {
+        "id": f"fld_{number}",
+        "name": name,
+        "type": "number",
+        "label": "Number",
+        "options": {},
+        "prefix": "",
+    }
     return {**plain, **more}
 
 
@@ -38,7 +45,8 @@ def test_fields_are_added_and_removed_by_id_not_by_name():
 
 def test_a_rename_and_an_option_are_changes_of_one_field():
     found = compare(
-        spec(field(1, "a", options={"min": 1, "max": 9})), spec(field(1, "z", options={"min": 2, "max": 9}, prefix="x"))
+        spec(field(1, "a", options={"min": 1, "max": 9})),
+        spec(field(1, "z", options={"min": 2, "max": 9}, prefix="x")),
     )["fields"]
     assert found["changed"] == [
         {
@@ -56,13 +64,18 @@ def test_a_rename_and_an_option_are_changes_of_one_field():
 
 
 def test_a_removed_field_before_them_does_not_move_the_others():
-    found = compare(spec(field(1, "a"), field(2, "b"), field(3, "c")), spec(field(2, "b"), field(3, "c")))["fields"]
+    found = compare(spec(field(1, "a"), field(2, "b"), field(3, "c")), spec(field(2, "b"), field(3, "c")))[
+        "fields"
+    ]
     assert found["moved"] == []
 
 
 def test_moved_fields_are_listed_with_their_positions():
     found = compare(spec(field(1, "a"), field(2, "b")), spec(field(2, "b"), field(1, "a")))["fields"]
-    assert {one["id"]: (one["from"], one["to"]) for one in found["moved"]} == {"fld_1": (0, 1), "fld_2": (1, 0)}
+    assert {one["id"]: (one["from"], one["to"]) for one in found["moved"]} == {
+        "fld_1": (0, 1),
+        "fld_2": (1, 0),
+    }
 
 
 def test_nested_fields_are_compared_inside_their_parent():

@@ -40,9 +40,7 @@ def test_fields_without_ids_are_matched_by_name_in_any_position():
     old = {field["name"]: field["id"] for field in before}
     assert {field["name"]: field["id"] for field in after if field["name"] != "new"} == old
     assert after[1]["id"] not in {field["id"] for field in field_ids.walk(before)}
-    assert [f["id"] for f in field_ids.children(after[2])] == [
-        f["id"] for f in field_ids.children(before[1])
-    ]
+    assert [f["id"] for f in field_ids.children(after[2])] == [f["id"] for f in field_ids.children(before[1])]
 
 
 def test_a_renamed_field_that_is_sent_with_its_id_keeps_it():

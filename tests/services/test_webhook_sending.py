@@ -362,9 +362,7 @@ def test_no_secret_is_in_a_log_a_row_or_an_entry_of_the_trail(hooked, target, ca
         assert form not in caplog.text
         assert form.encode() not in stored
     assert "topsecrettoken" not in caplog.text
-    assert stored.count(b"topsecrettoken") == stored.count(b"/hook?token=topsecrettoken"), (
-        "only in the URL"
-    )
+    assert stored.count(b"topsecrettoken") == stored.count(b"/hook?token=topsecrettoken"), "only in the URL"
 
 
 def test_events_are_those_of_the_documentation_and_a_body_has_no_more_than_it_says():

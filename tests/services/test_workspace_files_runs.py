@@ -90,9 +90,7 @@ def test_a_file_is_fetched_once_and_shared(acme, put, tmp_path, cast, monkeypatc
     put("b", b"same")
     fetched = []
     real = file_store.pieces
-    monkeypatch.setattr(
-        file_store, "pieces", lambda key, *more: fetched.append(key) or real(key, *more)
-    )
+    monkeypatch.setattr(file_store, "pieces", lambda key, *more: fetched.append(key) or real(key, *more))
     for name in ("one", "two"):
         files.sync(cast.acme, cast.main, tmp_path / name)
     assert len(fetched) == 1

@@ -37,9 +37,15 @@ CHARTS: Final = (
     Chart("memory", "Memory by component, MB", {group: f"{group}_mb" for group in GROUPS}),
     Chart("descriptors", "Open file descriptors by component", {group: f"{group}_fds" for group in GROUPS}),
     Chart(
-        "latency", "Response time, ms", {"live": "live_ms", "median": "median_ms", "95th percentile": "slow_ms"}
+        "latency",
+        "Response time, ms",
+        {"live": "live_ms", "median": "median_ms", "95th percentile": "slow_ms"},
     ),
-    Chart("queue", "Waiting queue entries, and memory of Redis in MB", {"entries": "rings", "memory": "redis_mb"}),
+    Chart(
+        "queue",
+        "Waiting queue entries, and memory of Redis in MB",
+        {"entries": "rings", "memory": "redis_mb"},
+    ),
 )
 
 

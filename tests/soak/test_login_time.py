@@ -27,7 +27,9 @@ def test_same_time_for_unknown_user_and_wrong_password(app, browser, cast, real_
     elapsed time, and of the processor time, which would be much smaller for an unknown user if no password were
     hashed."""
     with app.app_context():
-        db.session.get_one(User, cast.edith.user_id).password_hash = passwords.hash_password("another password")
+        db.session.get_one(User, cast.edith.user_id).password_hash = passwords.hash_password(
+            "another password"
+        )
         db.session.commit()
     spent = {"edith@example.org": [], "nobody@example.org": []}
     visitor = browser()

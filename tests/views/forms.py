@@ -61,7 +61,9 @@ def form_in(text: str, form_id: str) -> dict[str, str]:
 def error_at(page: str, control: str) -> str:
     """The error of a control: inside its own block, and tied to it for a screen reader; "" for none."""
     found = html.fromstring(page).get_element_by_id(control)
-    around = (one for one in found.iterancestors() if one.tag == "td" or "field" in one.get("class", "").split())
+    around = (
+        one for one in found.iterancestors() if one.tag == "td" or "field" in one.get("class", "").split()
+    )
     errors = next(around).xpath(".//*[contains(concat(' ', @class, ' '), ' err ')]")
     if not errors:
         assert found.get("aria-invalid") is None

@@ -102,8 +102,15 @@ def test_connection_errors_are_reported_together(api, cast):
 
 def test_dataset_errors_are_reported_together(api, cast):
     program = api(cast.edith)
-    saved = program.post("/templates", json={"name": "t", "fields": [{"name": "n", "type": "row_number"}]}).json["id"]
-    tables = [{"template_id": "tpl_missing", "count": -1}, {"template_id": saved}, {"template_id": saved}, {"count": 1}]
+    saved = program.post(
+        "/templates", json={"name": "t", "fields": [{"name": "n", "type": "row_number"}]}
+    ).json["id"]
+    tables = [
+        {"template_id": "tpl_missing", "count": -1},
+        {"template_id": saved},
+        {"template_id": saved},
+        {"count": 1},
+    ]
     assert errors_of(program.post("/datasets", json={"name": "", "templates": tables, "nope": 1})) == {
         ("name", "too_short"),
         ("nope", "unknown_key"),

@@ -67,7 +67,9 @@ def test_an_expiry_in_the_past_without_zone_or_unreadable_is_422(api, cast, when
     assert answer.json["error"]["details"]["fields"][0]["path"] == "expires_at"
 
 
-def test_a_revoked_key_is_immediately_401_in_every_process(app, api, cast, database_url, shared_redis, tmp_path):
+def test_a_revoked_key_is_immediately_401_in_every_process(
+    app, api, cast, database_url, shared_redis, tmp_path
+):
     made = make(api(cast.edith))
     other = create_app(
         settings_for(database_url, shared_redis, tmp_path)
@@ -128,7 +130,11 @@ def test_a_narrowed_key_with_admin_makes_none_wider_than_itself(api, cast):
 def test_an_unknown_scope_is_422_with_a_hint(api, cast):
     answer = api(cast.edith).post("/api-keys", json={"name": "K", "scopes": ["read", "wrote"]})
     (fault,) = answer.json["error"]["details"]["fields"]
-    assert (fault["path"], fault["code"], fault["hint"]) == ("scopes[1]", "not_allowed", "Did you mean `write`?")
+    assert (fault["path"], fault["code"], fault["hint"]) == (
+        "scopes[1]",
+        "not_allowed",
+        "Did you mean `write`?",
+    )
 
 
 def test_people_see_their_own_keys_and_admins_all(api, cast):

@@ -88,7 +88,9 @@ def test_a_text_is_found_in_any_storage_format_of_details(api, app, cast, entrie
 
     (first,) = entries({})
     with app.app_context():  # this way it is stored unescaped
-        second = audit_log.record(actors.system(cast.acme), "thing.made", ("template", "t"), **BASE["details"])
+        second = audit_log.record(
+            actors.system(cast.acme), "thing.made", ("template", "t"), **BASE["details"]
+        )
     found = api(cast.adam).get("/audit", query_string={"text": text, "action": "thing.made"})
     assert set(ids_of(found)) == {first, second}
 

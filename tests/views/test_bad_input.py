@@ -26,7 +26,9 @@ def created(edith, *fields: Any, **more: Any) -> dict[str, str]:
 # --- Bodies ---------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("body", ["{", "{'a': 1}", "[1,", '{"name": "x",}', "nonsense", '{"a": NaN}', '"\ud800"'])
+@pytest.mark.parametrize(
+    "body", ["{", "{'a': 1}", "[1,", '{"name": "x",}', "nonsense", '{"a": NaN}', '"\ud800"']
+)
 @pytest.mark.parametrize("where", ["/templates", "/generate", "/preview"])
 def test_malformed_json_is_400(edith, where, body):
     raw = body.encode("utf-8", "surrogatepass")
@@ -41,12 +43,19 @@ def test_a_body_that_is_no_object_is_422(edith, body):
 
 
 def test_a_body_of_another_type_is_415(edith):
-    refused(edith.post("/templates", data="<a/>", content_type="application/xml"), 415, "unsupported_media_type")
+    refused(
+        edith.post("/templates", data="<a/>", content_type="application/xml"), 415, "unsupported_media_type"
+    )
 
 
 def test_a_body_of_11_mb_is_413(edith, path):
     body = orjson.dumps({"name": "T", "fields": FIELDS, "description": "x" * (11 * limits.MB)})
-    for method, where in (("POST", "/templates"), ("PATCH", path), ("POST", "/generate"), ("POST", f"{path}/exports")):
+    for method, where in (
+        ("POST", "/templates"),
+        ("PATCH", path),
+        ("POST", "/generate"),
+        ("POST", f"{path}/exports"),
+    ):
         answer = edith.open(method, where, data=body, content_type="application/json")
         assert refused(answer, 413, "payload_too_large") == {"max_bytes": limits.MAX_BODY_BYTES}
 
@@ -144,7 +153,9 @@ def test_an_unknown_option_is_rejected_with_a_hint(edith):
     assert "`min`" in answer.json["error"]["details"]["fields"][0]["hint"]
 
 
-@pytest.mark.parametrize(("wrong", "meant"), [("numbr", "number"), ("row_numbre", "row_number"), ("uudi", "uuid")])
+@pytest.mark.parametrize(
+    ("wrong", "meant"), [("numbr", "number"), ("row_numbre", "row_number"), ("uudi", "uuid")]
+)
 def test_an_unknown_field_type_is_rejected_with_a_hint(edith, wrong, meant):
     answer = edith.post("/templates", json={"name": "T", "fields": [{"name": "a", "type": wrong}]})
     assert faults(answer) == {"fields[0].type": "unknown_type"}
@@ -182,7 +193,9 @@ def test_a_circular_reference_is_rejected_with_its_fields(edith):
 def test_min_above_max_is_rejected(edith):
     assert any("options" in path for path in created(edith, field(options={"min": 9, "max": 1})))
     options = {"array": True, "count": {"min": 5, "max": 2}, "fields": [field()]}
-    assert any("count" in path for path in created(edith, {"name": "o", "type": "nested", "options": options}))
+    assert any(
+        "count" in path for path in created(edith, {"name": "o", "type": "nested", "options": options})
+    )
 
 
 @pytest.mark.parametrize("pattern", ["[", "(", "a{2,1}", "(?P<n>", "*", "\\"])
@@ -309,7 +322,13 @@ def test_an_override_of_a_unique_field_over_several_rows_is_rejected(edith):
 def test_a_template_that_is_not_there_is_404(edith, api, cast, path):
     theirs = make(api(cast.mallory))["id"]
     for gone in ("tpl_00000000000000000000000000", "x", "%00", "tpl_" + "é" * 26, theirs, "a" * 5000):
-        for method, rest in (("GET", ""), ("POST", "/generate"), ("POST", "/preview"), ("GET", "@v1"), ("PATCH", "")):
+        for method, rest in (
+            ("GET", ""),
+            ("POST", "/generate"),
+            ("POST", "/preview"),
+            ("GET", "@v1"),
+            ("PATCH", ""),
+        ):
             body = {"json": {}} if method != "GET" else {}
             refused(edith.open(method, f"/templates/{gone}{rest}", **body), 404, "not_found")
 
@@ -323,21 +342,30 @@ def test_a_deleted_templates_rows_are_404(edith, path):
 
 
 def test_an_expired_key_is_401_with_its_reason(edith, api, path, monkeypatch):
-    made = edith.post("/api-keys", json={"name": "short", "expires_at": clock.to_text(clock.now().replace(year=2100))})
+    made = edith.post(
+        "/api-keys", json={"name": "short", "expires_at": clock.to_text(clock.now().replace(year=2100))}
+    )
     late = clock.now().replace(year=2101).timestamp()
     monkeypatch.setattr(clock, "source", lambda: late)
     details = refused(api(made.json["key"]).post(f"{path}/generate"), 401, "unauthenticated")
     assert details == {"reason": "expired"}
 
 
-@pytest.mark.parametrize("header", ["Bearer", "Bearer ", "Basic dTpw", "rws_x_y", "Bearer a b", "Bearer rws_short"])
+@pytest.mark.parametrize(
+    "header", ["Bearer", "Bearer ", "Basic dTpw", "rws_x_y", "Bearer a b", "Bearer rws_short"]
+)
 def test_a_malformed_authorization_header_is_401_with_its_reason(api, path, header):
     answer = api("", Authorization=header).post(f"{path}/generate", json={})
     assert refused(answer, 401, "unauthenticated")["reason"] == "malformed"
 
 
 def test_no_credential_is_401(api, path):
-    for method, where in (("GET", path), ("POST", f"{path}/generate"), ("POST", "/preview"), ("GET", "/field-types")):
+    for method, where in (
+        ("GET", path),
+        ("POST", f"{path}/generate"),
+        ("POST", "/preview"),
+        ("GET", "/field-types"),
+    ):
         refused(api("").open(method, where), 401, "unauthenticated")
 
 

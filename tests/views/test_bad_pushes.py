@@ -55,7 +55,9 @@ def ids(target):
     return {one[0] for one in target.execute("SELECT id FROM people")}
 
 
-def test_postgresql_rejects_every_invalid_row_and_accepts_every_valid_one(app, cast, edith, work, postgres_url):
+def test_postgresql_rejects_every_invalid_row_and_accepts_every_valid_one(
+    app, cast, edith, work, postgres_url
+):
     with postgres_target(app, cast, postgres_url, TABLE) as target:
         push, bad = pushed(edith, work, target, spoilt(**KINDS), 300)
         assert len(bad) > 35
@@ -155,7 +157,9 @@ def test_the_page_of_a_push_describes_it_in_words(app, cast, edith, work, browse
     assert "Expected failures" in page
 
 
-def test_retries_do_not_change_the_verdict_and_reasons_separate_expected_failures(app, cast, edith, work, browser):
+def test_retries_do_not_change_the_verdict_and_reasons_separate_expected_failures(
+    app, cast, edith, work, browser
+):
     target = sqlite_target(app, cast, TABLE.replace("BETWEEN 18 AND 99", "BETWEEN 18 AND 60"))
     push, bad = pushed(edith, work, target, spoilt(age=["out_of_range"]))
     before = edith.get(f"{push}/bad").json
@@ -167,7 +171,9 @@ def test_retries_do_not_change_the_verdict_and_reasons_separate_expected_failure
     assert len(links) == 2
     panel = page.get(links[0])
     assert panel.status_code == 200
-    fixed = page.get(f"{links[0]}&r[0].column=age&r[0].how=value&r[0].to=30", headers={"HX-Request": "true"}).text
+    fixed = page.get(
+        f"{links[0]}&r[0].column=age&r[0].how=value&r[0].to=30", headers={"HX-Request": "true"}
+    ).text
     assert re.findall(r'class="after">(\d+)<', fixed) == ["30"] * 13
     values = dict(re.findall(r'name="(of\.\w+|states|table)" value="([^"]*)"', panel.text))
     fix = {**values, "r[0].column": "age", "r[0].how": "value", "r[0].to": "30"}
@@ -232,6 +238,10 @@ def test_an_odata_service_gets_bad_rows_as_they_are_unless_its_types_cannot_hold
     assert {one["code"] for one in failed if one["row"] in unspeakable} == {"wrong_type"}
     taken = set(kinds) - refused
     # Invalid addresses that contain an @ are accepted; whether there are any depends on the random ids of the fields.
-    assert {"unicode_edge"} <= {kind for row in taken for _, kind in kinds[row]} <= {"unicode_edge", "bad_format"}
+    assert (
+        {"unicode_edge"}
+        <= {kind for row in taken for _, kind in kinds[row]}
+        <= {"unicode_edge", "bad_format"}
+    )
     told = {"bad": len(kinds), "refused": len(refused), "taken": len(taken), "unknown": 0, "good_refused": 0}
     assert edith.get(f"{push}/bad").json == told

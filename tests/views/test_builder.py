@@ -534,7 +534,9 @@ LARGE = {
         {"name": f"f{number}", "type": "object", "options": {"fields": deep(0) * 60}} for number in range(10)
     ],
     "deep fields": deep(100),
-    "deep options": [{"name": "a", "type": "constant", "options": {"value": json.loads("[" * 300 + "]" * 300)}}],
+    "deep options": [
+        {"name": "a", "type": "constant", "options": {"value": json.loads("[" * 300 + "]" * 300)}}
+    ],
 }
 
 

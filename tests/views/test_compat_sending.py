@@ -1,7 +1,5 @@
 """The wire of the hosted service's clients: connections with test and tables, endpoints, and both exports."""
 
-
-
 from __future__ import annotations
 
 import pytest

@@ -9,7 +9,13 @@ import pytest
 from webapp.connectors import KINDS
 
 FORM = {"type": "sqlite", "name": "Box", "settings.file": "box.db", "environment": "dev"}
-PG = {"type": "postgresql", "name": "PG", "settings.host": "127.0.0.1", "settings.port": "9", "settings.file": ""}
+PG = {
+    "type": "postgresql",
+    "name": "PG",
+    "settings.host": "127.0.0.1",
+    "settings.port": "9",
+    "settings.file": "",
+}
 
 
 @pytest.fixture

@@ -19,7 +19,9 @@ SECRET = "canary-7f3a9c"
 @pytest.fixture
 def box(edith):
     """A SQLite connection, as the API shows it."""
-    answer = edith.post("/connections", json={"name": "Box", "type": "sqlite", "settings": {"file": "box.db"}})
+    answer = edith.post(
+        "/connections", json={"name": "Box", "type": "sqlite", "settings": {"file": "box.db"}}
+    )
     assert answer.status_code == 201
     return answer.json
 
@@ -31,7 +33,12 @@ def sealed(edith, **more):
 
 def test_a_new_connection_is_verified(box):
     assert box["verification"]["status"] == "verified"
-    assert [stage["name"] for stage in box["verification"]["stages"]] == ["resolve", "connect", "permission", "sample"]
+    assert [stage["name"] for stage in box["verification"]["stages"]] == [
+        "resolve",
+        "connect",
+        "permission",
+        "sample",
+    ]
 
 
 def test_one_that_fails_is_kept_and_says_at_which_stage_and_why(edith):
@@ -44,7 +51,11 @@ def test_one_that_fails_is_kept_and_says_at_which_stage_and_why(edith):
 
 
 def test_connection_type_is_an_alias_of_type_and_can_be_used_with_the_string(edith):
-    body = {"name": "As the client sends it", "connection_type": "sqlite", "connection_string": "sqlite:///c.db"}
+    body = {
+        "name": "As the client sends it",
+        "connection_type": "sqlite",
+        "connection_string": "sqlite:///c.db",
+    }
     made = edith.post("/connections", json={**body, "created_by": "another user"}).json
     assert made["type"] == made["connection_type"] == "sqlite"
     assert made["created_by"] != "another user"
@@ -72,7 +83,9 @@ def test_another_type_is_rejected_with_the_supported_ones(edith, word, code):
     assert faults(answer) == {"type": code}
 
 
-def test_db2_connection_is_saved_and_edited_without_the_driver_and_only_using_it_needs_the_extra(edith, monkeypatch):
+def test_db2_connection_is_saved_and_edited_without_the_driver_and_only_using_it_needs_the_extra(
+    edith, monkeypatch
+):
     monkeypatch.setitem(sys.modules, "ibm_db", None)
     settings = {"host": "127.0.0.1", "port": 1, "database": "d", "username": "u", "password": "p"}
     created = edith.post("/connections", json={"name": "x", "type": "db2", "settings": settings})
@@ -80,7 +93,9 @@ def test_db2_connection_is_saved_and_edited_without_the_driver_and_only_using_it
     path = f"/connections/{created.json['id']}"
     changed = edith.patch(path, json={"name": "y", "settings": {**settings, "port": 2}})
     assert (changed.status_code, changed.json["settings"]["port"]) == (200, 2)
-    template = edith.post("/templates", json={"name": "t", "fields": [{"name": "n", "type": "row_number"}]}).json["id"]
+    template = edith.post(
+        "/templates", json={"name": "t", "fields": [{"name": "n", "type": "row_number"}]}
+    ).json["id"]
     push = {"connection_id": created.json["id"], "target": "t", "count": 1}
     for used in (edith.post(f"/templates/{template}/push", json=push), edith.get(f"{path}/metadata")):
         assert used.status_code in (422, 502), used.text
@@ -89,7 +104,9 @@ def test_db2_connection_is_saved_and_edited_without_the_driver_and_only_using_it
 
 def test_missing_driver_names_the_command_that_installs_it():
     extras = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["optional-dependencies"]
-    assert {name: extras[name] for name in DRIVER_PACKAGES} == {name: [one] for name, one in DRIVER_PACKAGES.items()}
+    assert {name: extras[name] for name in DRIVER_PACKAGES} == {
+        name: [one] for name, one in DRIVER_PACKAGES.items()
+    }
     hint = DriverMissing("Db2", "db2").hint
     assert ".venv/bin/uv pip install --python .venv/bin/python 'ibm_db>=3.2'" in hint
 
@@ -105,7 +122,9 @@ def test_a_password_never_comes_back_and_a_mask_keeps_it(edith):
     assert SECRET not in edith.get(path).text + edith.get("/connections").text + edith.get("/audit").text
 
 
-@pytest.mark.parametrize("moved", [{"host": "localhost"}, {"port": 10}, {"username": "other"}, {"tls": "disable"}])
+@pytest.mark.parametrize(
+    "moved", [{"host": "localhost"}, {"port": 10}, {"username": "other"}, {"tls": "disable"}]
+)
 def test_a_kept_password_is_not_sent_elsewhere(edith, moved):
     made = sealed(edith).json
     answer = edith.patch(f"/connections/{made['id']}", json={"settings": {**made["settings"], **moved}})
@@ -114,7 +133,9 @@ def test_a_kept_password_is_not_sent_elsewhere(edith, moved):
 
 def test_only_the_password_of_a_connection_string_is_masked(edith):
     text = f"postgresql://tester:{SECRET}@127.0.0.1:9/shop"
-    made = edith.post("/connections", json={"name": "x", "type": "postgresql", "connection_string": text}).json
+    made = edith.post(
+        "/connections", json={"name": "x", "type": "postgresql", "connection_string": text}
+    ).json
     assert made["settings"]["connection_string"] == "postgresql://tester:********@127.0.0.1:9/shop"
     path = f"/connections/{made['id']}"
     elsewhere = "postgresql://tester:********@localhost:9/shop"
@@ -154,8 +175,10 @@ def test_metadata_is_cached_until_it_is_refreshed(edith, box, settings, cast):
     assert edith.get(path).json["entities"] == []
     file = settings.data_dir / "targets" / cast.acme / box["id"] / "box.db"
     made = sqlite3.connect(file)
-    made.executescript("create table owner(id integer primary key, name varchar(20) not null);"
-                       "create table pet(id integer primary key, owner_id integer references owner(id));")
+    made.executescript(
+        "create table owner(id integer primary key, name varchar(20) not null);"
+        "create table pet(id integer primary key, owner_id integer references owner(id));"
+    )
     made.close()
     assert edith.get(path).json["entities"] == []
     found = edith.get(f"{path}?refresh=true").json
@@ -200,7 +223,9 @@ def test_a_hanging_driver_does_not_block_beyond_its_time_limit(edith, monkeypatc
     assert made["verification"]["stages"][-1]["code"] == "timeout"
 
 
-def test_a_target_that_disappears_before_the_sample_is_reported_as_the_cause(edith, box, settings, cast, monkeypatch):
+def test_a_target_that_disappears_before_the_sample_is_reported_as_the_cause(
+    edith, box, settings, cast, monkeypatch
+):
     import sqlite3
 
     from webapp.connectors import driver_process

@@ -99,7 +99,11 @@ def test_did_you_mean_names_the_nearest_word_or_nothing():
         (MemoryError(), 503, "unavailable"),
         (pa.lib.ArrowMemoryError("malloc of size 9 failed"), 503, "unavailable"),
         (RecursionError(), 400, "invalid_request"),
-        (pa.lib.ArrowCapacityError("array cannot contain more than 2147483646 bytes"), 413, "payload_too_large"),
+        (
+            pa.lib.ArrowCapacityError("array cannot contain more than 2147483646 bytes"),
+            413,
+            "payload_too_large",
+        ),
     ],
 )
 def test_a_request_that_exceeds_the_process_limits_is_reported_and_logged(

@@ -39,7 +39,10 @@ def told(states: list[State | None], last_seen: str = "", time: Time | None = No
 
 def kinds(pieces: list[bytes]) -> list[str]:
     lines = [piece.split(b"\n") for piece in pieces]
-    return [parts[1].removeprefix(b"event: ").decode() if len(parts) > 2 and parts[1] else "comment" for parts in lines]
+    return [
+        parts[1].removeprefix(b"event: ").decode() if len(parts) > 2 and parts[1] else "comment"
+        for parts in lines
+    ]
 
 
 def test_each_state_is_sent_once_and_then_the_end():
@@ -63,7 +66,11 @@ def test_a_follower_that_connects_after_the_end_gets_the_end_event():
 
 
 def test_a_lost_attempt_starts_over_and_is_reported():
-    assert kinds(told([at(50, attempt=1), at(50, attempt=2), at(100, "failed", 3)])) == ["progress", "progress", "end"]
+    assert kinds(told([at(50, attempt=1), at(50, attempt=2), at(100, "failed", 3)])) == [
+        "progress",
+        "progress",
+        "end",
+    ]
 
 
 def test_a_silent_stream_says_every_15_seconds_that_it_lives():

@@ -84,7 +84,14 @@ def test_nested_and_mixed_values_arrive_in_postgresql(app, cast, edith, postgres
         "CREATE TABLE things (n numeric, tags int[], doc jsonb, ok boolean, at timestamptz, huge numeric(30))"
     )
     rows = [
-        {"n": 1, "tags": [1, 2], "doc": {"a": [1]}, "ok": True, "at": "2026-11-21T12:00:00Z", "huge": str(2**70)},
+        {
+            "n": 1,
+            "tags": [1, 2],
+            "doc": {"a": [1]},
+            "ok": True,
+            "at": "2026-11-21T12:00:00Z",
+            "huge": str(2**70),
+        },
         {"n": 2.5, "tags": None, "doc": [None], "ok": False, "huge": "1"},
     ]
     with postgres_target(app, cast, postgres_url, script) as target:

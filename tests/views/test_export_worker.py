@@ -44,7 +44,9 @@ def test_a_worker_process_makes_the_file_that_generate_gives(api, cast, worker):
         return all(one["finished_at"] for one in found) and found
 
     csv, xlsx = eventually(ended, within=60)
-    assert [(one["status"], one["attempt"], one["error"]) for one in (csv, xlsx)] == [("completed", 1, None)] * 2
+    assert [(one["status"], one["attempt"], one["error"]) for one in (csv, xlsx)] == [
+        ("completed", 1, None)
+    ] * 2
     file = edith.get(f"/exports/{csv['id']}/download").data
     assert file == edith.post(f"{path}/generate", json=ask).data
     assert hashlib.sha256(file).hexdigest() == csv["sha256"]

@@ -67,7 +67,9 @@ def test_undo_removes_all_rows(edith, target, work):
 
 def test_a_dry_run_sends_nothing_and_shows_the_plan(edith, target):
     with target(SCHEMA) as database:
-        made = edith.post(f"/connections/{database.connection_id}/fill", json={"rows": 20, "dry_run": True}).json
+        made = edith.post(
+            f"/connections/{database.connection_id}/fill", json={"rows": 20, "dry_run": True}
+        ).json
         assert made["push"] is None
         order = [one["name"] for one in made["plan"]["tables"]]
         assert order.index("people") < order.index("invoices")
@@ -101,7 +103,8 @@ def test_a_table_that_is_not_there_is_named(edith, target):
 
 def test_a_connection_that_is_no_database_is_rejected(edith):
     made = edith.post(
-        "/connections", json={"name": "api", "type": "rest", "settings": {"base_url": "https://api.example.com"}}
+        "/connections",
+        json={"name": "api", "type": "rest", "settings": {"base_url": "https://api.example.com"}},
     ).json
     answer = edith.post(f"/connections/{made['id']}/fill", json={})
     assert answer.status_code == 422
@@ -158,7 +161,9 @@ def test_a_plan_that_was_sent_is_kept(browser, api, cast, target):
 
 
 def test_the_plan_names_tables_that_cannot_be_undone(browser, cast, target):
-    with target("CREATE TABLE notes (text varchar(40)); CREATE TABLE keyed (id integer PRIMARY KEY);") as database:
+    with target(
+        "CREATE TABLE notes (text varchar(40)); CREATE TABLE keyed (id integer PRIMARY KEY);"
+    ) as database:
         path = f"/connections/{database.connection_id}/fill"
         page = browser(cast.edith).submit(f"{path}/plan", {"rows": "30"}).text
         assert page.count("so its rows cannot be undone") == 1
@@ -254,14 +259,20 @@ CREATE TABLE bookings (
 """
 
 
-def test_rows_fit_the_partitions_and_exclusion_constraints_of_postgresql(edith, app, cast, postgres_url, work):
+def test_rows_fit_the_partitions_and_exclusion_constraints_of_postgresql(
+    edith, app, cast, postgres_url, work
+):
     with postgres_target(app, cast, postgres_url, PARTITIONED) as database:
         made = edith.post(f"/connections/{database.connection_id}/fill", json={"rows": 60}).json
         work(made["push"]["id"])
         push = edith.get(f"/pushes/{made['push']['id']}").json
         assert push["counts"]["failed"] == 0, push
         assert [database.count(name) for name in ("notes", "sales", "calls", "bookings")] == [60] * 4
-        assert {row[0] for row in database.execute("SELECT DISTINCT kind FROM notes")} == {"Issue", "Epic", "Wiki"}
+        assert {row[0] for row in database.execute("SELECT DISTINCT kind FROM notes")} == {
+            "Issue",
+            "Epic",
+            "Wiki",
+        }
 
 
 SHOP_WITH_KINDS = """

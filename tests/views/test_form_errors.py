@@ -57,7 +57,9 @@ def test_several_errors_of_an_upload_are_all_shown_and_linked(page):
     answer = page.submit("/workspace/files", {"folder": "../up"}, content_type=FORM)
     assert error_at(answer.text, "folder")
     links = html.fromstring(answer.text).xpath("//*[contains(@class, 'problems')]//a/@href")
-    assert error_at(answer.text, "file") == "There is no file in the form. Choose one, or drop it on the page."
+    assert (
+        error_at(answer.text, "file") == "There is no file in the form. Choose one, or drop it on the page."
+    )
     assert links == ["#folder", "#file"]
 
 
@@ -188,7 +190,9 @@ def test_an_invalid_filter_is_reported_at_its_field(browser, cast, name, value, 
 
 def test_a_filter_keeps_what_was_chosen(browser, cast):
     olivia = browser(cast.olivia)
-    answer = olivia.get(f"/audit?since=2026-11-01T10:00&user_id={cast.edith.user_id}&rows_min=3&action=template.change")
+    answer = olivia.get(
+        f"/audit?since=2026-11-01T10:00&user_id={cast.edith.user_id}&rows_min=3&action=template.change"
+    )
     found = html.fromstring(answer.text)
     assert answer.status_code == 200
     assert {one: found.get_element_by_id(f"f-{one}").get("value") for one in ("since", "rows_min", "action")} == {

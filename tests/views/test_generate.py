@@ -344,7 +344,9 @@ def test_the_fixed_cost_of_a_block_does_not_count_for_every_row(edith, monkeypat
     spent = processor_time.spent
     times = iter((0.0, 1.0))
     monkeypatch.setattr(processor_time, "spent", lambda: next(times, spent()))
-    answer = edith.post("/generate", json={"name": "t", "fields": [{"name": "a", "type": "words"}], "count": 100_000})
+    answer = edith.post(
+        "/generate", json={"name": "t", "fields": [{"name": "a", "type": "words"}], "count": 100_000}
+    )
     assert answer.status_code == 200
     assert next(times, None) is None
 

@@ -25,14 +25,18 @@ def refused(api, cast):
     return of
 
 
-@pytest.mark.parametrize("at", ["/preview", "/generate", "/templates", "/connections", "/scenarios", "/import"])
+@pytest.mark.parametrize(
+    "at", ["/preview", "/generate", "/templates", "/connections", "/scenarios", "/import"]
+)
 def test_tens_of_thousands_of_unknown_keys_are_counted_and_not_listed(refused, at):
     assert refused(at, UNKNOWN)[1].startswith(
         f"The body has more than {limits.MAX_COUNTED_FAULTS:,} keys that are not known here."
     )
 
 
-@pytest.mark.parametrize("body", [b"%s", b'{"fields":%s}', b'{"fields":[{"name":"a","type":"city","options":%s}]}'])
+@pytest.mark.parametrize(
+    "body", [b"%s", b'{"fields":%s}', b'{"fields":[{"name":"a","type":"city","options":%s}]}']
+)
 def test_700000_keys_of_one_object_are_rejected_before_validation(refused, body):
     keys = b"{" + b",".join(b'"k%d":0' % n for n in range(700_000)) + b"}"
     code, message = refused("/preview", body % keys)
@@ -66,7 +70,9 @@ def test_half_a_million_objects_are_rejected_before_parsing(refused):
 
 def test_braces_in_texts_are_not_counted_as_objects(api, cast):
     rows = "\n".join(f"{{{n}}},[x]" for n in range(300_000))
-    answer = api(cast.olivia).post("/import", json={"content": f"a,b\n{rows}\n", "format": "csv", "save": False})
+    answer = api(cast.olivia).post(
+        "/import", json={"content": f"a,b\n{rows}\n", "format": "csv", "save": False}
+    )
     assert answer.status_code == 200, answer.text[:300]
 
 

@@ -85,8 +85,6 @@ def test_a_folder_is_renamed_with_all_that_is_in_it(edith, narrow):
     assert all(name.startswith("People/") for name in all_of(edith, "/templates")[0])
 
 
-
-
 @pytest.mark.parametrize(
     ("path", "body"),
     [
@@ -113,7 +111,9 @@ def test_the_objects_of_one_kind_share_a_quota(edith, monkeypatch):
     answer = edith.post("/compat/customDataTypes", json={"name": "c", **sent})
     assert (answer.status_code, answer.json["error"]["code"]) == (429, "quota_exceeded")
     larger = {"fieldConfig": {"x": "y" * 25_000}}
-    assert edith.put(f"/compat/customDataTypes/{first}", json=larger).json["error"]["code"] == "quota_exceeded"
+    assert (
+        edith.put(f"/compat/customDataTypes/{first}", json=larger).json["error"]["code"] == "quota_exceeded"
+    )
     assert edith.put(f"/compat/customDataTypes/{first}", json={"fieldConfig": {}}).status_code == 200
     assert edith.post("/compat/plans/save", json={"title": "t", "targets": ["y" * 12_000]}).status_code == 200
 
@@ -140,7 +140,10 @@ def test_templates_of_a_dataset_are_read_up_to_a_size(edith, related, monkeypatc
         edith.post(f"/datasets/{made}/exports", json={"format": "csv"}),
         edith.post("/datasets", json=tables),
     ):
-        assert (answer.status_code, answer.json["error"]["details"]["fields"][0]["code"]) == (422, "too_large")
+        assert (answer.status_code, answer.json["error"]["details"]["fields"][0]["code"]) == (
+            422,
+            "too_large",
+        )
 
 
 def test_templates_that_relations_reach_are_read_up_to_a_size(edith, related, monkeypatch):

@@ -35,9 +35,12 @@ def test_templates_rows_and_files_are_the_same_on_postgresql(served):
     made = make(edith, name="Ünïcode 🙂", description="x" * 10_000)
     path = f"/templates/{made['id']}"
     assert edith.get(path).json == made
-    assert edith.patch(path, json={"quantity": 5}, headers={"If-Match": edith.get(path).headers["ETag"]}).json[
-        "version"
-    ] == 2
+    assert (
+        edith.patch(path, json={"quantity": 5}, headers={"If-Match": edith.get(path).headers["ETag"]}).json[
+            "version"
+        ]
+        == 2
+    )
     assert edith.get(f"{path}@v1").json == made
     assert edith.get("/templates?q=ünï").json["total"] == 1
     assert [one["version"] for one in edith.get(f"{path}/versions").json["items"]] == [2, 1]

@@ -24,7 +24,12 @@ ORDER = {
         "code": {"type": "string", "pattern": "^[A-Z]{3}-[0-9]{4}$"},
         "placed": {"type": "string", "format": "date-time"},
         "customer": {"type": "object", "properties": PERSON},
-        "lines": {"type": "array", "minItems": 2, "maxItems": 3, "items": {"type": "object", "properties": LINE}},
+        "lines": {
+            "type": "array",
+            "minItems": 2,
+            "maxItems": 3,
+            "items": {"type": "object", "properties": LINE},
+        },
     },
 }
 PARAMETERS = [
@@ -136,4 +141,6 @@ def test_an_operation_becomes_an_endpoint_that_takes_the_rows_of_its_template(ed
     assert edith.post(f"/connections/{shop['id']}/templates", json=wanted).json["endpoints"] == []
     changed = edith.patch(f"/endpoints/{endpoint['id']}", json={"name": "Orders", "parallel": 2})
     assert (changed.status_code, changed.json["parallel"], changed.json["path"]) == (200, 2, endpoint["path"])
-    assert faults(edith.patch(f"/endpoints/{endpoint['id']}", json={"method": "PUT"})) == {"method": "not_allowed"}
+    assert faults(edith.patch(f"/endpoints/{endpoint['id']}", json={"method": "PUT"})) == {
+        "method": "not_allowed"
+    }

@@ -378,7 +378,9 @@ def test_a_released_run_ends_failed_and_is_not_repeated(app, browser, cast):
             )
             session.add(run)
         taken = lease.take("run", run.id, clock.now)
-    answer = browser(cast.adam).submit(f"/status/leases/{run.id}/release", {"epoch": str(taken.epoch)}, "POST")
+    answer = browser(cast.adam).submit(
+        f"/status/leases/{run.id}/release", {"epoch": str(taken.epoch)}, "POST"
+    )
     assert answer.status_code == 303
     with app.app_context():
         found = db.session.get_one(Run, run.id)

@@ -251,7 +251,11 @@ FORMS = {
         {"url": REQUIRED, "events": NONE_CHOSEN},
         (
             ("url", "ftp://example.org", "A URL must start with https"),
-            ("url", f"https://example.org/{'a' * 8_000}", "Enter at most 8,000 characters. You entered 8,020."),
+            (
+                "url",
+                f"https://example.org/{'a' * 8_000}",
+                "Enter at most 8,000 characters. You entered 8,020.",
+            ),
             ("events", "breakfast", NOT_LISTED),
             ("description", LONG_NAME, TOO_LONG),
             ("scope", "world", NOT_LISTED),
@@ -262,7 +266,11 @@ FORMS = {
     "change a webhook": Form(
         "/webhooks/{webhook}",
         {"url": REQUIRED, "events": NONE_CHOSEN},
-        (("url", "https://[", "URL"), ("events", "breakfast", NOT_LISTED), ("description", LONG_NAME, TOO_LONG)),
+        (
+            ("url", "https://[", "URL"),
+            ("events", "breakfast", NOT_LISTED),
+            ("description", LONG_NAME, TOO_LONG),
+        ),
         {"url": "https://example.org/other", "events": "run.*", "description": "Typed"},
         method="PATCH",
         id="settings-",
@@ -277,7 +285,11 @@ FORMS = {
         {},
         (
             ("limits.requests_per_minute", "many", NO_NUMBER),
-            ("limits.rows_per_hour", "0", f"Enter a number from 1 to {limits.ENTERPRISE_MAX.rows_per_hour:,}."),
+            (
+                "limits.rows_per_hour",
+                "0",
+                f"Enter a number from 1 to {limits.ENTERPRISE_MAX.rows_per_hour:,}.",
+            ),
         ),
         {"limits.rows_per_generation": "1000"},
         method="PATCH",
@@ -400,7 +412,9 @@ def focused(page: Any) -> list[str]:
 @pytest.mark.parametrize("name", [name for name, form in FORMS.items() if form.empty])
 def test_an_empty_form_shows_the_required_fields(sender, name):
     form = FORMS[name]
-    sent = {field: "" for field in [*form.empty, *(key for key, _, _ in form.wrong)] if field not in form.boxes}
+    sent = {
+        field: "" for field in [*form.empty, *(key for key, _, _ in form.wrong)] if field not in form.boxes
+    }
     kept = {key: value for key, value in form.others.items() if key == "recovery" or value.startswith("{")}
     response = sender.send(name, {**sent, **kept})
     assert response.status_code == 422
@@ -419,7 +433,9 @@ def test_an_empty_form_shows_the_required_fields(sender, name):
         assert summary == []
 
 
-@pytest.mark.parametrize("name", [name for name, form in FORMS.items() if not form.empty and name != "add a role"])
+@pytest.mark.parametrize(
+    "name", [name for name, form in FORMS.items() if not form.empty and name != "add a role"]
+)
 def test_a_form_without_required_fields_takes_an_empty_one(sender, name):
     sent = {key: "" for key, _, _ in FORMS[name].wrong}
     assert sender.send(name, {**sent, **FORMS[name].others}).status_code == 303
@@ -491,7 +507,9 @@ def test_a_page_of_the_settings_stays_marked_in_the_list_of_pages(sender):
 def test_an_emptied_retention_is_that_of_the_plan_again(app, sender):
     olivia = sender.browser("olivia")
     for typed, stored in (("100", 100), ("", None)):
-        assert olivia.submit("/workspace", {"settings.audit_retention_days": typed}, "PATCH").status_code == 303
+        assert (
+            olivia.submit("/workspace", {"settings.audit_retention_days": typed}, "PATCH").status_code == 303
+        )
         with app.app_context():
             workspace = db.session.get_one(Workspace, sender.cast.acme)
             assert workspace.settings.get("audit_retention_days") == stored
@@ -509,11 +527,19 @@ def test_a_form_without_a_csrf_token_is_rejected(sender, name):
 @pytest.mark.parametrize(
     ("path", "name", "expected"),
     [
-        ("/sign-in", "email", {"autocomplete": "username", "type": "email", "maxlength": "320", "required": ""}),
+        (
+            "/sign-in",
+            "email",
+            {"autocomplete": "username", "type": "email", "maxlength": "320", "required": ""},
+        ),
         ("/sign-in", "password", {"autocomplete": "current-password", "type": "password", "required": ""}),
         ("/me", "old_password", {"autocomplete": "current-password"}),
         ("/me", "new_password", {"autocomplete": "new-password", "aria-describedby": "new_password-hint"}),
-        ("/me", "minutes", {"type": "number", "min": "0", "max": "1440", "inputmode": "numeric", "required": ""}),
+        (
+            "/me",
+            "minutes",
+            {"type": "number", "min": "0", "max": "1440", "inputmode": "numeric", "required": ""},
+        ),
         ("/api-keys", "name", {"maxlength": "200", "required": ""}),
         ("/secrets", "name", {"maxlength": "100", "required": ""}),
         ("/secrets", "value", {"autocomplete": "new-password", "type": "password"}),
@@ -550,5 +576,3 @@ def test_users_without_permission_get_an_error_instead_of_the_form(browser, cast
     response = browser(cast.victor).submit(path, {"name": ""}, method)
     assert response.status_code == 403
     assert "err" not in re.findall(r'class="([^"]*)"', response.text)
-
-

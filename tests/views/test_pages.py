@@ -211,7 +211,7 @@ def test_usage_shows_rows_by_day(browser, cast, api):
     api(cast.edith).post(f"/templates/{made['id']}/generate", json={"count": 1234})
     page = browser(cast.edith).get("/usage").text
     assert "1,234 in all" in page
-    assert page.count("<figure class=\"chart\"") == 2
+    assert page.count('<figure class="chart"') == 2
 
 
 def test_a_person_who_asks_for_the_catalogue_gets_the_documents(browser, cast):
@@ -227,7 +227,9 @@ def test_assets_are_cached_by_their_hash_and_others_are_revalidated(browser, cas
             assert answer.cache_control.max_age == wanted
 
 
-@pytest.mark.parametrize(("typed", "page"), [("/profile", "/me"), ("/settings", "/me"), ("/files", "/workspace/files")])
+@pytest.mark.parametrize(
+    ("typed", "page"), [("/profile", "/me"), ("/settings", "/me"), ("/files", "/workspace/files")]
+)
 def test_addresses_that_people_type_lead_to_the_page(browser, cast, typed, page):
     answer = browser(cast.victor).get(typed)
     assert (answer.status_code, answer.headers["Location"]) == (303, page)

@@ -163,7 +163,9 @@ def test_nearly_every_foreign_key_changes_with_the_number_of_parents(edith, pare
     assert sum(one == other for one, other in zip(fewer, more, strict=True)) < 40
 
 
-def test_an_exports_page_shows_its_pins_and_the_request_that_reproduces_it(browser, cast, edith, parent, child):
+def test_an_exports_page_shows_its_pins_and_the_request_that_reproduces_it(
+    browser, cast, edith, parent, child
+):
     export = edith.post(f"/templates/{child}/exports", json={"seed": "s", "rows": {parent: 30}}).json
     page = browser(cast.edith).get(f"/exports/{export['id']}").get_data(as_text=True)
     for told in (export["pins"]["vocabulary"], export["now"], f"{parent}</a>, version 1, 30 rows"):

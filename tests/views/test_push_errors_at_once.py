@@ -179,7 +179,12 @@ def sends(kind, edith, template, to) -> dict[str, object]:
     for dry in (True, False):
         one = {"connection_id": to, "target": kind, "dry_run": dry, **wrong}
         made[f"push {dry}"] = edith.post(f"/templates/{template}/push", json=one)
-        many = {"connection_id": to, "targets": {"t": kind}, "mappings": {"t": wrong["mapping"]}, "dry_run": dry}
+        many = {
+            "connection_id": to,
+            "targets": {"t": kind},
+            "mappings": {"t": wrong["mapping"]},
+            "dry_run": dry,
+        }
         made[f"dataset {dry}"] = edith.post(f"/datasets/{dataset}/push", json=many)
         given = {**one, "rows": [{"b": 1}]}
         made[f"rows {dry}"] = edith.post("/export/rest", json=given)

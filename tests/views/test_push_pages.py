@@ -35,7 +35,9 @@ def form_of(text: str) -> dict[str, str]:
     text = text[text.index('id="push-form"') :]
     found: dict[str, str] = {}
     for tag in re.findall(r"<input\b[^>]*>", text):
-        kept = {name: one or two for name, one, two in re.findall(r"""([a-z-]+)=(?:"([^"]*)"|'([^']*)')""", tag)}
+        kept = {
+            name: one or two for name, one, two in re.findall(r"""([a-z-]+)=(?:"([^"]*)"|'([^']*)')""", tag)
+        }
         if "name" in kept and (kept.get("type") != "checkbox" or " checked" in tag):
             found[kept["name"]] = html.unescape(kept.get("value", ""))
     for head, inner in re.findall(r"<select\b([^>]*)>(.*?)</select>", text, re.DOTALL):
@@ -54,10 +56,15 @@ def form(page, customers, shop):
     return form_of(page.get(f"/templates/{customers}/push?connection_id={shop.connection_id}").text)
 
 
-def test_rows_seed_and_locale_are_carried_from_the_export_dialog_and_sent(page, customers, shop, work, api, cast):
+def test_rows_seed_and_locale_are_carried_from_the_export_dialog_and_sent(
+    page, customers, shop, work, api, cast
+):
     query = f"connection_id={shop.connection_id}&seed=s-7&count=23&locale=fr_FR"
     dialog = page.get(f"/templates/{customers}/push?{query}", headers=HX)
-    assert (dialog.status_code, dialog.headers["HX-Redirect"]) == (204, f"/templates/{customers}/push?{query}")
+    assert (dialog.status_code, dialog.headers["HX-Redirect"]) == (
+        204,
+        f"/templates/{customers}/push?{query}",
+    )
     form = form_of(page.get(f"/templates/{customers}/push?{query}").text)
     assert (form["seed"], form["count"], form["locale"]) == ("s-7", "23", "fr_FR")
     push = api(cast.edith).get(sent(page, customers, form, work)).json
@@ -78,7 +85,9 @@ def test_export_dialog_offers_connections_with_their_tables(page, customers, sho
     assert ">customers<" in target
 
 
-def test_destination_search_finds_the_101st_connection_a_table_and_an_endpoint(app, page, api, cast, customers, shop):
+def test_destination_search_finds_the_101st_connection_a_table_and_an_endpoint(
+    app, page, api, cast, customers, shop
+):
     edith = api(cast.edith)
     edith.get(f"/connections/{shop.connection_id}/metadata")
     with app.app_context():
@@ -93,7 +102,7 @@ def test_destination_search_finds_the_101st_connection_a_table_and_an_endpoint(a
     assert "more: search by name" in everything
     hidden = next(number for number, id in enumerate(ids) if id not in options(everything))
     assert options(page.get(f"/destinations?q=api {hidden:03}").text) == {ids[hidden]: f"api {hidden:03}"}
-    (table, label), = options(page.get("/destinations?q=custom").text).items()
+    ((table, label),) = options(page.get("/destinations?q=custom").text).items()
     assert table == f"{shop.connection_id}/customers"
     assert "customers (" in label
     assert "first endpoint" in options(page.get("/destinations?q=first").text).values()
@@ -170,7 +179,10 @@ def test_a_mapping_is_kept_after_an_error_elsewhere(page, customers, form):
 
 def test_a_dry_run_shows_statements_and_sends_nothing(page, customers, form, shop):
     text = html.unescape(press(page, customers, form, "dry", headers=HX).text)
-    assert text.count('INSERT INTO "customers"') == limits.PREVIEW_ROWS or text.count("INSERT INTO customers") == 3
+    assert (
+        text.count('INSERT INTO "customers"') == limits.PREVIEW_ROWS
+        or text.count("INSERT INTO customers") == 3
+    )
     assert "none sent" in text
     assert shop.count("customers") == 0
 
@@ -235,7 +247,9 @@ def test_a_single_error_is_shown_at_its_field(page, customers, form, shop, value
     answer = press(page, customers, given, "send")
     assert answer.status_code == 422
     assert error_at(answer.text, control)
-    assert [one.get("id") for one in html_of(answer.text).xpath("//*[contains(@id, '-err')]")] == [f"{control}-err"]
+    assert [one.get("id") for one in html_of(answer.text).xpath("//*[contains(@id, '-err')]")] == [
+        f"{control}-err"
+    ]
 
 
 def test_a_read_only_connection_is_reported_at_the_connection(page, app, customers, form, shop):
@@ -362,11 +376,15 @@ def test_a_repair_sends_only_what_failed_and_is_linked(page, half, work):
 
 
 @pytest.mark.parametrize(
-    ("how", "to"), [("formula", "40 + 3"), ("nothing", ""), ("field", "age")], ids=["formula", "nothing", "field"]
+    ("how", "to"),
+    [("formula", "40 + 3"), ("nothing", ""), ("field", "age")],
+    ids=["formula", "nothing", "field"],
 )
 def test_a_column_is_repaired_in_other_ways(page, half, work, how, to):
     where, target = half
-    answer = page.submit(f"{where}/repair", {"r[0].column": "age", "r[0].how": how, "r[0].to": to, "states": "failed"})
+    answer = page.submit(
+        f"{where}/repair", {"r[0].column": "age", "r[0].how": how, "r[0].to": to, "states": "failed"}
+    )
     assert answer.status_code == 303, answer.text
     work(answer.headers["Location"].rsplit("/", 1)[1])
     assert (target.count("customers") == 200) == (how != "field")
@@ -391,7 +409,9 @@ def test_an_undo_asks_first_and_takes_the_rows_out_again(page, half, work):
 
 
 def test_rows_that_were_not_sent_are_resumed(page, app, cast, customers, form, work):
-    where = page.submit(f"/templates/{customers}/push/form", {**form, "do": "send", "count": "40"}).headers["Location"]
+    where = page.submit(f"/templates/{customers}/push/form", {**form, "do": "send", "count": "40"}).headers[
+        "Location"
+    ]
     assert 'id="go-on"' not in page.get(where).text
     page.submit(f"{where}?_method=DELETE")
     text = page.get(where).text
@@ -402,9 +422,9 @@ def test_rows_that_were_not_sent_are_resumed(page, app, cast, customers, form, w
     work(answer.headers["Location"].rsplit("/", 1)[1])
     text = page.get(where).text
     assert 'id="go-on"' not in text
-    assert '<dt>Delivered</dt><dd>40</dd>' in text
+    assert "<dt>Delivered</dt><dd>40</dd>" in text
     work(page.submit(f"{where}/undo").headers["Location"].rsplit("/", 1)[1])
-    assert '<dt>Undone</dt><dd>40</dd>' in page.get(where).text
+    assert "<dt>Undone</dt><dd>40</dd>" in page.get(where).text
     assert "40 undone" in page.get("/activity").text
 
 

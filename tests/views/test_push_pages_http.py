@@ -87,7 +87,9 @@ def test_a_dry_run_shows_each_request_and_sends_none(page, template, form, targe
     assert target.calls() == []
 
 
-def test_the_forms_settings_for_sending_only_affect_this_push(page, template, form, target, work, edith, rest):
+def test_the_forms_settings_for_sending_only_affect_this_push(
+    page, template, form, target, work, edith, rest
+):
     more = {
         "target": "/others",
         "how.push_mode": "batch",
@@ -101,7 +103,9 @@ def test_the_forms_settings_for_sending_only_affect_this_push(page, template, fo
     assert edith.get(f"/connections/{rest}").json["settings"]["push_path"] == "/people"
 
 
-def test_the_request_of_a_single_push_can_be_changed_in_the_form(page, template, form, target, work, edith, rest):
+def test_the_request_of_a_single_push_can_be_changed_in_the_form(
+    page, template, form, target, work, edith, rest
+):
     assert (form["request_template.method"], form["request_template.body"]) == (
         "",
         "",

@@ -49,7 +49,14 @@ def test_a_push_is_queued_and_a_worker_is_rung_for(edith, customers, send, app):
         0,
         "customers",
     )
-    assert push["counts"] == {"total": 10, "delivered": 0, "failed": 0, "unknown": 0, "pending": 10, "undone": 0}
+    assert push["counts"] == {
+        "total": 10,
+        "delivered": 0,
+        "failed": 0,
+        "unknown": 0,
+        "pending": 10,
+        "undone": 0,
+    }
     assert (push["seed"], push["template_version"]) == ("s", 1)
     assert edith.get(answer.headers["Location"]).json == push
     assert rows_used(edith) == 10

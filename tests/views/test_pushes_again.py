@@ -307,7 +307,9 @@ def in_doubt(edith, shop, work, monkeypatch):
 
 @pytest.mark.parametrize("arrived", [True, False])
 @pytest.mark.parametrize("states", [["pending"], ["pending", "failed", "unknown"]])
-def test_resuming_settles_a_commit_in_doubt_before_it_sends_rows(edith, shop, work, in_doubt, arrived, states):
+def test_resuming_settles_a_commit_in_doubt_before_it_sends_rows(
+    edith, shop, work, in_doubt, arrived, states
+):
     failed = in_doubt(arrived)
     again = edith.post(f"/pushes/{failed['id']}/retry", json={"states": states})
     assert (again.status_code, again.json["counts"]["total"]) == (201, 20)
@@ -327,7 +329,9 @@ def test_resuming_settles_a_commit_in_doubt_before_it_sends_rows(edith, shop, wo
     assert shop.count("customers") == 0
 
 
-def test_rows_in_doubt_that_the_target_cannot_tell_about_stay_unknown(edith, shop, work, in_doubt, monkeypatch):
+def test_rows_in_doubt_that_the_target_cannot_tell_about_stay_unknown(
+    edith, shop, work, in_doubt, monkeypatch
+):
     failed = in_doubt(True)
     monkeypatch.setattr(SqliteSession, "commit_outcome", lambda *_: None)
     again = edith.post(f"/pushes/{failed['id']}/retry", json={"states": ["pending"]})

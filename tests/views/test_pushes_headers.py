@@ -39,16 +39,22 @@ def rest(app, cast, target):
 def sent(edith, rest, rows=ROWS, **template):
     """The answer to rows with their city in a header."""
     template = {"headers": {"X-City": "{{city}}"}, **template}
-    return edith.post("/export/rest", json={"connection_id": rest, "rows": rows, "request_template": template})
+    return edith.post(
+        "/export/rest", json={"connection_id": rest, "rows": rows, "request_template": template}
+    )
 
 
 def headers(target, name) -> list[str]:
     """What arrived, in the order of the rows."""
-    return [one.headers[name] for one in sorted(target.calls(), key=lambda one: int(one.headers["x-rowsmith-row"]))]
+    return [
+        one.headers[name]
+        for one in sorted(target.calls(), key=lambda one: int(one.headers["x-rowsmith-row"]))
+    ]
 
 
-
-def test_a_value_beyond_latin_1_is_rejected_before_the_push_and_names_row_field_and_options(edith, target, rest):
+def test_a_value_beyond_latin_1_is_rejected_before_the_push_and_names_row_field_and_options(
+    edith, target, rest
+):
     used = edith.get("/usage").json["rows"]["used"]
     answer = sent(edith, rest)
     assert answer.status_code == 422
@@ -69,7 +75,11 @@ def test_a_value_beyond_latin_1_is_rejected_before_the_push_and_names_row_field_
         ("percent", ["Z%C3%BCrich", "%C5%81%C3%B3d%C5%BA%2C%205%20%E2%82%AC", "%E5%A4%A7%E9%98%AA"]),
         (
             "rfc8187",
-            ["UTF-8''Z%C3%BCrich", "UTF-8''%C5%81%C3%B3d%C5%BA%2C%205%20%E2%82%AC", "UTF-8''%E5%A4%A7%E9%98%AA"],
+            [
+                "UTF-8''Z%C3%BCrich",
+                "UTF-8''%C5%81%C3%B3d%C5%BA%2C%205%20%E2%82%AC",
+                "UTF-8''%E5%A4%A7%E9%98%AA",
+            ],
         ),
     ],
 )
@@ -117,7 +127,8 @@ def saved(edith, expression, **more):
 def pushed(edith, rest, template, path="push", **body):
     shape = {"headers": {"X-City": "{{city | upper}}", "X-Number": "{{n}}"}}
     return edith.post(
-        f"{template}/{path}", json={"connection_id": rest, "target": "rows", "request_template": shape, **body}
+        f"{template}/{path}",
+        json={"connection_id": rest, "target": "rows", "request_template": shape, **body},
     )
 
 
@@ -128,7 +139,9 @@ def test_every_row_of_the_push_is_checked_and_no_other(edith, rest):
     assert faults(answer) == {"request_template.headers.X-City": "invalid_header_value"}
     assert 'city in row 9,500: "€"' in answer.json["error"]["message"]
     later = pushed(edith, rest, template, count=10, offset=9495)
-    assert "city in row 5:" in later.json["error"]["message"], "rows are counted from the first one that is sent"
+    assert "city in row 5:" in later.json["error"]["message"], (
+        "rows are counted from the first one that is sent"
+    )
     assert pushed(edith, rest, template, count=10, offset=9500, dry_run=True).status_code == 200
 
 

@@ -125,7 +125,9 @@ def few_rights(app, cast, target, url, grants):
         target.execute(f"DROP ROLE {name}")
 
 
-@pytest.mark.parametrize("script", [CLOSED, NUMBERED], ids=["keys of the rows", "keys that the target counts"])
+@pytest.mark.parametrize(
+    "script", [CLOSED, NUMBERED], ids=["keys of the rows", "keys that the target counts"]
+)
 def test_a_ring_whose_columns_may_not_be_null_is_filled_and_undone(
     app, cast, edith, ring, postgres_url, work, script
 ):
@@ -197,7 +199,9 @@ def family(edith):
     size = {"name": "size", "type": "number", "options": {"min": 1, "max": 4}}
     parents = make(edith, name="parents", quantity=40, fields=[row, size])["id"]
     refer = {"name": "parent_id", "type": "reference", "options": {"template_id": parents, "field": "id"}}
-    made = [make(edith, name=name, quantity=200, fields=[row, refer])["id"] for name in ("children", "others")]
+    made = [
+        make(edith, name=name, quantity=200, fields=[row, refer])["id"] for name in ("children", "others")
+    ]
     templates = [{"template_id": one} for one in (parents, *made)]
     answer = edith.post("/datasets", json={"name": "Family", "templates": templates, "seed": "s"})
     return f"/datasets/{answer.json['id']}/push"
@@ -214,9 +218,7 @@ def test_children_of_rejected_rows_refer_to_rows_that_arrived(app, cast, edith, 
         assert (target.count("children"), target.count("others")) == (200, 200)
 
 
-def test_a_table_that_fails_as_a_whole_does_not_stop_the_others(
-    app, cast, edith, family, postgres_url, work
-):
+def test_a_table_that_fails_as_a_whole_does_not_stop_the_others(app, cast, edith, family, postgres_url, work):
     with postgres_target(app, cast, postgres_url, PARENTS) as target:
         grants = ["GRANT SELECT, INSERT ON parents, others", "GRANT SELECT ON children"]
         with few_rights(app, cast, target, postgres_url, grants) as connection_id:

@@ -34,7 +34,9 @@ def send(app, cast, edith, target, customers, work):
     """A finished push; `settings` are those of the connection."""
 
     def do(settings=(), **body):
-        made = connection(app, cast, "rest", {"base_url": target.url("/api"), "retry": QUICK, **dict(settings)})
+        made = connection(
+            app, cast, "rest", {"base_url": target.url("/api"), "retry": QUICK, **dict(settings)}
+        )
         how = {"connection_id": made, "count": 10, "seed": "s", "target": "customers", **body}
         answer = edith.post(f"{customers}/push", json=how)
         assert answer.status_code == 201, answer.json
@@ -57,7 +59,9 @@ def test_each_row_is_one_post_with_the_row_as_its_body(edith, target, customers,
     assert len(target.calls()) == 120
     assert {one.method for one in calls.values()} == {"POST"}
     assert {one.headers["content-type"] for one in calls.values()} == {"application/json"}
-    assert {calls[n].headers["idempotency-key"] for n in calls} == {f"{push['id']}-{n}" for n in range(1, 121)}
+    assert {calls[n].headers["idempotency-key"] for n in calls} == {
+        f"{push['id']}-{n}" for n in range(1, 121)
+    }
     assert target.most_at_once > 1
 
 
@@ -86,9 +90,9 @@ def test_a_row_is_tried_four_times_and_then_failed(edith, target, send):
     target.on("/api/customers", Answer(503))
     push = send(count=2)
     assert push["counts"]["failed"] == 2
-    assert [(one["status_code"], one["code"], one["attempts"]) for one in rows_of(edith, push, state="failed")] == [
-        (503, "unavailable", 4)
-    ] * 2
+    assert [
+        (one["status_code"], one["code"], one["attempts"]) for one in rows_of(edith, push, state="failed")
+    ] == [(503, "unavailable", 4)] * 2
     assert len(target.calls()) == 8
 
 
@@ -141,7 +145,9 @@ def test_a_template_makes_method_path_headers_and_body_from_the_row(edith, targe
         "headers": {"X-Name": "{{firstName | upper}}"},
         "query_params": {"age": "{{age}}"},
         "body": {
-            "who": {"mail": "{{E-Mail}}", "age": "{{age}}", "label": "{{firstName}} is {{age}}"}, "n": 1, "all": [],
+            "who": {"mail": "{{E-Mail}}", "age": "{{age}}", "label": "{{firstName}} is {{age}}"},
+            "n": 1,
+            "all": [],
         },
     }
     send({"request_template": template}, count=2, target="people/{{E-Mail}}")
@@ -174,8 +180,13 @@ def test_credentials_are_sent_and_never_shown(app, cast, edith, target, customer
     target.on("/api/customers", Answer(400, "your token very-secret-token is no good"))
     auth = {"type": "bearer", "token": "very-secret-token"}
     made = connection(app, cast, "rest", {"base_url": target.url("/api"), "auth": auth})
-    assert edith.get(f"/connections/{made}").json["settings"]["auth"] == {"type": "bearer", "token": "********"}
-    push = edith.post(f"{customers}/push", json={"connection_id": made, "count": 1, "target": "customers"}).json
+    assert edith.get(f"/connections/{made}").json["settings"]["auth"] == {
+        "type": "bearer",
+        "token": "********",
+    }
+    push = edith.post(
+        f"{customers}/push", json={"connection_id": made, "count": 1, "target": "customers"}
+    ).json
     work(push["id"])
     assert {one.headers["authorization"] for one in target.calls()} == {"Bearer very-secret-token"}
     told = edith.get(f"/pushes/{push['id']}/rows").text + edith.get(f"/pushes/{push['id']}/logs").text
@@ -196,12 +207,24 @@ def test_database_options_are_rejected(app, cast, edith, target, customers):
 
 def test_settings_of_a_push_that_do_not_fit_are_named(app, cast, edith, target, customers):
     made = connection(app, cast, "rest", {"base_url": target.url("/api")})
-    body = {"connection_id": made, "count": 1, "target": "x", "retry": {"retries": 99, "nonsense": 1}, "parallel": 0}
-    assert set(faults(edith.post(f"{customers}/push", json=body))) == {"retry.retries", "retry.nonsense", "parallel"}
+    body = {
+        "connection_id": made,
+        "count": 1,
+        "target": "x",
+        "retry": {"retries": 99, "nonsense": 1},
+        "parallel": 0,
+    }
+    assert set(faults(edith.post(f"{customers}/push", json=body))) == {
+        "retry.retries",
+        "retry.nonsense",
+        "parallel",
+    }
 
 
 def test_captured_values_of_responses_are_used_to_undo_the_push(edith, target, send, work):
-    target.on("/api/customers", *[Answer(201, headers={"Location": f"/api/customers/{n}"}) for n in (11, 12, 13)])
+    target.on(
+        "/api/customers", *[Answer(201, headers={"Location": f"/api/customers/{n}"}) for n in (11, 12, 13)]
+    )
     push = send({"parallel": 1}, count=3)
     undo = edith.post(f"/pushes/{push['id']}/undo", json={}).json
     work(undo["id"])
@@ -217,7 +240,9 @@ def test_a_dead_target_fails_no_row(edith, send):
 
 
 def test_a_value_that_would_lead_upwards_is_not_sent(edith, target, send):
-    push = send({"request_template": {"body": {}}}, count=2, target="a/{{firstName}}", overrides={"firstName": ".."})
+    push = send(
+        {"request_template": {"body": {}}}, count=2, target="a/{{firstName}}", overrides={"firstName": ".."}
+    )
     assert {one["code"] for one in rows_of(edith, push, state="failed")} == {"wrong_type"}
     assert target.calls() == []
 

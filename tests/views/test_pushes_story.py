@@ -137,7 +137,9 @@ def test_values_from_outside_are_pushed_as_generate_shows_them(app, cast, edith,
     ]
     path = f"/templates/{make(edith, name='Cars', fields=fields)['id']}"
     ask = {"count": 50, "seed": "s"}
-    push = edith.post(f"{path}/push", json={**here, **ask})  # the first to ask the target: nothing is stored yet
+    push = edith.post(
+        f"{path}/push", json={**here, **ask}
+    )  # the first to ask the target: nothing is stored yet
     assert push.status_code == 201, push.json
     work(push.json["id"])
     rows = edith.post(f"{path}/generate", json=ask).json
@@ -150,7 +152,9 @@ def test_a_target_that_never_answers_holds_a_plan_and_a_dry_run_no_longer_than_i
     app, cast, edith, monkeypatch, silent, kind, path
 ):
     monkeypatch.setattr(limits, "METADATA_SECONDS", 2.0)
-    here = connection(app, cast, kind, {"host": "127.0.0.1", "port": silent, "database": "d", "username": "u"})
+    here = connection(
+        app, cast, kind, {"host": "127.0.0.1", "port": silent, "database": "d", "username": "u"}
+    )
     template = make(edith, name="Customers", fields=CUSTOMERS)["id"]
     began = time.monotonic()
     answer = edith.post(f"/templates/{template}/{path}", json={"connection_id": here, "dry_run": True})
@@ -170,7 +174,9 @@ def test_a_target_that_freezes_in_the_middle_of_a_dry_run_is_given_up_in_time(
         ask = {"connection_id": here, "dry_run": True}
         assert edith.post(f"/templates/{template}/push", json=ask).status_code == 200
         target.execute("BEGIN")
-        target.execute("LOCK TABLE customers IN ACCESS EXCLUSIVE MODE")  # it waits there, and then the wire is silent
+        target.execute(
+            "LOCK TABLE customers IN ACCESS EXCLUSIVE MODE"
+        )  # it waits there, and then the wire is silent
         threading.Timer(0.5, frozen.set).start()
         began = time.monotonic()
         answer = edith.post(f"/templates/{template}/push", json=ask)
@@ -203,7 +209,9 @@ def test_children_of_a_failed_parent_chunk_are_rejected(app, cast, edith, work):
 def test_an_undo_does_not_need_a_table_of_which_nothing_arrived(app, cast, edith, work):
     script = "CREATE TABLE here (id INT PRIMARY KEY); CREATE TABLE away (id INT PRIMARY KEY CHECK (id < 0));"
     target = sqlite_target(app, cast, script)
-    members = [{"template_id": make(edith, name=name, fields=[KEY])["id"], "count": 5} for name in ("here", "away")]
+    members = [
+        {"template_id": make(edith, name=name, fields=[KEY])["id"], "count": 5} for name in ("here", "away")
+    ]
     dataset = edith.post("/datasets", json={"name": "Both", "templates": members}).json["id"]
     push = edith.post(f"/datasets/{dataset}/push", json={"connection_id": target.connection_id}).json
     work(push["id"])
@@ -233,7 +241,9 @@ def test_errors_of_a_push_are_shown_where_they_are(app, api, cast, edith, work):
         ("canary", "This is a number of rows from 1 to 10,000, or true.")
     ]
     rows = [{"id": 1, "mail": "a@example.com"}]
-    wrong = edith.post("/export/db", json={"connection_id": target.connection_id, "table": "orders", "rows": rows})
+    wrong = edith.post(
+        "/export/db", json={"connection_id": target.connection_id, "table": "orders", "rows": rows}
+    )
     assert '"mail".' in told(wrong)[0]["hint"]
     push = api(cast.adam).post(f"{path}/push", json={**ask, "before_sql": ["SELEC 1"]}).json
     work(push["id"])

@@ -39,8 +39,15 @@ def test_stacked_statements_in_fields_and_sources_write_nothing(api, cast, victi
     of = {"connection_id": connection["id"]}
     query = {"name": "q", "type": "db_response", "options": {**of, "query": f"select 13; {wipe}"}}
     where = f"1=1); {wipe}; select 1 from victim where (1=1"
-    key = {"name": "k", "type": "foreign_key", "options": {**of, "table": "victim", "column": "id", "filter": where}}
-    source = {**of, "query": f"select 1 as id; {COMMIT.format(f'create table {schema}.pwned as select 1 as a')}"}
+    key = {
+        "name": "k",
+        "type": "foreign_key",
+        "options": {**of, "table": "victim", "column": "id", "filter": where},
+    }
+    source = {
+        **of,
+        "query": f"select 1 as id; {COMMIT.format(f'create table {schema}.pwned as select 1 as a')}",
+    }
     bodies = [
         {"fields": [query]},
         {"fields": [key]},
@@ -52,7 +59,10 @@ def test_stacked_statements_in_fields_and_sources_write_nothing(api, cast, victi
         saved = edith.post("/templates", json={"name": "t", **body})
         if saved.status_code == 201:
             path = f"/templates/{saved.json['id']}"
-            answers += [victor.post(f"{path}/preview", json={}), edith.post(f"{path}/generate", json={"count": 2})]
+            answers += [
+                victor.post(f"{path}/preview", json={}),
+                edith.post(f"{path}/generate", json={"count": 2}),
+            ]
         assert [answer for answer in answers if answer.status_code == 500] == []
         assert any(answer.status_code in (422, 502) for answer in answers)
         assert own.execute(f"SELECT count(*) FROM {schema}.victim").fetchone() == (3,)

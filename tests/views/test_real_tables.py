@@ -280,7 +280,9 @@ def test_keys_that_are_masked_still_fit(app, cast, edith):
 
 
 def test_no_field_refers_to_rows_that_are_taken_and_not_made(edith, stock):
-    real = make(edith, name="People", fields=FIELDS, source={"connection_id": stock.connection_id, "table": "people"})
+    real = make(
+        edith, name="People", fields=FIELDS, source={"connection_id": stock.connection_id, "table": "people"}
+    )
     link = {"name": "who", "type": "reference", "options": {"template_id": real["id"], "field": "id"}}
     body = {"name": "Orders", "fields": [{"name": "id", "type": "row_number"}, link]}
     wanted = {"fields[1].options.template_id": "has_source"}

@@ -83,9 +83,7 @@ def test_requests_over_the_rate_limit_are_429_before_validation(app, api, cast, 
     assert used(app, cast) == before
 
 
-def test_a_request_over_the_row_quota_is_rejected_and_counted(
-    app, api, cast, template, monkeypatch
-):
+def test_a_request_over_the_row_quota_is_rejected_and_counted(app, api, cast, template, monkeypatch):
     ask(api, cast, template)
     left = int(ask(api, cast, template).headers["X-RateLimit-Remaining"])
     monkeypatch.setattr(quotas, "check_rows", lambda actor, rows: None)

@@ -1,7 +1,5 @@
 """Runs over the API: started, waited for, listed, followed, cancelled, repeated; and what a run's own key may do."""
 
-
-
 from __future__ import annotations
 
 import json

@@ -354,7 +354,9 @@ def test_every_error_of_a_schedule_is_reported(edith, scenario):
     assert hints["schedule.timezone"] == "Did you mean `Europe/Berlin`?"
 
 
-@pytest.mark.parametrize("name", ["localtime", "posixrules", "Factory", "../../etc/localtime", "/etc/localtime"])
+@pytest.mark.parametrize(
+    "name", ["localtime", "posixrules", "Factory", "../../etc/localtime", "/etc/localtime"]
+)
 def test_a_time_zone_means_the_same_on_every_machine(edith, scenario, name):
     answer = edith.patch(at(scenario), json={"schedule": {"cron": "0 6 * * *", "timezone": name}})
     assert faults(answer) == {"schedule.timezone": "unknown_timezone"}

@@ -308,9 +308,7 @@ def test_a_secret_of_a_project_is_used_there_and_nowhere_else(adam, cast, edith,
     assert not any(VALUE in str(seen.headers) for seen in good.seen)
 
 
-def test_team_members_cannot_redirect_a_connection_of_an_admin(
-    app, adam, tessa, token, good, evil
-):
+def test_team_members_cannot_redirect_a_connection_of_an_admin(app, adam, tessa, token, good, evil):
     with app.app_context():
         db.session.execute(sa.update(Secret).values(allowed_hosts=None))
         db.session.commit()
@@ -369,12 +367,8 @@ def test_the_page_shows_and_sets_hosts(browser, cast, adam, token):
     }
     assert page.submit("/secrets", sent).status_code == 303
     told = next(one for one in adam.get("/secrets").json["items"] if one["name"] == "token")
-    assert (
-        told["allowed_hosts"] == ["127.0.0.1", "a.example", "*.b.example"]
-    )
-    assert (
-        told["project_id"] == cast.main
-    )
+    assert told["allowed_hosts"] == ["127.0.0.1", "a.example", "*.b.example"]
+    assert told["project_id"] == cast.main
     wrong = page.submit("/secrets", {**sent, "allowed_hosts": "https://x/"})
     assert wrong.status_code == 422
     assert "Enter only the host" in wrong.text

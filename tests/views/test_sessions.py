@@ -113,7 +113,10 @@ def test_an_open_session_cannot_sign_others_out_without_the_password(two, left_o
     here, there = two
     address = "/me/sessions" if everything else left_open
     assert 'name="password"' in here.get("/me").text
-    for data, told in (({}, "This field is required."), ({"password": "not the one"}, "This is not your password.")):
+    for data, told in (
+        ({}, "This field is required."),
+        ({"password": "not the one"}, "This is not your password."),
+    ):
         answer = here.submit(address, data, method="DELETE")
         assert answer.status_code == 422
         assert told in answer.text

@@ -121,7 +121,10 @@ def test_half_requests_leave_the_service_reachable_and_are_closed(port, connect,
     for address in (EVERYONE_ELSE, "127.0.0.1"):
         assert live(port, address) < 5  # without a free thread it would take until the deadlines
     answers = [parse(until_closed(wire)) for wire in wires]
-    assert {(answer.status, answer.code) for answer in answers} <= {(408, "request_timeout"), (429, "rate_limited")}
+    assert {(answer.status, answer.code) for answer in answers} <= {
+        (408, "request_timeout"),
+        (429, "rate_limited"),
+    }
     assert all(b"Connection: close" in answer.head for answer in answers)
     assert all(b"X-Request-Id: req_" in answer.head for answer in answers)
 
@@ -136,7 +139,9 @@ def test_connections_that_send_nothing_are_closed_without_an_answer(port, connec
     assert {until_closed(wire) for wire in wires} == {b""}
 
 
-@pytest.mark.parametrize("half", [GET + b"X-A: ", POST + b"Content-Length: 100000\r\n\r\n"], ids=["header", "body"])
+@pytest.mark.parametrize(
+    "half", [GET + b"X-A: ", POST + b"Content-Length: 100000\r\n\r\n"], ids=["header", "body"]
+)
 def test_one_byte_at_a_time_is_too_slow(port, connect, half):
     wires = [connect(half) for _ in range(3 * THREADS)]
     ended: list[bytes] = []
@@ -379,12 +384,16 @@ def test_the_server_does_not_reveal_its_software(connect):
 def test_none_of_these_was_a_server_error(port, folder):
     assert live(port) < 5
     log = (folder / "log").read_text()
-    assert log.count("Traceback") == log.count("failed outside the application") + log.count("ZeroDivisionError")
+    assert log.count("Traceback") == log.count("failed outside the application") + log.count(
+        "ZeroDivisionError"
+    )
     assert log.count("Booting worker") == 1
 
 
 @pytest.fixture(scope="module")
-def server(tmp_path_factory: pytest.TempPathFactory, shared_redis: str) -> Iterator[tuple[int, ssl.SSLContext]]:
+def server(
+    tmp_path_factory: pytest.TempPathFactory, shared_redis: str
+) -> Iterator[tuple[int, ssl.SSLContext]]:
     folder = tmp_path_factory.mktemp("tls")
     authority = Authority(folder)
     authority.server("127.0.0.1")
@@ -414,7 +423,9 @@ class TestOverTls:
             assert parse(until_closed(wire)).status == 200
         return time.monotonic() - begun
 
-    @pytest.mark.parametrize("sent", [b"", b"\x16\x03\x01", b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03aaaa"])
+    @pytest.mark.parametrize(
+        "sent", [b"", b"\x16\x03\x01", b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03aaaa"]
+    )
     def test_half_handshakes_leave_the_service_reachable_and_are_closed(self, server, sent):
         with ExitStack() as stack:
             wires = []
@@ -450,7 +461,11 @@ class TestOverTls:
 def test_clients_are_counted_by_ipv4_address_and_ipv6_network():
     assert client_address(("10.1.2.3", 1)) == "10.1.2.3"
     assert client_address(("::ffff:10.1.2.3", 1, 0, 0)) == "10.1.2.3"
-    assert client_address(("2001:db8::1", 1, 0, 0)) == client_address(("2001:db8::ffff:2", 1, 0, 0)) == "2001:db8::/64"
+    assert (
+        client_address(("2001:db8::1", 1, 0, 0))
+        == client_address(("2001:db8::ffff:2", 1, 0, 0))
+        == "2001:db8::/64"
+    )
     assert client_address("") == client_address(b"") == ""
 
 
@@ -459,7 +474,20 @@ class Starved(Exception):
 
 
 LINES = st.sampled_from(
-    [b"0\r\n", b"1\r\n", b"2;a=b\r\n", b"a \r\n", b"\r\n", b"x", b"ab", b"\n", b"\r", b"X: 1\r\n", b"0;\r\n", b"00\r\n"]
+    [
+        b"0\r\n",
+        b"1\r\n",
+        b"2;a=b\r\n",
+        b"a \r\n",
+        b"\r\n",
+        b"x",
+        b"ab",
+        b"\n",
+        b"\r",
+        b"X: 1\r\n",
+        b"0;\r\n",
+        b"00\r\n",
+    ]
 )
 
 

@@ -51,7 +51,11 @@ def test_variables_of_scenarios_and_parameters_of_runs_count(edith, little):
     made = edith.post("/scenarios", json={"name": "s", "code": "print(1)", "env": variables})
     assert made.status_code == 201
     at = f"/scenarios/{made.json['id']}"
-    refused(edith.post("/scenarios", json={"name": "t", "code": "print(1)", "env": {**variables, "B": "y" * 30_000}}))
+    refused(
+        edith.post(
+            "/scenarios", json={"name": "t", "code": "print(1)", "env": {**variables, "B": "y" * 30_000}}
+        )
+    )
     refused(edith.patch(at, json={"env": {**variables, "B": "y" * 30_000}}))
     # A run keeps the variables that its scenario had.
     assert edith.post(f"{at}/run", json={"params": {"P": "z" * 1_000}}).status_code == 201
@@ -61,7 +65,9 @@ def test_variables_of_scenarios_and_parameters_of_runs_count(edith, little):
 def test_answers_that_are_kept_for_an_idempotency_key_count(edith, little):
     columns = ",".join(f"c{number}" for number in range(500))
     body = {"format": "csv", "content": f"{columns}\n{','.join(['1'] * 500)}", "save": False}
-    answers = [edith.post("/import", json=body, headers={"Idempotency-Key": f"k{number}"}) for number in range(9)]
+    answers = [
+        edith.post("/import", json=body, headers={"Idempotency-Key": f"k{number}"}) for number in range(9)
+    ]
     assert answers[0].status_code == 200
     refused(answers[-1])
     assert sum(len(one.data) for one in answers if one.status_code == 200) < 250_000

@@ -42,7 +42,8 @@ def ask(server: BaseWSGIServer, key: str, path: str, body: dict) -> socket.socke
     made = socket.create_connection(("127.0.0.1", server.server_port), timeout=20)
     made.sendall(
         f"POST {path} HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Type: application/json\r\n"
-        f"Authorization: Bearer {key}\r\nContent-Length: {len(raw)}\r\n\r\n".encode() + raw
+        f"Authorization: Bearer {key}\r\nContent-Length: {len(raw)}\r\n\r\n".encode()
+        + raw
     )
     return made
 

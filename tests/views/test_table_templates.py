@@ -57,7 +57,12 @@ def shop(connected, app):
 def tricky(connected, postgres_url):
     """A PostgreSQL connection to a schema that is hard to fill."""
     parts = urlsplit(postgres_url)
-    server = {"host": parts.hostname, "port": parts.port or 5432, "user": parts.username, "password": parts.password}
+    server = {
+        "host": parts.hostname,
+        "port": parts.port or 5432,
+        "user": parts.username,
+        "password": parts.password,
+    }
     server = {name: value for name, value in server.items() if value}
     name = f"tricky_{uuid.uuid4().hex[:12]}"
     with psycopg.connect(dbname="postgres", autocommit=True, **server) as admin:
@@ -92,7 +97,9 @@ def told(made: dict[str, Any], table: str, column: str) -> tuple[str | None, str
     return row["type"], row["state"]
 
 
-def pushed(app, connection: str, template: dict[str, Any], count: int, without: tuple[str, ...] = ()) -> list[str]:
+def pushed(
+    app, connection: str, template: dict[str, Any], count: int, without: tuple[str, ...] = ()
+) -> list[str]:
     """Sends the first rows of a template into its table; answers what the target said of those it refused."""
     with app.app_context():
         head = generate.TemplateRef(template["id"], template["version"], "", "")
@@ -101,7 +108,11 @@ def pushed(app, connection: str, template: dict[str, Any], count: int, without: 
         with access.open_session(db.session.get_one(Connection, connection)) as session:
             entity = session.entity(template["name"])
             columns = [entity.column(name) for name in bound.schema.names]
-            sent = [at for at, one in enumerate(columns) if one.generated != "identity" and one.name not in without]
+            sent = [
+                at
+                for at, one in enumerate(columns)
+                if one.generated != "identity" and one.name not in without
+            ]
             arrays = bound.block(0, count)
             names = [columns[at].name for at in sent]
             batch = pa.RecordBatch.from_arrays([arrays[at] for at in sent], names)
@@ -131,13 +142,18 @@ def test_a_second_time_the_sample_shapes_rows_that_fit_as_well(edith, tricky, ap
         assert pushed(app, tricky, templates[table], 100, without=("egg_id",)) == []
     again = made_from(edith, tricky, "customers", quantity=100)
     (customers,) = again["templates"]
-    assert [one for one in pushed(app, tricky, customers, 100) if "unique" not in one and "foreign" not in one] == []
+    assert [
+        one for one in pushed(app, tricky, customers, 100) if "unique" not in one and "foreign" not in one
+    ] == []
 
 
 def test_foreign_keys_become_references_and_rings_and_trees_are_closed(edith, tricky):
     made = made_from(edith, tricky, *SAFE_ORDER)
     ids = {one["name"]: one["id"] for one in made["templates"]}
-    assert fields_of(made, "orders")["customer_id"]["options"] == {"template_id": ids["customers"], "field": "id"}
+    assert fields_of(made, "orders")["customer_id"]["options"] == {
+        "template_id": ids["customers"],
+        "field": "id",
+    }
     lines = fields_of(made, "lines")
     assert lines["region"]["group"] == lines["order_no"]["group"]
     assert {lines[name]["unique"] for name in ("region", "order_no", "line")} == {"key"}
@@ -176,7 +192,11 @@ def test_an_existing_template_is_found_after_a_rename(edith, shop):
     assert connection not in parents["description"]
     edited = {"name": "Elders", "description": f"Not of a table (connection {connection})"}
     assert edith.patch(f"/templates/{parents['id']}", json=edited).status_code == 200
-    own = {"name": "parents", "description": f"(connection {connection})", "fields": [{"name": "id", "type": "uuid"}]}
+    own = {
+        "name": "parents",
+        "description": f"(connection {connection})",
+        "fields": [{"name": "id", "type": "uuid"}],
+    }
     assert edith.post("/templates", json=own).status_code == 201
     reference = fields_of(made_from(edith, connection, "children"), "children")["parent_id"]
     assert reference["options"] == {"template_id": parents["id"], "field": "id"}

@@ -16,7 +16,9 @@ def test_a_template_is_created_with_defaults_and_returned_completely(edith, cast
     made = answer.json
     assert answer.headers["Location"] == f"/templates/{made['id']}"
     assert ids.is_id(made["id"], "tpl")
-    assert {key: made[key] for key in ("name", "description", "quantity", "version", "locale", "deleted_at")} == {
+    assert {
+        key: made[key] for key in ("name", "description", "quantity", "version", "locale", "deleted_at")
+    } == {
         "name": "Customers",
         "description": "",
         "quantity": limits.DEFAULT_QUANTITY,
@@ -24,7 +26,11 @@ def test_a_template_is_created_with_defaults_and_returned_completely(edith, cast
         "locale": None,
         "deleted_at": None,
     }
-    assert (made["project_id"], made["team_id"], made["created_by"]) == (cast.main, cast.blue, cast.edith.user_id)
+    assert (made["project_id"], made["team_id"], made["created_by"]) == (
+        cast.main,
+        cast.blue,
+        cast.edith.user_id,
+    )
     assert made["anchor"].endswith("Z")
     assert made["warnings"] == []
     assert [field["name"] for field in made["fields"]] == ["id", "code", "amount", "text"]
@@ -91,7 +97,10 @@ def test_a_version_that_is_not_there_is_404(edith, number):
 
 def test_fields_sent_without_ids_keep_theirs_by_name(edith):
     made = make(edith)
-    bare = [{"name": field["name"], "type": field["type"], "options": field["options"]} for field in made["fields"]]
+    bare = [
+        {"name": field["name"], "type": field["type"], "options": field["options"]}
+        for field in made["fields"]
+    ]
     after = edith.patch(f"/templates/{made['id']}", json={"fields": bare[::-1]}).json
     assert [field["id"] for field in after["fields"]] == [field["id"] for field in made["fields"]][::-1]
 
@@ -100,7 +109,9 @@ def test_a_renamed_field_keeps_its_rows(edith):
     made = make(edith)
     path = f"/templates/{made['id']}"
     before = edith.post(f"{path}/preview", json={"seed": "s"}).json["rows"]
-    renamed = [{**field, "name": "sum"} if field["name"] == "amount" else field for field in made["fields"][:3]]
+    renamed = [
+        {**field, "name": "sum"} if field["name"] == "amount" else field for field in made["fields"][:3]
+    ]
     assert edith.patch(path, json={"fields": renamed}).status_code == 200
     after = edith.post(f"{path}/preview", json={"seed": "s"}).json["rows"]
     assert [row["sum"] for row in after] == [row["amount"] for row in before]
@@ -114,7 +125,12 @@ def test_a_response_can_be_sent_back_completely(edith):
 
 def test_read_only_keys_change_nothing(edith, cast):
     made = make(edith)
-    sent = {"id": ids.new("tpl"), "version": 9, "project_id": cast.red_project, "created_by": cast.adam.user_id}
+    sent = {
+        "id": ids.new("tpl"),
+        "version": 9,
+        "project_id": cast.red_project,
+        "created_by": cast.adam.user_id,
+    }
     after = edith.patch(f"/templates/{made['id']}", json=sent).json
     assert {key: after[key] for key in sent} == {key: made[key] for key in sent} | {"version": 2}
 
@@ -178,7 +194,9 @@ def test_lists_are_paged_searched_and_of_the_project(edith, cast):
     page = edith.get("/templates?limit=4&q=template").json
     assert [item["name"] for item in page["items"]] == names[:0:-1]
     assert page["total"] == 5
-    last = edith.get("/templates", query_string={"limit": 4, "q": "template", "cursor": page["next_cursor"]}).json
+    last = edith.get(
+        "/templates", query_string={"limit": 4, "q": "template", "cursor": page["next_cursor"]}
+    ).json
     assert [item["name"] for item in last["items"]] == names[:1]
     assert last["next_cursor"] is None
     assert edith.get("/templates?q=0%25 s").json["total"] == 1
@@ -238,7 +256,9 @@ def test_a_change_based_on_an_outdated_version_is_reported(edith):
     new = edith.patch(path, json={"quantity": 5}, headers={"If-Match": old}).headers["ETag"]
     assert new != old
     for method in ("PATCH", "PUT", "DELETE"):
-        refused(edith.open(method, path, json={"quantity": 6}, headers={"If-Match": old}), 412, "version_conflict")
+        refused(
+            edith.open(method, path, json={"quantity": 6}, headers={"If-Match": old}), 412, "version_conflict"
+        )
     assert edith.get(path).json["version"] == 2
     assert edith.patch(path, json={"quantity": 6}, headers={"If-Match": new}).status_code == 200
 
@@ -279,7 +299,9 @@ def test_a_rejected_change_leaves_the_template_unchanged(edith):
     made = make(edith)
     path = f"/templates/{made['id']}"
     bad: list[dict[str, Any]] = [{"name": "a", "type": "derived", "options": {"value": "{{b}}"}}]
-    assert faults(edith.patch(path, json={"name": "B", "fields": bad})) == {"fields[0].options.value": "unknown_field"}
+    assert faults(edith.patch(path, json={"name": "B", "fields": bad})) == {
+        "fields[0].options.value": "unknown_field"
+    }
     assert edith.get(path).json == made
 
 

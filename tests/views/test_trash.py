@@ -54,7 +54,11 @@ def things(api, cast):
         "file": send(adam, "inputs/kunden-ü.csv", b"id\n1\n").json["id"],
         "secret": secret.json["id"],
         "webhook": made(
-            adam, "/webhooks", url="https://example.org/hook?key=hidden", events=["push.failed"], description="Ops"
+            adam,
+            "/webhooks",
+            url="https://example.org/hook?key=hidden",
+            events=["push.failed"],
+            description="Ops",
         )["id"],
         "team": made(adam, "/teams", name="Empty")["id"],
         "project": cast.side,
@@ -307,7 +311,10 @@ def test_a_deleted_workspace_goes_a_little_at_a_time(app, api, cast, monkeypatch
         assert turns > 1
         assert len(with_it) == 1
         assert db.session.scalar(mine) == 0
-        assert db.session.scalar(select(func.count()).where(AuditEntry.workspace_id == cast.mallory_inc)) == theirs
+        assert (
+            db.session.scalar(select(func.count()).where(AuditEntry.workspace_id == cast.mallory_inc))
+            == theirs
+        )
 
 
 def test_after_30_days_nothing_of_a_deleted_workspace_is_left_and_all_of_the_others(app, api, cast):

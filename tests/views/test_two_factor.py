@@ -200,7 +200,10 @@ def test_without_drift_a_code_ends_with_its_30_seconds(app, browser, cast, phone
         late = browser()
         first_step(late, cast)
         answer = late.submit("/sign-in/code", {"code": phone.code(away)})
-        assert (answer.status_code, answer.headers.get("Location", "/sign-in/code")) == (303 if drift else 422, lands)
+        assert (answer.status_code, answer.headers.get("Location", "/sign-in/code")) == (
+            303 if drift else 422,
+            lands,
+        )
 
 
 def test_an_expired_step_starts_again(app, browser, cast, phone):
@@ -320,7 +323,9 @@ def test_a_rotation_of_the_vault_encrypts_the_secret_again(app, cast, phone):
         assert two_factor.reseal() == (1, 1)
         assert two_factor.reseal() == (0, 1)
         app.extensions["rowsmith.vault"] = Vault([fresh])
-        assert app_vault.vault().open(db.session.scalars(sa.select(SecondFactor.sealed)).one()) == phone.secret
+        assert (
+            app_vault.vault().open(db.session.scalars(sa.select(SecondFactor.sealed)).one()) == phone.secret
+        )
         assert two_factor.takes(cast.edith.user_id, phone.code()) == "totp"
 
 

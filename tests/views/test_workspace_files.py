@@ -1,7 +1,5 @@
 """Workspace files over the API: whole or not at all, by name or id, by range, with tags and keys."""
 
-
-
 from __future__ import annotations
 
 import hashlib

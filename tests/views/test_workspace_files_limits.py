@@ -132,7 +132,9 @@ def test_deleting_and_uploading_again_does_not_fill_the_disk(app, edith, small, 
     assert [edith.post(f"{URL}/{one}/restore").status_code for one in gone[-3:]] == [404, 200, 200]
     assert problem(send(edith, "last", b"x" * 21)) == (429, "quota_exceeded")
     with app.app_context():
-        purged = db.session.scalars(sa.select(AuditEntry).where(AuditEntry.action == "workspace_file.purge")).all()
+        purged = db.session.scalars(
+            sa.select(AuditEntry).where(AuditEntry.action == "workspace_file.purge")
+        ).all()
         assert [one.details["name"] for one in purged] == [f"f{number}" for number in range(28)]
         db.session.remove()
 
@@ -146,7 +148,9 @@ def test_many_empty_files_in_the_trash_are_bounded(app, edith, small):
         db.session.remove()
 
 
-def test_twenty_uploads_at_the_same_time_never_exceed_the_quota_on_the_disk(app, api, cast, small, monkeypatch):
+def test_twenty_uploads_at_the_same_time_never_exceed_the_quota_on_the_disk(
+    app, api, cast, small, monkeypatch
+):
     """Not even while the bytes are being stored: the size is reserved first."""
     monkeypatch.setattr(limits, "MAX_WORKSPACE_FILES", 100)
     real, most, ready = storage.Storage.put, [], threading.Barrier(20)

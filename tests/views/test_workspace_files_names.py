@@ -1,7 +1,5 @@
 """Names and types of workspace files: what is refused, what is kept as it is."""
 
-
-
 from __future__ import annotations
 
 import io

@@ -243,7 +243,9 @@ def main(argv: Sequence[str]) -> int:
             python_of(venv_dir()) if works(venv_dir()) else Path(sys.executable), "webapp.cli.doctor", argv
         )
     try:
-        python = ensure("requirements-dev.lock" if known.command in ("test", "soak", "format") else "requirements.lock")
+        python = ensure(
+            "requirements-dev.lock" if known.command in ("test", "soak", "format") else "requirements.lock"
+        )
     except Stop as stop:
         say(str(stop))
         return 1

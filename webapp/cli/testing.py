@@ -95,6 +95,7 @@ def steps(everything: bool, rest: list[str]) -> list[tuple[str, list[str]]]:
     made = [
         ("layers", [str(beside / "lint-imports"), "--no-logo", "--no-cache"]),
         ("lint", [sys.executable, "-m", "ruff", "check"]),
+        ("format", [sys.executable, "-m", "webapp.cli", "format", "--check"]),
         ("types", [sys.executable, "-m", "mypy", "--cache-dir", str(ROOT / ".mypy_cache")]),
         tests,
     ]

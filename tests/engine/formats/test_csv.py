@@ -71,7 +71,19 @@ def test_text_that_a_spreadsheet_would_compute_is_not_altered():
     assert [row[0] for row in read(file("csv", {"a": pa.array(texts)}))[1:]] == texts
 
 
-FORMULAS = ["=1+1", "+cmd|' /C calc'!A0", "-2+3", "@SUM(A1)", "\t=1", "\r=1", "\n=1", '="a""b"', "-", "＝1+1", "＠x"]
+FORMULAS = [
+    "=1+1",
+    "+cmd|' /C calc'!A0",
+    "-2+3",
+    "@SUM(A1)",
+    "\t=1",
+    "\r=1",
+    "\n=1",
+    '="a""b"',
+    "-",
+    "＝1+1",
+    "＠x",
+]
 HARMLESS = ["-5", "+1.5e3", "-.5", "a=1", "'=1", " =1", "", None, "ö", "1-2", '"=1"', "é", "㍻", "-5.", "😀"]
 
 
@@ -79,7 +91,11 @@ HARMLESS = ["-5", "+1.5e3", "-.5", "a=1", "'=1", " =1", "", None, "ö", "1-2", '
 @pytest.mark.parametrize("delimiter", [",", "\t"])
 def test_text_that_a_spreadsheet_would_run_is_escaped_on_request(quote, delimiter):
     texts = [*FORMULAS, *HARMLESS] * 6
-    table = {"=a": pa.array(texts), "b": pa.array([-5] * len(texts)), "c": pa.array(texts).dictionary_encode()}
+    table = {
+        "=a": pa.array(texts),
+        "b": pa.array([-5] * len(texts)),
+        "c": pa.array(texts).dictionary_encode(),
+    }
     text = file("csv", table, quote=quote, delimiter=delimiter, escape_formulas=True)
     header, *lines = read(text, delimiter)
     assert header == ["'=a", "b", "c"]
@@ -91,7 +107,9 @@ def test_text_that_a_spreadsheet_would_run_is_escaped_on_request(quote, delimite
 
 def test_formulas_are_escaped_the_same_way_in_one_block_and_row_by_row():
     texts = [*FORMULAS, *HARMLESS] * 6
-    cells = mixed_columns.mixed(pa.array([-1, None] * (len(texts) // 2)), pa.array([None, "-1-1"] * (len(texts) // 2)))
+    cells = mixed_columns.mixed(
+        pa.array([-1, None] * (len(texts) // 2)), pa.array([None, "-1-1"] * (len(texts) // 2))
+    )
     table = {"a": pa.array(texts), "=b": pa.array(texts[::-1]), "c": cells}
     whole = file("csv", table, escape_formulas=True)
     assert file("csv", table, list(range(len(texts))), escape_formulas=True) == whole

@@ -34,7 +34,9 @@ def words() -> Vocabulary:
 def real(words) -> pa.Table:
     """Real places, a fifth of them twice, one city blank now and then."""
     bare = [{**one, "sensitive": False, "masking": None} for one in PLACE]
-    made = BoundPlan(compile_plan(spec.parse(bare, locale="en_US"), words), GenerationContext("real", plans_now()))
+    made = BoundPlan(
+        compile_plan(spec.parse(bare, locale="en_US"), words), GenerationContext("real", plans_now())
+    )
     rows = np.arange(ROWS, dtype=np.uint64) % np.uint64(ROWS * 4 // 5)
     block = made.at(rows)
     columns = {name: block.column(name).cast(pa.string()).to_pylist() for name in ("city", "zip", "state")}
@@ -70,7 +72,9 @@ def test_city_state_and_postal_code_of_a_masked_row_agree(words, real):
     for code, state in zip(found["zip"], found["state"], strict=True):
         states.setdefault(code[:3], set()).add(state)
     assert tables is None or pairs
-    assert max(len(of) for of in states.values()) == 1, "the first digits of a postal code belong to one state"
+    assert max(len(of) for of in states.values()) == 1, (
+        "the first digits of a postal code belong to one state"
+    )
 
 
 def test_no_part_of_the_real_place_stays_in_its_row(words, real):

@@ -68,7 +68,10 @@ def test_pairs_that_never_repeat_are_all_pairs_of_different_rows():
             "contradiction",
         ),
         (
-            [reference("a", "one", "id", group="a"), reference("b", "one", "id", group="b", differs_from="a")],
+            [
+                reference("a", "one", "id", group="a"),
+                reference("b", "one", "id", group="b", differs_from="a"),
+            ],
             "fields[1]",
             "out_of_range",
         ),

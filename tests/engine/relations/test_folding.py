@@ -91,7 +91,12 @@ def test_pieces_do_not_show(kind, families, cuts, blanks):
 def test_a_childless_parent_does_not_get_its_neighbours_value():
     values, sizes = np.array([5, 7], np.int64), np.array([0, 1, 0, 1, 0])
     starts = np.cumsum(sizes) - sizes
-    for fold in (relations_totals.minima, relations_totals.maxima, relations_totals.firsts, relations_totals.sums):
+    for fold in (
+        relations_totals.minima,
+        relations_totals.maxima,
+        relations_totals.firsts,
+        relations_totals.sums,
+    ):
         assert pairs(fold(values, None, starts, sizes)) == [
             (0, False),
             (5, True),
@@ -118,9 +123,9 @@ def test_a_sum_beyond_64_bits_is_rejected_unless_only_an_intermediate_one(pieces
             fold.add(piece)
         if fits:
             assert fold.result()[0].tolist() == [0, sum(values), 0]
-            assert relations_totals.sums(column, None, np.array([0]), np.array([len(values)]))[0].tolist() == [
-                sum(values)
-            ]
+            assert relations_totals.sums(column, None, np.array([0]), np.array([len(values)]))[
+                0
+            ].tolist() == [sum(values)]
         else:
             with pytest.raises(Overflow):
                 fold.result()

@@ -15,7 +15,9 @@ from webapp.engine.spec import parse
 NOW = datetime(2026, 1, 31, 23, 59, tzinfo=UTC)
 
 
-def bound(fields: list[dict], *, locale: str | None = None, overrides: dict[str, Any] | None = None) -> BoundPlan:
+def bound(
+    fields: list[dict], *, locale: str | None = None, overrides: dict[str, Any] | None = None
+) -> BoundPlan:
     """``fields`` bound to a fixed seed and now."""
     plan = compile_plan(groups.assign(parse(fields, locale=locale)), vocabulary.default())
     return BoundPlan(plan, GenerationContext("a seed", NOW), overrides)

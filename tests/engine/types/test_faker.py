@@ -99,7 +99,9 @@ def test_dates_depend_on_the_requests_now():
 def test_the_seed_decides_which_values_a_row_takes():
     field = {"name": "x", "type": "faker", "options": {"method": "company"}}
     plan = compile_plan(groups.assign(parse([field])), vocabulary.default())
-    first, second = (table(BoundPlan(plan, GenerationContext(seed, NOW)), 0, 50)["x"] for seed in ("one", "two"))
+    first, second = (
+        table(BoundPlan(plan, GenerationContext(seed, NOW)), 0, 50)["x"] for seed in ("one", "two")
+    )
     assert first != second
     assert first == table(BoundPlan(plan, GenerationContext("one", NOW)), 0, 50)["x"]
 

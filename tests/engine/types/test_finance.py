@@ -148,7 +148,9 @@ def test_unique_card_numbers_agree_with_their_type():
     fields = [{**CARD[0], "unique": True, "options": {"issuer": ["visa", "amex", "diners"]}}, *CARD[1:]]
     rows = table(bound(fields), 0, 8192)
     assert len(set(rows["number"])) == 8192
-    assert all(finance.recognise(n) == finance.find(t) for n, t in zip(rows["number"], rows["type"], strict=True))
+    assert all(
+        finance.recognise(n) == finance.find(t) for n, t in zip(rows["number"], rows["type"], strict=True)
+    )
 
 
 def test_two_numbers_of_one_card_have_the_same_issuers():

@@ -32,7 +32,12 @@ def key(name: str = "k", column: str = "id", **common: Any) -> dict[str, Any]:
 
 def ask(name: str = "q", query: str = "select name from t", **common: Any) -> dict[str, Any]:
     more = common.pop("options", {})
-    return {"name": name, "type": "db_response", "options": {"connection_id": "con", "query": query, **more}, **common}
+    return {
+        "name": name,
+        "type": "db_response",
+        "options": {"connection_id": "con", "query": query, **more},
+        **common,
+    }
 
 
 def planned(*fields: dict[str, Any]) -> Plan:
@@ -252,7 +257,9 @@ def test_answers_become_values_of_the_engine(column, dtype):
 
 def test_decimals_of_an_answer_that_may_grow_do_not_change_their_spelling():
     few = external_values.values_of(pa.chunked_array([pa.array([Decimal("1.5")])]), None, 2, False)[0]
-    more = external_values.values_of(pa.chunked_array([pa.array([Decimal("1.5"), Decimal("2.25")])]), None, 2, False)[0]
+    more = external_values.values_of(
+        pa.chunked_array([pa.array([Decimal("1.5"), Decimal("2.25")])]), None, 2, False
+    )[0]
     assert few.type == more.type
     assert few[0] == more[0]
 

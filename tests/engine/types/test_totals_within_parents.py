@@ -43,7 +43,10 @@ def lines(layout: str) -> BoundPlan:
     options = {"template_id": "tpl_o", "field": "id", "cardinality": {"min": 0, "max": 9}, "layout": layout}
     child = template("lines", [{"name": "order_id", "type": "reference", "options": options}, *LINES], 10)
     library = Library(
-        {"tpl_o": RelatedTemplate("orders", orders, PARENTS, vocabulary.default(), True)}, "tpl_l", CHILDREN, True
+        {"tpl_o": RelatedTemplate("orders", orders, PARENTS, vocabulary.default(), True)},
+        "tpl_l",
+        CHILDREN,
+        True,
     )
     return BoundPlan(compile_plan(child, vocabulary.default(), library=library), ENV)
 

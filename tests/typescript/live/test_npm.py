@@ -50,7 +50,15 @@ def test_a_built_folder_is_installed_as_the_readme_says(package: Package, tmp_pa
     built = package.npm("run", "build")
     assert built.returncode == 0, built.stdout + built.stderr
     (tmp_path / "package.json").write_text(json.dumps({"private": True}))
-    words = ("install", "--offline", "--no-audit", "--no-fund", "--prefix", str(tmp_path), str(package.folder))
+    words = (
+        "install",
+        "--offline",
+        "--no-audit",
+        "--no-fund",
+        "--prefix",
+        str(tmp_path),
+        str(package.folder),
+    )
     installed = package.npm(*words)
     assert installed.returncode == 0, installed.stderr[-2000:]
     program = "const { Rowsmith } = require('@rowsmith/sdk'); console.log(typeof Rowsmith)"

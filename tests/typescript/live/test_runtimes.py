@@ -4,8 +4,6 @@ Deno, Bun and the oldest Node that is promised come from npm by runtimes/package
 be had are skipped.
 """
 
-
-
 from __future__ import annotations
 
 import json

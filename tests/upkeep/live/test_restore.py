@@ -67,7 +67,9 @@ def busy(place):
                      intent={"chunk": chunk} if more else None, **more, **where),
             ])  # fmt: skip
         session.add(Secret(workspace_id=workspace.id, name="token", sealed=app_vault.vault().seal("kept")))
-        session.add(Connection(name="C", type="sqlite", settings={"file": "x.db"}, file_folder="con_1", **where))
+        session.add(
+            Connection(name="C", type="sqlite", settings={"file": "x.db"}, file_folder="con_1", **where)
+        )
     place.store.put(f"files/{workspace.id}/one", [b"bytes"])
     folder = place.data / "targets" / workspace.id / "con_1"
     folder.mkdir(parents=True)
@@ -233,14 +235,24 @@ def test_backup_ignores_files_of_an_export_that_is_being_removed(busy, file, mon
     with busy.app().app_context():
         with writing() as session:
             project = session.query(Project).one()
-            where = {"workspace_id": project.workspace_id, "project_id": project.id, "team_id": project.team_id}
+            where = {
+                "workspace_id": project.workspace_id,
+                "project_id": project.id,
+                "team_id": project.team_id,
+            }
             export = Export(format="csv", count=20, status="completed", part_rows=10, **where)
             session.add(export)
             session.flush()
             keys = [f"exports/{export.id}/{number}.csv" for number in (1, 2)]
             for number, key in enumerate(keys, 1):
                 busy.store.put(key, [b"rows"])
-                part = {"export_id": export.id, "number": number, "offset": 0, "count": 10, "storage_key": key}
+                part = {
+                    "export_id": export.id,
+                    "number": number,
+                    "offset": 0,
+                    "count": 10,
+                    "storage_key": key,
+                }
                 session.add(ExportPart(status="completed", **part))
             export_id = export.id
         deleted = []
@@ -334,7 +346,10 @@ def test_every_column_that_the_vault_seals_is_called_so_that_it_is_found():
 def test_every_column_that_refers_to_stored_bytes_is_covered():
     named = {(table.name, column.name) for table in Base.metadata.tables.values() for column in table.columns
              if column.name.endswith("_key") and isinstance(column.type, sa.String)}  # fmt: skip
-    values = {("key_map_entries", "old_key"), ("key_map_entries", "new_key")}  # keys of rows, which name no bytes
+    values = {
+        ("key_map_entries", "old_key"),
+        ("key_map_entries", "new_key"),
+    }  # keys of rows, which name no bytes
     assert named == {*backup.NAMED, *backup.CACHES, *values}
 
 

@@ -38,7 +38,9 @@ def machine(folder: Path, patch: pytest.MonkeyPatch) -> Path:
     folder.mkdir()
     (folder / f"{PRESENT}.arrow").symlink_to(vocab_lock.REPOSITORY / "var" / "vocab" / f"{PRESENT}.arrow")
     patch.setattr(vocabularies, "home", lambda: folder)
-    patch.setattr(compiled_plans, "MEMORY", compiled_plans.PlanMemory())  # and a process that has opened none yet
+    patch.setattr(
+        compiled_plans, "MEMORY", compiled_plans.PlanMemory()
+    )  # and a process that has opened none yet
     return folder
 
 

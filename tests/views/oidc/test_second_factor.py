@@ -72,7 +72,9 @@ def test_a_provider_that_does_not_report_mfa_does_not_replace_the_second_factor(
 def test_a_claim_of_another_type_lets_no_one_in(browser, provider, phone, claim):
     provider.lies = replace(provider.lies, claims={"amr": claim})
     edith = browser()
-    assert come(edith, provider, "edith").headers["Location"].startswith(("/sign-in?problem=", "/sign-in/code"))
+    assert (
+        come(edith, provider, "edith").headers["Location"].startswith(("/sign-in?problem=", "/sign-in/code"))
+    )
     assert edith.get("/projects").status_code == 303
 
 

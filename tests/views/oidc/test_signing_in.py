@@ -21,9 +21,7 @@ def test_the_button_is_there_where_a_provider_is_set(browser):
     assert "Sign in with Acme SSO" in browser().get("/sign-in").text
 
 
-def test_a_user_signs_in_by_their_verified_address_and_then_by_their_identity(
-    app, browser, cast, provider
-):
+def test_a_user_signs_in_by_their_verified_address_and_then_by_their_identity(app, browser, cast, provider):
     edith = browser()
     answer = come(edith, provider, "edith", "/projects?q=x")
     assert (answer.status_code, answer.headers["Location"]) == (303, "/projects?q=x")

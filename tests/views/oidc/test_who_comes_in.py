@@ -31,8 +31,7 @@ def test_a_closed_account_stays_closed(app, browser, cast, provider):
         db.session.commit()
     edith = browser()
     assert (
-        told(edith, come(edith, provider, "edith"))
-        == "Your account is closed. Contact your administrator."
+        told(edith, come(edith, provider, "edith")) == "Your account is closed. Contact your administrator."
     )
     assert entries(app, "session.refuse") == [("session.refuse", {"how": "oidc", "reason": "closed"})]
 
@@ -52,7 +51,9 @@ def test_a_reassigned_address_does_not_open_the_account(app, browser, provider):
 def test_an_account_without_a_workspace_is_reported(browser, cast, provider):
     provider.people["nora"] = {"sub": "nora-1", "email": cast.nora.email, "email_verified": True}
     nora = browser()
-    assert told(nora, come(nora, provider, "nora")).startswith("Your account is not a member of any workspace.")
+    assert told(nora, come(nora, provider, "nora")).startswith(
+        "Your account is not a member of any workspace."
+    )
 
 
 def test_users_can_only_unlink_their_own_account(app, browser, cast, provider):
