@@ -125,7 +125,7 @@ def test_circular_and_dangling_references_only_affect_their_column():
         "next": "green",
         "bad": "red",
         "far": "red",
-        "odd": "yellow",
+        "odd": "red",
         "loop": "yellow",
     }
     assert set(types(made)) == {"name", "next", "bad", "odd"}, (

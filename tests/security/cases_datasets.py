@@ -99,7 +99,7 @@ CASES = [
         "/datasets/<dataset_id>/edit",
         "editor",
         url=f"{ONE}/edit",
-        body={"name": "N", "count:{dataset_template}": "7", "version": "2"},
+        body={"name": "N", "version": "2"},
         ok=303,
         person=True,
     ),
