@@ -337,6 +337,9 @@ def _start(schedule_id: str, was: datetime, now: datetime) -> None:
             raise AlreadyStarted
         job.request = {**job.request, "schedule": schedule_id}
 
+    # A target may take long to respond: no transaction is open meanwhile, which on SQLite would lock all others out.
+    db.session.expunge(schedule)
+    db.session.rollback()
     _started(actor, schedule, claim)
 
 
