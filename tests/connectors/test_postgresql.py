@@ -327,7 +327,10 @@ def test_values_of_any_type_are_parameters_of_a_query(session):
         "b": True,
         "nothing": None,
     }
-    query = "SELECT {{i}}::bigint AS i, {{d}}::date AS d, {{n}}::numeric AS n, {{t | upper}}::text AS t, {{b}}::bool AS b"
+    query = (
+        "SELECT {{i}}::bigint AS i, {{d}}::date AS d, {{n}}::numeric AS n, {{t | upper}}::text AS t, "
+        "{{b}}::bool AS b"
+    )
     (row,) = session.query(query, values, 5).to_pylist()
     assert row == {"i": 2**40, "d": dt.date(2024, 1, 31), "n": Decimal("1.50"), "t": "X", "b": True}
 
