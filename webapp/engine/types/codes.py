@@ -544,7 +544,7 @@ def mixed(codes: Sequence[Code], which: np.ndarray, source: RandomStream, unique
     every row is then below the least capacity."""
     order = np.argsort(which, kind="stable")
     ends = np.cumsum(np.bincount(which, minlength=len(codes)))
-    bits = [source.bits(salt) for salt in range(max(len(code.sizes) for code in codes))]
+    bits = [source.bits(salt) for salt in range(max((len(code.sizes) for code in codes), default=0))]
     pieces, start = [], 0
     for code, end in zip(codes, ends.tolist(), strict=True):
         if end > start:
