@@ -356,9 +356,9 @@ class Compiler:
         key = groups.key_of(spec)
         if key is not None:
             self._group(scope, key)
-            read = spec.type.reads(key[0])
-            if read in scope.members:
-                self._group(scope, read)
+            for read in spec.type.reads_all(key[0]):
+                if read in scope.members:
+                    self._group(scope, read)
         made = self._taken(spec, spec.type(spec, spec.options, self))
         if made.expansion > 1:
             self._reads.children((scope, name), made.expansion)

@@ -40,6 +40,8 @@ class Vocabulary:
             else:
                 self._tables[name] = pa.Table.from_struct_array(values).combine_chunks()
         self._shared: dict[Hashable, Any] = {}
+        self.engine: int = self.table("engine")["number"][0].as_py() if self.has_table("engine") else 1
+        """The number of the engine whose rules rows of this vocabulary follow (see `plan.ENGINES`)."""
 
     def resolve(self, locale: str) -> str | None:
         """The locale of `locales` that ``locale`` means: ``de-de`` and ``de`` are ``de_DE``; None if unknown."""

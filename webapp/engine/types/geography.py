@@ -124,6 +124,11 @@ class Geography:
         self.population = _signed(cities, "population")
         self.postal = Range(_unsigned(cities, "postal_start"), _unsigned(cities, "postal_count"))
         self.phone = Range(_unsigned(cities, "phone_start"), _unsigned(cities, "phone_count"))
+        has_lines = "line_start" in cities.column_names
+        self.line = (
+            Range(_unsigned(cities, "line_start"), _unsigned(cities, "line_count")) if has_lines else None
+        )
+        """Landlines of each city's subdivision; none in vocabularies of engine 1, whose numbers are of one kind."""
         message = [name for name in countries.column_names if not name.startswith("phone")]
         self.countries = {name: _texts(countries, name) for name in message}
         self.state_names, self.state_codes = _texts(states, "name"), _texts(states, "code")
@@ -181,6 +186,12 @@ class Geography:
     def phone_space(self) -> np.ndarray:
         """``uint64[cities]``: how many telephone numbers each city can have."""
         return self.phone.count * self.phone_tail_count[self.phone.start]
+
+    @Lazy
+    def line_space(self) -> np.ndarray:
+        """``uint64[cities]``: how many landlines each city can have."""
+        assert self.line is not None  # only asked for where there are some
+        return np.where(self.line.count > 0, self.line.count * self.phone_tail_count[self.line.start], 0)
 
     def anchor(self, country: str | None, column: str) -> Anchor:
         """The values of ``column`` (city, country or state) that read differently, with their cities in the pool of

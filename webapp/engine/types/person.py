@@ -483,7 +483,10 @@ class Person(GroupKind):
         self._whole = whole
 
     def prepare(self, env: GenerationContext, fixed: dict[str, Any]) -> tuple[Narrowed, list[Fault]]:
-        born, unborn = birth_dates(self._ages, env.now, fixed, self.fields)
+        ages = self._ages
+        if ages is None and any(reader.type.needs_birth for reader in self.readers):
+            ages = AGES
+        born, unborn = birth_dates(ages, env.now, fixed, self.fields)
         whole = self._whole if born is None else replace(self._whole, born=born)
         if not fixed:
             return whole, []

@@ -80,7 +80,7 @@ ANCHORS = {"city": "city", "country": "country", "country_code": "country", "sta
 _POSTAL_SALT, _PHONE_SALT, _POINT_SALT, _STREET_SALT, _ANCHOR_SALT = 1, 2, 3, 4, 5
 _SALTS = 6
 _MOBILE_SALT = 6
-AIRPORT_SALT, DISTRICT_SALT = 7, 8
+AIRPORT_SALT, DISTRICT_SALT, KIND_SALT = 7, 8, 9
 _U32 = np.uint64(32)
 _LOW_32 = np.uint64(0xFFFFFFFF)
 
@@ -158,8 +158,25 @@ class Places(Salted):
 
     @Lazy
     def phone(self) -> tuple[np.ndarray, np.ndarray]:
-        """Head and digits of the telephone number, ``uint64[n]`` each."""
-        return self._number(self.bits(_PHONE_SALT))
+        """Head and digits of the telephone number, ``uint64[n]`` each: a landline or a mobile number."""
+        if self.geography.line is None:
+            return self._number(self.bits(_PHONE_SALT))
+        fixed = (self.bits(KIND_SALT) & np.uint64(1)).astype(bool)
+        head, digits = self._number(self.bits(_PHONE_SALT))
+        line, line_digits = self.landline
+        return np.where(fixed, line, head), np.where(fixed, line_digits, digits)
+
+    @Lazy
+    def landline(self) -> tuple[np.ndarray, np.ndarray]:
+        """Head and digits of a landline of the row's region; of a mobile number where none is known."""
+        bits, lines = self.bits(_PHONE_SALT), self.geography.line
+        head, digits = self._number(bits)
+        if lines is None:
+            return head, digits
+        known = lines.count[self.city] > 0
+        line = lines.pick(self.city, bits >> _U32)
+        head = np.where(known, line, head)
+        return head, (bits & _LOW_32) * self.geography.phone_tail_count[head] >> _U32
 
     @Lazy
     def mobile(self) -> tuple[np.ndarray, np.ndarray]:
@@ -170,9 +187,10 @@ class Places(Salted):
         head = self.geography.phone.pick(self.city, bits >> _U32)
         return head, (bits & _LOW_32) * self.geography.phone_tail_count[head] >> _U32
 
-    def phone_number(self, number: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Head and digits of number ``number`` of each place."""
-        start = self.geography.phone.start[self.city]
+    def phone_number(self, number: np.ndarray, fixed: bool = False) -> tuple[np.ndarray, np.ndarray]:
+        """Head and digits of number ``number`` of each place; of its landlines if ``fixed``."""
+        source = self.geography.line if fixed and self.geography.line is not None else self.geography.phone
+        start = source.start[self.city]
         head, digits = np.divmod(number, self.geography.phone_tail_count[start])
         return start + head, digits
 

@@ -176,11 +176,12 @@ class Icd10CodeField(Field):
 
 
 class LicensePlateField(Field):
-    """A license plate in the format of a country.
+    """A license plate in the format of a country, consistent with the row's region.
 
-    country: Two-letter code: AR, AT, AU, BE, BG, BR, CA, CH, CL, CO, CZ, DE, DK, EE, ES, FI, FR, GB, GR,
-        HR, HU, IE, IL, IN, IT, LT, LU, LV, MX, NL, NO, NZ, PL, PT, RO, RS, RU, SE, SI, SK, TR, UA, US,
-        ZA. Default: the locale's country.
+    country: Two-letter code: AE, AL, AM, AR, AT, AU, AZ, BA, BD, BE, BG, BH, BR, CA, CH, CL, CN, CO, CY,
+        CZ, DE, DK, DZ, EE, EG, ES, ET, FI, FR, GB, GE, GH, GR, HR, HU, ID, IE, IL, IN, IR, IS, IT, JO,
+        JP, KE, KR, LI, LK, LT, LU, LV, MK, MT, MX, MY, NG, NL, NO, NP, NZ, PH, PK, PL, PS, PT, RO, RS,
+        RU, SA, SE, SI, SK, TH, TR, TW, UA, US, UZ, VN, ZA. Default: the locale's country.
     """
 
     type_name = "license_plate"
