@@ -335,7 +335,8 @@ class Bank(GroupKind):
         common = [country for country in possible if country in COMMON]
         coded = any(field.type.name == "iban" for field in fields)
         if free and not coded and compiler.vocabulary.engine >= 2:
-            usual = bic_countries(compiler.vocabulary)
+            named = any(field.type is BankName for field in fields)
+            usual = self.names.countries if named else bic_countries(compiler.vocabulary)
             possible = [country for country in possible if country in usual] or possible
         return tuple(common if free and coded else possible)
 
@@ -378,10 +379,10 @@ class Bank(GroupKind):
 
 def _known(kind: type[FieldType], compiler: Compiler) -> tuple[str, ...]:
     """The countries that a type of the group has values for. From engine 2 on, accounts of every country have some."""
-    if kind is BankName:
-        return names_of(compiler.vocabulary).countries
     if compiler.vocabulary.engine >= 2:
         return everywhere(compiler.vocabulary)
+    if kind is BankName:
+        return names_of(compiler.vocabulary).countries
     return (countries if kind.name == "iban" else bic_countries)(compiler.vocabulary)
 
 
@@ -436,8 +437,11 @@ class BankName(FieldType):
         if options.country is not None:
             listed(field, options.country, known, "country", "a bank that is known", compiler)
         elif (locale := compiler.locale_of(field)) and not of_locale(locale, known):
-            text = f"No bank of {locale} is known."
-            compiler.fault(field, "locale", "unknown_country", text, f"Known: {', '.join(known)}.")
+            text = f"No bank of {locale} is known"
+            if compiler.vocabulary.engine >= 2:
+                compiler.warn(field, "no_values", f"{self.label}: {text}, so the column is blank.")
+            else:
+                compiler.fault(field, "locale", "unknown_country", f"{text}.", f"Known: {', '.join(known)}.")
         self._kind: Bank = compiler.kind_of(field)
         self.max_length = compiler.vocabulary.shared("longest bank", lambda: longest(self._names.names))
 
@@ -447,8 +451,9 @@ class BankName(FieldType):
 
     def fill(self, context: ColumnContext) -> pa.Array:
         if self._kind.placed is None:
-            return pooled(self._names.names, context.group().name)
-        rows = context.group().named_in(self._kind.country(context))
+            rows = context.group().name
+        else:
+            rows = context.group().named_in(self._kind.country(context))
         if rows.min(initial=0) >= 0:
             return pooled(self._names.names, rows)
         return self._names.names.take(pa.array(rows, mask=rows < 0))

@@ -313,7 +313,7 @@ class Iban(FieldType):
         if self._kind is None or self._kind.placed is None:
             self.max_length = max((self._code(row).width for row in range(len(chosen))), default=0)
             if others:
-                text = f"{others[0]} has no IBAN: the values are a {banks.domestic_name(others[0])}."
+                text = f"{others[0]} has no IBAN, so the column has: {banks.domestic_name(others[0])}."
                 compiler.warn(field, "no_iban", text, "Set options.countryCode.")
         elif others:
             text = "Rows in countries without IBANs have what identifies an account there."

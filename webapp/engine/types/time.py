@@ -616,16 +616,22 @@ class _Named(PoolType):
     """One of the names of a calendar."""
 
     category = "time"
+    localised = True
     names: ClassVar[tuple[str, ...]]
 
     class Options(OptionsModel):
-        abbr: bool = Field(False, description="Outputs only the first three letters.")
+        abbr: bool = Field(False, description="Outputs the short form: the first three letters in English.")
 
     options: Options
 
     def __init__(self, field: FieldSpec, options: Options, compiler: Compiler) -> None:
         super().__init__(field, options, compiler)
-        self.use(_names(self.names, options.abbr))
+        width = "abbreviated" if options.abbr else "wide"
+        locale = compiler.locale_of(field)
+        local = None
+        if locale is not None and not locale.startswith("en"):
+            local = compiler.vocabulary.positioned(f"{self.name}_{width}", locale)
+        self.use(_names(self.names, options.abbr) if local is None else local)
 
     @classmethod
     def capacity(cls) -> int:
@@ -638,22 +644,22 @@ def _names(names: tuple[str, ...], short: bool) -> pa.Array:
 
 
 class Month(_Named):
-    """English names of months."""
+    """Names of months in the language of the locale, as the Unicode CLDR has them."""
 
     name = "month"
     label = "Month"
-    description = "The English name of a month."
+    description = "The name of a month in the language of the locale."
     aliases = ("month name",)
     example = "October"
     names = dates.MONTHS
 
 
 class Weekday(_Named):
-    """English names of days of the week."""
+    """Names of days of the week in the language of the locale, as the Unicode CLDR has them."""
 
     name = "weekday"
     label = "Weekday"
-    description = "The English name of a day of the week."
+    description = "The name of a day of the week in the language of the locale."
     aliases = ("day of week", "day name", "week day")
     example = "Wednesday"
     names = dates.WEEKDAYS

@@ -25,7 +25,9 @@ HEADS_OF_COUNTRY = 100
 HEADS_OF_LOCALE = 400
 """Heads of the mobile numbers of a country that a locale stands for."""
 HEADS_OF_STATE = 100
-_MOST_PREFIXES = 60
+"""Heads of the mobile numbers of one subdivision."""
+LINES_OF_STATE = 24
+_MOST_PREFIXES = 48
 """Prefixes of one subdivision that numbers are made of, evenly chosen."""
 
 _TOLD = 5
@@ -143,6 +145,18 @@ def _sequences(country: str, kind: str) -> list[tuple[tuple[str, ...], int]]:
     return [(head, tail) for head, tail in sequences if tail == usual_tail]
 
 
+@cache
+def _by_beginning(country: str, kind: str) -> dict[str, list[tuple[tuple[str, ...], int]]]:
+    """The sequences that can begin with each pair of digits."""
+    found: dict[str, list[tuple[tuple[str, ...], int]]] = {}
+    for head, tail in _sequences(country, kind):
+        if len(head) >= 2:
+            for first in head[0]:
+                for second in head[1]:
+                    found.setdefault(first + second, []).append((head, tail))
+    return found
+
+
 def _narrowed(sequence: tuple[tuple[str, ...], int], prefix: str) -> Iterator[tuple[tuple[str, ...], int]]:
     """The sequence with a prefix in its head, if it can have it."""
     head, tail = sequence
@@ -158,15 +172,13 @@ def _heads(
     """(national digits without the tail, digits of the tail): evenly chosen among all there are."""
     sequences = _sequences(country, kind)
     if prefixes is not None:
-        found = {
-            prefix: narrowed
-            for prefix in prefixes
-            if (narrowed := [one for sets in sequences for one in _narrowed(sets, prefix)])
-        }
-        listed = list(found.values())
+        listed = prefixes
         if len(listed) > _MOST_PREFIXES:
             listed = [listed[i * len(listed) // _MOST_PREFIXES] for i in range(_MOST_PREFIXES)]
-        sequences = [one for narrowed in listed for one in narrowed]
+        begin = _by_beginning(country, kind)
+        sequences = [
+            one for prefix in listed for sets in begin.get(prefix[:2], sequences) for one in _narrowed(sets, prefix)
+        ]
     sizes = [prod(map(len, head)) for head, _ in sequences]
     total, made, seen = sum(sizes), 0, set()
     # More slots than heads are wanted, as some of them are of another area.

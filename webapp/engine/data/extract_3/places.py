@@ -230,7 +230,7 @@ def _of_state(
 
     if not prefixes:
         return None, None
-    line = numbers.add_kind(state.country, "fixed_line", phones.HEADS_OF_STATE, prefixes, fits)
+    line = numbers.add_kind(state.country, "fixed_line", phones.LINES_OF_STATE, prefixes, fits)
     mobile = None
     if by_area:
         own = [token + prefix for prefix in prefixes]
