@@ -411,7 +411,7 @@ class BankName(FieldType):
     label = "Bank Name"
     category = "finance"
     description = "The name of a bank, such as Commerzbank, consistent with the row's IBAN and BIC."
-    aliases = ("name of bank", "financial institution", "banking institution", "bank title")
+    aliases = ("bank", "name of bank", "financial institution", "banking institution", "bank title")
     example = "Commerzbank"
     group_kind = "bank"
     localised = True

@@ -129,7 +129,7 @@ class Anchor:
 
 @dataclass(frozen=True)
 class Local:
-    """The places of a country in the language of a locale. Other countries' cities and subdivisions keep their names."""
+    """The places of a country in the language of a locale. Those of other countries keep their names."""
 
     city_names: pa.StringArray
     state_names: pa.StringArray

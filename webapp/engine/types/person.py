@@ -222,13 +222,19 @@ _TITLES = {
     "lv": ("Kundze", "Kungs"), "nb": ("Fru", "Herr"), "nl": ("Mevr.", "Dhr."), "pl": ("Pani", "Pan"),
     "pt": ("Sra.", "Sr."), "ro": ("Dna.", "Dl."), "ru": ("г-жа", "г-н"), "sk": ("pani", "pán"), "sl": ("ga.", "g."),
     "sv": ("Fru", "Herr"), "tr": ("Bayan", "Bay"), "uk": ("пані", "пан"), "zh": ("女士", "先生"),
-    "am": ("ወይዘሮ", "አቶ"), "ar": ("السيدة", "السيد"), "az": ("Xanım", "Cənab"), "bn": ("জনাবা", "জনাব"), "bs": ("Gđa", "G."),
-    "ca": ("Sra.", "Sr."), "fa": ("خانم", "آقای"), "fil": ("Gng.", "G."), "ga": ("Iníon", "An tUasal"), "gu": ("શ્રીમતી", "શ્રી"),
-    "ha": ("Malama", "Malam"), "he": ("גב'", "מר"), "hi": ("श्रीमती", "श्री"), "hy": ("Տիկին", "Պարոն"), "id": ("Ibu", "Bapak"),
-    "ig": ("Oriaku", "Mazi"), "is": ("Frú", "Herra"), "ka": ("ქალბატონი", "ბატონი"), "kk": ("Ханым", "Мырза"), "lt": ("Ponia", "Ponas"),
-    "mk": ("г-ѓа", "г-дин"), "mr": ("श्रीमती", "श्री"), "mt": ("Sinjura", "Sinjur"), "ne": ("श्रीमती", "श्री"), "or": ("ଶ୍ରୀମତୀ", "ଶ୍ରୀ"),
+    "am": ("ወይዘሮ", "አቶ"), "ar": ("السيدة", "السيد"), "az": ("Xanım", "Cənab"), "bn": ("জনাবা", "জনাব"),
+    "bs": ("Gđa", "G."),
+    "ca": ("Sra.", "Sr."), "fa": ("خانم", "آقای"), "fil": ("Gng.", "G."), "ga": ("Iníon", "An tUasal"),
+    "gu": ("શ્રીમતી", "શ્રી"),
+    "ha": ("Malama", "Malam"), "he": ("גב'", "מר"), "hi": ("श्रीमती", "श्री"), "hy": ("Տիկին", "Պարոն"),
+    "id": ("Ibu", "Bapak"),
+    "ig": ("Oriaku", "Mazi"), "is": ("Frú", "Herra"), "ka": ("ქალბატონი", "ბატონი"), "kk": ("Ханым", "Мырза"),
+    "lt": ("Ponia", "Ponas"),
+    "mk": ("г-ѓа", "г-дин"), "mr": ("श्रीमती", "श्री"), "mt": ("Sinjura", "Sinjur"), "ne": ("श्रीमती", "श्री"),
+    "or": ("ଶ୍ରୀମତୀ", "ଶ୍ରୀ"),
     "si": ("මහත්මිය", "මහතා"), "sq": ("Znj.", "Z."), "sr": ("гђа", "г."), "sw": ("Bi.", "Bw."), "ta": ("திருமதி", "திரு"),
-    "th": ("นางสาว", "นาย"), "tw": ("Awuraa", "Owura"), "ur": ("محترمہ", "جناب"), "uz": ("Xonim", "Janob"), "vi": ("Bà", "Ông"),
+    "th": ("นางสาว", "นาย"), "tw": ("Awuraa", "Owura"), "ur": ("محترمہ", "جناب"), "uz": ("Xonim", "Janob"),
+    "vi": ("Bà", "Ông"),
     "yo": ("Arábìnrin", "Ọ̀gbẹ́ni"), "zu": ("Nkk.", "Mnu."),
 }  # fmt: skip
 SUFFIXES = ("MD", "PhD", "DDS", "DVM", "Esq.", "Jr.", "Sr.", "II", "III", "IV")
@@ -755,7 +761,7 @@ class LastName(_NamePool):
     name = "last_name"
     label = "Last name"
     description = "A family name, such as Lee."
-    aliases = ("surname", "family name", "lname", "last name female", "last name male")
+    aliases = ("last name nonbinary", "surname", "family name", "lname", "last name female", "last name male")
     example = "Lee"
     which = "last"
 
@@ -904,7 +910,8 @@ class FirstNameKana(_Kana):
     name = "first_name_kana"
     label = "First name (kana)"
     description = "The reading of a Japanese first name in kana, such as サクラ."
-    aliases = ("first name furigana", "given name kana", "first kana name", "first kana name female", "first kana name male",
+    aliases = ("first name furigana", "given name kana", "first kana name", "first kana name female",
+    "first kana name male",
                "mei kana")  # fmt: skip
     example = "サクラ"
     parts = ("first",)
@@ -1006,7 +1013,7 @@ class JobTitle(PersonField):
     name = "job_title"
     label = "Job title"
     description = "A job title, such as Software Engineer; English titles match the department."
-    aliases = ("job", "occupation", "profession", "job name", "position", "job role")
+    aliases = ("job female", "job male", "job", "occupation", "profession", "job name", "position", "job role")
     example = "Software Engineer"
 
     def __init__(self, field: FieldSpec, options: OptionsModel, compiler: Compiler) -> None:
@@ -1179,7 +1186,7 @@ class Title(PersonField):
     name = "title"
     label = "Title"
     description = "A form of address, such as Ms. or Mr., consistent with the first name."
-    aliases = (
+    aliases = ("prefix", "prefix nonbinary",
         "honorific",
         "salutation",
         "name prefix",
@@ -1205,7 +1212,7 @@ class Suffix(PersonField):
     name = "suffix"
     label = "Name suffix"
     description = "A name suffix, such as PhD or, for a man, Jr."
-    aliases = (
+    aliases = ("suffix nonbinary",
         "name suffix",
         "generational suffix",
         "post nominal",
@@ -1256,7 +1263,7 @@ class DateOfBirth(PersonField):
     name = "date_of_birth"
     label = "Date of birth"
     description = "Date of birth, consistent with the age."
-    aliases = ("birth date", "birthday", "dob", "born", "birth day")
+    aliases = ("passport dob", "birth date", "birthday", "dob", "born", "birth day")
     example = "1991-07-23"
     localised = False
 

@@ -613,7 +613,7 @@ class TimeZone(PlaceField):
     name = "time_zone"
     label = "Time zone"
     description = "The time zone of the place, such as Europe/Paris."
-    aliases = ("tz", "timezone name", "iana time zone")
+    aliases = ("pytimezone", "tz", "timezone name", "iana time zone")
     example = "Europe/Paris"
 
     def __init__(self, field: FieldSpec, options: OptionsModel, compiler: Compiler) -> None:
@@ -666,7 +666,7 @@ class Latitude(_Coordinate):
     name = "latitude"
     label = "Latitude"
     description = "Latitude in degrees, in the row's city."
-    aliases = ("lat", "geo latitude")
+    aliases = ("coordinate", "lat", "geo latitude")
     example = 45.74846
 
     def units(self, city: np.ndarray, bits: np.ndarray) -> np.ndarray:
@@ -693,7 +693,8 @@ class ZipCode(PlaceField):
     name = "zip_code"
     label = "Postal code"
     description = "A postal code of the row's city."
-    aliases = ("zip", "zipcode", "postcode", "post code", "postal", "plz", "pin code", "postal zip")
+    aliases = ("postalcode plus4", "zipcode plus4", "postalcode in state", "postcode in state", "zipcode in state",
+    "zip", "zipcode", "postcode", "post code", "postal", "plz", "pin code", "postal zip")
     example = "69003"
 
     class Options(OptionsModel):
@@ -991,12 +992,18 @@ _WORDS: dict[str, tuple[str, ...]] = {
 }
 _LATER: dict[str, tuple[str, ...]] = {
     "ar": ("شقة {}", "الطابق {}"), "az": ("mənzil {}",), "bg": ("ап. {}", "ет. {}"), "bs": ("stan {}", "{}. kat"),
-    "ca": ("Pis {}", "Porta {}"), "el": ("Διαμ. {}", "{}ος όροφος"), "et": ("korter {}", "{}. korrus"), "fa": ("واحد {}", "طبقه {}"),
-    "fil": ("Unit {}", "Palapag {}"), "he": ("דירה {}", "קומה {}"), "hi": ("फ़्लैट {}", "मंज़िल {}"), "hr": ("stan {}", "{}. kat"),
-    "hy": ("բն. {}",), "id": ("Unit {}", "Lantai {}"), "is": ("íbúð {}", "{}. hæð"), "ja": ("{}号室", "{}階"), "ka": ("ბინა {}",),
-    "kk": ("пәтер {}",), "ko": ("{}호", "{}층"), "lt": ("but. {}", "{} aukštas"), "lv": ("dz. {}", "{}. stāvs"), "mk": ("стан {}",),
-    "ru": ("кв. {}", "этаж {}"), "sk": ("byt {}", "{}. poschodie"), "sl": ("stanovanje {}", "{}. nadstropje"), "sq": ("Ap. {}", "Kati {}"),
-    "sr": ("стан {}", "{}. спрат"), "th": ("ห้อง {}", "ชั้น {}"), "uk": ("кв. {}", "поверх {}"), "ur": ("فلیٹ {}", "منزل {}"),
+    "ca": ("Pis {}", "Porta {}"), "el": ("Διαμ. {}", "{}ος όροφος"), "et": ("korter {}", "{}. korrus"),
+    "fa": ("واحد {}", "طبقه {}"),
+    "fil": ("Unit {}", "Palapag {}"), "he": ("דירה {}", "קומה {}"), "hi": ("फ़्लैट {}", "मंज़िल {}"),
+    "hr": ("stan {}", "{}. kat"),
+    "hy": ("բն. {}",), "id": ("Unit {}", "Lantai {}"), "is": ("íbúð {}", "{}. hæð"), "ja": ("{}号室", "{}階"),
+    "ka": ("ბინა {}",),
+    "kk": ("пәтер {}",), "ko": ("{}호", "{}층"), "lt": ("but. {}", "{} aukštas"), "lv": ("dz. {}", "{}. stāvs"),
+    "mk": ("стан {}",),
+    "ru": ("кв. {}", "этаж {}"), "sk": ("byt {}", "{}. poschodie"), "sl": ("stanovanje {}", "{}. nadstropje"),
+    "sq": ("Ap. {}", "Kati {}"),
+    "sr": ("стан {}", "{}. спрат"), "th": ("ห้อง {}", "ชั้น {}"), "uk": ("кв. {}", "поверх {}"),
+    "ur": ("فلیٹ {}", "منزل {}"),
     "uz": ("{}-xonadon",), "vi": ("Căn hộ {}", "Tầng {}"), "zh": ("{}室", "{}楼"),
 }  # fmt: skip
 """Languages that engine 2 knows the words of."""

@@ -16,6 +16,7 @@ from webapp.engine.types import (
     government,
     identifiers,
     internet,
+    listed,
     misc,
     number,
     papers,
@@ -266,6 +267,7 @@ REGISTRY: tuple[type[FieldType], ...] = (
     vehicles.Vin,
     vehicles.LicensePlate,
     vehicles.FlightNumber,
+    *listed.TYPES,
 )
 
 GROUP_KINDS: dict[str, type[GroupKind]] = {

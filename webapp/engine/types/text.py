@@ -189,7 +189,7 @@ class Words(FieldType):
     label = "Words"
     category = "text"
     description = "A few common words."
-    aliases = ("word", "random words", "keywords")
+    aliases = ("get words list", "word words", "word sample", "word", "random words", "keywords")
     example = "river keep young"
     dtype = pa.string()
     localised = True
@@ -259,7 +259,7 @@ class Sentences(_Running):
     name = "sentences"
     label = "Sentences"
     description = "One or more sentences of common words."
-    aliases = ("sentence", "text", "short text")
+    aliases = ("texts", "sentence", "text", "short text")
     example = "Together bank heart whom also single."
     localised = True
 
@@ -484,7 +484,8 @@ class DigitSequence(_Pattern):
     name = "digit_sequence"
     label = "Digit sequence"
     description = "Digits from a mask: # is a random digit; other characters are unchanged."
-    aliases = ("digits", "digit mask", "number mask", "digit format")
+    aliases = ("random digit above two", "random digit not null", "random digit not null or empty",
+    "random digit or empty", "string numeric", "digits", "digit mask", "number mask", "digit format")
     example = "417-55-2093"
     option = "format"
 

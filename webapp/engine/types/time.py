@@ -380,7 +380,8 @@ class Date(Days):
     name = "date"
     label = "Date"
     description = "A date between two dates."
-    aliases = (
+    aliases = ("date between dates", "date this century", "date this decade", "date anytime", "date past",
+    "date future", "date recent",
         "day",
         "date between",
         "random date",
@@ -424,7 +425,8 @@ class DateTime(Point):
     name = "datetime"
     label = "Date and time"
     description = "A date with a time of day, to the second, in UTC."
-    aliases = (
+    aliases = ("date time ad", "date time between dates", "date time this century", "date time this decade",
+    "passport dates",
         "timestamp",
         "date time",
         "datetime between",
@@ -533,7 +535,7 @@ class Time(FieldType):
     label = "Time"
     category = "time"
     description = "A time of day, to the second."
-    aliases = ("time of day", "clock", "clock time")
+    aliases = ("time object", "time of day", "clock", "clock time")
     example = "08:31:04"
 
     class Options(OptionsModel):
@@ -944,7 +946,7 @@ class Length(_Lengths):
     name = "duration"
     label = "Duration"
     description = "A duration in a range."
-    aliases = ("time span", "timespan", "interval", "elapsed time", "length of time")
+    aliases = ("time delta", "time span", "timespan", "interval", "elapsed time", "length of time")
     example = "PT1H31M4S"
 
     class Options(OptionsModel):

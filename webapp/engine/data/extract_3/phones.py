@@ -177,7 +177,10 @@ def _heads(
             listed = [listed[i * len(listed) // _MOST_PREFIXES] for i in range(_MOST_PREFIXES)]
         begin = _by_beginning(country, kind)
         sequences = [
-            one for prefix in listed for sets in begin.get(prefix[:2], sequences) for one in _narrowed(sets, prefix)
+            one
+            for prefix in listed
+            for sets in begin.get(prefix[:2], sequences)
+            for one in _narrowed(sets, prefix)
         ]
     sizes = [prod(map(len, head)) for head, _ in sequences]
     total, made, seen = sum(sizes), 0, set()

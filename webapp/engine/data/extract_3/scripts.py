@@ -53,7 +53,8 @@ _SINHALA = {
     "ව": "w", "ශ": "sh", "ෂ": "sh", "ස": "s", "හ": "h", "ළ": "l", "ෆ": "f",
 }  # fmt: skip
 _SINHALA_VOWELS = {
-    "අ": "a", "ආ": "a", "ඇ": "a", "ඈ": "a", "ඉ": "i", "ඊ": "i", "උ": "u", "ඌ": "u", "එ": "e", "ඒ": "e", "ඓ": "ai", "ඔ": "o",
+    "අ": "a", "ආ": "a", "ඇ": "a", "ඈ": "a", "ඉ": "i", "ඊ": "i", "උ": "u", "ඌ": "u", "එ": "e", "ඒ": "e", "ඓ": "ai",
+    "ඔ": "o",
     "ඕ": "o", "ඖ": "au",
 }  # fmt: skip
 _SINHALA_SIGNS = {
@@ -171,9 +172,11 @@ def _brahmic_letter(ch: str) -> tuple[str, str]:
     name = unicodedata.name(ch, "").split(" ", 1)[-1]
     if name.startswith("LETTER "):
         text = name.removeprefix("LETTER ").lower().replace("vocalic ", "").split(" ")[-1]
-        text = {"aa": "a", "ii": "i", "uu": "u", "ee": "e", "oo": "o", "rra": "ra", "lla": "la", "nna": "na", "tta": "ta",
+        text = {"aa": "a", "ii": "i", "uu": "u", "ee": "e", "oo": "o", "rra": "ra", "lla": "la", "nna": "na",
+        "tta": "ta",
                 "ttha": "tha", "dda": "da", "ddha": "dha", "ssa": "sha", "nnna": "na", "llla": "zha", "r": "ri",
-                "nga": "nga", "nya": "nya", "ca": "cha", "cha": "chha", "rrra": "ra", "yya": "ya"}.get(text, text)  # fmt: skip
+                "nga": "nga", "nya": "nya", "ca": "cha", "cha": "chha", "rrra": "ra",
+                "yya": "ya"}.get(text, text)  # fmt: skip
         is_vowel = text in ("a", "i", "u", "e", "o", "ai", "au", "ri") and not name.endswith((" RA", " RI"))
         return ("vowel", text) if is_vowel else ("consonant", text.removesuffix("a"))
     if name.startswith("VOWEL SIGN "):
@@ -236,9 +239,7 @@ def _named(word: str) -> str:
                 text = text[:-1]
             elif text.endswith("a") and len(text) > 1:
                 text = text[:-1] + "e"
-            elif text.endswith("ee"):
-                text = text[:-1]
-            elif text.endswith("e") and len(text) > 1:
+            elif text.endswith("ee") or (text.endswith("e") and len(text) > 1):
                 text = text[:-1]
             made += text.replace("pharyngeal", "a").replace("glottal", "a")
         elif ch.isascii():

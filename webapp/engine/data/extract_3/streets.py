@@ -70,6 +70,8 @@ def _own(locale: str) -> list[str]:
             return _crossed(_listed(locale), ("ул. {}", "бул. {}"))
         case "ko_KR":
             names = listed("address", locale, "road_names") or []
-            return _crossed([name for name in names if all("가" <= ch <= "힣" for ch in name)], ("{}로", "{}길"))
+            return _crossed(
+                [name for name in names if all("가" <= ch <= "힣" for ch in name)], ("{}로", "{}길")
+            )
     names = _listed(locale) or last_names_male()[locale]
     return _crossed(names, own_places.street_patterns(locale))
