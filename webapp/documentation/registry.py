@@ -122,6 +122,7 @@ GROUPS: Final = (
                 "Every type with its options and sample rows.",
                 opens=True,
             ),
+            Entry("locales", "Locales", "Ten sample rows of every locale, and what it lacks.", opens=True),
             _reference("glossary", "Glossary", "The terms that Rowsmith uses."),
             _reference("formulas", "Formulas", "The formula language and all its functions."),
             _reference("exports", "Exports", "Requests, parts, retry, manifest and quota."),

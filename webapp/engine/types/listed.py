@@ -1,7 +1,7 @@
 """Field types that are a list or a pattern: a line of ``listed.txt``, or of `CODES` where they have check digits.
 
-A line becomes a class, so that the catalogue, the forms and the tests treat it as any other type. Patterns are read when
-a column is compiled, not when the module is imported.
+A line becomes a class, so that the catalogue, the forms and the tests treat it as any other type. Patterns are read
+when a column is compiled, not when the module is imported.
 """
 
 from __future__ import annotations

@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from webapp.engine.spec import FieldSpec
 
 
-DEFAULT_LOCALE = "en_US"
+DEFAULT_LOCALE, JAPANESE = "en_US", "ja_JP"
 FEMALE, MALE = 0, 1
 SEXES = ("female", "male")
 
@@ -500,7 +500,7 @@ class Person(GroupKind):
     def __init__(self, fields: tuple[FieldSpec, ...], compiler: Compiler) -> None:
         super().__init__(fields, compiler)
         check_locales(fields, compiler)
-        self.locale = locale_of_group(fields, compiler, DEFAULT_LOCALE)
+        self.locale = locale_of_group(fields, compiler, default_locale(fields))
         self.names = names_of(compiler.vocabulary, self.locale)
         self.jobs = jobs_of(compiler.vocabulary)
         self._vocabulary = compiler.vocabulary
@@ -617,6 +617,11 @@ def locale_of_group(fields: Sequence[FieldSpec], compiler: Compiler, default: st
     return min(named) if named else compiler.locale_of(fields[0]) or default
 
 
+def default_locale(fields: Sequence[FieldSpec]) -> str:
+    """The locale of a group's people where none is set: Japanese if a field shows the reading of a Japanese name."""
+    return JAPANESE if any(issubclass(field.type, _Kana) for field in fields) else DEFAULT_LOCALE
+
+
 def check_locales(fields: Sequence[FieldSpec], compiler: Compiler) -> None:
     """Reports two fields of one group that name different locales."""
     named = _locales_named(fields, compiler)
@@ -675,7 +680,7 @@ class PersonField(FieldType):
         super().__init__(field, options, compiler)
         self.group = compiler.group_of(field)
         self.alone = len(self.group) == 1
-        self.locale = locale_of_group(self.group, compiler, DEFAULT_LOCALE)
+        self.locale = locale_of_group(self.group, compiler, default_locale(self.group))
         self.names = names_of(compiler.vocabulary, self.locale)
 
     def words(self, table: str, english: pa.Array, compiler: Compiler) -> pa.Array:
@@ -721,9 +726,8 @@ class _NamePool(PersonField):
         self._distinct: np.ndarray | None = None
         if field.common.unique and self.alone:
             key = ("distinct", self.which, self.locale, self._asked, roman)
-            self._distinct = compiler.vocabulary.shared(
-                key, lambda: _distinct(self.names, f"{self.which}_ascii" if roman else f"{self.which}_folded", self._asked)
-            )
+            pool = f"{self.which}_ascii" if roman else f"{self.which}_folded"
+            self._distinct = compiler.vocabulary.shared(key, lambda: _distinct(self.names, pool, self._asked))
 
     def fill(self, context: ColumnContext) -> pa.Array:
         return joining.chosen(self.pool, getattr(context.group(), self.which))

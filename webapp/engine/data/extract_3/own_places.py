@@ -2,7 +2,8 @@
 
 Cities are GeoNames' names in other languages: of those in the locale's script, the one that is spelled with the
 letters of its language and reads most like the name in Latin letters. Subdivisions come from the translations of
-ISO 3166-2 that pycountry brings, and from ``states_own.txt``. A city without such a name is not one of the locale's places.
+ISO 3166-2 that pycountry brings, and from ``states_own.txt``. A city without such a name is not one of the locale's
+places.
 """
 
 from __future__ import annotations
