@@ -80,14 +80,27 @@ def optional(name: str) -> Any:
 # --- Rows ----------------------------------------------------------------------------------------------------
 
 
+_IN_USE: list[str] = []
+"""The id of an earlier vocabulary, if one was asked for."""
+
+
+@cache
+def vocabulary_in_use() -> vocabulary.Vocabulary:
+    """The present vocabulary, or the earlier one that was asked for."""
+    if not _IN_USE:
+        return vocabulary.default()
+    return vocabulary.open_in(ROOT / "var" / "vocab", _IN_USE[0])
+
+
 def table(locale: str | None, rows: int) -> tuple[dict[str, list[Any]], list[str], list[str]]:
     """Columns by name, the types that are refused for the locale, and the warnings."""
     fields = [{"name": name, "type": name} for name in COLUMNS if find(name) is not None]
     refused: list[str] = []
+    words = vocabulary_in_use()
     while True:
-        spec = groups.assign(parse(fields, locale=locale))
+        spec = groups.assign(parse(fields, locale=locale), engine=words.engine)
         try:
-            plan = compile_plan(spec, vocabulary.default())
+            plan = compile_plan(spec, words)
             break
         except SpecError as error:
             wrong = {
@@ -678,7 +691,7 @@ SCRIPTS = {
     "ja": ("CJK", "HIRAGANA", "KATAKANA", "IDEOGRAPHIC"), "ka": ("GEORGIAN",), "ko": ("HANGUL", "CJK"),
     "mk": ("CYRILLIC",), "mr": ("DEVANAGARI",), "ne": ("DEVANAGARI",), "or": ("ORIYA",), "ru": ("CYRILLIC",),
     "si": ("SINHALA",), "sr": ("CYRILLIC",), "ta": ("TAMIL",), "th": ("THAI",), "uk": ("CYRILLIC",),
-    "zh": ("CJK", "IDEOGRAPHIC"),
+    "zh": ("CJK", "IDEOGRAPHIC"), "kk": ("CYRILLIC",), "ur": ("ARABIC",),
 }  # fmt: skip
 
 
@@ -753,6 +766,45 @@ Stock Symbol|Street Address|Street Name|Street Number|Street Suffix|Suffix|Templ
 Top Level Domain|ULID|University|URL|User Agent|Username|Words
 """
 """The names of Mockaroo's types as its page lists them; there is no package to take them from."""
+FAKER_JS = """
+airline aircraftType|airline airline|airline airplane|airline airport|airline flightNumber|airline recordLocator|
+airline seat|animal bear|animal bird|animal cat|animal cetacean|animal cow|animal crocodilia|animal dog|animal fish|
+animal horse|animal insect|animal lion|animal petName|animal rabbit|animal rodent|animal snake|animal type|book author|
+book format|book genre|book publisher|book series|book title|color cmyk|color colorByCSSColorSpace|
+color cssSupportedFunction|color cssSupportedSpace|color hsl|color human|color hwb|color lab|color lch|color rgb|
+color space|commerce department|commerce isbn|commerce price|commerce product|commerce productAdjective|
+commerce productDescription|commerce productMaterial|commerce productName|company buzzAdjective|company buzzNoun|
+company buzzPhrase|company buzzVerb|company catchPhrase|company catchPhraseAdjective|company catchPhraseDescriptor|
+company catchPhraseNoun|company name|database collation|database column|database engine|database mongodbObjectId|
+database type|datatype boolean|date anytime|date between|date betweens|date birthdate|date future|date month|date past|
+date recent|date soon|date timeZone|date weekday|finance accountName|finance accountNumber|finance amount|finance bic|
+finance bitcoinAddress|finance creditCardCVV|finance creditCardIssuer|finance creditCardNumber|finance currency|
+finance currencyCode|finance currencyName|finance currencyNumericCode|finance currencySymbol|finance ethereumAddress|
+finance iban|finance litecoinAddress|finance maskedNumber|finance pin|finance routingNumber|
+finance transactionDescription|finance transactionType|food adjective|food description|food dish|food ethnicCategory|
+food fruit|food ingredient|food meat|food spice|food vegetable|git branch|git commitDate|git commitEntry|
+git commitMessage|git commitSha|hacker abbreviation|hacker adjective|hacker ingverb|hacker noun|hacker phrase|
+hacker verb|image avatar|image avatarGitHub|image dataUri|image personPortrait|image url|image urlLoremFlickr|
+image urlPicsumPhotos|internet displayName|internet domainName|internet domainSuffix|internet domainWord|internet email|
+internet emoji|internet exampleEmail|internet httpMethod|internet httpStatusCode|internet ip|internet ipv4|
+internet ipv6|internet jwt|internet jwtAlgorithm|internet mac|internet password|internet port|internet protocol|
+internet url|internet userAgent|internet username|location buildingNumber|location cardinalDirection|location city|
+location continent|location country|location countryCode|location county|location direction|location language|
+location latitude|location longitude|location nearbyGPSCoordinate|location ordinalDirection|location secondaryAddress|
+location state|location street|location streetAddress|location timeZone|location zipCode|lorem lines|lorem paragraph|
+lorem paragraphs|lorem sentence|lorem sentences|lorem slug|lorem text|lorem word|lorem words|music album|music artist|
+music genre|music songName|number bigInt|number binary|number float|number hex|number int|number octal|
+number romanNumeral|person bio|person firstName|person fullName|person gender|person jobArea|person jobDescriptor|
+person jobTitle|person jobType|person lastName|person middleName|person prefix|person sex|person sexType|person suffix|
+person zodiacSign|phone imei|phone number|science chemicalElement|science unit|string alpha|string alphanumeric|
+string binary|string fromCharacters|string hexadecimal|string nanoid|string numeric|string octal|string sample|
+string symbol|string ulid|string uuid|system commonFileExt|system commonFileName|system commonFileType|system cron|
+system directoryPath|system fileExt|system fileName|system filePath|system fileType|system mimeType|
+system networkInterface|system semver|vehicle bicycle|vehicle color|vehicle fuel|vehicle manufacturer|vehicle model|
+vehicle type|vehicle vehicle|vehicle vin|vehicle vrm|word adjective|word adverb|word conjunction|word interjection|
+word noun|word preposition|word sample|word verb|word words
+"""
+"""The methods of faker-js 9, as ``module method``, without those that manage the generator."""
 _NOT_VALUES = {
     "add_provider", "del_arguments", "enum", "format", "get_arguments", "get_formatter", "get_providers", "items",
     "parse", "provider", "seed", "seed_instance", "seed_locale", "set_arguments", "set_formatter",
@@ -801,6 +853,11 @@ def datafaker_methods(folder: Path) -> list[str]:
             )
             found += [f"{path.stem} {name}" for name in names if name != "getFaker"]
     return sorted(set(found))
+
+
+def listed(names: str) -> list[str]:
+    """The names of one of the lists above."""
+    return [name.strip() for name in names.replace("\n", "").split("|")]
 
 
 def words_of(name: str) -> str:
@@ -893,8 +950,8 @@ def report_parity(faker_js: Path | None, datafaker: Path | None, verbose: bool) 
     print(f"\nNative field types ({len(REGISTRY)}) found by the names of other generators")
     lists: dict[str, list[str] | None] = {
         "Faker": faker_methods(),
-        "Mockaroo": [one.strip() for one in MOCKAROO.replace("\n", "").split("|")],
-        "faker-js": faker_js_methods(faker_js) if faker_js else None,
+        "Mockaroo": listed(MOCKAROO),
+        "faker-js": faker_js_methods(faker_js) if faker_js else listed(FAKER_JS),
         "Datafaker": datafaker_methods(datafaker) if datafaker else None,
     }
     for product, names in lists.items():
@@ -918,10 +975,13 @@ def main() -> int:
     parser.add_argument("--verbose", action="store_true", help="Also print warnings and missing names.")
     parser.add_argument("--faker-js", type=Path, help="Folder of @faker-js/faker.")
     parser.add_argument("--datafaker", type=Path, help="Folder of a checkout of Datafaker.")
+    parser.add_argument("--vocabulary", metavar="ID", help="An earlier vocabulary of var/vocab, to compare with.")
     given = parser.parse_args()
     wrong = 0
+    if given.vocabulary:
+        _IN_USE.append(given.vocabulary)
     if not given.parity_only:
-        wrong = report(given.locales or [*vocabulary.default().locales, WORLD], given.rows, given.verbose)
+        wrong = report(given.locales or [*vocabulary_in_use().locales, WORLD], given.rows, given.verbose)
     report_parity(given.faker_js, given.datafaker, given.verbose)
     return 1 if wrong else 0
 
