@@ -170,6 +170,7 @@ def _like(mask: str) -> tuple[Part, ...]:
     return tuple(Run(kinds[piece[0]], len(piece)) if piece[0] in kinds else Gap(piece) for piece in pieces)
 
 
+_INDIAN_BANKS = ("BARB", "CNRB", "HDFC", "ICIC", "IDIB", "IOBA", "KKBK", "PUNB", "SBIN", "UBIN", "UTIB", "YESB")
 _DOMESTIC: dict[str, tuple[str, tuple[Part, ...]]] = {
     "AR": ("CBU", (*_like("#######"), codes.weighted((7, 1, 3, 9, 7, 1, 3), 10, codes.complement(10)), *_like("#" * 13),
                    codes.weighted((0,) * 8 + (3, 9, 7, 1, 3, 9, 7, 1, 3, 9, 7, 1, 3), 10, codes.complement(10)))),
@@ -179,7 +180,7 @@ _DOMESTIC: dict[str, tuple[str, tuple[Part, ...]]] = {
     "CN": ("account number", ("62", Run(DIGITS, 16), codes.luhn(18))),
     "DZ": ("RIB", _like("### ##### ########## ##")),
     "HK": ("bank code and account number", _like("###-######-###")),
-    "IN": ("IFSC and account number", (Run(UPPER, 4), "0", *_like("###### ############"))),
+    "IN": ("IFSC and account number", (Pick(_INDIAN_BANKS), "0", *_like("###### ############"))),
     "JP": ("bank, branch and account number", _like("####-###-#######")),
     "KR": ("account number", _like("###-######-##-###")),
     "MX": ("CLABE", (Run(DIGITS, 17), codes.weighted((3, 7, 1) * 6, 10, codes.complement(10)))),

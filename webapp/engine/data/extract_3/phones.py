@@ -17,8 +17,8 @@ import phonenumbers
 from phonenumbers import PhoneMetadata
 from phonenumbers.geodata import GEOCODE_DATA, GEOCODE_LONGEST_PREFIX
 
+from webapp.engine.data.extract.phones import _GOLDEN, _expanded, _split, _spread, _unranked, _usual_length
 from webapp.engine.data.extract.phones import Phones as FirstPhones
-from webapp.engine.data.extract.phones import _expanded, _split, _spread, _unranked, _usual_length
 from webapp.engine.data.extract.tools import fold
 
 HEADS_OF_COUNTRY = 100
@@ -172,16 +172,21 @@ def _heads(
     """(national digits without the tail, digits of the tail): evenly chosen among all there are."""
     sequences = _sequences(country, kind)
     if prefixes is not None:
-        listed = prefixes
-        if len(listed) > _MOST_PREFIXES:
-            listed = [listed[i * len(listed) // _MOST_PREFIXES] for i in range(_MOST_PREFIXES)]
-        begin = _by_beginning(country, kind)
-        sequences = [
-            one
-            for prefix in listed
-            for sets in begin.get(prefix[:2], sequences)
-            for one in _narrowed(sets, prefix)
-        ]
+        begin, found = _by_beginning(country, kind), 0
+        narrowed: list[tuple[tuple[str, ...], int]] = []
+        # In an order that spreads over all of them, so that any number of them is evenly chosen.
+        for place in sorted(range(len(prefixes)), key=lambda place: place * _GOLDEN & 0xFFFFFFFF):
+            prefix = prefixes[place]
+            own = [
+                one
+                for sets in (begin.get(prefix[:2], ()) if prefix[1:] else sequences)
+                for one in _narrowed(sets, prefix)
+            ]
+            narrowed += own
+            found += bool(own)
+            if found == _MOST_PREFIXES:
+                break
+        sequences = narrowed
     sizes = [prod(map(len, head)) for head, _ in sequences]
     total, made, seen = sum(sizes), 0, set()
     # More slots than heads are wanted, as some of them are of another area.

@@ -201,7 +201,8 @@ def _phones_by_state(
             country, _finder(here, [city for city in cities if city["country"] == country]).get
         )
         prefixes, mobile = areas.prefixes(), areas.tells_mobile(country)
-        other = _untold(numbers, areas, country) if mobile else None
+        # Numbers of which the table names a subdivision are of no other one, also where it names few.
+        other = _untold(numbers, areas, country)
         for code, listed in AREA_CODES.get(country, {}).items():
             prefixes[code] = list(listed)
         for state in here:
@@ -239,12 +240,18 @@ def _of_state(
     return mobile, line if line[1] else None
 
 
+_NAMESAKES = ("AR", "MX")
+"""Countries of which the table of areas names a city like a subdivision that it is not in."""
+_ALSO = {"BR": {"federal district": "DF"}}
+"""Names that the table of areas has for subdivisions, in addition to their own."""
+
+
 def _finder(states: list[_Subdivision], cities: list[dict[str, Any]]) -> dict[str, str | None]:
     """Codes of subdivisions by folded names: of themselves, and of cities that only one of them has. None where a name
     means two."""
     import pycountry
 
-    found: dict[str, str | None] = {}
+    found: dict[str, str | None] = dict(_ALSO.get(states[0].country, {}))
 
     def note(name: str, code: str) -> None:
         found[name] = code if found.get(name, code) == code else None
@@ -252,10 +259,19 @@ def _finder(states: list[_Subdivision], cities: list[dict[str, Any]]) -> dict[st
     for city in cities:
         if city["subdivision"] is not None:
             note(fold(city["name"]), city["subdivision"].code)
+    here = {state.code for state in states}
+    for division in pycountry.subdivisions.get(country_code=states[0].country) or ():
+        if division.code.partition("-")[2] not in here and not division.parent_code:
+            found[fold(division.name)] = (
+                None  # a subdivision that is not told apart, such as one named like a city
+            )
     for state in states:
         official = pycountry.subdivisions.get(code=f"{state.country}-{state.code}")
         for name in {state.name, *([official.name, re.split("[ -]", official.name)[0]] if official else [])}:
-            note(fold(name), state.code)
+            if state.country in _NAMESAKES:
+                note(fold(name), state.code)
+            else:
+                found[fold(name)] = state.code
         found[fold(state.code)] = state.code
     return found
 

@@ -12,6 +12,15 @@ if TYPE_CHECKING:
     from typing_extensions import Unpack
 
 
+class CallingCodeField(Field):
+    """The code of a country in telephone numbers, such as +49."""
+
+    type_name = "calling_code"
+
+    def __init__(self, name: str, options: Mapping[str, Any] | None = None, **common: Unpack[Common]) -> None:
+        self._set(name, options, common, {})
+
+
 class CompanyEmailField(Field):
     """An e-mail address derived from the person's names, at the domain of the row's company."""
 

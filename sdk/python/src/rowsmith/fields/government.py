@@ -12,6 +12,15 @@ if TYPE_CHECKING:
     from typing_extensions import Unpack
 
 
+class CnpjField(Field):
+    """A Brazilian company number (CNPJ) with valid check digits."""
+
+    type_name = "cnpj"
+
+    def __init__(self, name: str, options: Mapping[str, Any] | None = None, **common: Unpack[Common]) -> None:
+        self._set(name, options, common, {})
+
+
 class DriverLicenseField(Field):
     """The number of a US driver's license in the format of its state.
 
@@ -35,6 +44,24 @@ class EINField(Field):
     """A US employer identification number."""
 
     type_name = "ein"
+
+    def __init__(self, name: str, options: Mapping[str, Any] | None = None, **common: Unpack[Common]) -> None:
+        self._set(name, options, common, {})
+
+
+class InvalidSsnField(Field):
+    """A number like an SSN that is never issued."""
+
+    type_name = "invalid_ssn"
+
+    def __init__(self, name: str, options: Mapping[str, Any] | None = None, **common: Unpack[Common]) -> None:
+        self._set(name, options, common, {})
+
+
+class ItinField(Field):
+    """A taxpayer number of the United States for people without an SSN."""
+
+    type_name = "itin"
 
     def __init__(self, name: str, options: Mapping[str, Any] | None = None, **common: Unpack[Common]) -> None:
         self._set(name, options, common, {})
@@ -119,6 +146,24 @@ class PassportNumberField(Field):
         **common: Unpack[Common],
     ) -> None:
         self._set(name, options, common, {"country": country})
+
+
+class PassportOwnerField(Field):
+    """A name as a passport prints it, made up: SMITH<<ANNA."""
+
+    type_name = "passport_owner"
+
+    def __init__(self, name: str, options: Mapping[str, Any] | None = None, **common: Unpack[Common]) -> None:
+        self._set(name, options, common, {})
+
+
+class RgNumberField(Field):
+    """A Brazilian identity card number (RG of São Paulo) with a valid check digit."""
+
+    type_name = "rg_number"
+
+    def __init__(self, name: str, options: Mapping[str, Any] | None = None, **common: Unpack[Common]) -> None:
+        self._set(name, options, common, {})
 
 
 class SirenField(Field):
