@@ -199,6 +199,8 @@ def _area(text: str) -> tuple[str, ...]:
     said = geocoder.description_for_number(number, "en")
     if not said or not country:
         return ()
+    if _fold(said) == _fold(pycountry.countries.get(alpha_2=country).name):
+        return ()  # the country, such as Luxembourg, and not the subdivision of the same name
     divisions, above = _divisions(country), _above(country)
     found = set()
     for alternative in said.split("/"):
