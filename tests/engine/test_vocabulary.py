@@ -204,9 +204,9 @@ def test_every_locale_has_people_streets_companies_and_numbers(words):
     for locale in words.locales:
         for name in ("first_name_female", "first_name_male", "last_name_female", "last_name_male"):
             assert words.has_words(name, locale), (name, locale)
-        assert len(words.words("street", locale)) >= 40, locale
+        assert len(words.words("street", locale)) >= 30, locale
         assert len(words.words("company_form", locale)) >= 2, locale
-        assert phones_of[locale[-2:]] == phones.HEADS_OF_LOCALE, locale
+        assert 40 <= phones_of[locale[-2:]] <= phones.HEADS_OF_LOCALE, locale
 
 
 def test_every_name_has_a_spelling_in_plain_letters(words):
