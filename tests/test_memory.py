@@ -89,6 +89,29 @@ def test_freed_memory_is_returned_when_a_process_has_grown():
     assert told(GROWN) == "True True"
 
 
+# What a second request uses while the first one ends is free when the second one ends, and the process has not grown.
+TOGETHER = """
+import time
+from webapp import limits, memory
+
+memory.trim_if_grown()
+before = memory._resident()
+pieces = [bytes(2_000) for _ in range(4 * limits.TRIM_GROWN_BYTES // 2_000)]
+last = bytes(2_000)
+memory.trim_if_grown()
+del pieces
+kept = memory._resident() - before
+time.sleep(limits.TRIM_SECONDS * 1.1)
+memory.trim_if_grown()
+print(kept > limits.TRIM_GROWN_BYTES, memory._resident() - before < limits.TRIM_GROWN_BYTES)
+"""
+
+
+@glibc
+def test_memory_of_requests_that_overlapped_is_returned():
+    assert told(TOGETHER) == "True True"
+
+
 @glibc
 def test_a_configured_number_of_arenas_is_used():
     assert int(told(ARENAS, SETTLED="1", MALLOC_ARENA_MAX="4")) in (3, 4)

@@ -444,10 +444,10 @@ WEB_FREE_THREADS: Final = 32
 # smaller, because returned memory must be requested again, page by page.
 MALLOC_MMAP_BYTES: Final = 4 * MB
 MALLOC_TRIM_BYTES: Final = 4 * MB  # free memory that is kept at the end of an arena
-# After an output of this size, all free memory is returned, which takes about 5 ms.
-TRIM_BYTES: Final = 8 * MB
-# Also after a request that has increased the memory of the process by this much.
+# After a request that has increased the memory of a process by this much, all free memory is returned, which takes
+# about 5 ms.
 TRIM_GROWN_BYTES: Final = 32 * MB
+TRIM_SECONDS: Final = 1  # between two trims of a process that has not grown since the last one
 MALLOC_ARENAS: Final = 2  # measured: as fast as glibc's default of eight per processor, with half the memory
 # Connections of one web process; fewer if the operating system allows fewer open files. Idle connections
 # and unfinished requests take no thread; at the limit, some of them are closed for new ones.
@@ -514,7 +514,8 @@ PURGE_SECONDS: Final = 3_600.0  # how often expired data is deleted
 NOW_YEARS: Final = (1000, 9000)
 MAX_LOCALE_CHARS: Final = 20
 PLAN_CACHE_ENTRIES: Final = 512  # compiled templates cached in one process
-PLAN_CACHE_BYTES: Final = 16 * MB  # size of their JSON; compiled, they take about five times as much
+PLAN_CACHE_BYTES: Final = 16 * MB  # size of their JSON
+COMPILED_TIMES: Final = 5  # a compiled template takes about this many times the memory of its JSON
 SEED_BYTES: Final = 8  # random bytes of a generated seed
 SSE_COMMENT_SECONDS: Final = 15.0  # a comment keeps proxies from closing an idle stream
 SSE_POLL_SECONDS: Final = 0.5  # how often the progress is read

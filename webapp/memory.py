@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import ctypes
 import os
+import time
 from typing import Final
 
 from webapp import limits
@@ -18,8 +19,11 @@ _M_MMAP_THRESHOLD: Final = -3
 _M_TRIM_THRESHOLD: Final = -1
 _PAGE_BYTES: Final = os.sysconf("SC_PAGE_SIZE")
 
-_settled = 0
-"""Resident bytes after the last trim, or less if the process has shrunk since."""
+_lowest = float("inf")
+"""The fewest resident bytes so far."""
+_trimmed = 0
+"""Resident bytes after the last trim."""
+_trimmed_at = float("-inf")
 
 
 def settle() -> None:
@@ -42,24 +46,24 @@ def settle() -> None:
         library.mallopt(_M_TRIM_THRESHOLD, limits.MALLOC_TRIM_BYTES)
 
 
-def trim() -> None:
-    """Return freed memory to the system: after a request that took much of it."""
-    library = _glibc()
-    if library is not None:
-        library.malloc_trim(0)
-
-
 def trim_if_grown() -> None:
-    """Return freed memory to the system if the process has grown by `limits.TRIM_GROWN_BYTES` since the last time.
+    """Return freed memory to the system if the process has grown by `limits.TRIM_GROWN_BYTES`. To be called when the
+    objects of a request are gone.
 
     A request may take much memory for a short answer, and thousands of small pieces that are freed stay in the arenas.
+    What another request still uses stays resident, so the size after a trim alone says too little: a process that is
+    larger than it was trims again every second.
     """
-    global _settled
-    resident = _resident()
-    if resident > _settled + limits.TRIM_GROWN_BYTES:
-        trim()
-        resident = _settled = _resident()
-    _settled = min(_settled, resident)
+    global _lowest, _trimmed, _trimmed_at
+    resident, now = _resident(), time.monotonic()
+    grown = resident > _trimmed + limits.TRIM_GROWN_BYTES
+    if grown or (resident > _lowest + limits.TRIM_GROWN_BYTES and now > _trimmed_at + limits.TRIM_SECONDS):
+        library = _glibc()
+        if library is not None:
+            library.malloc_trim(0)
+        resident = _trimmed = _resident()
+        _trimmed_at = now
+    _lowest = min(_lowest, resident)
 
 
 def _resident() -> int:

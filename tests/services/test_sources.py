@@ -5,6 +5,8 @@ from __future__ import annotations
 from types import SimpleNamespace
 from typing import Any, cast
 
+from webapp import limits
+from webapp.row_templates.services import compiled_plans
 from webapp.row_templates.services.compiled_plans import PlanMemory, Source
 
 
@@ -42,3 +44,15 @@ def test_a_template_heavier_than_the_memory_is_not_kept():
     memory = PlanMemory(entries=100, weight=10)
     memory.put("a", source("a"), 11)
     assert memory.get("a") is None
+
+
+def test_texts_that_formulas_computed_have_their_weight(app, monkeypatch):
+    """A formula of 20 characters keeps a text of 10,000."""
+    kept: list[int] = []
+    monkeypatch.setattr(PlanMemory, "put", lambda self, key, source, weight: kept.append(weight))
+    for expression in ('repeat("x", 10)', 'repeat("x", 10000)'):
+        fields = [
+            {"name": f"f{n}", "type": "formula", "options": {"expression": expression}} for n in range(50)
+        ]
+        compiled_plans.of_draft("t", fields, 1, None, "en_US")
+    assert kept[1] - kept[0] > 50 * 10_000 // limits.COMPILED_TIMES

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import csv
+import gc
 import io
 import math
 import time
 from datetime import UTC, datetime
 
 import orjson
+import pyarrow as pa
 import pytest
 
 from tests.views.speak import FIELDS, faults, make, refused, rows_used
@@ -364,16 +366,28 @@ def test_a_stream_ends_where_its_time_is_used_up_midway(edith, monkeypatch):
     assert rows_used(edith) < 50_000
 
 
-def test_memory_is_returned_after_wide_rows_with_a_small_file(edith, monkeypatch):
-    trimmed = []
-    monkeypatch.setattr(memory, "trim", lambda: trimmed.append(True))
-    wide = {"name": "a", "type": "constant", "options": {"value": "x" * 20_000}}
-    short = [{"name": "a", "type": "words"}]
-    for fields, expected in ((short, 0), ([{**wide, "name": f"f{n}"} for n in range(20)], 1)):
-        body = {"name": "t", "fields": fields, "count": 30, "format": "xlsx"}
-        answer = edith.post("/generate", json=body)
-        assert len(answer.data) < limits.TRIM_BYTES / 4
-        assert len(trimmed) == expected
+def test_rows_of_a_rejected_preview_do_not_wait_for_the_garbage_collector(edith):
+    long = {"type": "constant", "options": {"value": "\x01" * 10_000}}
+    fields = [{"name": f"f{n}", "type": "array", "options": {"count": 100, "of": long}} for n in range(10)]
+    gc.collect()
+    gc.disable()
+    try:
+        before = pa.total_allocated_bytes()
+        refused(edith.post("/preview", json={"name": "t", "fields": fields}), 422, "validation_error")
+        assert pa.total_allocated_bytes() - before < limits.MB
+    finally:
+        gc.enable()
+
+
+@pytest.mark.parametrize("count", [1, 100_000], ids=["whole", "stream"])
+def test_memory_is_returned_when_the_response_is_closed(edith, monkeypatch, count):
+    trims = []
+    monkeypatch.setattr(memory, "trim_if_grown", lambda: trims.append(True))
+    body = {"name": "t", "fields": [{"name": "a", "type": "words"}], "count": count}
+    answer = edith.post("/generate", json=body, buffered=False)
+    assert (answer.status_code, trims) == (200, [])
+    answer.close()
+    assert trims == [True]
 
 
 def test_a_costly_template_keeps_no_other_waiting(edith):

@@ -24,9 +24,7 @@ from webapp.access.models import API_VERSIONS, NEWEST_VERSION
 from webapp.config import Settings
 from webapp.config.faults import is_loopback
 from webapp.engine import processor_time
-from webapp.engine.budget import TooLarge
 from webapp.engine.errors import SpecError
-from webapp.engine.processor_time import TooSlow
 from webapp.errors import ApiError, validation_error
 from webapp.extensions import db
 from webapp.net import addresses
@@ -73,15 +71,6 @@ def init_app(app: Flask, settings: Settings, authenticate: Callable[[], Response
     app.before_request(authenticate)
     app.after_request(finish)
     app.register_error_handler(Exception, failed)
-    app.teardown_request(trim_memory)
-
-
-def trim_memory(error: BaseException | None) -> None:
-    """Return the memory of a failed large request to the system."""
-    if g.get("trim"):
-        memory.trim()
-    elif request.method == "POST":  # of GET requests none takes much, and most requests are GET
-        memory.trim_if_grown()
 
 
 class Middleware:
@@ -130,8 +119,9 @@ class _Pieces:
             return next(self._body)
 
     def close(self) -> None:
-        """Close the response."""
+        """Close the response. Its objects and those of its request are gone then, so their memory can be returned."""
         self._body.close()
+        memory.trim_if_grown()
 
 
 def _has_key(environ: Mapping[str, Any]) -> bool:
@@ -250,12 +240,10 @@ def as_api_error(error: Exception) -> ApiError:
         api_error = ApiError(_HTTP_CODES[error.code or 500], _NO_ROUTE if lost else None)
     elif isinstance(error, SpecError):
         api_error = validation_error(error.faults)
-        g.trim = isinstance(error, TooLarge | TooSlow)
     elif isinstance(error, MemoryError | RecursionError | pa.ArrowCapacityError):
         # The limits of bytes and nesting should prevent this.
         log.error("request %s failed", g.request_id, exc_info=error)
         api_error = _exhausted(error)
-        g.trim = True
     elif isinstance(error, redis.ConnectionError | redis.TimeoutError):
         # A restart of Redis affects every request in progress, so one line without traceback each.
         log.warning("request %s: Redis is unavailable: %s", g.request_id, type(error).__name__)

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import sys
+import threading
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, Final, Protocol, TypeVar
 
 import numpy as np
 import pyarrow as pa
@@ -173,12 +175,24 @@ def elementwise(args: list[Node], kind: Kind, kernel: Kernel, at: int, proof: Pr
     return Node(kind, run, at, proof=proof)
 
 
+class _Folded(threading.local):
+    bytes = 0
+
+
+FOLDED: Final = _Folded()
+"""The size of the texts that were computed while compiling in this thread: of `repeat("x", 10000)` much more than of the
+formula. A cache of compiled formulas counts them."""
+
+
 def _folded(args: list[Node], kind: Kind, kernel: Kernel, at: int) -> Node:
     frame = Frame(None, 1)
     try:
-        return literal(kind, vectors.single(kind, kernel(1, *[arg.run(frame) for arg in args])), at)
+        value = vectors.single(kind, kernel(1, *[arg.run(frame) for arg in args]))
     except ValueFault as fault:
         raise FormulaError(fault.code, fault.message, at, fault.hint) from None
+    if isinstance(value, str):
+        FOLDED.bytes += 2 * sys.getsizeof(value)  # the text, and the column of it
+    return literal(kind, value, at)
 
 
 def _over_elements(args: list[Node], lists: list[Node], kind: Kind, kernel: Kernel, at: int) -> Node:

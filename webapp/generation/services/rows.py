@@ -18,11 +18,11 @@ from urllib.parse import quote
 
 import orjson
 
-from webapp import limits, memory
+from webapp import limits
 from webapp.engine import processor_time
 from webapp.engine import record_counts as records
 from webapp.engine.blocks import BoundPlan, GenerationContext
-from webapp.engine.budget import megabytes, size_of
+from webapp.engine.budget import megabytes
 from webapp.engine.errors import SpecError
 from webapp.engine.external_values import Recorder
 from webapp.engine.formats import FORMATS, write
@@ -191,7 +191,6 @@ class Stream(ABC):
         self.leaks: list[dict[str, Any]] | None = None
         self._pieces = self._make()
         self._first: list[bytes] = []
-        self._size = 0
 
     @abstractmethod
     def _make(self) -> Generator[bytes]:
@@ -219,9 +218,6 @@ class Stream(ABC):
             pieces = writer.block(block)
             first = next(pieces, None)
             self.rows_made += len(block[0])
-            self._size += sum(
-                map(size_of, block)
-            )  # a compressed file can be small although its rows were large
             if first is not None:
                 yield first
             yield from pieces
@@ -238,10 +234,7 @@ class Stream(ABC):
             head, self._first = self._first, []
             yield from [b"".join(head)] if sum(map(len, head)) <= limits.MB else head
             del head
-        for piece in self._pieces:
-            self._size += len(piece)
-            yield piece
-        self._trim()
+        yield from self._pieces
 
     def whole(self, most: int = limits.PREVIEW_BYTES) -> bytes:
         """Return all bytes, for small outputs. Raises validation_error if they exceed `most` bytes."""
@@ -254,6 +247,8 @@ class Stream(ABC):
                     raise self._too_long(size)
         except SpecError as error:
             raise validation_error(error.faults) from None
+        finally:
+            self.close()  # the generator refers to this object, so the rows of one that is left would stay in memory
         return b"".join(pieces)
 
     def _too_long(self, size: int) -> ApiError:
@@ -268,14 +263,6 @@ class Stream(ABC):
         """Stop the work."""
         self._first.clear()
         self._pieces.close()
-        self._trim()
-
-    def _trim(self) -> None:
-        if self._size > limits.TRIM_BYTES:
-            self._size = 0
-            memory.trim()
-        else:
-            memory.trim_if_grown()
 
 
 class Output(Stream):

@@ -1,6 +1,7 @@
 """Compiled templates, cached in the process: a version never changes, so its plan is compiled once.
 
-The cache is limited by the number of plans and by the total length of their templates.
+The cache is limited by the number of plans and by the total length of their templates, to which the texts that their
+formulas computed count.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ import orjson
 
 from webapp import limits
 from webapp.engine import groups
+from webapp.engine.formulas.nodes import FOLDED
 from webapp.engine.plan import Plan
 from webapp.errors import Gathered
 from webapp.row_templates.services import compilation, field_ids, related_templates
@@ -73,7 +75,7 @@ class PlanMemory:
             return found[0]
 
     def put(self, key: Hashable, source: Source, weight: int) -> None:
-        """Keep `source`; `weight` is the length of its template as JSON, in bytes."""
+        """Keep `source`; `weight` is its memory in bytes, divided by `limits.COMPILED_TIMES`."""
         with self._lock:
             _, old = self._kept.pop(key, (None, 0))
             self._kept[key] = (source, weight)
@@ -84,6 +86,11 @@ class PlanMemory:
 
 
 MEMORY: Final = PlanMemory()
+
+
+def _weight(json_bytes: int, folded_before: int) -> int:
+    """Return the weight of a plan that this thread has compiled since `FOLDED` counted `folded_before`."""
+    return json_bytes + (FOLDED.bytes - folded_before) // limits.COMPILED_TIMES
 
 
 def of_version(
@@ -117,12 +124,13 @@ def of_version(
         source=spec.get("source"),
         invalid=spec.get("invalid"),
     )
+    folded = FOLDED.bytes
     plan = compilation.compiled(parsed, compilation.vocabulary(pins.get("vocabulary")), locale, library)
     related = related_templates.related_of(versions, library)
     found = Source(
         plan, spec["name"], spec["quantity"], compilation.anchor_of(spec), template_id, version, related
     )
-    MEMORY.put(key, found, len(orjson.dumps(spec)) * (1 + len(versions)))
+    MEMORY.put(key, found, _weight(len(orjson.dumps(spec)) * (1 + len(versions)), folded))
     return found
 
 
@@ -153,7 +161,7 @@ def of_draft(
     key = ("draft", blake2b(raw, digest_size=16).digest(), locale, words.id, kept)
     found = MEMORY.get(key)
     if found is None:
-        errors = Gathered()
+        errors, folded = Gathered(), FOLDED.bytes
         with errors.check():
             related_templates.check_stated(stated, gathered, own)
         with errors.check():
@@ -165,5 +173,5 @@ def of_draft(
             plan = compilation.compiled(grouped, words, None, library)
         errors.raise_all()
         found = Source(plan, "", 0, related=related_templates.related_of(gathered, library))
-        MEMORY.put(key, found, len(raw) * (1 + len(gathered)))
+        MEMORY.put(key, found, _weight(len(raw) * (1 + len(gathered)), folded))
     return replace(found, name=name, quantity=quantity, anchor=anchor)
