@@ -180,8 +180,8 @@ class _Folded(threading.local):
 
 
 FOLDED: Final = _Folded()
-"""The size of the texts that were computed while compiling in this thread: of `repeat("x", 10000)` much more than of the
-formula. A cache of compiled formulas counts them."""
+"""The size of the texts that were computed while compiling in this thread. The text of `repeat("x", 10000)` is much
+larger than the formula, so a cache of compiled formulas counts it."""
 
 
 def _folded(args: list[Node], kind: Kind, kernel: Kernel, at: int) -> Node:
