@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import gzip
+import json
 from typing import Any
 
 import orjson
@@ -40,6 +42,32 @@ def test_malformed_json_is_400(edith, where, body):
 def test_a_body_that_is_no_object_is_422(edith, body):
     answer = edith.post("/templates", data=body, content_type="application/json")
     assert faults(answer) == {"": "wrong_type"}
+
+
+def test_a_compressed_body_is_415_and_says_so(edith):
+    body = gzip.compress(b'{"name": "T", "fields": []}')
+    answer = edith.post(
+        "/templates", data=body, content_type="application/json", headers={"Content-Encoding": "gzip"}
+    )
+    assert refused(answer, 415, "unsupported_media_type")["content_encoding"] == "gzip"
+    assert "without compression" in answer.json["error"]["message"]
+
+
+@pytest.mark.parametrize("path", ["/api-keys/%00", "/me/sessions/a%00b", "/templates/%00", "/no/%00"])
+def test_a_path_with_u0000_is_400_on_every_database(edith, path):
+    """PostgreSQL does not accept the character in a text."""
+    refused(edith.delete(path), 400, "invalid_request")
+
+
+@pytest.mark.parametrize("count", [10**30, 1e30, 2**63])
+def test_a_count_that_no_database_can_store_is_422(edith, count):
+    template = edith.post("/templates", json={"name": "T", "fields": [{"name": "a", "type": "words"}]}).json[
+        "id"
+    ]
+    schedule = {"name": "n", "kind": "export", "template_id": template, "request": {"count": count}}
+    body = json.dumps(schedule | {"cron": "0 2 * * *", "timezone": "UTC"})
+    answer = edith.post("/schedules", data=body, content_type="application/json")
+    assert "request.count" in faults(answer)
 
 
 def test_a_body_of_another_type_is_415(edith):

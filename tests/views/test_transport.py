@@ -33,6 +33,12 @@ def test_plain_http_to_another_name_than_loopback_is_rejected(api, cast):
     assert answer.json["error"]["code"] == "https_required"
 
 
+@pytest.mark.parametrize("host", ["[::1]evil", "[::1].example.org"])
+def test_a_host_that_only_begins_with_loopback_is_rejected(app, host):
+    answer = app.test_client().get("/me", headers={"Host": host})
+    assert answer.json["error"]["code"] == "https_required"
+
+
 @pytest.mark.parametrize("host", ["localhost", "127.0.0.1:8000", "[::1]:8000", "app.localhost"])
 def test_plain_http_on_loopback_is_allowed(api, cast, host):
     assert api(cast.edith).get("/me", base_url=f"http://{host}").status_code == 200

@@ -151,6 +151,8 @@ def begin() -> ResponseReturnValue | None:
         if g.face == "program" or request.method not in ("GET", "HEAD"):
             raise ApiError("https_required")
         return redirect("https://" + request.url.partition("://")[2], 308)
+    if "\0" in environ["PATH_INFO"]:
+        raise ApiError("invalid_request", "The path holds the character U+0000.")
     version = environ.get("HTTP_API_VERSION")
     if version is not None:
         if version not in API_VERSIONS:
@@ -174,7 +176,10 @@ def _is_safe_transport(origin: addresses.Origin, host: str) -> bool:
 @functools.lru_cache(maxsize=256)
 def _names_loopback(host: str) -> bool:
     try:
-        return is_loopback(urlsplit(f"//{host}").hostname or "")
+        parts = urlsplit(f"//{host}")
+        if parts.netloc.partition("]")[2][:1] not in ("", ":"):  # `[::1]x` is no address
+            return False
+        return is_loopback(parts.hostname or "")
     except ValueError:
         return False
 

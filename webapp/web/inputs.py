@@ -83,6 +83,10 @@ def read_body(request: Request, model: type[M], max_bytes: int, *, forms: Collec
     kind = request.mimetype
     if (request.content_length or 0) > max_bytes:
         raise ApiError("payload_too_large", details={"max_bytes": max_bytes})
+    coding = request.headers.get("Content-Encoding", "identity").strip().casefold()
+    if coding != "identity":
+        text = "Send the body without compression. Content-Encoding is not supported."
+        raise ApiError("unsupported_media_type", text, {"content_encoding": coding[:50]})
     if kind in forms:
         return parse(model, filled(model, form_values(request.form)), strict=False)
     raw = request.get_data()
