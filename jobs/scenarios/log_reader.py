@@ -159,7 +159,7 @@ class Lines:
             data = data.replace(b"\r\n", b"\n").replace(b"\r", b"\n")
         *whole, rest = data.split(b"\n")
         made = self._texts(whole)
-        while len(rest) >= limits.RUN_LINE_BYTES + self._longest:
+        while len(rest) > limits.RUN_LINE_BYTES + self._longest:
             at = self._border(rest)
             made += self._texts([rest[:at]])
             rest = rest[at:]

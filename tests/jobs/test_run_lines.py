@@ -96,6 +96,15 @@ def test_a_line_without_end_is_not_held_back_for_ever():
     assert lines.end() == ["xxxxx"]
 
 
+@pytest.mark.parametrize("more", [-1, 0, 1])
+@pytest.mark.parametrize("times", [1, 2, 4])
+@pytest.mark.parametrize("letter", ["x", "ä"])
+def test_a_line_as_long_as_the_limit_is_read_in_one_piece(letter, times, more):
+    """A pipe is read 64 KB at a time, so a multiple of the limit is the usual size of a piece of a long line."""
+    data = letter.encode() * (times * limits.RUN_LINE_BYTES + more)
+    assert "".join(lines_of(data, len(data))) == data.decode()
+
+
 SECRET = "s3cr/t valü&e"
 
 
