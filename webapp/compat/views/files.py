@@ -21,7 +21,7 @@ from werkzeug.formparser import MultiPartParser
 
 from webapp import clock, limits
 from webapp.access import actors
-from webapp.access.actors import Actor
+from webapp.access.actors import Actor, require
 from webapp.compat.views.routing import ROOT, call
 from webapp.compat.views.words import Anything, Loose, camelled, everything, placed
 from webapp.errors import ApiError, Fault, did_you_mean, validation_error
@@ -212,7 +212,9 @@ def _by_key(actor: Actor, key: str) -> WorkspaceFile:
 
 def _beside(actor: Actor, scenario_id: str, scope: str = "read") -> Actor:
     """The caller in the project of a scenario, whose files its runs see. Errors: not_found, forbidden."""
-    return placed(actor, scope, scenarios.get(actor, scenario_id, scope).project_id)
+    scenario = scenarios.get(actor, scenario_id)  # its files change, and not the scenario
+    require(actor, scope, scenario.team_id)
+    return placed(actor, scope, scenario.project_id)
 
 
 def _folder(text: Any) -> str:

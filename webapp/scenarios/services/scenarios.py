@@ -119,8 +119,25 @@ def as_json(scenario: Scenario, version: ScenarioVersion) -> dict[str, Any]:
     }
 
 
+def _refuse_programs(actor: Actor) -> None:
+    """Raise forbidden for the program of a run: a scenario that it saves could have a wider network than its own, the
+    secrets of another scenario, and a schedule that outlives the run."""
+    if actor.run_id is not None:
+        text = "The program of a run can start scenarios, but can't create, change or delete them."
+        raise ApiError("forbidden", text, {"needs": "person"})
+
+
 class _Scenarios(objects_versions.Kind[Scenario, ScenarioVersion]):
     """Scenarios among the objects with versions."""
+
+    def get(
+        self, actor: Actor, object_id: str, scope: str = "read", *, lock: bool = False, deleted: bool = False
+    ) -> Scenario:
+        """Like its parent. Error: forbidden, for programs that want to change one."""
+        found = super().get(actor, object_id, scope, lock=lock, deleted=deleted)
+        if scope == "write":
+            _refuse_programs(actor)
+        return found
 
     def restore(self, actor: Actor, head: Scenario) -> dict[str, Any]:
         """Like its parent; runs that were due in the meantime are skipped."""
@@ -151,6 +168,7 @@ def create(
     Resolves the program's requirements first, which may take seconds: call it outside of any transaction. Errors:
     validation_error with every fault, forbidden (naming a secret needs the scope `secrets`), unavailable.
     """
+    _refuse_programs(actor)
     place = tenancy.here(actor)
     settings = {
         "timeout_seconds": timeout_seconds,
@@ -330,6 +348,12 @@ def check_changes(actor: Actor, said: Mapping[str, Any], scenario: Scenario | No
     for key in ("secrets", "writable_secrets"):
         if set(said.get(key, ())) - set(getattr(scenario, key, None) or ()):
             require(actor, "secrets")
+    if (
+        held["schedule"]
+        and dict(held["schedule"]).get("enabled", True)
+        and ("schedule" in said or "code" in said)
+    ):
+        require(actor, "run")  # its runs start by themselves
 
 
 def _secret_faults(
