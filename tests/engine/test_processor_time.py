@@ -71,3 +71,36 @@ def test_a_budget_is_of_one_thread(clock):
         thread.join()
         assert processor_time.current() is budget
     assert seen == [None]
+
+
+def test_each_table_of_a_request_has_a_budget_of_its_own(clock):
+    with Budget(30, clock) as request:
+        clock.now = 9
+        for _ in range(3):
+            with processor_time.of_one_table():
+                clock.now += 9
+                processor_time.check()
+        assert processor_time.spent() == 9
+        processor_time.check()
+        with pytest.raises(TooSlow), processor_time.of_one_table():
+            clock.now += 11
+            processor_time.check()
+        assert request.spent == 9
+
+
+def test_all_tables_together_have_a_limit(clock):
+    with Budget(30, clock):
+        tables = 0
+        with pytest.raises(TooSlow):
+            while tables < 100:
+                with processor_time.of_one_table():
+                    clock.now += 9
+                    processor_time.check()
+                tables += 1
+    assert tables == limits.TABLES_SECONDS // 9
+
+
+def test_a_table_of_background_work_has_no_budget():
+    with processor_time.of_one_table():
+        assert processor_time.current() is None
+        processor_time.check()

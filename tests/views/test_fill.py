@@ -8,6 +8,8 @@ from functools import partial
 import pytest
 
 from tests.views.targets import postgres_target, sqlite_target, work  # noqa: F401
+from webapp.engine import processor_time
+from webapp.engine.processor_time import Budget, TooSlow
 
 SCHEMA = """
 CREATE TABLE countries (code char(2) PRIMARY KEY, active boolean NOT NULL UNIQUE);
@@ -480,3 +482,23 @@ def test_keys_of_several_columns_that_share_a_reference_are_filled(edith, target
         assert made["skipped"] == []
         work(made["push"]["id"])
         assert [database.count(name) for name in ("project", "plan", "issue", "remark")] == [60] * 4
+
+
+def test_the_number_of_tables_is_not_limited_by_the_time_of_a_request(edith, target, monkeypatch):
+    """Each table has the processor time of a small request. That of the request itself is used up from the start."""
+
+    class UsedUp(Budget):
+        __slots__ = ()
+
+        def check(self) -> None:
+            if self._outer is None:
+                raise TooSlow(0)
+            super().check()
+
+    with target(SCHEMA) as database:
+        monkeypatch.setattr(processor_time, "Budget", UsedUp)
+        answer = edith.post(f"/connections/{database.connection_id}/fill", json={"rows": 20})
+        assert answer.status_code == 201, answer.json
+        assert answer.json["skipped"] == []
+        checked = next(one for one in answer.json["tables"] if one["table"] == "invoices")
+        assert checked["rows"] == 20

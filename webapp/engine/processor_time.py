@@ -13,7 +13,8 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 
 from webapp import limits
 from webapp.engine.errors import SpecError
@@ -31,34 +32,42 @@ class TooSlow(SpecError):
 
 
 class Budget:
-    """Processor seconds of one request. Counts while a thread is inside its ``with`` block."""
+    """Processor seconds of one request, or of one table of a request that has many. Counts while a thread is inside its
+    ``with`` block. The seconds of a budget inside another one count only for the inner one."""
 
-    __slots__ = ("_began", "_clock", "_outer", "_seconds", "limit", "used")
+    __slots__ = ("_began", "_outer", "clock", "limit", "seconds", "tables", "used")
 
     def __init__(self, seconds: float, clock: Callable[[], float] = time.thread_time) -> None:
-        self._seconds, self._clock = seconds, clock
+        self.seconds, self.clock = seconds, clock
         self.limit = seconds * limits.GENERATE_LEAST_SHARE
-        self.used = self._began = 0.0
+        self.used = self.tables = self._began = 0.0
         self._outer: Budget | None = None
 
     def __enter__(self) -> Budget:
         self._outer, _current.budget = _current.budget, self
-        self._began = self._clock()
+        self._began = self.clock()
         return self
 
     def __exit__(self, *_: object) -> None:
-        self.used += self._clock() - self._began
+        used = self.clock() - self._began
+        self.used += used
+        if self._outer is not None:
+            self._outer.exclude(used)
         _current.budget, self._outer = self._outer, None
+
+    def exclude(self, seconds: float) -> None:
+        """Leave these seconds out of the time used so far."""
+        self._began += seconds
 
     @property
     def spent(self) -> float:
         """Seconds used so far."""
-        return self.used + self._clock() - self._began if _current.budget is self else self.used
+        return self.used + self.clock() - self._began if _current.budget is self else self.used
 
     def allow(self, rows: int) -> None:
         """Raise the limit to that of ``rows`` rows. It is never lowered."""
         share = rows / limits.MAX_ROWS_PER_GENERATION
-        self.limit = max(self.limit, self._seconds * share)
+        self.limit = max(self.limit, self.seconds * share)
 
     def check(self) -> None:
         """Raise `TooSlow` if the time is used up."""
@@ -87,6 +96,24 @@ def allow(rows: int) -> None:
     """Raise the limit of this thread's request to that of ``rows`` rows."""
     if _current.budget is not None:
         _current.budget.allow(rows)
+
+
+@contextmanager
+def of_one_table() -> Iterator[None]:
+    """Give a table that a request prepares beside others a budget of its own, that of a small request, so that the
+    number of tables is not limited by it. All tables together have `limits.TABLES_SECONDS`. Does nothing in background
+    work."""
+    outer = _current.budget
+    if outer is None:
+        yield
+        return
+    table = Budget(outer.seconds, outer.clock)
+    table.limit = min(table.limit, max(0.0, limits.TABLES_SECONDS - outer.tables))
+    try:
+        with table:
+            yield
+    finally:
+        outer.tables += table.used
 
 
 def check() -> None:

@@ -20,6 +20,7 @@ from webapp.access.actors import Actor
 from webapp.datasets.models import Dataset
 from webapp.datasets.schemas import DatasetExportInput, DatasetPreviewInput
 from webapp.datasets.services import datasets
+from webapp.engine import processor_time
 from webapp.engine.errors import SpecError
 from webapp.engine.formats.base import Format
 from webapp.engine.formats.multi_table import (
@@ -217,8 +218,9 @@ def possible_counts(actor: Actor, dataset: Dataset) -> dict[str, tuple[int, str]
         try:
             source = _source(member, known)
             one_row = GenerateInput(count=1, seed=version.spec["seed"])
-            recipe = external_values.recipe(actor, source, one_row, fetch=False)
-            counts[member.template_id] = _possible(recipe, wanted)
+            with processor_time.of_one_table():
+                recipe = external_values.recipe(actor, source, one_row, fetch=False)
+                counts[member.template_id] = _possible(recipe, wanted)
         except ApiError as error:
             if error.code not in _OF_ONE_TABLE:
                 raise

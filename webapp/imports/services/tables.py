@@ -27,7 +27,7 @@ from webapp.connectors import KINDS
 from webapp.connectors.openapi.connector import request_of
 from webapp.connectors.schema import Column, Entity, Relation
 from webapp.endpoints.services import endpoints as endpoints_endpoints
-from webapp.engine import groups
+from webapp.engine import groups, processor_time
 from webapp.engine.blocks import BoundPlan, GenerationContext
 from webapp.engine.data.vocabulary import Vocabulary
 from webapp.engine.errors import SpecError
@@ -679,7 +679,8 @@ def settled(drafts: list[Draft], words: Vocabulary) -> list[Draft]:
                     one.field, one.state = definition(one.column, "words"), "red"
                     one.reason = "Plain text stands for it: the fields did not fit together."
             continue
-        _obey_checks(draft, words)
+        with processor_time.of_one_table():
+            _obey_checks(draft, words)
     return drafts
 
 

@@ -17,6 +17,7 @@ from webapp.connections.models import Connection
 from webapp.connectors.base import Capabilities
 from webapp.datasets.schemas import DatasetExportInput
 from webapp.datasets.services import datasets, rows
+from webapp.engine import processor_time
 from webapp.engine.plan import ENGINE
 from webapp.errors import ApiError, Fault, Gathered, did_you_mean, validation_error
 from webapp.extensions import db, may_write, only_reads
@@ -376,7 +377,8 @@ def _check_first_rows(tables: Sequence[Planned]) -> None:
         rows = one.rows(place)
         first = np.arange(rows.offset, rows.offset + min(1, rows.count), dtype=np.uint64)
         try:
-            rows.batch(first, value_checks.NoKeys())
+            with processor_time.of_one_table():
+                rows.batch(first, value_checks.NoKeys())
         except ApiError as error:
             found = [Fault(**fault) for fault in error.details.get("fields", ())]
             one.faults += found or [Fault("", error.code, error.message)]

@@ -16,6 +16,7 @@ from webapp.access import tenancy
 from webapp.access.actors import Actor
 from webapp.audit.services import audit_log
 from webapp.connectors.base import Session
+from webapp.engine import processor_time
 from webapp.errors import ApiError, Fault, Gathered, did_you_mean
 from webapp.extensions import db, redis_client
 from webapp.generation.services import pins
@@ -157,9 +158,9 @@ def _first_rows(prepared: Prepared) -> None:
     """Generate one row of each table and discard it, so that errors are reported here and not by a worker."""
     for place, one in enumerate(prepared.tables):
         rows = one.rows(place)
-        rows.batch(
-            np.arange(rows.offset, rows.offset + min(1, rows.count), dtype=np.uint64), value_checks.NoKeys()
-        )
+        first = np.arange(rows.offset, rows.offset + min(1, rows.count), dtype=np.uint64)
+        with processor_time.of_one_table():
+            rows.batch(first, value_checks.NoKeys())
 
 
 # --- Looking before sending -------------------------------------------------------------------------------------

@@ -21,6 +21,7 @@ import pyarrow.compute as pc
 from webapp import limits
 from webapp.connectors.base import Session
 from webapp.connectors.schema import Column, Entity
+from webapp.engine import processor_time
 from webapp.engine.budget import TooLarge
 from webapp.generation.services.row_makers import Field
 from webapp.pushes.services.mapping import kinds_of
@@ -224,7 +225,8 @@ def _first_rows(rows: TableRows) -> tuple[int, pa.RecordBatch]:
     count = min(rows.count, limits.BLOCK_ROWS)
     while True:
         try:
-            return count, rows.batch(np.arange(rows.offset, rows.offset + count, dtype=np.uint64), NoKeys())
+            with processor_time.of_one_table():
+                return count, rows.batch(np.arange(rows.offset, rows.offset + count, dtype=np.uint64), NoKeys())
         except TooLarge:
             if count < 2:
                 raise

@@ -6,9 +6,7 @@ formulas computed count.
 
 from __future__ import annotations
 
-import threading
-from collections import OrderedDict
-from collections.abc import Callable, Hashable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from hashlib import blake2b
@@ -23,6 +21,7 @@ from webapp.engine.formulas.nodes import FOLDED
 from webapp.engine.plan import Plan
 from webapp.errors import Gathered
 from webapp.row_templates.services import compilation, field_ids, related_templates
+from webapp.row_templates.services.plan_memory import PlanMemory
 
 NOTHING: Final[Mapping[str, Any]] = MappingProxyType({})
 
@@ -54,38 +53,7 @@ class Source:
         return min([self.quantity, *(most for most in kinds if most is not None)])
 
 
-class PlanMemory:
-    """An LRU cache. Thread-safe: two threads may compile the same plan, of which one is cached."""
-
-    def __init__(
-        self, entries: int = limits.PLAN_CACHE_ENTRIES, weight: int = limits.PLAN_CACHE_BYTES
-    ) -> None:
-        self._entries, self._weight = entries, weight
-        self._lock = threading.Lock()
-        self._kept: OrderedDict[Hashable, tuple[Source, int]] = OrderedDict()
-        self._held = 0
-
-    def get(self, key: Hashable) -> Source | None:
-        """Return the cached plan for `key`."""
-        with self._lock:
-            found = self._kept.get(key)
-            if found is None:
-                return None
-            self._kept.move_to_end(key)
-            return found[0]
-
-    def put(self, key: Hashable, source: Source, weight: int) -> None:
-        """Keep `source`; `weight` is its memory in bytes, divided by `limits.COMPILED_TIMES`."""
-        with self._lock:
-            _, old = self._kept.pop(key, (None, 0))
-            self._kept[key] = (source, weight)
-            self._held += weight - old
-            while self._kept and (len(self._kept) > self._entries or self._held > self._weight):
-                _, (_, gone) = self._kept.popitem(last=False)
-                self._held -= gone
-
-
-MEMORY: Final = PlanMemory()
+MEMORY: Final[PlanMemory[Source]] = PlanMemory()
 
 
 def _weight(json_bytes: int, folded_before: int) -> int:

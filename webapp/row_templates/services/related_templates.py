@@ -20,6 +20,7 @@ from webapp.extensions import db
 from webapp.row_templates.models import Template, TemplateVersion
 from webapp.row_templates.services import compilation
 from webapp.row_templates.services.field_ids import children
+from webapp.row_templates.services.plan_memory import PlanMemory
 
 Stored = Mapping[str, Any]
 Rows = Mapping[str, int]
@@ -63,23 +64,38 @@ def newest(actor: Actor, ids: Iterable[str]) -> dict[str, Version]:
     wanted = list(dict.fromkeys(ids))
     if not wanted:
         return {}
-    statement = (
-        select(
-            Template.id, Template.team_id, TemplateVersion.number, TemplateVersion.spec, TemplateVersion.pins
-        )
-        .join(TemplateVersion, TemplateVersion.template_id == Template.id)
-        .where(
-            Template.id.in_(wanted),
-            Template.workspace_id == actor.workspace_id,
-            Template.deleted_at.is_(None),
-            TemplateVersion.number == Template.version,
-        )
+    statement = select(Template.id, Template.team_id, Template.version).where(
+        Template.id.in_(wanted),
+        Template.workspace_id == actor.workspace_id,
+        Template.deleted_at.is_(None),
     )
-    check_size(statement)
-    found = db.session.execute(statement).all()
-    return {
-        row.id: (row.number, row.spec, row.pins) for row in found if actor.role_in(row.team_id) is not None
-    }
+    return _read(
+        {
+            row.id: row.version
+            for row in db.session.execute(statement)
+            if actor.role_in(row.team_id) is not None
+        }
+    )
+
+
+_VERSIONS: Final[PlanMemory[Version]] = PlanMemory(limits.TEMPLATES_OF_TABLES, limits.PLAN_CACHE_BYTES // 4)
+"""Versions that others refer to. A version never changes."""
+
+
+def _read(numbers: Mapping[str, int]) -> dict[str, Version]:
+    """Return these versions of templates, by template."""
+    found = {item: kept for item, number in numbers.items() if (kept := _VERSIONS.get((item, number)))}
+    unread = {item: number for item, number in numbers.items() if item not in found}
+    if unread:
+        statement = select(
+            TemplateVersion.template_id, TemplateVersion.number, TemplateVersion.spec, TemplateVersion.pins
+        ).where(TemplateVersion.template_id.in_(unread), TemplateVersion.number.in_(set(unread.values())))
+        check_size(statement)
+        for item, number, spec, pins in db.session.execute(statement):
+            if unread[item] == number:
+                found[item] = number, spec, pins
+                _VERSIONS.put((item, number), found[item], len(orjson.dumps(spec)))
+    return {item: found[item] for item in numbers if item in found}
 
 
 def check_size(statement: Select[Any]) -> None:
@@ -105,18 +121,8 @@ def pinned(pins: Stored, instead: Mapping[str, int]) -> Callable[[Iterable[str]]
         wanted = {item: versions[item] for item in ids if item in versions}
         if not wanted:
             return {}
-        statement = (
-            select(TemplateVersion)
-            .join(Template, Template.id == TemplateVersion.template_id)
-            .where(Template.id.in_(wanted), Template.deleted_at.is_(None))
-            .where(TemplateVersion.number.in_(set(wanted.values())))
-        )
-        check_size(statement)
-        return {
-            item.template_id: (item.number, item.spec, item.pins)
-            for item in db.session.scalars(statement)
-            if wanted[item.template_id] == item.number
-        }
+        statement = select(Template.id).where(Template.id.in_(wanted), Template.deleted_at.is_(None))
+        return _read({item: wanted[item] for item in db.session.scalars(statement)})
 
     return read
 
@@ -191,18 +197,32 @@ def refuse_own_rows(fields: Any, own: str) -> None:
         raise validation_error([Fault(path, "has_source", text, hint) for path in found])
 
 
+_PARSED: Final[PlanMemory[TemplateSpec]] = PlanMemory(
+    limits.TEMPLATES_OF_TABLES, limits.PLAN_CACHE_BYTES // 4
+)
+"""Of the versions of templates that others refer to: in a chain of tables, each is needed for all that follow it."""
+
+
+def _parsed(template_id: str, number: int, spec: Stored) -> TemplateSpec:
+    key = template_id, number
+    found = _PARSED.get(key)
+    if found is None:
+        found = groups.assign(
+            compilation.parsed_fields(spec["fields"], name=spec["name"], locale=spec["locale"])
+        )
+        _PARSED.put(key, found, len(orjson.dumps(spec["fields"])))
+    return found
+
+
 def library(found: Mapping[str, Version], own: str, rows: int, stated: Rows) -> Library:
     """Return the related templates for the engine. ``rows`` is the quantity of the template ``own``;
     ``stated`` overrides every quantity. Raises validation_error for row counts of unrelated templates,
     unavailable."""
     others = {}
-    for item, (_, spec, pins) in found.items():
-        parsed = groups.assign(
-            compilation.parsed_fields(spec["fields"], name=spec["name"], locale=spec["locale"])
-        )
+    for item, (number, spec, pins) in found.items():
         others[item] = RelatedTemplate(
             spec["name"],
-            parsed,
+            _parsed(item, number, spec),
             stated.get(item, spec["quantity"]),
             compilation.vocabulary(pins.get("vocabulary")),
             item in stated,
