@@ -197,14 +197,16 @@ def library(found: Mapping[str, Version], own: str, rows: int, stated: Rows) -> 
     unavailable."""
     others = {}
     for item, (_, spec, pins) in found.items():
+        words = compilation.vocabulary(pins.get("vocabulary"))
         parsed = groups.assign(
-            compilation.parsed_fields(spec["fields"], name=spec["name"], locale=spec["locale"])
+            compilation.parsed_fields(spec["fields"], name=spec["name"], locale=spec["locale"]),
+            engine=words.engine,
         )
         others[item] = RelatedTemplate(
             spec["name"],
             parsed,
             stated.get(item, spec["quantity"]),
-            compilation.vocabulary(pins.get("vocabulary")),
+            words,
             item in stated,
             compilation.anchor_of(spec),
         )
