@@ -984,7 +984,9 @@ def main() -> int:
     parser.add_argument("--verbose", action="store_true", help="Also print warnings and missing names.")
     parser.add_argument("--faker-js", type=Path, help="Folder of @faker-js/faker.")
     parser.add_argument("--datafaker", type=Path, help="Folder of a checkout of Datafaker.")
-    parser.add_argument("--vocabulary", metavar="ID", help="An earlier vocabulary of var/vocab, to compare with.")
+    parser.add_argument(
+        "--vocabulary", metavar="ID", help="An earlier vocabulary of var/vocab, to compare with."
+    )
     given = parser.parse_args()
     wrong = 0
     if given.vocabulary:

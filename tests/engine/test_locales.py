@@ -66,11 +66,20 @@ def named(locale: str, country: str) -> str:
 
 
 def unknown(locale: str) -> set[str]:
-    """The types of which a country has no values: its cities have no subdivision, or it has no postal codes."""
+    """The types of which a country has no values: its cities have no subdivision, or it has no postal codes or no
+    airports."""
     country = WORDS.table("countries")["alpha2"].to_pylist().index(locale[-2:])
-    cities = [row for row in WORDS.table("cities").to_pylist() if row["country"] == country]
+    lands = WORDS.table("cities")["country"].to_pylist()
+    cities = [
+        row for row, land in zip(WORDS.table("cities").to_pylist(), lands, strict=True) if land == country
+    ]
+    airports = WORDS.table("city_airports")["count"].to_pylist()
     lacking = set() if all(row["state"] >= 0 for row in cities) else {"state", "state_abbr"}
-    return lacking if all(row["postal_count"] for row in cities) else lacking | {"zip_code"}
+    if not all(row["postal_count"] for row in cities):
+        lacking.add("zip_code")
+    if not any(count for count, land in zip(airports, lands, strict=True) if land == country):
+        lacking |= {"airport_code", "airport_name"}
+    return lacking
 
 
 @pytest.mark.parametrize("locale", LOCALES)

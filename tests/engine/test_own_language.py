@@ -90,6 +90,24 @@ def test_a_locale_without_words_says_so():
     ]
 
 
+@pytest.mark.parametrize(
+    ("locale", "blank"),
+    [
+        ("de_DE", set()),
+        ("de_LI", {"state", "airport_code"}),
+        ("ar_PS", {"state", "airport_code", "zip_code"}),
+    ],
+)
+def test_a_country_without_values_of_a_type_says_so(locale, blank):
+    source = bound(of("state", "airport_code", "zip_code"), locale=locale)
+    names = ("state", "airport_code", "zip_code")
+    assert {name for name, texts in table(source, 0, ROWS).items() if set(texts) == {None}} == blank
+    assert [fault.path for fault in source.warnings] == [
+        f"fields[{at}]" for at, name in enumerate(names) if name in blank
+    ]
+    assert {fault.code for fault in source.warnings} <= {"no_values"}
+
+
 def test_a_unique_city_in_its_own_script_does_not_repeat():
     field = {"name": "city", "type": "city", "unique": True}
     texts = table(bound([field], locale="ja_JP"), 0, 700)["city"]

@@ -170,7 +170,20 @@ def _like(mask: str) -> tuple[Part, ...]:
     return tuple(Run(kinds[piece[0]], len(piece)) if piece[0] in kinds else Gap(piece) for piece in pieces)
 
 
-_INDIAN_BANKS = ("BARB", "CNRB", "HDFC", "ICIC", "IDIB", "IOBA", "KKBK", "PUNB", "SBIN", "UBIN", "UTIB", "YESB")
+_INDIAN_BANKS = (
+    "BARB",
+    "CNRB",
+    "HDFC",
+    "ICIC",
+    "IDIB",
+    "IOBA",
+    "KKBK",
+    "PUNB",
+    "SBIN",
+    "UBIN",
+    "UTIB",
+    "YESB",
+)
 _DOMESTIC: dict[str, tuple[str, tuple[Part, ...]]] = {
     "AR": ("CBU", (*_like("#######"), codes.weighted((7, 1, 3, 9, 7, 1, 3), 10, codes.complement(10)), *_like("#" * 13),
                    codes.weighted((0,) * 8 + (3, 9, 7, 1, 3, 9, 7, 1, 3, 9, 7, 1, 3), 10, codes.complement(10)))),

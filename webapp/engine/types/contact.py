@@ -332,7 +332,8 @@ class PhoneNumber(_Number):
     label = "Phone number"
     category = "contact"
     description = "A valid phone number of the row's country."
-    aliases: ClassVar[tuple[str, ...]] = ("basic phone number",
+    aliases: ClassVar[tuple[str, ...]] = (
+        "basic phone number",
         "phone",
         "telephone",
         "telephone number",

@@ -714,8 +714,16 @@ class CreditCardNumber(_CardField):
     name = "credit_card_number"
     label = "Credit Card Number"
     description = "A card number from the ranges of test cards that passes the Luhn check."
-    aliases = ("credit card full", "finance credit card number", "credit card", "card number", "credit card no",
-    "pan", "payment card", "cc number")
+    aliases = (
+        "credit card full",
+        "finance credit card number",
+        "credit card",
+        "card number",
+        "credit card no",
+        "pan",
+        "payment card",
+        "cc number",
+    )
     example = "4242424713857722"
 
     class Options(OptionsModel):

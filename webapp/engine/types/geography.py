@@ -19,8 +19,8 @@ _U32 = np.uint64(32)
 
 _NUMBER_FIRST = ("en", "fr", "ja", "ko", "zh", "fil", "ga", "ig", "mt", "tw", "vi", "yo", "zu")
 """Languages in which the house number precedes the street; also those of `SCRIPTED` in Latin letters, see there."""
-OWN = "@own"
-"""Follows a locale in the names of its lists in a script other than Latin."""
+OWN, ROMAN = "@own", "@roman"
+"""Follow a locale in the names of its lists in a script other than Latin, and of the same lists in Latin letters."""
 SCRIPTED = (
     "am", "ar", "bn", "fa", "gu", "he", "hi", "hy", "ka", "kk", "mk", "mr", "ne", "or", "si", "sr", "ta", "th", "ur",
 )  # fmt: skip
@@ -198,9 +198,9 @@ class Geography:
         def make() -> Pool:
             complete = (self.state >= 0) & (self.postal.count > 0) & (self.phone.count > 0)
             inside = np.ones_like(complete) if country is None else self.country == self.country_row(country)
-            found = self.local(local) if local else None
-            if found is not None and (inside & found.named).any():
-                inside &= found.named
+            names = self.local(local) if local else None
+            if names is not None and (inside & names.named).any():
+                inside &= names.named
             found = np.flatnonzero(complete & inside)
             return Pool(found, True) if found.size else Pool(np.flatnonzero(inside), False)
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import date, datetime, timedelta
-from functools import cache, lru_cache
+from functools import cache, lru_cache, partial
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, overload
 
 import numpy as np
@@ -886,7 +886,7 @@ class _Kana(PersonField):
             return
         for which in self.parts:
             key = ("kana", which, options.script)
-            self._pools.append(words.shared(key, lambda which=which: self._readings(words, which)))
+            self._pools.append(words.shared(key, partial(self._readings, words, which)))
         self.max_length = sum(map(longest, self._pools)) + len(self._pools) - 1
 
     def _readings(self, words: Vocabulary, which: str) -> pa.StringArray:
@@ -1017,7 +1017,16 @@ class JobTitle(PersonField):
     name = "job_title"
     label = "Job title"
     description = "A job title, such as Software Engineer; English titles match the department."
-    aliases = ("job female", "job male", "job", "occupation", "profession", "job name", "position", "job role")
+    aliases = (
+        "job female",
+        "job male",
+        "job",
+        "occupation",
+        "profession",
+        "job name",
+        "position",
+        "job role",
+    )
     example = "Software Engineer"
 
     def __init__(self, field: FieldSpec, options: OptionsModel, compiler: Compiler) -> None:
@@ -1190,7 +1199,9 @@ class Title(PersonField):
     name = "title"
     label = "Title"
     description = "A form of address, such as Ms. or Mr., consistent with the first name."
-    aliases = ("prefix", "prefix nonbinary",
+    aliases = (
+        "prefix",
+        "prefix nonbinary",
         "honorific",
         "salutation",
         "name prefix",
@@ -1216,7 +1227,8 @@ class Suffix(PersonField):
     name = "suffix"
     label = "Name suffix"
     description = "A name suffix, such as PhD or, for a man, Jr."
-    aliases = ("suffix nonbinary",
+    aliases = (
+        "suffix nonbinary",
         "name suffix",
         "generational suffix",
         "post nominal",

@@ -24,7 +24,7 @@ from webapp.engine.types import countries, joining
 from webapp.engine.types import countries as types_countries
 from webapp.engine.types.base import FieldType, GroupKind, IndexedType, OptionsModel, longest, pooled
 from webapp.engine.types.codes import text_of
-from webapp.engine.types.geography import OWN, Anchor, Geography, Pool, Range, geography_of
+from webapp.engine.types.geography import OWN, ROMAN, Anchor, Geography, Pool, Range, geography_of
 from webapp.engine.types.joining import Lazy, Salted
 from webapp.engine.types.person import check_locales, locale_of_group
 from webapp.errors import Fault
@@ -49,12 +49,14 @@ class Airports:
         self._of = Range(*(near[part].to_numpy().astype(np.uint64) for part in ("start", "count")))
         # One more at the end, for cities that begin there and have none.
         self._near = np.append(vocabulary.table("near_airports")["airport"].to_numpy().astype(np.int64), -1)
-        self._complete = bool((self._of.count > 0).all())
+        self.known = self._of.count > 0
+        """``bool[cities]``: those that an airport serves."""
+        self._complete = bool(self.known.all())
 
     def pick(self, city: np.ndarray, random32: np.ndarray) -> np.ndarray:
         """``int64[n]``: rows of airports that serve cities; -1 where a country has none."""
         rows = self._near[self._of.pick(city, random32).view(np.int64)]
-        return rows if self._complete else np.where(self._of.count[city] > 0, rows, -1)
+        return rows if self._complete else np.where(self.known[city], rows, -1)
 
     def cities_with(self, text: str) -> np.ndarray:
         """``int64[k]``: the cities that the airport of this code or name serves, in rising order."""
@@ -286,7 +288,11 @@ class Place(GroupKind):
         match kind:
             case "country" | "country_code":
                 row = tables.country_row(text)
-                if row is None and local is not None and (named := joining.where(local.country_names, text)).size:
+                if (
+                    row is None
+                    and local is not None
+                    and (named := joining.where(local.country_names, text)).size
+                ):
                     row = int(named[0])
                 return None if row is None else np.flatnonzero(tables.country == row)
             case "city":
@@ -458,6 +464,14 @@ class PlaceField(FieldType):
             return f'Places of this group are drawn by "{other.name}", which is unique; one field of a group can be.'
         return "Of a place, one of city, state and country can be unique; or use a separate group."
 
+    def warn_without(self, known: np.ndarray, compiler: Compiler) -> None:
+        """Record that the column is blank, if it is: ``known`` says of each city whether it has a value."""
+        if compiler.vocabulary.engine >= 2 and self.country is not None:
+            cities = pool_of_group(self.members, compiler).cities
+            if not known[cities].any():
+                text = f"{self.label}: none are known in {self.country}, so the column is blank."
+                compiler.warn(self.field, "no_values", text)
+
     def longest_in(self, pool_name: str, pool: pa.Array) -> int:
         """Longest text of a pool that belongs to the vocabulary, measured once."""
         return self._vocabulary.shared(("longest", pool_name), lambda: longest(pool))
@@ -471,6 +485,8 @@ class _Column(PlaceField):
     def __init__(self, field: FieldSpec, options: OptionsModel, compiler: Compiler) -> None:
         super().__init__(field, options, compiler)
         self._pool = self.pool()
+        if self.vector == "state":
+            self.warn_without(self.geography.state >= 0, compiler)
         key = self.key() if self.local is None else f"{self.key()} of {self.locale}"
         self.max_length = self.longest_in(key, self._pool)
 
@@ -693,8 +709,21 @@ class ZipCode(PlaceField):
     name = "zip_code"
     label = "Postal code"
     description = "A postal code of the row's city."
-    aliases = ("postalcode plus4", "zipcode plus4", "postalcode in state", "postcode in state", "zipcode in state",
-    "zip", "zipcode", "postcode", "post code", "postal", "plz", "pin code", "postal zip")
+    aliases = (
+        "postalcode plus4",
+        "zipcode plus4",
+        "postalcode in state",
+        "postcode in state",
+        "zipcode in state",
+        "zip",
+        "zipcode",
+        "postcode",
+        "post code",
+        "postal",
+        "plz",
+        "pin code",
+        "postal zip",
+    )
     example = "69003"
 
     class Options(OptionsModel):
@@ -721,6 +750,8 @@ class ZipCode(PlaceField):
         self.max_length = max(own + len("-0000"), len(options.format or ""))
         own_codes = options.format == self.PLUS_FOUR and self.country == "US"
         self._pattern = None if own_codes else options.format
+        if self._pattern is None:
+            self.warn_without(self.geography.postal.count > 0, compiler)
 
     def fill(self, context: ColumnContext) -> pa.Array:
         if self._pattern is not None:
@@ -1174,7 +1205,9 @@ class Address(_StreetLine):
             before, after = tables.lines if self.local is None else (self.local.before, self.local.after)
             assert self.max_length is not None  # a street's is known
             of = "" if self.local is None else f" of {self.locale}"
-            self.max_length += self.longest_in(f"lines before{of}", before) + len(" ")
+            self.max_length += self.longest_in(f"lines before{of}", before)
+            if self.local is not None and self.local.largest_first:
+                self.max_length += len(" ")
             self.max_length += self.longest_in(f"lines after{of}", after)
             self.max_length += self.longest_in("postal heads", tables.postal_heads)
             self.max_length += self.longest_in("postal tails", tables.postal_tails)
@@ -1203,6 +1236,7 @@ class _AirportField(PlaceField):
     def __init__(self, field: FieldSpec, options: OptionsModel, compiler: Compiler) -> None:
         super().__init__(field, options, compiler)
         self._airports = airports_of(compiler.vocabulary)
+        self.warn_without(self._airports.known, compiler)
         self._pool = self.pool()
         self.max_length = self.longest_in(f"airport {self.key()}", self._pool)
 
@@ -1285,7 +1319,11 @@ class _Districts:
 
 
 def _districts(vocabulary: Vocabulary, geography: Geography) -> _Districts:
-    lists = [vocabulary.words("district", locale) for locale in geography.streets.locales]
+    filed = [
+        f"{locale}{ROMAN}" if vocabulary.has_words("district", f"{locale}{ROMAN}") else locale
+        for locale in geography.streets.locales
+    ]
+    lists = [vocabulary.words("district", locale) for locale in filed]
     counts = np.array([len(words) for words in lists], np.uint64)
     return _Districts(pa.concat_arrays(lists), Range(np.cumsum(counts) - counts, counts))
 

@@ -484,8 +484,17 @@ class DigitSequence(_Pattern):
     name = "digit_sequence"
     label = "Digit sequence"
     description = "Digits from a mask: # is a random digit; other characters are unchanged."
-    aliases = ("random digit above two", "random digit not null", "random digit not null or empty",
-    "random digit or empty", "string numeric", "digits", "digit mask", "number mask", "digit format")
+    aliases = (
+        "random digit above two",
+        "random digit not null",
+        "random digit not null or empty",
+        "random digit or empty",
+        "string numeric",
+        "digits",
+        "digit mask",
+        "number mask",
+        "digit format",
+    )
     example = "417-55-2093"
     option = "format"
 

@@ -380,8 +380,14 @@ class Date(Days):
     name = "date"
     label = "Date"
     description = "A date between two dates."
-    aliases = ("date between dates", "date this century", "date this decade", "date anytime", "date past",
-    "date future", "date recent",
+    aliases = (
+        "date between dates",
+        "date this century",
+        "date this decade",
+        "date anytime",
+        "date past",
+        "date future",
+        "date recent",
         "day",
         "date between",
         "random date",
@@ -425,8 +431,12 @@ class DateTime(Point):
     name = "datetime"
     label = "Date and time"
     description = "A date with a time of day, to the second, in UTC."
-    aliases = ("date time ad", "date time between dates", "date time this century", "date time this decade",
-    "passport dates",
+    aliases = (
+        "date time ad",
+        "date time between dates",
+        "date time this century",
+        "date time this decade",
+        "passport dates",
         "timestamp",
         "date time",
         "datetime between",

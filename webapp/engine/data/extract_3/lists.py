@@ -12,9 +12,9 @@ from webapp.engine.data.extract import prose, web, work
 from webapp.engine.data.extract_2 import own as second
 from webapp.engine.data.extract_2.tools import lines as second_lines
 from webapp.engine.data.extract_2.tools import section
-from webapp.engine.data.extract_3 import own_places, places
-from webapp.engine.data.extract_3.locales import FAKER, LOCALES
-from webapp.engine.data.extract_3.streets import OWN
+from webapp.engine.data.extract_3 import own_places, places, scripts
+from webapp.engine.data.extract_3.locales import FAKER, FIRST_LOCALES, LOCALES
+from webapp.engine.data.extract_3.streets import OWN, ROMAN
 from webapp.engine.data.extract_3.tools import fold, lines, listed, listed_by, unique
 
 ENGLISH = "en"
@@ -126,7 +126,8 @@ def company_forms() -> dict[str, list[str]]:
 
 
 def districts() -> dict[str, list[str]]:
-    """Parts of towns by locale; with `OWN` behind a locale in its own script. English ones where none are known."""
+    """Parts of towns by locale; with `OWN` behind a locale in its own script, and with `ROMAN` the same in Latin
+    letters. English ones where none are known, and in place of letters that are spelled out without their vowels."""
     first: dict[str, str] = {}
     for locale in LOCALES:
         first.setdefault(locale.partition("_")[0], locale)
@@ -141,6 +142,8 @@ def districts() -> dict[str, list[str]]:
     for locale in scripted:
         if locale + OWN not in made:
             made[locale + OWN] = made[first[locale.partition("_")[0]] + OWN]
+        if locale in FIRST_LOCALES and locale + ROMAN not in made:
+            made[locale + ROMAN] = [scripts.titled(name, locale) for name in made[locale + OWN]]
     made[""] = made[first[ENGLISH]]
     return made
 
@@ -148,7 +151,7 @@ def districts() -> dict[str, list[str]]:
 @cache
 def _large_cities(locale: str) -> list[str]:
     country = locale.partition("_")[2]
-    rows = [city for city in places._geography().cities if city["country"] == country]
+    rows = places.cities_of(country)
     if locale in own_places.localised():
         names = own_places.cities(locale)()["name"].to_pylist()
     else:

@@ -142,13 +142,15 @@ def _alternatives() -> dict[int, list[str]]:
     }
 
 
+@cache
 def cities(locale: str) -> Callable[[], pa.Table]:
     """A source of (name): the cities of a locale's country in the order of `places.cities`; empty where the city has
     no name in the script of the locale, or its subdivision has none."""
 
+    @cache
     def make() -> pa.Table:
         country = locale.partition("_")[2]
-        rows = [city for city in places._geography().cities if city["country"] == country]
+        rows = places.cities_of(country)
         if locale.partition("_")[0] not in OWN_SCRIPT:
             return pa.table(
                 {"name": pa.array([_ENDONYMS[country].get(city["name"], city["name"]) for city in rows])}

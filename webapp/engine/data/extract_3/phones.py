@@ -17,7 +17,15 @@ import phonenumbers
 from phonenumbers import PhoneMetadata
 from phonenumbers.geodata import GEOCODE_DATA, GEOCODE_LONGEST_PREFIX
 
-from webapp.engine.data.extract.phones import _GOLDEN, _expanded, _split, _spread, _unranked, _usual_length
+from webapp.engine.data.extract.phones import (
+    _GOLDEN,
+    _expanded,
+    _split,
+    _spread,
+    _tail_at,
+    _unranked,
+    _usual_length,
+)
 from webapp.engine.data.extract.phones import Phones as FirstPhones
 from webapp.engine.data.extract.tools import fold
 
@@ -104,8 +112,51 @@ def _prefixes_of(calling: str) -> list[str]:
     return [prefix for prefix in _by_first_digits().get(calling, ()) if len(prefix) > len(calling)]
 
 
+@cache
+def _formats(calling: int, national: bool) -> list[tuple[re.Pattern[str] | None, re.Pattern[str], str]]:
+    """(leading digits, whole number, text with its groups in braces) of each way of writing numbers, in the library's
+    order.
+
+    Read from the library's metadata once: `phonenumbers.format_number` looks the expressions up again for each number.
+    """
+    region = phonenumbers.region_code_for_country_code(calling)
+    metadata = PhoneMetadata.metadata_for_region_or_calling_code(calling, region)
+    made = []
+    for form in metadata.number_format if national else metadata.intl_number_format or metadata.number_format:
+        leading = re.compile(form.leading_digits_pattern[-1]) if form.leading_digits_pattern else None
+        rule = form.national_prefix_formatting_rule if national else None
+        text = re.sub(r"(\\\d)", rule, form.format, count=1) if rule else form.format
+        made.append((leading, re.compile(form.pattern), re.sub(r"\\(\d)", r"{\1}", text)))
+    return made
+
+
+def _written(calling: int, digits: str, national: bool) -> str:
+    """A number as `phonenumbers.format_number` writes it, internationally or nationally."""
+    text = digits
+    for leading, whole, form in _formats(calling, national):
+        if (leading is None or leading.match(digits)) and (found := whole.fullmatch(digits)):
+            text = form.format("", *found.groups(""))
+            break
+    return text if national else f"+{calling} {text}"
+
+
 class Phones(FirstPhones):
     """Heads of landlines and of mobile numbers, by subdivision."""
+
+    def _add_head(self, calling: int, digits: str, tail: int) -> None:
+        written = [("e164", f"+{calling}{digits}", "#" * tail)]
+        for way in ("international", "national"):
+            low = _written(calling, digits + "0" * tail, way == "national")
+            high = _written(calling, digits + "9" * tail, way == "national")
+            cut = _tail_at(low, tail)
+            shape = low[cut:].replace("0", "#")
+            if low[:cut] != high[:cut] or shape != high[cut:].replace("9", "#"):
+                return  # the way of writing depends on digits of the tail
+            written.append((way, low[:cut], shape))
+        for way, head, shape in written:
+            self.heads[way].append(head)
+            self.tail_start[way].append(self._shape(shape))
+        self.tail_count.append(10**tail)
 
     def add_kind(
         self,

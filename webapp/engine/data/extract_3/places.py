@@ -193,13 +193,14 @@ def _phones_by_state(
     by_country: dict[str, list[_Subdivision]] = {}
     for state in states:
         by_country.setdefault(state.country, []).append(state)
+    towns: dict[str, list[dict[str, Any]]] = {}
+    for city in cities:
+        towns.setdefault(city["country"], []).append(city)
     made: dict[_Subdivision, _Ranges] = {}
     for country, here in by_country.items():
         if country not in wanted:
             continue
-        areas = phones.Areas(
-            country, _finder(here, [city for city in cities if city["country"] == country]).get
-        )
+        areas = phones.Areas(country, _finder(here, towns[country]).get)
         prefixes, mobile = areas.prefixes(), areas.tells_mobile(country)
         # Numbers of which the table names a subdivision are of no other one, also where it names few.
         other = _untold(numbers, areas, country)
@@ -245,6 +246,9 @@ _NAMESAKES = ("AR", "MX")
 _ALSO = {"BR": {"federal district": "DF"}}
 """Names that the table of areas has for subdivisions, in addition to their own."""
 
+_TOWNS = {"BG": {"sofia": "22"}}
+"""Names that the table of areas has for a town where a subdivision that surrounds it is named like it."""
+
 
 def _finder(states: list[_Subdivision], cities: list[dict[str, Any]]) -> dict[str, str | None]:
     """Codes of subdivisions by folded names: of themselves, and of cities that only one of them has. None where a name
@@ -273,9 +277,23 @@ def _finder(states: list[_Subdivision], cities: list[dict[str, Any]]) -> dict[st
             else:
                 found[fold(name)] = state.code
         found[fold(state.code)] = state.code
+    return found | _TOWNS.get(states[0].country, {})
+
+
+@cache
+def _cities_by_country() -> dict[str, list[dict[str, Any]]]:
+    found: dict[str, list[dict[str, Any]]] = {}
+    for city in _geography().cities:
+        found.setdefault(city["country"], []).append(city)
     return found
 
 
+def cities_of(country: str) -> list[dict[str, Any]]:
+    """The cities of a country, in their order."""
+    return _cities_by_country().get(country, [])
+
+
+@cache
 def cities() -> pa.Table:
     """A row for each city, by country, subdivision and falling population.
 
@@ -326,6 +344,7 @@ def time_zones() -> pa.Table:
     return pa.table({"name": pa.array(_geography().zones)})
 
 
+@cache
 def countries() -> pa.Table:
     """A row for each country, by alpha-2 code: codes, English name, continent, capital, currency, calling code,
     languages (with blanks between), the locale whose words its streets bear, its range of ``phone_head``."""

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass, field
-from functools import cache
+from functools import cache, lru_cache
 from importlib.resources import files
 from itertools import product
 
@@ -34,7 +35,7 @@ class PostalCodes:
     tails: list[str] = field(default_factory=lambda: [""])
     _shapes: dict[tuple[str, ...], tuple[int, int]] = field(default_factory=lambda: {("",): (0, 1)})
 
-    def add(self, heads: list[str], tails: tuple[str, ...] = ("",)) -> tuple[int, int]:
+    def add(self, heads: Sequence[str], tails: tuple[str, ...] = ("",)) -> tuple[int, int]:
         """Adds heads that share ``tails``; answers where they lie, as (start, count)."""
         place = self._shapes.get(tails)
         if place is None:
@@ -97,7 +98,7 @@ def add_region(codes: PostalCodes, country: str, region: str, expression: str) -
         if digits is None:
             return 0, 0
         rest = int(digits[1]) - 2
-        return codes.add(_spelled("%#", country), tuple(_spelled("#" * rest, country)))
+        return codes.add(_spelled("%#", country), _spelled("#" * rest, country))
     head, tail, regions = rule
     prefixes = regions.get(region, regions.get("*"))
     if prefixes is None:
@@ -105,7 +106,7 @@ def add_region(codes: PostalCodes, country: str, region: str, expression: str) -
     heads = [text for prefix in prefixes for text in _spelled(_placed(head, prefix, region), country)]
     if len(heads) > HEADS_OF_REGION:
         heads = [heads[i * len(heads) // HEADS_OF_REGION] for i in range(HEADS_OF_REGION)]
-    return codes.add(heads, tuple(_spelled(tail, country)))
+    return codes.add(heads, _spelled(tail, country))
 
 
 def _placed(head: str, prefix: str, region: str) -> str:
@@ -119,7 +120,11 @@ def _placed(head: str, prefix: str, region: str) -> str:
     return head[:at] + prefix + head[at + len(prefix) :]
 
 
-def _spelled(pattern: str, country: str) -> list[str]:
-    letters = _LETTERS.get(country, "")
+def _spelled(pattern: str, country: str) -> tuple[str, ...]:
+    return _all_spelled(pattern, _LETTERS.get(country, ""))
+
+
+@lru_cache(maxsize=1 << 12)
+def _all_spelled(pattern: str, letters: str) -> tuple[str, ...]:
     sets = [{"#": _DIGITS, "%": _DIGITS[1:], "@": letters}.get(ch, ch) for ch in pattern]
-    return ["".join(chosen) for chosen in product(*sets)]
+    return tuple("".join(chosen) for chosen in product(*sets))

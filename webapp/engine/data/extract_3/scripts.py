@@ -98,6 +98,8 @@ def spelled(word: str, locale: str) -> str:
 
 def letters(word: str, locale: str) -> str:
     """``word`` in the letters a to z alone; empty where nothing is left."""
+    if word.isascii():
+        return "".join(filter(str.isalpha, word.lower()))
     return "".join(ch for ch in spelled(word, locale).lower() if "a" <= ch <= "z")
 
 

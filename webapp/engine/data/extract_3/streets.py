@@ -14,7 +14,7 @@ from webapp.engine.data.extract_3.locales import LOCALES
 from webapp.engine.data.extract_3.people import last_names_male
 from webapp.engine.data.extract_3.tools import lines, listed, sampled, unique
 
-OWN = "@own"
+OWN, ROMAN = "@own", "@roman"
 MOST = 800
 _LONGEST = 40
 _LATIN_WORDS = ("{} Street", "{} Road", "{} Avenue")
