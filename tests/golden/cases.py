@@ -8,9 +8,12 @@ from __future__ import annotations
 import hashlib
 import io
 from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 from datetime import UTC, datetime
+from functools import cache
 from typing import Any
+from unittest import mock
 
 import numpy as np
 import openpyxl
@@ -19,13 +22,15 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from webapp.engine import external_values
+from webapp.engine.data import build, vocab_lock, vocabulary
+from webapp.engine.data.vocabulary import Vocabulary
 from webapp.engine.external_values import Answer
 from webapp.engine.types.base import FieldType
 from webapp.engine.types.registry import REGISTRY
 from webapp.generation.services import rows
 from webapp.operations import demo_workspace
 from webapp.row_templates.schemas import GenerateInput
-from webapp.row_templates.services import compiled_plans
+from webapp.row_templates.services import compilation, compiled_plans
 
 SEED = "golden"
 NOW = datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)
@@ -148,6 +153,30 @@ ORDERS: dict[str, Any] = {
 }
 
 WIDE_OFFSET = "3 rows at 10^12"
+
+
+ENGINES: dict[int, str] = {1: "4f165fff80fd87a5e70a24e014b4df54", 2: ""}
+"""The vocabulary of each engine's hashes, by its id; the present one for the newest."""
+
+
+@cache
+def vocabulary_of(engine: int) -> Vocabulary:
+    """The vocabulary that an engine's hashes are of; an earlier one is built where it is missing."""
+    wanted = ENGINES[engine]
+    if not wanted:
+        return compilation.vocabulary()
+    folder = vocab_lock.REPOSITORY / "var" / "vocab"
+    if not (folder / f"{wanted}.arrow").exists():
+        build.build(folder, wanted=wanted)
+    return vocabulary.open_in(folder, wanted)
+
+
+@contextmanager
+def under(engine: int) -> Iterator[Vocabulary]:
+    """Compile templates as if an engine's vocabulary were the present one."""
+    words = vocabulary_of(engine)
+    with mock.patch.object(compilation, "vocabulary", return_value=words):
+        yield words
 
 
 def with_ids(fields: list[dict[str, Any]], start: int) -> tuple[list[dict[str, Any]], int]:

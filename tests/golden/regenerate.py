@@ -1,7 +1,8 @@
 """Write the golden hashes anew: `python -m tests.golden.regenerate`.
 
-Only when rows are meant to change: then raise `ENGINE` in webapp/engine/plan.py as well, since outputs that were
-made before can no longer be had again. New field types and templates add hashes and change none.
+It writes those of the newest engine; the hashes of earlier engines are never edited. When rows are meant to change, add
+an engine: a vocabulary of a new extractor names it (see `plan.ENGINES`), and its hashes go into a folder of their own.
+New field types and templates add hashes and change none.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from tests.golden import cases, everywhere
 from webapp.engine.plan import ENGINE
 from webapp.row_templates.services import compilation
 
-FOLDER = Path(__file__).parent
+FOLDER = Path(__file__).parent / f"engine-{ENGINE}"
 
 
 def everything() -> dict[str, dict[str, object]]:
@@ -29,6 +30,7 @@ def everything() -> dict[str, dict[str, object]]:
 
 def main() -> None:
     """Write one file for each template and two for the field types, and say what changed."""
+    FOLDER.mkdir(exist_ok=True)
     for name, content in everything().items():
         path = FOLDER / f"{name}.json"
         new = orjson.dumps(content, option=orjson.OPT_INDENT_2 | orjson.OPT_APPEND_NEWLINE)

@@ -11,16 +11,13 @@ import subprocess
 import sys
 
 import numpy as np
-import orjson
 import pytest
 
 from tests.golden import everywhere
-from tests.golden.test_golden import FOLDER, ROOT, stored
-from webapp.engine.plan import ENGINE
+from tests.golden.test_golden import EVERY_KIND, ROOT, stored
 from webapp.engine.types.registry import REGISTRY
-from webapp.row_templates.services import compilation
 
-HASHES = orjson.loads((FOLDER / "everywhere.json").read_bytes())
+HASHES = stored("everywhere")
 # What numpy and Arrow found on this processor beyond the least that they are built for.
 FASTER = " ".join(np.show_config(mode="dicts")["SIMD Extensions"].get("found", []))  # type: ignore[index]
 
@@ -39,8 +36,10 @@ SETTINGS: dict[str, tuple[list[str], dict[str, str]]] = {
 }
 
 
-def test_hashes_are_of_this_engine_and_vocabulary():
-    assert (HASHES["engine"], HASHES["vocabulary"]) == (ENGINE, compilation.vocabulary().id)
+@pytest.mark.parametrize("engine", everywhere.cases.ENGINES)
+def test_hashes_are_of_their_engine_and_vocabulary(engine):
+    hashes = stored("everywhere", engine)
+    assert (hashes["engine"], hashes["vocabulary"]) == (engine, everywhere.cases.vocabulary_of(engine).id)
 
 
 def test_every_field_type_has_hashes_for_every_format_and_offset():
@@ -49,9 +48,10 @@ def test_every_field_type_has_hashes_for_every_format_and_offset():
     assert all(set(made) == labels for made in HASHES["hashes"].values())
 
 
-@pytest.mark.parametrize("kind", REGISTRY, ids=lambda kind: kind.name)
-def test_a_field_type_makes_what_it_made_in_every_format_and_far_away(kind):
-    assert everywhere.kind_hashes(kind) == HASHES["hashes"][kind.name]
+@pytest.mark.parametrize(("engine", "kind"), EVERY_KIND, ids=lambda one: getattr(one, "name", one))
+def test_a_field_type_makes_what_it_made_in_every_format_and_far_away(engine, kind):
+    with everywhere.cases.under(engine):
+        assert everywhere.kind_hashes(kind) == stored("everywhere", engine)["hashes"][kind.name]
 
 
 @pytest.fixture(scope="module")

@@ -9,7 +9,7 @@ from functools import cached_property, lru_cache, partial
 from pathlib import Path
 from typing import Final
 
-from webapp.documentation import error_codes, field_types, limits, registry, rendering
+from webapp.documentation import error_codes, field_types, limits, locales, registry, rendering
 from webapp.paths import ROOT
 
 DECISIONS: Final = "docs/adr"
@@ -97,6 +97,11 @@ def _below(entry: registry.Entry) -> list[Page]:
                 for one in field_types.families()
             ),
         ]
+    if entry.address == "locales":
+        return [
+            Page(f"locales/{name}", locales.title(name), partial(locales.page, name), crumbs=above)
+            for name in locales.names()
+        ]
     if entry.address == "adr":
         files = [f"{DECISIONS}/{path.name}" for path in _decision_files()]
         return [
@@ -122,5 +127,6 @@ _WRITTEN: Final[dict[str, Callable[[], str]]] = {
     "errors": error_codes.page,
     "limits": limits.page,
     "field-types": field_types.index,
+    "locales": locales.index,
 }
 _ANCHORS_ARE_CODE: Final = frozenset({"errors"})

@@ -123,6 +123,10 @@ GROUPS: Final = (
                 "Every type with its options and sample rows.",
                 opens=True,
             ),
+            Entry("locales", "Locales", "Ten sample rows of every locale, and what it lacks.", opens=True),
+            _reference(
+                "other-generators", "Other generators", "Types for names of Faker, faker-js and Mockaroo."
+            ),
             _reference("glossary", "Glossary", "The terms that Rowsmith uses."),
             _reference("formulas", "Formulas", "The formula language and all its functions."),
             _reference("exports", "Exports", "Requests, parts, retry, manifest and quota."),

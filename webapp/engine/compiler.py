@@ -106,6 +106,11 @@ class Compiler:
         """Record a warning: the field works, but may surprise."""
         self.warnings.append(Fault(spec.path, code, message, hint))
 
+    def warn_english(self, spec: FieldSpec, locale: str | None) -> None:
+        """Record that a type has no words in the language of a locale, so that its values are English."""
+        text = f"{spec.type.label}: no words are known for {locale}, so these are English."
+        self.warn(spec, "other_language", text)
+
     def ask(self, spec: FieldSpec, question: Question, keyed: bool = False) -> Answer | None:
         """Return the answer to a question; None if it is not known yet. ``keyed``: it depends on values of the row."""
         return self.library.answers.get(
@@ -356,9 +361,9 @@ class Compiler:
         key = groups.key_of(spec)
         if key is not None:
             self._group(scope, key)
-            read = spec.type.reads(key[0])
-            if read in scope.members:
-                self._group(scope, read)
+            for read in spec.type.reads_all(key[0]):
+                if read in scope.members:
+                    self._group(scope, read)
         made = self._taken(spec, spec.type(spec, spec.options, self))
         if made.expansion > 1:
             self._reads.children((scope, name), made.expansion)

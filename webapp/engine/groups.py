@@ -60,8 +60,7 @@ def members(
         key = key_of(field)
         if key is not None:
             found.setdefault(key, []).append(field)
-            other = field.type.reads(key[0])
-            if other is not None:
+            for other in field.type.reads_all(key[0]):
                 readers.setdefault(other, []).append(field)
         elif field.type.group_kind is None and field.group is not None and compiler is not None:
             text = f"{field.type.label} shares nothing with other fields."
@@ -92,21 +91,31 @@ def compiled(key: tuple[str, str], group: tuple[FieldSpec, ...], compiler: Compi
     return Group(name, made, tuple(field.name for field in group), founder)
 
 
-def assign(spec: TemplateSpec, settled: Collection[str] = ()) -> TemplateSpec:
+NEWEST = 2
+"""The engine whose rules decide which fields share a group, where no other is named."""
+
+
+def assign(spec: TemplateSpec, settled: Collection[str] = (), engine: int = NEWEST) -> TemplateSpec:
     """Gives each field that can share a thing, and names no group, one: ``person`` for the first name, e-mail and
     so on, ``person_2`` for the second of the same type.
 
-    ``settled`` are ids of fields that had no group before: they do not join groups of fields added later.
+    ``settled`` are ids of fields that had no group before: they do not join groups of fields added later. ``engine`` is
+    that of the vocabulary the template is compiled with.
     """
-    return replace(spec, fields=_assign(spec.fields, settled))
+    return replace(spec, fields=_assign(spec.fields, settled, engine))
 
 
-def _assign(fields: tuple[FieldSpec, ...], settled: Collection[str]) -> tuple[FieldSpec, ...]:
+def _assign(fields: tuple[FieldSpec, ...], settled: Collection[str], engine: int) -> tuple[FieldSpec, ...]:
     taken = {(field.group, field.type.part(field.options)) for field in fields if field.group}
     about = {field.group: field.type.subject(field.options) for field in fields if field.group}
     made = list(fields)
     for place, field in enumerate(fields):
-        if field.type.group_kind is not None and not field.group and not _alone(field, fields, settled):
+        if (
+            field.type.group_kind is not None
+            and not field.group
+            and field.type.grouped_since <= engine
+            and not _alone(field, fields, settled, engine)
+        ):
             part, subject = field.type.part(field.options), field.type.subject(field.options)
             group = next(
                 name
@@ -116,25 +125,31 @@ def _assign(fields: tuple[FieldSpec, ...], settled: Collection[str]) -> tuple[Fi
             taken.add((group, part))
             about[group] = subject
             field = replace(field, common=field.common.model_copy(update={"group": group}))
-        made[place] = replace(field, children=_assign(field.children, settled)) if field.children else field
+        made[place] = (
+            replace(field, children=_assign(field.children, settled, engine)) if field.children else field
+        )
     return tuple(made)
 
 
-def _alone(field: FieldSpec, fields: Sequence[FieldSpec], settled: Collection[str]) -> bool:
-    """Return whether a field of a type that needs another group member finds none."""
+def _alone(field: FieldSpec, fields: Sequence[FieldSpec], settled: Collection[str], engine: int) -> bool:
+    """Return whether a field of a type that needs another group member finds none. From engine 2 on, the member may be
+    such a field too, or one of a group that it reads."""
     if not field.type.joins:
         return False
     if field.common.unique or field.id in settled:
         return True
-    kind = field.type.group_kind
-    return not any(kind in _kinds(other) and not other.type.joins for other in fields)
+    if engine < NEWEST:
+        kind = field.type.group_kind
+        return not any(kind in _kinds(other) and not other.type.joins for other in fields)
+    wanted = set(_kinds(field))
+    return not any(other is not field and wanted.intersection(_kinds(other)) for other in fields)
 
 
 def _kinds(field: FieldSpec) -> tuple[str | None, ...]:
     """Kinds of the groups that a field is in or reads."""
     kind = field.type.group_kind
-    read = field.type.reads(field.group or kind) if kind else None
-    return (kind, read[1]) if read else (kind,)
+    read = field.type.reads_all(field.group or kind) if kind else ()
+    return (kind, *(other for _, other in read))
 
 
 def _candidates(field: FieldSpec, fields: Sequence[FieldSpec]) -> Iterator[str]:
@@ -145,8 +160,9 @@ def _candidates(field: FieldSpec, fields: Sequence[FieldSpec]) -> Iterator[str]:
     if field.type.beside is not None:
         same = [other for other in fields if other.type.group_kind == kind]
         named = [other.group for other in same if other.group]
+        besides = (field.type.beside,) if isinstance(field.type.beside, str) else field.type.beside
         beside = [
-            other.group or field.type.beside for other in fields if other.type.group_kind == field.type.beside
+            other.group or kind for kind in besides for other in fields if other.type.group_kind == kind
         ]
         if named:
             yield named[0]

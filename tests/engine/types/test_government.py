@@ -10,7 +10,7 @@ from stdnum.fr import siren, siret
 from stdnum.gb import nhs
 from stdnum.us import ein, ssn
 
-from tests.engine.types.made import assert_laws, bound, faults, values
+from tests.engine.types.made import assert_laws, bound, faults, table, values
 from webapp.engine.data import vocabulary
 from webapp.engine.random import RandomStream
 from webapp.engine.types import government
@@ -120,7 +120,8 @@ def test_tax_id_follows_option_then_locale_then_the_united_states():
 
 
 def test_a_locale_without_a_vat_number_warns_and_a_country_without_one_is_rejected():
-    source = bound([{"name": "x", "type": "vat_id", "locale": "ja_JP"}])
-    assert [warning.code for warning in source.warnings] == ["other_country"]
+    source = bound([{"name": "x", "type": "vat_id", "locale": "en_US"}])
+    assert [warning.code for warning in source.warnings] == ["no_values"]
+    assert set(table(source, 0, 50)["x"]) == {None}
     assert faults("vat_id", {"country": "US"}) == {"options.country": "unknown_country"}
     assert faults("tax_id", {"country": "Atlantis"}) == {"options.country": "unknown_country"}

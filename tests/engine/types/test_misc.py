@@ -34,5 +34,6 @@ def test_every_share_of_every_color_occurs():
 
 def test_color_names_speak_the_locales_language_where_it_has_some():
     assert "Blau" in values("color", 3000, locale="de_DE")
-    assert "Blue" in values("color", 3000, locale="ja_JP")
+    assert "白" in values("color", 3000, locale="ja_JP")
+    assert "Blue" in values("color", 3000, locale="yo_NG")
     assert faults("hex_color", locale="de_DE") == {"locale": "not_for_this_type"}

@@ -74,7 +74,8 @@ def test_ten_thousand_places_of_the_world_never_contradict_themselves():
         assert row["time_zone"] == ZONES.get((code, city["timezone"]), city["timezone"])
         regions.add((code, city["admin1code"], row["state"]))
         ZoneInfo(row["time_zone"])
-        assert well_formed(row["zip_code"], country["postalcoderegex"]), row
+        # Postal codes of Honduras and Nicaragua have five digits; the library's expressions want six and seven.
+        assert code in ("HN", "NI") or well_formed(row["zip_code"], country["postalcoderegex"]), row
         number = phonenumbers.parse(row["phone_number"])
         assert phonenumbers.is_valid_number_for_region(number, code)
         assert row["address"].startswith(f"{row['street_address']}, ")
@@ -285,7 +286,9 @@ def test_an_address_may_be_street_and_number_only():
 def test_numbers_are_formatted_as_in_the_country():
     assert all(re.match(r"\d+ ", line) for line in values("street_address", 200, of_template="fr_FR"))
     assert all(re.search(r" \d+$", line) for line in values("street_address", 200, of_template="de_DE"))
-    assert all(re.match(r"\d-\d+-\d+ ", line) for line in values("street_address", 200, of_template="ja_JP"))
+    assert all(
+        re.search(r"\D\d-\d+-\d+$", line) for line in values("street_address", 200, of_template="ja_JP")
+    )
 
 
 def test_four_digits_more_are_added_to_american_codes():

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from webapp.engine.data import archive, build
 from webapp.engine.data.vocab_lock import REPOSITORY, VocabularyError, locked
@@ -40,6 +41,8 @@ class Vocabulary:
             else:
                 self._tables[name] = pa.Table.from_struct_array(values).combine_chunks()
         self._shared: dict[Hashable, Any] = {}
+        self.engine: int = self.table("engine")["number"][0].as_py() if self.has_table("engine") else 1
+        """The number of the engine whose rules rows of this vocabulary follow (see `plan.ENGINES`)."""
 
     def resolve(self, locale: str) -> str | None:
         """The locale of `locales` that ``locale`` means: ``de-de`` and ``de`` are ``de_DE``; None if unknown."""
@@ -67,6 +70,23 @@ class Vocabulary:
     def has_table(self, name: str) -> bool:
         """Whether there is a table ``name``: one that came later is not in every vocabulary."""
         return name in self._tables
+
+    def speaks(self, name: str, locale: str | None) -> bool:
+        """Whether the list ``name`` is in the language of ``locale``; English, and no locale, always are."""
+        if locale is None or locale.startswith("en"):
+            return True
+        return any((name, candidate) in self._words for candidate in self._candidates(locale) if candidate)
+
+    def positioned(self, name: str, locale: str | None) -> pa.Array | None:
+        """The rows of ``locale`` in the table ``name`` of (locale, name), in their order; None if it has none."""
+        if locale is None or name not in self._tables:
+            return None
+        return self.shared(("positioned", name, locale), lambda: self._positioned(name, locale))
+
+    def _positioned(self, name: str, locale: str) -> pa.Array | None:
+        table = self._tables[name]
+        found = table.filter(pc.equal(table.column("locale"), locale)).column("name").combine_chunks()
+        return found if len(found) else None
 
     def has_words(self, name: str, locale: str) -> bool:
         """Whether there is a list ``name`` of exactly that locale."""

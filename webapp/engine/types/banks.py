@@ -18,11 +18,13 @@ from pydantic import Field
 from webapp.engine.data.vocabulary import Vocabulary
 from webapp.engine.types import codes, joining, values
 from webapp.engine.types.base import FieldType, GroupKind, OptionsModel, longest, pooled
-from webapp.engine.types.codes import DIGITS, UPPER, Check, Code, Part, Pick, Run, width_of
+from webapp.engine.types.codes import DIGITS, UPPER, Check, Code, Gap, Part, Pick, Run, width_of
 from webapp.engine.types.countries import listed, of_locale
-from webapp.engine.types.geography import Range
+from webapp.engine.types.geography import Range, geography_of
 from webapp.engine.types.joining import Lazy
+from webapp.engine.types.papers import groups_named, place_of
 from webapp.engine.types.person import check_locales
+from webapp.engine.types.place import country_of_group
 from webapp.errors import Fault
 
 if TYPE_CHECKING:
@@ -43,6 +45,13 @@ _OTHER_BIC_COUNTRIES = ("AU", "CA", "CN", "HK", "IN", "JP", "KR", "MX", "NZ", "S
 def countries(vocabulary: Vocabulary) -> tuple[str, ...]:
     """ISO codes of the countries that have IBANs, in alphabetical order."""
     return vocabulary.shared("iban countries", lambda: tuple(vocabulary.table("iban")["country"].to_pylist()))
+
+
+def everywhere(vocabulary: Vocabulary) -> tuple[str, ...]:
+    """ISO codes of all countries, in alphabetical order."""
+    return vocabulary.shared(
+        "all countries", lambda: tuple(vocabulary.table("countries")["alpha2"].to_pylist())
+    )
 
 
 def bic_countries(vocabulary: Vocabulary) -> tuple[str, ...]:
@@ -143,6 +152,74 @@ def _schemes() -> dict[str, dict[int, Part]]:
     }  # fmt: skip
 
 
+_ROUTING = tuple(f"{number:02d}" for number in (*range(1, 13), *range(21, 33), *range(61, 73), 80))
+"""First two digits of a US routing number: Federal Reserve districts, thrifts, electronic and traveller's cheques."""
+
+
+ROUTING_HEADS = len(_ROUTING)
+
+
+def routing_number() -> tuple[Part, ...]:
+    """A US routing number (American Bankers Association): weights 3, 7 and 1 in turn make a multiple of 10."""
+    return Pick(_ROUTING), Run(DIGITS, 6), codes.weighted((3, 7, 1, 3, 7, 1, 3, 7), 10, codes.complement(10))
+
+
+def _like(mask: str) -> tuple[Part, ...]:
+    kinds = {"#": DIGITS, "@": UPPER}
+    pieces = re.findall(r"#+|@+|[^#@]+", mask)
+    return tuple(Run(kinds[piece[0]], len(piece)) if piece[0] in kinds else Gap(piece) for piece in pieces)
+
+
+_INDIAN_BANKS = (
+    "BARB",
+    "CNRB",
+    "HDFC",
+    "ICIC",
+    "IDIB",
+    "IOBA",
+    "KKBK",
+    "PUNB",
+    "SBIN",
+    "UBIN",
+    "UTIB",
+    "YESB",
+)
+_DOMESTIC: dict[str, tuple[str, tuple[Part, ...]]] = {
+    "AR": ("CBU", (*_like("#######"), codes.weighted((7, 1, 3, 9, 7, 1, 3), 10, codes.complement(10)), *_like("#" * 13),
+                   codes.weighted((0,) * 8 + (3, 9, 7, 1, 3, 9, 7, 1, 3, 9, 7, 1, 3), 10, codes.complement(10)))),
+    "AU": ("BSB and account number", _like("###-### #########")),
+    "CA": ("transit, institution and account number", (Run(DIGITS, 5), Gap("-"), Pick(
+        ("001", "002", "003", "004", "006", "010", "016", "030", "039", "815")), Gap(" "), Run(DIGITS, 7))),
+    "CN": ("account number", ("62", Run(DIGITS, 16), codes.luhn(18))),
+    "DZ": ("RIB", _like("### ##### ########## ##")),
+    "HK": ("bank code and account number", _like("###-######-###")),
+    "IN": ("IFSC and account number", (Pick(_INDIAN_BANKS), "0", *_like("###### ############"))),
+    "JP": ("bank, branch and account number", _like("####-###-#######")),
+    "KR": ("account number", _like("###-######-##-###")),
+    "MX": ("CLABE", (Run(DIGITS, 17), codes.weighted((3, 7, 1) * 6, 10, codes.complement(10)))),
+    "NG": ("NUBAN", _like("##########")),
+    "NZ": ("bank account number", (Pick(("01", "02", "03", "06", "11", "12", "38")), *_like("-####-#######-"), "00")),
+    "TH": ("account number", _like("###-#-#####-#")),
+    "US": ("routing number and account number", (*routing_number(), Gap(" "), Run(DIGITS[1:]), Run(DIGITS, 9))),
+    "ZA": ("branch code and account number", _like("###### ##########")),
+}  # fmt: skip
+"""Country without IBANs: (what identifies an account there, its parts)."""
+_OTHER_ACCOUNT = ("account number", _like("############"))
+
+
+def domestic_name(country: str) -> str:
+    """What identifies an account in a country without IBANs."""
+    return _DOMESTIC.get(country, _OTHER_ACCOUNT)[0]
+
+
+def account(vocabulary: Vocabulary, country: str, formatted: bool) -> Code:
+    """The IBANs of a country, or what identifies an account where there are none."""
+    if country in countries(vocabulary):
+        return iban(vocabulary, country, formatted)
+    made = _DOMESTIC.get(country, _OTHER_ACCOUNT)[1]
+    return vocabulary.shared(("domestic account", country), lambda: Code(*made))
+
+
 _NAME_SALT = 1
 _U32 = np.uint64(32)
 _ASKED = ("countryCode", "country")
@@ -202,8 +279,13 @@ class Banks:
             return self._kind.by_name[self._draws.permuted(self._kind.by_name.size).view(np.int64)]
         if self._chosen.bank is not None:
             return np.full(self._draws.n, self._chosen.bank)
-        owner = self._kind.of_names[self.country]
-        return self._kind.names.of.pick(owner, self._draws.bits(_NAME_SALT) >> _U32).view(np.int64)
+        return self.named_in(self.country)
+
+    def named_in(self, country: np.ndarray) -> np.ndarray:
+        """``int64[n]``: rows of the banks, each one of a country (a row of the kind's); -1 where none is known."""
+        owner = self._kind.of_names[country]
+        rows = self._kind.names.of.pick(owner, self._draws.bits(_NAME_SALT) >> _U32).view(np.int64)
+        return np.where(owner < 0, -1, rows)
 
 
 class Bank(GroupKind):
@@ -215,7 +297,11 @@ class Bank(GroupKind):
         super().__init__(fields, compiler)
         check_locales(fields, compiler)
         self.names = names_of(compiler.vocabulary)
+        self.placed: tuple[str, str] | None = None
+        """The group of places whose countries the banks have; None where the bank decides its country."""
         self.countries = self._agreed(fields, compiler)
+        if compiler.vocabulary.engine >= 2 and not any(_asked(field, compiler) for field in fields):
+            self._settle(fields, compiler)
         known = {country: row for row, country in enumerate(self.names.countries)}
         self.of_names = np.array([known.get(country, -1) for country in self.countries], np.int64)
         here = {row: place for place, row in enumerate(self.of_names.tolist())}
@@ -227,6 +313,27 @@ class Bank(GroupKind):
         unique = any(field.common.unique for field in fields if field.type is BankName)
         self.by_name = self.distinct() if unique else None
         """If names are unique: the banks that may be drawn, each with a different name."""
+
+    def _settle(self, fields: Sequence[FieldSpec], compiler: Compiler) -> None:
+        """Take the countries of the places that go with the group, if there are some."""
+        place = place_of(fields[0], compiler)
+        if place is None:
+            return
+        own = [field for field in compiler.members(*place) if field.type.group_kind == "place"]
+        country = country_of_group(own, compiler)
+        if country is not None:
+            self.countries = (country,)
+            return
+        self.placed = place
+        self.countries = tuple(geography_of(compiler.vocabulary).countries["alpha2"].to_pylist())
+
+    def country(self, context: ColumnContext) -> np.ndarray:
+        """``int64[n]``: the country of each row, a row of `countries`."""
+        if self.placed is not None:
+            rows: np.ndarray = context.thing(*self.placed).country
+            return rows
+        row: np.ndarray = context.group().country
+        return row
 
     def _agreed(self, fields: Sequence[FieldSpec], compiler: Compiler) -> tuple[str, ...]:
         possible = list(_possible(fields, compiler))
@@ -241,6 +348,10 @@ class Bank(GroupKind):
         free = not any(_asked(field, compiler) for field in fields)
         common = [country for country in possible if country in COMMON]
         coded = any(field.type.name == "iban" for field in fields)
+        if free and not coded and compiler.vocabulary.engine >= 2:
+            named = any(field.type is BankName for field in fields)
+            usual = self.names.countries if named else bic_countries(compiler.vocabulary)
+            possible = [country for country in possible if country in usual] or possible
         return tuple(common if free and coded else possible)
 
     def distinct(self) -> np.ndarray:
@@ -281,7 +392,9 @@ class Bank(GroupKind):
 
 
 def _known(kind: type[FieldType], compiler: Compiler) -> tuple[str, ...]:
-    """The countries that a type of the group has values for."""
+    """The countries that a type of the group has values for. From engine 2 on, accounts of every country have some."""
+    if compiler.vocabulary.engine >= 2:
+        return everywhere(compiler.vocabulary)
     if kind is BankName:
         return names_of(compiler.vocabulary).countries
     return (countries if kind.name == "iban" else bic_countries)(compiler.vocabulary)
@@ -312,11 +425,15 @@ class BankName(FieldType):
     label = "Bank Name"
     category = "finance"
     description = "The name of a bank, such as Commerzbank, consistent with the row's IBAN and BIC."
-    aliases = ("name of bank", "financial institution", "banking institution", "bank title")
+    aliases = ("bank", "name of bank", "financial institution", "banking institution", "bank title")
     example = "Commerzbank"
     group_kind = "bank"
     localised = True
     dtype = pa.string()
+
+    @classmethod
+    def reads_all(cls, group: str) -> tuple[tuple[str, str], ...]:
+        return groups_named(group, "place")
 
     class Options(OptionsModel):
         country: str | None = Field(
@@ -334,8 +451,11 @@ class BankName(FieldType):
         if options.country is not None:
             listed(field, options.country, known, "country", "a bank that is known", compiler)
         elif (locale := compiler.locale_of(field)) and not of_locale(locale, known):
-            text = f"No bank of {locale} is known."
-            compiler.fault(field, "locale", "unknown_country", text, f"Known: {', '.join(known)}.")
+            text = f"No bank of {locale} is known"
+            if compiler.vocabulary.engine >= 2:
+                compiler.warn(field, "no_values", f"{self.label}: {text}, so the column is blank.")
+            else:
+                compiler.fault(field, "locale", "unknown_country", f"{text}.", f"Known: {', '.join(known)}.")
         self._kind: Bank = compiler.kind_of(field)
         self.max_length = compiler.vocabulary.shared("longest bank", lambda: longest(self._names.names))
 
@@ -344,7 +464,13 @@ class BankName(FieldType):
         return 308
 
     def fill(self, context: ColumnContext) -> pa.Array:
-        return pooled(self._names.names, context.group().name)
+        if self._kind.placed is None:
+            rows = context.group().name
+        else:
+            rows = context.group().named_in(self._kind.country(context))
+        if rows.min(initial=0) >= 0:
+            return pooled(self._names.names, rows)
+        return self._names.names.take(pa.array(rows, mask=rows < 0))
 
     def space(self) -> int:
         kind = self._kind

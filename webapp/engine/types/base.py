@@ -88,8 +88,12 @@ class FieldType(ABC):
     """Without a named group a field of this type shares nothing."""
     joins: ClassVar[bool] = False
     """It is put into a group only where another field has founded that; by itself it shares nothing."""
-    beside: ClassVar[str | None] = None
-    """The kind of group that a field joins if there is one, instead of a group of its `group_kind`."""
+    grouped_since: ClassVar[int] = 1
+    """The first engine that puts it into a group without being told."""
+    beside: ClassVar[str | tuple[str, ...] | None] = None
+    """The kind of group (or several: the first that there is) that a field joins instead of one of its `group_kind`."""
+    needs_birth: ClassVar[bool] = False
+    """Whether a field that reads a group of kind person uses the day of birth."""
     needs: tuple[str, ...] = ()
     """Names of fields of the same row that `fill` reads."""
 
@@ -154,6 +158,12 @@ class FieldType(ABC):
     def reads(cls, group: str) -> tuple[str, str] | None:
         """Return (name, kind) of another group whose object a field in ``group`` uses, if there is such a group."""
         return None
+
+    @classmethod
+    def reads_all(cls, group: str) -> tuple[tuple[str, str], ...]:
+        """Return (name, kind) of every group other than its own whose object a field in ``group`` uses."""
+        other = cls.reads(group)
+        return () if other is None else (other,)
 
     @classmethod
     def part(cls, options: Any) -> str:

@@ -11,7 +11,7 @@ of the code from 0, without gaps. Tests compare every scheme with python-stdnum.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from math import prod
@@ -96,7 +96,22 @@ class Machine:
         return len(self.outputs[0])
 
 
-Part = str | Run | Pick | Gap | Check | Machine
+@dataclass(frozen=True, eq=False)
+class Given:
+    """One of several texts of the same width, of which the row has some: those from ``each * value`` on.
+
+    ``of`` names the value that a caller of `Code.bytes` gives for each row; one of its ``each`` texts is drawn.
+    """
+
+    of: str
+    spellings: np.ndarray
+    """``uint8[values * each, width]``, ASCII."""
+    each: int = 1
+    counts: bool = True
+    """Whether checks count its characters."""
+
+
+Part = str | Run | Pick | Gap | Given | Check | Machine
 """A string is fixed text, which checks do count."""
 
 
@@ -109,6 +124,8 @@ def width_of(part: Part) -> int:
             return part.count
         case Pick():
             return len(part.texts[0])
+        case Given():
+            return part.spellings.shape[1]
         case _:
             return part.width
 
@@ -116,7 +133,7 @@ def width_of(part: Part) -> int:
 class Slot:
     """Neighbouring characters written together, by an index below ``size``."""
 
-    __slots__ = ("adds", "cells", "forbidden", "moves", "offset", "size", "spellings", "writers")
+    __slots__ = ("adds", "cells", "forbidden", "given", "moves", "offset", "size", "spellings", "writers")
 
     def __init__(
         self, offset: int, cells: Sequence[tuple[int, str]], size: int, spellings: np.ndarray
@@ -128,6 +145,7 @@ class Slot:
         self.adds: dict[int, np.ndarray] = {}
         self.moves: dict[int, np.ndarray] = {}
         self.forbidden: tuple[int, np.ndarray] | None = None
+        self.given: Given | None = None
         self.writers: list[tuple[str, np.ndarray]] = []
 
     def count(self, check: Check, number: int) -> None:
@@ -172,6 +190,15 @@ def pick_slot(texts: tuple[str, ...], offset: int, position: int) -> Slot:
 def _pick_table(texts: tuple[str, ...]) -> tuple[np.ndarray, list[str]]:
     table = np.frombuffer("".join(texts).encode("ascii"), np.uint8).reshape(len(texts), len(texts[0]))
     return table, ["".join(map(chr, np.unique(column))) for column in table.T]
+
+
+def given_slot(given: Given, offset: int, position: int) -> Slot:
+    """One of the texts of ``given``, by its number."""
+    columns = ["".join(map(chr, np.unique(column))) for column in given.spellings.T] if given.counts else []
+    cells = [(position + i, alphabet) for i, alphabet in enumerate(columns)]
+    slot = Slot(offset, cells, len(given.spellings), given.spellings)
+    slot.given = given
+    return slot
 
 
 def check_slot(check: Check | Machine, offset: int, position: int) -> Slot:
@@ -313,6 +340,9 @@ class Code:
     ``sizes``: the number of texts each draw tells apart; their product is the number of codes.
     """
 
+    given: tuple[str, ...] = ()
+    """Names of the values that `bytes` needs of each row."""
+
     def __init__(self, *parts: Part, every: int = 0) -> None:
         """``every``: a blank after each group of this many characters, independent of the parts."""
         self._every = every
@@ -340,6 +370,10 @@ class Code:
                     self._slots.append(pick_slot(texts, offset, position))
                     text = "?" * len(texts[0])
                     counted = len(text)
+                case Given():
+                    self._slots.append(given_slot(part, offset, position))
+                    text = "?" * width_of(part)
+                    counted = len(text) if part.counts else 0
                 case Check() | Machine():
                     text, counted = "?" * part.width, part.width
                     self._checks.append((part, check_slot(part, offset, position)))
@@ -388,7 +422,8 @@ class Code:
     def _forbid(self, check: Check, number: int) -> None:
         """Splits off the last drawn digit that decides ``check`` and leaves it nine values: the j-th of those that
         do not lead to the remainder without a check digit."""
-        last = next(i for i in reversed(range(len(self._slots))) if number in self._slots[i].adds)
+        free = (i for i in reversed(range(len(self._slots))) if self._slots[i].given is None)
+        last = next(i for i in free if number in self._slots[i].adds)
         slot = self._slots[last]
         if len(slot.cells) > 1:
             pieces = split_last(slot)
@@ -413,8 +448,9 @@ class Code:
         """Deals the slots out to draws of at most `WORD` texts each, and readies what `bytes` writes with."""
         self._draws: list[list[tuple[Slot, np.ndarray]]] = [[]]
         self.sizes: list[int] = [1]
+        self.given = tuple(dict.fromkeys(slot.given.of for slot in self._slots if slot.given is not None))
         for slot in self._slots:
-            size = slot.size - (slot.forbidden is not None)
+            size = slot.size - (slot.forbidden is not None) if slot.given is None else slot.given.each
             if self.sizes[-1] * size > WORD:
                 self._draws.append([])
                 self.sizes.append(1)
@@ -452,8 +488,9 @@ class Code:
         target.adds = {other: np.tile(table, repeat) for other, table in target.adds.items()}
         return list(zip(slots, tables, strict=True))
 
-    def bytes(self, draws: list[np.ndarray]) -> np.ndarray:
-        """``uint8[n, width]``: the codes of the given numbers, one ``uint64[n]`` below each of ``sizes``."""
+    def bytes(self, draws: list[np.ndarray], given: Mapping[str, np.ndarray] | None = None) -> np.ndarray:
+        """``uint8[n, width]``: the codes of the given numbers, one ``uint64[n]`` below each of ``sizes``. ``given`` has
+        an ``int64[n]`` for each name of `given`."""
         out = np.empty((draws[0].size, self.width), np.uint8)
         out[:] = self._blank
         records = out.view(self._record)[:, 0]
@@ -468,7 +505,11 @@ class Code:
                     rest = quotient
                 else:
                     index = rest
-                indices[slot] = index = index.view(np.int64)
+                index = index.view(np.int64)
+                if slot.given is not None:
+                    assert given is not None  # callers of codes with such parts give them
+                    index = given[slot.given.of] * slot.given.each + index
+                indices[slot] = index
                 if slot.forbidden is not None:
                     late.append(slot)
                     continue
@@ -508,9 +549,9 @@ class Code:
         assert isinstance(state, np.ndarray)  # an automaton reads one slot at least
         return state
 
-    def text(self, draws: list[np.ndarray]) -> pa.Array:
+    def text(self, draws: list[np.ndarray], given: Mapping[str, np.ndarray] | None = None) -> pa.Array:
         """Like `bytes`, as ``string[n]``."""
-        return text_of(self.bytes(draws))
+        return text_of(self.bytes(draws, given))
 
     def draw(self, source: RandomStream) -> list[np.ndarray]:
         """Even draws for the rows of ``source``."""
@@ -539,12 +580,18 @@ class Code:
         return at + at // self._every if self._every else at
 
 
-def mixed(codes: Sequence[Code], which: np.ndarray, source: RandomStream, unique: bool = False) -> pa.Array:
+def mixed(
+    codes: Sequence[Code],
+    which: np.ndarray,
+    source: RandomStream,
+    unique: bool = False,
+    given: Mapping[str, np.ndarray] | None = None,
+) -> pa.Array:
     """``string[n]``: for each row a text of ``codes[which]``. Unique if each code is and no two codes share a text;
     every row is then below the least capacity."""
     order = np.argsort(which, kind="stable")
     ends = np.cumsum(np.bincount(which, minlength=len(codes)))
-    bits = [source.bits(salt) for salt in range(max(len(code.sizes) for code in codes))]
+    bits = [source.bits(salt) for salt in range(max((len(code.sizes) for code in codes), default=0))]
     pieces, start = [], 0
     for code, end in zip(codes, ends.tolist(), strict=True):
         if end > start:
@@ -555,13 +602,28 @@ def mixed(codes: Sequence[Code], which: np.ndarray, source: RandomStream, unique
             ]
             if unique:
                 numbers[0] = RandomStream(source.key, source.rows[here]).permuted(code.sizes[0])
-            pieces.append(code.text(numbers))
+            own = None if given is None else {name: values[here] for name, values in given.items()}
+            pieces.append(code.text(numbers, own))
             start = end
     if not pieces:
         return pa.array([], pa.string())
     place = np.empty(order.size, np.int64)
     place[order] = np.arange(order.size)
     return pa.concat_arrays(pieces).take(pa.array(place))
+
+
+def mixed_by(
+    make: Callable[[int], Code],
+    which: np.ndarray,
+    source: RandomStream,
+    unique: bool = False,
+    given: Mapping[str, np.ndarray] | None = None,
+) -> pa.Array:
+    """Like `mixed`, with codes that are made when a row needs them: ``make`` answers that of a number in ``which``."""
+    present, places = np.unique(which, return_inverse=True)
+    return mixed(
+        [make(number) for number in present.tolist()], places.astype(np.int64), source, unique, given
+    )
 
 
 class CodeType(FieldType):

@@ -508,7 +508,15 @@ class Ean13(_ArticleNumber):
     name = "ean13"
     label = "EAN-13"
     description = "An article number (EAN-13, GTIN-13) with a valid check digit, from the in-store range."
-    aliases = ("ean", "gtin", "gtin 13", "barcode", "international article number", "localized ean13")
+    aliases = (
+        "localized ean",
+        "ean",
+        "gtin",
+        "gtin 13",
+        "barcode",
+        "international article number",
+        "localized ean13",
+    )
     example = "2713857724736"
 
     @staticmethod
@@ -522,7 +530,10 @@ class Ean8(_ArticleNumber):
     name = "ean8"
     label = "EAN-8"
     description = "A short article number (EAN-8, GTIN-8) with a valid check digit, from the in-store range."
-    aliases = ("gtin 8",)
+    aliases = (
+        "localized ean8",
+        "gtin 8",
+    )
     example = "27138576"
 
     @staticmethod

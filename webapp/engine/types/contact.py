@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from abc import abstractmethod
 from functools import cache
 from typing import TYPE_CHECKING, ClassVar, Literal
 
@@ -224,45 +225,34 @@ _SERVICES = {
 """The parts before and after the user name."""
 
 
-class PhoneNumber(PlaceField):
-    """A valid number of the row's country; in the United States and Canada of the row's state."""
+class NumberOptions(OptionsModel):
+    """How numbers are written, and of which country they are."""
 
-    name = "phone_number"
-    label = "Phone number"
-    category = "contact"
-    description = "A valid phone number of the row's country."
-    aliases: ClassVar[tuple[str, ...]] = (
-        "phone",
-        "telephone",
-        "telephone number",
-        "tel",
-        "fax",
-        "home phone",
+    format: str = Field(
+        "international",
+        min_length=1,
+        max_length=limits.MAX_AFFIX_CHARS,
+        pattern="^(international|national|e164)$|#",
+        examples=["international", "national", "e164", "###-###-####"],
+        description=(
+            "international (+33 6 42 40 18 05), national (06 42 40 18 05), e164 (+33642401805), "
+            "or a pattern in which each # is a random digit."
+        ),
     )
-    example = "+33 6 42 40 18 05"
+    country: str | None = Field(
+        None,
+        max_length=limits.MAX_NAME_CHARS,
+        examples=["France", "BR"],
+        description="Country of the group's places, by name or code.",
+    )
 
-    class Options(OptionsModel):
-        format: str = Field(
-            "international",
-            min_length=1,
-            max_length=limits.MAX_AFFIX_CHARS,
-            pattern="^(international|national|e164)$|#",
-            examples=["international", "national", "e164", "###-###-####"],
-            description=(
-                "international (+33 6 42 40 18 05), national (06 42 40 18 05), e164 (+33642401805), "
-                "or a pattern in which each # is a random digit."
-            ),
-        )
-        country: str | None = Field(
-            None,
-            max_length=limits.MAX_NAME_CHARS,
-            examples=["France", "BR"],
-            description="Country of the group's places, by name or code.",
-        )
 
-    options: Options
+class _Number(PlaceField):
+    """What telephone numbers have in common: one of the row's country, written in one of some ways."""
 
-    def __init__(self, field: FieldSpec, options: Options, compiler: Compiler) -> None:
+    options: NumberOptions
+
+    def __init__(self, field: FieldSpec, options: NumberOptions, compiler: Compiler) -> None:
         super().__init__(field, options, compiler)
         if options.country and self.geography.country_row(options.country) is None:
             text = f'There is no country "{options.country}".'
@@ -270,6 +260,7 @@ class PhoneNumber(PlaceField):
                 field, "options.country", "unknown_country", text, "Use its English name or ISO code."
             )
             return
+        self._fixed = self.kind() == "landline" and self.geography.line is not None
         self._pattern = options.format if "#" in options.format else None
         self._space = None
         if self._pattern:
@@ -282,7 +273,8 @@ class PhoneNumber(PlaceField):
         apart = options.format != "national" or self.country is not None
         if field.common.unique and apart:
             cities = pool_of_group(self.members, compiler).cities
-            self._space = int(self.geography.phone_space[cities].min(initial=1 << 40))
+            space = self.geography.line_space if self._fixed else self.geography.phone_space
+            self._space = int(space[cities].min(initial=1 << 40)) or None
 
     def fill(self, context: ColumnContext) -> pa.Array:
         if self._pattern:
@@ -290,8 +282,17 @@ class PhoneNumber(PlaceField):
         places: Places = context.group()
         return self._spelled(places, *self.number(places))
 
+    @abstractmethod
+    def kind(self) -> str:
+        """any, landline or mobile."""
+
     def number(self, places: Places) -> tuple[np.ndarray, np.ndarray]:
         """Head and digits of each row's number."""
+        match self.kind():
+            case "landline":
+                return places.landline
+            case "mobile":
+                return places.mobile
         return places.phone
 
     def _spelled(self, places: Places, head: np.ndarray, digits: np.ndarray) -> pa.Array:
@@ -318,20 +319,55 @@ class PhoneNumber(PlaceField):
             return joining.pattern_at(self._pattern, context.permuted(self._space))
         # Two rows with heads of one place get different numbers of it; those of two places differ in their heads.
         places: Places = context.group()
-        return self._spelled(places, *places.phone_number(context.permuted(self._space)))
+        return self._spelled(places, *places.phone_number(context.permuted(self._space), self._fixed))
 
     def unique_hint(self) -> str:
         return "Numbers are unique in international or e164 format, or within one country."
 
 
-class Mobile(PhoneNumber):
+class PhoneNumber(_Number):
+    """A valid number of the row's country; a landline is of the row's region where the country's plan tells it."""
+
+    name = "phone_number"
+    label = "Phone number"
+    category = "contact"
+    description = "A valid phone number of the row's country."
+    aliases: ClassVar[tuple[str, ...]] = (
+        "basic phone number",
+        "phone",
+        "telephone",
+        "telephone number",
+        "tel",
+        "fax",
+        "home phone",
+    )
+    example = "+33 6 42 40 18 05"
+
+    class Options(NumberOptions):
+        kind: Literal["any", "landline", "mobile"] = Field(
+            "any", description="Landlines of the row's region, mobile numbers, or both."
+        )
+
+    options: Options
+
+    def kind(self) -> str:
+        return self.options.kind
+
+
+class Mobile(_Number):
     """A second valid number of the row's country, from its mobile ranges if the country has separate ones."""
 
     name = "mobile"
     label = "Mobile number"
+    category = "contact"
     description = "A valid mobile phone number of the row's country."
     aliases = ("mobile number", "mobile phone", "cell phone", "cell", "cellphone", "handy", "msisdn")
     example = "+33 7 53 40 18 05"
 
-    def number(self, places: Places) -> tuple[np.ndarray, np.ndarray]:
-        return places.mobile
+    class Options(NumberOptions):
+        pass
+
+    options: Options
+
+    def kind(self) -> str:
+        return "mobile"

@@ -148,6 +148,27 @@ def of_country(
     return vocabulary.shared(("of country", make.__name__), lambda: _of_country(make(geography)))
 
 
+def local_texts(
+    vocabulary: Vocabulary, geography: Geography, make: Callable[[Geography], Sequence[str]], locale: str
+) -> OfCountry | None:
+    """`of_country` in the language of a locale; None if the vocabulary does not have these words in it. Codes are the
+    same in all languages."""
+    if make is language_codes:
+        return of_country(vocabulary, geography, make)
+    if make is languages:
+        return vocabulary.shared(
+            ("local languages", locale), lambda: _of_country(_local_languages(vocabulary, geography, locale))
+        )
+    return None
+
+
+def _local_languages(vocabulary: Vocabulary, geography: Geography, locale: str) -> list[str]:
+    table = vocabulary.table("language_name")
+    rows = zip(table["locale"].to_pylist(), table["code"].to_pylist(), table["name"].to_pylist(), strict=True)
+    names = {code: name for of, code, name in rows if of == locale}
+    return [names.get(code, LANGUAGES.get(code, "")) for code in language_codes(geography)]
+
+
 def _of_country(texts: Sequence[str]) -> OfCountry:
     found = {text: place for place, text in enumerate(dict.fromkeys(text for text in texts if text))}
     pool = pa.array(list(found), pa.string())

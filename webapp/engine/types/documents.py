@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import date
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -9,19 +10,20 @@ import numpy as np
 import pyarrow as pa
 from pydantic import AliasChoices, Field
 
-from webapp.engine.types import government
+from webapp.engine.types import business_numbers, government, national_ids
 from webapp.engine.types.base import OptionsModel
 from webapp.engine.types.codes import DIGITS, UPPER, Code, CodeType, Gap, Run, mixed
-from webapp.engine.types.government import ByCountry
+from webapp.engine.types.papers import ByCountry, groups_named
+from webapp.engine.types.person import AGES, SEXES, birth_dates
 from webapp.engine.types.vehicles import masked
 from webapp.errors import did_you_mean
 
 if TYPE_CHECKING:
-    from webapp.engine.blocks import ColumnContext
+    from webapp.engine.blocks import ColumnContext, GenerationContext
     from webapp.engine.compiler import Compiler
     from webapp.engine.spec import FieldSpec
 
-_IDS = ", ".join(f"{country}: {government.number_name(country)}" for country in government.COUNTRIES)
+_IDS = ", ".join(f"{country}: {national_ids.number_name(country)}" for country in national_ids.COUNTRIES)
 
 
 def _country_option(known: str) -> Any:
@@ -33,16 +35,22 @@ def _country_option(known: str) -> Any:
     )
 
 
+_SEX_SALT, _BIRTH_SALT = 60, 61
+
+
 class NationalId(ByCountry):
-    """What a country calls its number for people, check digits included. A date of birth or a sex inside the number
-    is its own, not that of other fields."""
+    """What a country calls its number for people, check digits included. A date of birth or a sex in the number is that
+    of the row's person; where the row has none, or the numbers are unique, the number has its own."""
 
     name = "national_id"
     label = "National ID"
-    description = "A national identification number, with valid check digits."
+    description = "A national identification number of the row's person, with valid check digits."
     aliases = ("national identification number", "national id number", "identity number", "personal number", "id card",
-               "citizen id", "identity card number", "pesel", "aadhaar", "personnummer", "codice fiscale")  # fmt: skip
+               "citizen id", "identity card number", "pesel", "aadhaar", "personnummer", "codice fiscale", "cpf",
+               "snils", "id number", "national insurance number")  # fmt: skip
     example = "523-47-8190"
+    needs_birth = True
+    _person: tuple[str, str] | None = None
 
     class Options(OptionsModel):
         country: str | None = _country_option(_IDS)
@@ -51,8 +59,103 @@ class NationalId(ByCountry):
 
     def __init__(self, field: FieldSpec, options: Options, compiler: Compiler) -> None:
         super().__init__(field, options, compiler)
-        country = self.country(options.country, government.COUNTRIES, "a number for people", "US", compiler)
-        self.use(government.national_id(compiler.vocabulary, country))
+        words = compiler.vocabulary
+        if words.engine < 2:
+            make = partial(government.national_id, words)
+            self.take(options.country, government.COUNTRIES, "a number for people", "US", compiler, make)
+            return
+        make = partial(national_ids.national_id, words)
+        self.take(options.country, national_ids.COUNTRIES, "a number for people", "US", compiler, make)
+        if field.group is not None and not field.common.unique:
+            named = groups_named(field.group, "person")
+            self._person = next((key for key in named if compiler.members(*key)), None)
+
+    @classmethod
+    def reads_all(cls, group: str) -> tuple[tuple[str, str], ...]:
+        return (*super().reads_all(group), *groups_named(group, "person"))
+
+    def prepare(self, env: GenerationContext) -> Any:
+        if not self.code.given and self.placed is None:
+            return None
+        return birth_dates(AGES, env.now, {}, ())[0]
+
+    def given(self, context: ColumnContext) -> dict[str, np.ndarray]:
+        if self._person is not None:
+            people = context.thing(*self._person)
+            return national_ids.given_of(national_ids.day_number(people.birth), people.sex)
+        born = context.state
+        sex = context.below(len(SEXES), _SEX_SALT).view(np.int64)
+        days = born.low + context.below(born.size, _BIRTH_SALT).view(np.int64)
+        return national_ids.given_of(national_ids.day_number(days), sex)
+
+    def space(self) -> int | None:
+        if self.placed is not None or not self.code.given:
+            return super().space()
+        # A day for each person: the numbers of a day are then distinct, whatever the sex.
+        return self.code.capacity * _UNIQUE_DAYS
+
+    def fill_unique(self, context: ColumnContext) -> pa.Array:
+        if not self.code.given:
+            return super().fill_unique(context)
+        day, number = np.divmod(
+            context.permuted(self.code.capacity * _UNIQUE_DAYS), np.uint64(self.code.capacity)
+        )
+        sex = context.below(len(SEXES), _SEX_SALT).view(np.int64)
+        draws = [number, *(context.below(size, salt) for salt, size in enumerate(self.code.sizes[1:], 1))]
+        return self.code.text(draws, national_ids.given_of(_FIRST_UNIQUE_DAY + day.view(np.int64), sex))
+
+
+_FIRST_UNIQUE_DAY = (date(1954, 1, 1) - national_ids.FIRST_DAY).days
+_UNIQUE_DAYS = (date(2000, 1, 1) - date(1954, 1, 1)).days
+"""Days of birth of unique numbers: those that every scheme writes in its usual way."""
+
+_TAX_NAMES = ", ".join(
+    f"{country}: {business_numbers.tax_name(country)}" for country in business_numbers.TAX_COUNTRIES
+)
+
+
+class TaxId(ByCountry):
+    """What a country calls its tax number, check digits included: EIN, Steuer-ID, NIF, BSN, CPF ..."""
+
+    name = "tax_id"
+    label = "Tax ID"
+    description = "A tax number of a country, with valid check digits."
+    aliases = ("tin", "tax number", "tax identification number", "taxpayer id", "steuer id", "tax identifier")
+    example = "71-2501911"
+
+    class Options(OptionsModel):
+        country: str | None = _country_option(_TAX_NAMES)
+
+    options: Options
+
+    def __init__(self, field: FieldSpec, options: Options, compiler: Compiler) -> None:
+        super().__init__(field, options, compiler)
+        words = compiler.vocabulary
+        known = government.TAX_COUNTRIES if words.engine < 2 else business_numbers.TAX_COUNTRIES
+        make = government.tax_number if words.engine < 2 else business_numbers.tax_number
+        self.take(options.country, known, "a tax number", "US", compiler, partial(make, words))
+
+
+class VatId(ByCountry):
+    """VAT numbers, check digits included; where a country taxes sales otherwise, the number for that tax."""
+
+    name = "vat_id"
+    label = "VAT ID"
+    description = "A VAT number of a country, with valid check digits."
+    aliases = ("vat", "vat number", "vatin", "ust id", "vat registration number", "gst number", "gstin")
+    example = "DE742471958"
+
+    class Options(OptionsModel):
+        country: str | None = _country_option(", ".join(business_numbers.VAT_COUNTRIES))
+
+    options: Options
+
+    def __init__(self, field: FieldSpec, options: Options, compiler: Compiler) -> None:
+        super().__init__(field, options, compiler)
+        words = compiler.vocabulary
+        known = government.VAT_COUNTRIES if words.engine < 2 else business_numbers.VAT_COUNTRIES
+        make = government.vat_number if words.engine < 2 else business_numbers.vat_number
+        self.take(options.country, known, "a VAT number", "DE", compiler, partial(make, words))
 
 
 _PASSPORTS = {
@@ -69,6 +172,47 @@ _PASSPORTS = {
 _PASSPORT_LETTERS = "ABCDEFGHJKLMNPRSTUVWXYZ"
 _GERMAN = "CFGHJKLMNPRTVWXYZ"
 """No vowels, so that no words come about, and no B, D, O, Q and S."""
+_FIRST_PASSPORTS = tuple(sorted(_PASSPORTS))
+"""Those of engine 1."""
+_PASSPORTS.update(
+    {
+        "AE": "@########",
+        "AL": "@@#######",
+        "AM": "@@#######",
+        "AZ": "C########",
+        "BA": "@#######",
+        "BD": "@@#######",
+        "BH": "#######",
+        "CY": "K########",
+        "DZ": "#########",
+        "EG": "A########",
+        "ET": "EP#######",
+        "GE": "##@@#####",
+        "GH": "G#######",
+        "ID": "@#######",
+        "IR": "@########",
+        "IS": "A#######",
+        "JO": "@#######",
+        "KE": "A#######",
+        "LI": "R#####",
+        "LK": "N#######",
+        "LU": "J@@#####",
+        "MK": "A#######",
+        "MT": "#######",
+        "MY": "A########",
+        "NG": "A########",
+        "NP": "########",
+        "PH": "P#######@",
+        "PK": "@@#######",
+        "PS": "#######",
+        "RS": "#########",
+        "SA": "@########",
+        "TH": "@@#######",
+        "TW": "#########",
+        "UZ": "FA#######",
+        "VN": "@########",
+    }
+)
 PASSPORT_COUNTRIES = tuple(sorted(_PASSPORTS))
 
 
@@ -100,8 +244,13 @@ class PassportNumber(ByCountry):
 
     def __init__(self, field: FieldSpec, options: Options, compiler: Compiler) -> None:
         super().__init__(field, options, compiler)
-        country = self.country(options.country, PASSPORT_COUNTRIES, "passports", "US", compiler)
-        self.use(compiler.vocabulary.shared(("passport", country), lambda: _passport(country)))
+        words = compiler.vocabulary
+        known = _FIRST_PASSPORTS if words.engine < 2 else PASSPORT_COUNTRIES
+
+        def make(country: str) -> Code:
+            return words.shared(("passport", country), lambda: _passport(country))
+
+        self.take(options.country, known, "passports", "US", compiler, make)
 
 
 _LICENSES = {

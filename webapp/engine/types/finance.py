@@ -20,18 +20,20 @@ from pydantic import AliasChoices, Field
 
 from webapp import limits
 from webapp.engine import dates
-from webapp.engine.types import amounts, banks, codes, countries
+from webapp.engine.types import amounts, banks, countries
 from webapp.engine.types.amounts import Amount
 from webapp.engine.types.base import FieldType, GroupKind, OptionsModel, PoolType, longest, pooled
-from webapp.engine.types.codes import DIGITS, HEX, UPPER, Code, CodeType, Pick, Run, mixed
+from webapp.engine.types.codes import DIGITS, HEX, UPPER, Code, CodeType, Pick, Run, mixed_by
 from webapp.engine.types.countries import listed, of_locale
 from webapp.engine.types.geography import geography_of
 from webapp.engine.types.number import Spread
+from webapp.engine.types.papers import groups_named
 from webapp.errors import Fault, did_you_mean
 
 if TYPE_CHECKING:
     from webapp.engine.blocks import ColumnContext, GenerationContext
     from webapp.engine.compiler import Compiler
+    from webapp.engine.data.vocabulary import Vocabulary
     from webapp.engine.random import RandomStream
     from webapp.engine.spec import FieldSpec
 
@@ -258,9 +260,6 @@ _PURPOSES = (
     "Savings Account", "Trust Account",
 )  # fmt: skip
 
-# First two digits of a US routing number: Federal Reserve districts, thrifts, electronic and traveller's cheques.
-_ROUTING = tuple(f"{number:02d}" for number in (*range(1, 13), *range(21, 33), *range(61, 73), 80))
-
 
 class Iban(FieldType):
     """International bank account numbers (ISO 13616), national check digits included.
@@ -294,37 +293,65 @@ class Iban(FieldType):
 
     def __init__(self, field: FieldSpec, options: Options, compiler: Compiler) -> None:
         super().__init__(field, options, compiler)
-        known = banks.countries(compiler.vocabulary)
-        if options.countryCode is None:
-            chosen = of_locale(compiler.locale_of(field), known) or banks.COMMON
-        else:
+        words = compiler.vocabulary
+        known = banks.countries(words)
+        self._kind: banks.Bank | None = compiler.kind_of(field) if field.group else None
+        if options.countryCode is not None:
             chosen = listed(
                 field, options.countryCode, known, "countryCode", "accounts with an IBAN", compiler
             )
-        if field.group:
-            chosen = compiler.kind_of(field).countries
-        self._codes = [banks.iban(compiler.vocabulary, country, options.formatted) for country in chosen]
-        self.max_length = max((code.width for code in self._codes), default=0)
+        elif words.engine >= 2:
+            chosen = of_locale(compiler.locale_of(field), banks.everywhere(words)) or banks.COMMON
+        else:
+            chosen = of_locale(compiler.locale_of(field), known) or banks.COMMON
+        if self._kind is not None:
+            chosen = self._kind.countries
+        self._countries = chosen
+        self._words = words
+        others = [country for country in chosen if country not in known]
+        self.max_length = _LONGEST_ACCOUNT
+        if self._kind is None or self._kind.placed is None:
+            self.max_length = max((self._code(row).width for row in range(len(chosen))), default=0)
+            if others:
+                text = f"{others[0]} has no IBAN, so the column has: {banks.domestic_name(others[0])}."
+                compiler.warn(field, "no_iban", text, "Set options.countryCode.")
+        elif others:
+            text = "Rows in countries without IBANs have what identifies an account there."
+            compiler.warn(field, "no_iban", text, "Set options.countryCode.")
+
+    def _code(self, row: int) -> Code:
+        return banks.account(self._words, self._countries[row], self.options.formatted)
+
+    @classmethod
+    def reads_all(cls, group: str) -> tuple[tuple[str, str], ...]:
+        return groups_named(group, "place")
 
     def fill(self, context: ColumnContext) -> pa.Array:
         return self._fill(context, unique=False)
 
     def _fill(self, context: ColumnContext, unique: bool) -> pa.Array:
-        if len(self._codes) == 1:
-            code = self._codes[0]
+        if len(self._countries) == 1:
+            code = self._code(0)
             return code.text(code.draw_unique(context) if unique else code.draw(context))
-        which = (
-            context.group().country
-            if self.field.group
-            else context.below(len(self._codes), _COUNTRY_SALT).view(np.int64)
-        )
-        return mixed(self._codes, which, context, unique)
+        if self._kind is not None:
+            which = self._kind.country(context)
+        else:
+            which = context.below(len(self._countries), _COUNTRY_SALT).view(np.int64)
+        return mixed_by(self._code, which, context, unique)
 
     def space(self) -> int | None:
-        return min(code.capacity for code in self._codes)
+        if self._kind is not None and self._kind.placed is not None:
+            return None
+        return min((self._code(row).capacity for row in range(len(self._countries))), default=None)
 
     def fill_unique(self, context: ColumnContext) -> pa.Array:
         return self._fill(context, unique=True)
+
+    def unique_hint(self) -> str:
+        return "Set options.countryCode or a locale: accounts of several countries may be the same."
+
+
+_LONGEST_ACCOUNT = 42
 
 
 class Bic(CodeType):
@@ -355,29 +382,43 @@ class Bic(CodeType):
     def __init__(self, field: FieldSpec, options: Options, compiler: Compiler) -> None:
         super().__init__(field, options, compiler)
         known = banks.bic_countries(compiler.vocabulary)
+        if compiler.vocabulary.engine >= 2 and (options.country is not None or compiler.locale_of(field)):
+            known = banks.everywhere(compiler.vocabulary)
         if options.country is None:
             chosen = of_locale(compiler.locale_of(field), known) or known
         else:
             chosen = listed(field, options.country, known, "country", "a BIC", compiler) or known
-        self.use(self._of(chosen, compiler))
-        countries = compiler.kind_of(field).countries if field.group else ()
-        self._codes = [self._of((country,), compiler) for country in countries]
+        self.use(self._of(chosen, compiler.vocabulary))
+        self._kind: banks.Bank | None = compiler.kind_of(field) if field.group else None
+        countries = self._kind.countries if self._kind is not None else ()
+        self._countries = countries
+        self._words = compiler.vocabulary
 
-    def _of(self, countries: tuple[str, ...], compiler: Compiler) -> Code:
+    def _code(self, row: int) -> Code:
+        return self._of((self._countries[row],), self._words)
+
+    def _of(self, countries: tuple[str, ...], words: Vocabulary) -> Code:
         branch = self.options.branch
-        return compiler.vocabulary.shared(("bic", countries, branch), lambda: _bic(countries, branch))
+        return words.shared(("bic", countries, branch), lambda: _bic(countries, branch))
 
     def space(self) -> int | None:
-        return min((code.capacity for code in self._codes), default=self.code.capacity)
+        return min(
+            (self._code(row).capacity for row in range(len(self._countries))), default=self.code.capacity
+        )
 
     def fill(self, context: ColumnContext) -> pa.Array:
-        return self._mixed(context, unique=False) if self._codes else super().fill(context)
+        return self._mixed(context, unique=False) if self._countries else super().fill(context)
 
     def fill_unique(self, context: ColumnContext) -> pa.Array:
-        return self._mixed(context, unique=True) if self._codes else super().fill_unique(context)
+        return self._mixed(context, unique=True) if self._countries else super().fill_unique(context)
 
     def _mixed(self, context: ColumnContext, unique: bool) -> pa.Array:
-        return mixed(self._codes, context.group().country, context, unique)
+        assert self._kind is not None  # else there are no countries
+        return mixed_by(self._code, self._kind.country(context), context, unique)
+
+    @classmethod
+    def reads_all(cls, group: str) -> tuple[tuple[str, str], ...]:
+        return groups_named(group, "place")
 
 
 def _bic(countries: tuple[str, ...], branch: bool) -> Code:
@@ -450,17 +491,11 @@ class RoutingNumber(CodeType):
 
     def __init__(self, field: FieldSpec, options: OptionsModel, compiler: Compiler) -> None:
         super().__init__(field, options, compiler)
-        self.use(compiler.vocabulary.shared("routing", _routing))
+        self.use(compiler.vocabulary.shared("routing", lambda: Code(*banks.routing_number())))
 
     @classmethod
     def capacity(cls) -> int:
-        return len(_ROUTING) * 10**6
-
-
-def _routing() -> Code:
-    # American Bankers Association: weights 3, 7 and 1 in turn make a multiple of 10.
-    check = codes.weighted((3, 7, 1, 3, 7, 1, 3, 7), 10, codes.complement(10))
-    return Code(Pick(_ROUTING), Run(DIGITS, 6), check)
+        return banks.ROUTING_HEADS * 10**6
 
 
 class EthereumAddress(CodeType):
@@ -679,7 +714,16 @@ class CreditCardNumber(_CardField):
     name = "credit_card_number"
     label = "Credit Card Number"
     description = "A card number from the ranges of test cards that passes the Luhn check."
-    aliases = ("credit card", "card number", "credit card no", "pan", "payment card", "cc number")
+    aliases = (
+        "credit card full",
+        "finance credit card number",
+        "credit card",
+        "card number",
+        "credit card no",
+        "pan",
+        "payment card",
+        "cc number",
+    )
     example = "4242424713857722"
 
     class Options(OptionsModel):

@@ -12,12 +12,25 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from webapp.engine.data.vocabulary import Vocabulary
+from webapp.engine.types import values
 from webapp.engine.types.joining import Lazy
 
 _U32 = np.uint64(32)
 
-_NUMBER_FIRST = ("en", "fr", "ja", "ko", "zh")
-"""Languages in which the house number precedes the street."""
+_NUMBER_FIRST = ("en", "fr", "ja", "ko", "zh", "fil", "ga", "ig", "mt", "tw", "vi", "yo", "zu")
+"""Languages in which the house number precedes the street; also those of `SCRIPTED` in Latin letters, see there."""
+OWN, ROMAN = "@own", "@roman"
+"""Follow a locale in the names of its lists in a script other than Latin, and of the same lists in Latin letters."""
+SCRIPTED = (
+    "am", "ar", "bn", "fa", "gu", "he", "hi", "hy", "ka", "kk", "mk", "mr", "ne", "or", "si", "sr", "ta", "th", "ur",
+)  # fmt: skip
+"""Languages whose streets in Latin letters are in the English way."""
+_UNSPACED = ("ja_JP@own", "zh_CN@own", "zh_TW@own")
+"""Locales that put nothing between the street and the number."""
+_LARGEST_FIRST = ("ja", "ko", "zh")
+"""Languages whose addresses begin with the postal code and the province."""
+_COUNTED = {"zh_CN": "{}号", "zh_TW": "{}號"}
+"""House numbers in Chinese."""
 _LONG_NUMBERS = ("en_US", "en_CA", "en_AU")
 _BLOCKS = (5, 20, 20)
 """District, block and house, where houses have numbers such as 3-14-2."""
@@ -30,6 +43,7 @@ _REGION_LINE = (", {city}, {state} ", ", {country}")
 _CITY_LINE = (", {city} ", ", {country}")
 _CODE_FIRST = (", ", " {city}, {country}")
 _NO_CODE = (", {city}", ", {country}")
+_LARGEST = {"ja": ("〒", " {state}{city}"), "zh": ("", " {state}{city}"), "ko": ("", " {state} {city} ")}
 _LINES = {
     "US": _STATE_LINE, "CA": _STATE_LINE, "AU": _STATE_LINE, "BR": (", {city} - {code}, ", ", {country}"),
     "GB": _CITY_LINE, "IE": _CITY_LINE, "NZ": _CITY_LINE, "ZA": _CITY_LINE, "IN": _REGION_LINE, "JP": _REGION_LINE,
@@ -68,6 +82,8 @@ class Streets:
     numbers: Range
     number_first: np.ndarray
     """``bool[locales]``."""
+    unspaced: np.ndarray
+    """``bool[locales]``: nothing is put between street and number."""
     locale_of: np.ndarray
     """``int64[countries]``: which locale's streets a country has."""
     locales: tuple[str, ...]
@@ -86,10 +102,12 @@ class Streets:
         self, locale: np.ndarray, street: np.ndarray, number: np.ndarray
     ) -> tuple[np.ndarray, np.ndarray]:
         """Rows of ``before`` and ``after`` for the lines of some streets and numbers."""
-        first = self.number_first[locale]
-        numbers = np.uint64(len(self.before) - len(self.names))
+        first, names = self.number_first[locale], np.uint64(len(self.names))
+        numbers = np.uint64(len(self.after)) - names
         before = np.where(first, number, numbers + street)
-        after = np.where(first, street, np.uint64(len(self.names)) + number)
+        after = np.where(first, street, names + number)
+        if self.unspaced.any():
+            before = np.where(self.unspaced[locale], before + names, before)
         return before, after
 
 
@@ -109,6 +127,24 @@ class Anchor:
     parts: Range
 
 
+@dataclass(frozen=True)
+class Local:
+    """The places of a country in the language of a locale. Those of other countries keep their names."""
+
+    city_names: pa.StringArray
+    state_names: pa.StringArray
+    country_names: pa.StringArray
+    named: np.ndarray
+    """``bool[cities]``: the cities of the country that have a name in the locale's script."""
+    own: bool
+    """Whether the locale is not written in Latin letters."""
+    before: pa.StringArray
+    after: pa.StringArray
+    """The texts before and after the postal code in an address, for each city."""
+    largest_first: bool
+    """Whether street and number come last, behind ``after``."""
+
+
 class Geography:
     """Cities, countries, subdivisions, codes and numbers."""
 
@@ -124,6 +160,11 @@ class Geography:
         self.population = _signed(cities, "population")
         self.postal = Range(_unsigned(cities, "postal_start"), _unsigned(cities, "postal_count"))
         self.phone = Range(_unsigned(cities, "phone_start"), _unsigned(cities, "phone_count"))
+        has_lines = "line_start" in cities.column_names
+        self.line = (
+            Range(_unsigned(cities, "line_start"), _unsigned(cities, "line_count")) if has_lines else None
+        )
+        """Landlines of each city's subdivision; none in vocabularies of engine 1, whose numbers are of one kind."""
         message = [name for name in countries.column_names if not name.startswith("phone")]
         self.countries = {name: _texts(countries, name) for name in message}
         self.state_names, self.state_codes = _texts(states, "name"), _texts(states, "code")
@@ -150,17 +191,46 @@ class Geography:
                 here = (self.country == self.country_row(country)) & (self.time_zone == zones.index(wrong))
                 self.time_zone[here] = zones.index(right)
 
-    def pool(self, country: str | None) -> Pool:
+    def pool(self, country: str | None, local: str | None = None) -> Pool:
         """The cities of a country (alpha-2), or of all the world; those of which everything is known, if there are
-        any."""
+        any. For the locale ``local`` those with a name in its script."""
 
         def make() -> Pool:
             complete = (self.state >= 0) & (self.postal.count > 0) & (self.phone.count > 0)
             inside = np.ones_like(complete) if country is None else self.country == self.country_row(country)
+            names = self.local(local) if local else None
+            if names is not None and (inside & names.named).any():
+                inside &= names.named
             found = np.flatnonzero(complete & inside)
             return Pool(found, True) if found.size else Pool(np.flatnonzero(inside), False)
 
-        return self._vocabulary.shared(("cities", country), make)
+        key = ("cities", country, local) if self.local(local) else ("cities", country)
+        return self._vocabulary.shared(key, make)
+
+    def local(self, locale: str | None) -> Local | None:
+        """The names of places in the language of a locale; None where it has no others than in English."""
+        if locale is None or not self._vocabulary.has_table(f"country@{locale}"):
+            return None
+        return self._vocabulary.shared(("local places", locale), lambda: self._local(locale))
+
+    def _local(self, locale: str) -> Local:
+        words = self._vocabulary
+        row = self.country_row(locale.partition("_")[2])
+        own = words.has_table(f"state@{locale}")
+        cities, named = self.city_names, np.zeros(len(self.city_names), bool)
+        if words.has_table(f"city@{locale}"):
+            here = np.flatnonzero(self.country == row)
+            cities, there = _replaced(cities, here, _texts(words.table(f"city@{locale}"), "name"))
+            named[here] = there
+        states = self.state_names
+        if own:
+            lands = np.array(words.table("states")["country"].to_pylist())
+            here = np.flatnonzero(lands == locale.partition("_")[2])
+            states, _ = _replaced(states, here, _texts(words.table(f"state@{locale}"), "name"))
+        names = _texts(words.table(f"country@{locale}"), "name")
+        largest_first = own and locale.partition("_")[0] in _LARGEST_FIRST
+        before, after = self._lines(cities, states, names, locale if largest_first else "")
+        return Local(cities, states, names, named, own, before, after, largest_first)
 
     def pool_of(self, cities: np.ndarray) -> Pool:
         """A pool of some cities; those of which everything is known, if there are any."""
@@ -182,15 +252,23 @@ class Geography:
         """``uint64[cities]``: how many telephone numbers each city can have."""
         return self.phone.count * self.phone_tail_count[self.phone.start]
 
-    def anchor(self, country: str | None, column: str) -> Anchor:
+    @Lazy
+    def line_space(self) -> np.ndarray:
+        """``uint64[cities]``: how many landlines each city can have."""
+        assert self.line is not None  # only asked for where there are some
+        return np.where(self.line.count > 0, self.line.count * self.phone_tail_count[self.line.start], 0)
+
+    def anchor(self, country: str | None, column: str, local: str | None = None) -> Anchor:
         """The values of ``column`` (city, country or state) that read differently, with their cities in the pool of
         ``country``; of cities with one name the largest counts."""
-        cities = self.pool(country).cities
-        return self._vocabulary.shared(("anchor", country, column), lambda: self._anchor(cities, column))
+        cities, found = self.pool(country, local).cities, self.local(local)
+        key = ("anchor", country, column, local) if found else ("anchor", country, column)
+        return self._vocabulary.shared(key, lambda: self._anchor(cities, column, found))
 
-    def _anchor(self, cities: np.ndarray, column: str) -> Anchor:
+    def _anchor(self, cities: np.ndarray, column: str, local: Local | None) -> Anchor:
         if column == "city":
-            names = self.city_folded.take(pa.array(cities)).dictionary_encode().indices.to_numpy()
+            folded = self.city_folded if local is None else _folded(local.city_names)
+            names = folded.take(pa.array(cities)).dictionary_encode().indices.to_numpy()
             order = np.lexsort((cities, -self.population[cities], names))
             firsts = order[np.unique(names[order], return_index=True)[1]]
             return Anchor(Range(np.sort(firsts).astype(np.uint64), np.ones(firsts.size, np.uint64)))
@@ -199,7 +277,8 @@ class Geography:
         starts = np.flatnonzero(np.r_[True, rows[1:] != rows[:-1]])
         counts = np.diff(np.r_[starts, rows.size])
         if column == "state":
-            names = self.state_folded.take(pa.array(rows[starts])).dictionary_encode().indices.to_numpy()
+            folded = self.state_folded if local is None else _folded(local.state_names)
+            names = folded.take(pa.array(rows[starts])).dictionary_encode().indices.to_numpy()
             kept = np.sort(np.unique(names, return_index=True)[1])
             starts, counts = starts[kept], counts[kept]
         return Anchor(Range(starts.astype(np.uint64), counts.astype(np.uint64)))
@@ -218,37 +297,53 @@ class Geography:
         locales = sorted({*self.countries["street_locale"].to_pylist(), *self.spoken_beside})
         lists = [self._vocabulary.words("street", locale) for locale in locales]
         names = pa.concat_arrays(lists)
-        numbers = pa.array(_house_numbers())
+        more = _counted() if self._vocabulary.engine >= 2 else []
+        numbers = pa.array(_house_numbers() + more)
         styles = [_style(locale) for locale in locales]
         blank = pa.scalar(" ")
         return Streets(
-            before=pa.concat_arrays([_followed(numbers, blank), _followed(names, blank)]),
+            before=pa.concat_arrays(
+                [_followed(numbers, blank), _followed(names, blank), *([names] if more else [])]
+            ),
             after=pa.concat_arrays([names, numbers]),
             names=names,
             streets=_ranges([len(words) for words in lists]),
             numbers=Range(*(np.array(column, np.uint64) for column in zip(*styles, strict=True))),
-            number_first=np.array([locale.partition("_")[0] in _NUMBER_FIRST for locale in locales]),
+            number_first=np.array([_number_first(locale) for locale in locales]),
+            unspaced=np.array([locale in _UNSPACED for locale in locales]),
             locale_of=np.array(
                 [locales.index(locale) for locale in self.countries["street_locale"].to_pylist()]
             ),
             locales=tuple(locales),
-            countries=np.array([self.country_row(locale.partition("_")[2]) for locale in locales]),
+            countries=np.array(
+                [self.country_row(locale.partition("_")[2].removesuffix(OWN)) for locale in locales]
+            ),
         )
 
     @Lazy
     def lines(self) -> tuple[pa.StringArray, pa.StringArray]:
         """The texts before and after the postal code in an address, for each city."""
-        alpha2, countries = self.countries["alpha2"].to_pylist(), self.countries["name"].to_pylist()
-        states, codes = [*self.state_names.to_pylist(), ""], [*self.state_codes.to_pylist(), ""]
+        return self._lines(self.city_names, self.state_names, self.countries["name"], "")
+
+    def _lines(
+        self, cities: pa.StringArray, names: pa.StringArray, lands: pa.StringArray, largest_first: str
+    ) -> tuple[pa.StringArray, pa.StringArray]:
+        """`lines` with some names of cities, subdivisions and countries. ``largest_first`` is the locale whose
+        addresses have the street last; empty for the others."""
+        alpha2, countries = self.countries["alpha2"].to_pylist(), lands.to_pylist()
+        states, codes = [*names.to_pylist(), ""], [*self.state_codes.to_pylist(), ""]
+        turned = _LARGEST[largest_first.partition("_")[0]] if largest_first else None
         made: tuple[list[str], list[str]] = ([], [])
         columns = (
             self.country.tolist(),
             self.state.tolist(),
             self.postal.count.tolist(),
-            self.city_names.to_pylist(),
+            cities.to_pylist(),
         )
         for country, state, count, city in zip(*columns, strict=True):
             line = _LINES.get(alpha2[country], _CODE_FIRST) if count else _NO_CODE
+            if turned is not None:
+                line = turned if count else ("", turned[1].lstrip())
             for part, texts in zip(line, made, strict=True):
                 texts.append(
                     part.format(city=city, state=states[state], code=codes[state], country=countries[country])
@@ -270,8 +365,38 @@ def _house_numbers() -> list[str]:
     return rows + ["-".join(map(str, block)) for block in product(*(range(1, most + 1) for most in _BLOCKS))]
 
 
+def _counted() -> list[str]:
+    return [form.format(number) for form in _COUNTED.values() for number in range(1, _SHORT_ROW + 1)]
+
+
+def _number_first(locale: str) -> bool:
+    language = locale.partition("_")[0]
+    return not locale.endswith(OWN) and language in (*_NUMBER_FIRST, *SCRIPTED)
+
+
+def _replaced(
+    texts: pa.StringArray, here: np.ndarray, names: pa.StringArray
+) -> tuple[pa.StringArray, np.ndarray]:
+    """``texts`` with ``names`` in the places ``here``, which follow one another; and which of them there are. An empty
+    name keeps the text."""
+    if not here.size:
+        return texts, np.zeros(0, bool)
+    first, end = int(here[0]), int(here[-1]) + 1
+    there = pc.not_equal(names, "")
+    kept = pc.if_else(there, names, texts.slice(first, end - first))
+    made = pa.concat_arrays([texts.slice(0, first), kept, texts.slice(end)])
+    return made, there.to_numpy(zero_copy_only=False)
+
+
+def _folded(texts: pa.StringArray) -> pa.StringArray:
+    return pa.array([values.folded(text.upper()) for text in texts.to_pylist()], pa.string())
+
+
 def _style(locale: str) -> tuple[int, int]:
     """Return the range of a locale's house numbers in `_house_numbers`, as (start, count)."""
+    plain = locale.removesuffix(OWN)
+    if plain in _COUNTED and plain != locale:
+        return _LONGEST_ROW + prod(_BLOCKS) + list(_COUNTED).index(plain) * _SHORT_ROW, _SHORT_ROW
     if locale.startswith("ja"):
         return _LONGEST_ROW, prod(_BLOCKS)
     return 0, _LONGEST_ROW if locale in _LONG_NUMBERS else _SHORT_ROW

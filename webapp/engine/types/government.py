@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from abc import abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from datetime import date, timedelta
 from functools import cache
 from itertools import permutations, product
@@ -17,7 +17,6 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 import pyarrow as pa
-from pydantic import AliasChoices, Field
 
 from webapp.engine.types import codes
 from webapp.engine.types.base import OptionsModel
@@ -36,7 +35,6 @@ from webapp.engine.types.codes import (
     remainder,
     weighted,
 )
-from webapp.engine.types.countries import listed, of_locale
 
 if TYPE_CHECKING:
     from webapp.engine.blocks import ColumnContext
@@ -313,7 +311,7 @@ class GermanTaxNumber(Code):
         self.sizes = [len(heads) * len(self._tails)]
         self.space = self.sizes[0]
 
-    def bytes(self, draws: list[np.ndarray]) -> np.ndarray:
+    def bytes(self, draws: list[np.ndarray], given: Mapping[str, np.ndarray] | None = None) -> np.ndarray:
         head, tail = np.divmod(draws[0].view(np.int64), len(self._tails))
         out = np.empty((head.size, 11), np.uint8)
         out[:, :5] = self._heads[head]
@@ -325,8 +323,6 @@ class GermanTaxNumber(Code):
         out += 48
         return out
 
-
-_TAX_NAMES = ", ".join(f"{country}: {tax_name(country)}" for country in TAX_COUNTRIES)
 
 _AREAS = tuple(f"{area:03d}" for area in range(1, 900) if area != 666)
 # Printed in advertisements and on sample cards; the Social Security Administration voided them.
@@ -397,77 +393,6 @@ class Ein(CodeType):
     def __init__(self, field: FieldSpec, options: OptionsModel, compiler: Compiler) -> None:
         super().__init__(field, options, compiler)
         self.use(tax_number(compiler.vocabulary, "US"))
-
-
-class ByCountry(CodeType):
-    """A type whose code is that of the option ``country``, else of the locale's country."""
-
-    category = "government"
-    localised = True
-
-    def country(
-        self, asked: str | None, known: tuple[str, ...], what: str, default: str, compiler: Compiler
-    ) -> str:
-        """``asked``, the option, as ``known`` spells it, else the locale's, else ``default``."""
-        if asked is not None:
-            found = listed(self.field, asked, known, "country", what, compiler)
-            return found[0] if found else default
-        locale = compiler.locale_of(self.field)
-        found = of_locale(locale, known)
-        if locale and not found:
-            text = f"{self.label}: nothing is known for locale {locale}, so these are of {default}."
-            compiler.warn(self.field, "other_country", text, "Set options.country.")
-        return found[0] if found else default
-
-
-class TaxId(ByCountry):
-    """What a country calls its tax number, check digits included: EIN, Steuer-ID, NIF, BSN, CPF ..."""
-
-    name = "tax_id"
-    label = "Tax ID"
-    description = "A tax number of a country, with valid check digits."
-    aliases = ("tin", "tax number", "tax identification number", "taxpayer id", "steuer id", "tax identifier")
-    example = "71-2501911"
-
-    class Options(OptionsModel):
-        country: str | None = Field(
-            None,
-            validation_alias=AliasChoices("country", "countryCode", "country_code"),
-            description=f"Two-letter code. Default: the locale's country. {_TAX_NAMES}.",
-            examples=["DE"],
-        )
-
-    options: Options
-
-    def __init__(self, field: FieldSpec, options: Options, compiler: Compiler) -> None:
-        super().__init__(field, options, compiler)
-        country = self.country(options.country, TAX_COUNTRIES, "a tax number", "US", compiler)
-        self.use(tax_number(compiler.vocabulary, country))
-
-
-class VatId(ByCountry):
-    """VAT numbers of the European Union, Norway, Switzerland and the United Kingdom, check digits included."""
-
-    name = "vat_id"
-    label = "VAT ID"
-    description = "A European VAT number, with valid check digits."
-    aliases = ("vat", "vat number", "vatin", "ust id", "vat registration number")
-    example = "DE742471958"
-
-    class Options(OptionsModel):
-        country: str | None = Field(
-            None,
-            validation_alias=AliasChoices("country", "countryCode", "country_code"),
-            description=f"Two-letter code: {', '.join(VAT_COUNTRIES)}. Default: the locale's country.",
-            examples=["FR"],
-        )
-
-    options: Options
-
-    def __init__(self, field: FieldSpec, options: Options, compiler: Compiler) -> None:
-        super().__init__(field, options, compiler)
-        country = self.country(options.country, VAT_COUNTRIES, "a VAT number", "DE", compiler)
-        self.use(vat_number(compiler.vocabulary, country))
 
 
 class _Fixed(CodeType):
@@ -747,7 +672,7 @@ class NorwegianNumber(Code):
         self.sizes = [len(days) * count]
         self.space = self.sizes[0]
 
-    def bytes(self, draws: list[np.ndarray]) -> np.ndarray:
+    def bytes(self, draws: list[np.ndarray], given: Mapping[str, np.ndarray] | None = None) -> np.ndarray:
         day, ending = np.divmod(draws[0].view(np.int64), self._count)
         out = np.empty((day.size, 11), np.uint8)
         out[:, :6] = self._days[day]

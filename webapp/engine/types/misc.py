@@ -35,7 +35,10 @@ class Color(PoolType):
 
     def __init__(self, field: FieldSpec, options: OptionsModel, compiler: Compiler) -> None:
         super().__init__(field, options, compiler)
-        self.use(compiler.vocabulary.words("color", compiler.locale_of(field)))
+        locale = compiler.locale_of(field)
+        if compiler.vocabulary.engine >= 2 and not compiler.vocabulary.speaks("color", locale):
+            compiler.warn_english(field, locale)
+        self.use(compiler.vocabulary.words("color", locale))
 
 
 class HexColor(CodeType):

@@ -541,7 +541,7 @@ class Boolean(FieldType):
     label = "Boolean"
     category = "number"
     description = "True or false, or two custom values."
-    aliases = ("bool", "bit", "flag", "true false", "yes no", "pybool", "is active")
+    aliases = ("null boolean", "bool", "bit", "flag", "true false", "yes no", "pybool", "is active")
     example = True
 
     class Options(OptionsModel):

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import date, datetime, timedelta
-from functools import cache, lru_cache
+from functools import cache, lru_cache, partial
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, overload
 
 import numpy as np
@@ -34,13 +34,13 @@ if TYPE_CHECKING:
     from webapp.engine.spec import FieldSpec
 
 
-DEFAULT_LOCALE = "en_US"
+DEFAULT_LOCALE, JAPANESE = "en_US", "ja_JP"
 FEMALE, MALE = 0, 1
 SEXES = ("female", "male")
 
 _U32 = np.uint64(32)
 
-_FAMILY_FIRST = ("hu", "ja", "ko", "zh")
+_FAMILY_FIRST = ("hu", "ja", "ko", "vi", "zh")
 _UNSPACED = ("ja", "ko", "zh")
 
 
@@ -68,6 +68,17 @@ class Names:
     last_ascii: pa.StringArray
     first_folded: pa.StringArray
     last_folded: pa.StringArray
+    first_roman: pa.StringArray
+    """The pools in Latin letters, with a capital; the pools themselves where the locale is written in those."""
+    last_roman: pa.StringArray
+
+    @Lazy
+    def romanized_parts(self) -> tuple[pa.StringArray, pa.StringArray]:
+        """Like `whole_parts`, in Latin letters and always with a blank between the names."""
+        parts = [self.first_roman, self.last_roman]
+        ahead = 1 if self.family_first else 0
+        parts[ahead] = pc.binary_join_element_wise(parts[ahead], " ", "")
+        return parts[0], parts[1]
 
     @Lazy
     def first_starts(self) -> np.ndarray:
@@ -138,6 +149,7 @@ def _names_of(vocabulary: Vocabulary, locale: str) -> Names:
     table = vocabulary.table("romanized")
     table = table.filter(pc.equal(table.column("locale"), locale)).combine_chunks()
     words, ascii_, folded = (table.column(name).chunk(0) for name in ("word", "ascii", "folded"))
+    roman = table.column("roman").chunk(0) if "roman" in table.column_names else pc.utf8_capitalize(ascii_)
     pools = [pa.concat_arrays(halves) for halves in (first, last)]
     rows = [pc.index_in(pool, value_set=words) for pool in pools]
     return Names(
@@ -150,6 +162,8 @@ def _names_of(vocabulary: Vocabulary, locale: str) -> Names:
         last_ascii=ascii_.take(rows[1]),
         first_folded=folded.take(rows[0]),
         last_folded=folded.take(rows[1]),
+        first_roman=roman.take(rows[0]),
+        last_roman=roman.take(rows[1]),
     )
 
 
@@ -208,6 +222,20 @@ _TITLES = {
     "lv": ("Kundze", "Kungs"), "nb": ("Fru", "Herr"), "nl": ("Mevr.", "Dhr."), "pl": ("Pani", "Pan"),
     "pt": ("Sra.", "Sr."), "ro": ("Dna.", "Dl."), "ru": ("г-жа", "г-н"), "sk": ("pani", "pán"), "sl": ("ga.", "g."),
     "sv": ("Fru", "Herr"), "tr": ("Bayan", "Bay"), "uk": ("пані", "пан"), "zh": ("女士", "先生"),
+    "am": ("ወይዘሮ", "አቶ"), "ar": ("السيدة", "السيد"), "az": ("Xanım", "Cənab"), "bn": ("জনাবা", "জনাব"),
+    "bs": ("Gđa", "G."),
+    "ca": ("Sra.", "Sr."), "fa": ("خانم", "آقای"), "fil": ("Gng.", "G."), "ga": ("Iníon", "An tUasal"),
+    "gu": ("શ્રીમતી", "શ્રી"),
+    "ha": ("Malama", "Malam"), "he": ("גב'", "מר"), "hi": ("श्रीमती", "श्री"), "hy": ("Տիկին", "Պարոն"),
+    "id": ("Ibu", "Bapak"),
+    "ig": ("Oriaku", "Mazi"), "is": ("Frú", "Herra"), "ka": ("ქალბატონი", "ბატონი"), "kk": ("Ханым", "Мырза"),
+    "lt": ("Ponia", "Ponas"),
+    "mk": ("г-ѓа", "г-дин"), "mr": ("श्रीमती", "श्री"), "mt": ("Sinjura", "Sinjur"), "ne": ("श्रीमती", "श्री"),
+    "or": ("ଶ୍ରୀମତୀ", "ଶ୍ରୀ"),
+    "si": ("මහත්මිය", "මහතා"), "sq": ("Znj.", "Z."), "sr": ("гђа", "г."), "sw": ("Bi.", "Bw."), "ta": ("திருமதி", "திரு"),
+    "th": ("นางสาว", "นาย"), "tw": ("Awuraa", "Owura"), "ur": ("محترمہ", "جناب"), "uz": ("Xonim", "Janob"),
+    "vi": ("Bà", "Ông"),
+    "yo": ("Arábìnrin", "Ọ̀gbẹ́ni"), "zu": ("Nkk.", "Mnu."),
 }  # fmt: skip
 SUFFIXES = ("MD", "PhD", "DDS", "DVM", "Esq.", "Jr.", "Sr.", "II", "III", "IV")
 OF_BOTH = 5
@@ -472,9 +500,10 @@ class Person(GroupKind):
     def __init__(self, fields: tuple[FieldSpec, ...], compiler: Compiler) -> None:
         super().__init__(fields, compiler)
         check_locales(fields, compiler)
-        self.locale = locale_of_group(fields, compiler, DEFAULT_LOCALE)
+        self.locale = locale_of_group(fields, compiler, default_locale(fields))
         self.names = names_of(compiler.vocabulary, self.locale)
         self.jobs = jobs_of(compiler.vocabulary)
+        self._vocabulary = compiler.vocabulary
         self._sex = _asked_sex(fields, compiler)
         self._ages = asked_ages(fields, compiler)
         self._salts = _SALTS if len(fields) >= joining.SALTS_PAY else 0
@@ -483,7 +512,10 @@ class Person(GroupKind):
         self._whole = whole
 
     def prepare(self, env: GenerationContext, fixed: dict[str, Any]) -> tuple[Narrowed, list[Fault]]:
-        born, unborn = birth_dates(self._ages, env.now, fixed, self.fields)
+        ages = self._ages
+        if ages is None and any(reader.type.needs_birth for reader in self.readers):
+            ages = AGES
+        born, unborn = birth_dates(ages, env.now, fixed, self.fields)
         whole = self._whole if born is None else replace(self._whole, born=born)
         if not fixed:
             return whole, []
@@ -513,6 +545,9 @@ class Person(GroupKind):
                     found = last if first.size else first
                 case "department":
                     found = joining.where(self.jobs.departments, text)
+                    local = self._vocabulary.positioned("local_department", self.locale)
+                    if not found.size and local is not None:
+                        found = joining.where(local, text)
                     department = int(found[0]) if found.size else None
                 case "job_title":
                     found = joining.where(self.jobs.titles, text)
@@ -582,6 +617,11 @@ def locale_of_group(fields: Sequence[FieldSpec], compiler: Compiler, default: st
     return min(named) if named else compiler.locale_of(fields[0]) or default
 
 
+def default_locale(fields: Sequence[FieldSpec]) -> str:
+    """The locale of a group's people where none is set: Japanese if a field shows the reading of a Japanese name."""
+    return JAPANESE if any(issubclass(field.type, _Kana) for field in fields) else DEFAULT_LOCALE
+
+
 def check_locales(fields: Sequence[FieldSpec], compiler: Compiler) -> None:
     """Reports two fields of one group that name different locales."""
     named = _locales_named(fields, compiler)
@@ -640,8 +680,19 @@ class PersonField(FieldType):
         super().__init__(field, options, compiler)
         self.group = compiler.group_of(field)
         self.alone = len(self.group) == 1
-        self.locale = locale_of_group(self.group, compiler, DEFAULT_LOCALE)
+        self.locale = locale_of_group(self.group, compiler, default_locale(self.group))
         self.names = names_of(compiler.vocabulary, self.locale)
+
+    def words(self, table: str, english: pa.Array, compiler: Compiler) -> pa.Array:
+        """A list whose order has a meaning, in the language of the locale; in English where it is not known, which is
+        warned of."""
+        if compiler.vocabulary.engine < 2 or self.locale.startswith("en"):
+            return english
+        found = compiler.vocabulary.positioned(table, self.locale)
+        if found is None or len(found) != len(english):
+            compiler.warn_english(self.field, self.locale)
+            return english
+        return found
 
     def unique_hint(self) -> str:
         if not self.alone:
@@ -650,23 +701,33 @@ class PersonField(FieldType):
         return super().unique_hint()
 
 
+class Romanized(OptionsModel):
+    """The option of names that a locale may write in another script."""
+
+    romanized: bool = Field(False, description="Latin letters instead of the locale's own script.")
+
+
 class _NamePool(PersonField):
     """First or last names: one pool, of which `fill_unique` uses each name that reads differently once."""
 
     which: ClassVar[Literal["first", "last"]]
 
+    @classmethod
+    def part(cls, options: Any) -> str:
+        return f"{cls.name}:romanized" if options.romanized else cls.name
+
     def __init__(self, field: FieldSpec, options: OptionsModel, compiler: Compiler) -> None:
         super().__init__(field, options, compiler)
-        self.pool = getattr(self.names, self.which)
-        self.max_length = getattr(self.names, f"longest_{self.which}")
+        roman = getattr(options, "romanized", False)
+        self.pool = getattr(self.names, f"{self.which}_roman" if roman else self.which)
+        self.max_length = longest(self.pool) if roman else getattr(self.names, f"longest_{self.which}")
         asked = getattr(options, "sex", None)  # only given names have the option
         self._asked = SEXES.index(asked) if asked else None
         self._distinct: np.ndarray | None = None
         if field.common.unique and self.alone:
-            key = ("distinct", self.which, self.locale, self._asked)
-            self._distinct = compiler.vocabulary.shared(
-                key, lambda: _distinct(self.names, self.which, self._asked)
-            )
+            key = ("distinct", self.which, self.locale, self._asked, roman)
+            pool = f"{self.which}_ascii" if roman else f"{self.which}_folded"
+            self._distinct = compiler.vocabulary.shared(key, lambda: _distinct(self.names, pool, self._asked))
 
     def fill(self, context: ColumnContext) -> pa.Array:
         return joining.chosen(self.pool, getattr(context.group(), self.which))
@@ -692,7 +753,7 @@ class FirstName(_NamePool):
     example = "Anna"
     which = "first"
 
-    class Options(OptionsModel):
+    class Options(Romanized):
         sex: Literal["female", "male"] | None = Field(None, description="Only female or only male names.")
 
     options: Options
@@ -704,9 +765,14 @@ class LastName(_NamePool):
     name = "last_name"
     label = "Last name"
     description = "A family name, such as Lee."
-    aliases = ("surname", "family name", "lname", "last name female", "last name male")
+    aliases = ("last name nonbinary", "surname", "family name", "lname", "last name female", "last name male")
     example = "Lee"
     which = "last"
+
+    class Options(Romanized):
+        pass
+
+    options: Options
 
 
 class MiddleName(PersonField):
@@ -718,12 +784,18 @@ class MiddleName(PersonField):
     aliases = ("second name", "mname")
     example = "Grace"
 
-    def __init__(self, field: FieldSpec, options: OptionsModel, compiler: Compiler) -> None:
+    class Options(Romanized):
+        pass
+
+    options: Options
+
+    def __init__(self, field: FieldSpec, options: Options, compiler: Compiler) -> None:
         super().__init__(field, options, compiler)
-        self.max_length = self.names.longest_first
+        self._pool = self.names.first_roman if options.romanized else self.names.first
+        self.max_length = longest(self._pool) if options.romanized else self.names.longest_first
 
     def fill(self, context: ColumnContext) -> pa.Array:
-        return joining.chosen(self.names.first, context.group().middle)
+        return joining.chosen(self._pool, context.group().middle)
 
     def unique_hint(self) -> str:
         return "Make the first name unique instead."
@@ -741,11 +813,22 @@ class Name(PersonField):
     )  # fmt: skip
     example = "Anna Lee"
 
-    def __init__(self, field: FieldSpec, options: OptionsModel, compiler: Compiler) -> None:
+    class Options(Romanized):
+        pass
+
+    options: Options
+
+    @classmethod
+    def part(cls, options: Options) -> str:
+        return f"{cls.name}:romanized" if options.romanized else cls.name
+
+    def __init__(self, field: FieldSpec, options: Options, compiler: Compiler) -> None:
         super().__init__(field, options, compiler)
         self.max_length = self.names.longest_first + self.names.longest_last + len(self.names.between)
+        if options.romanized:
+            self.max_length = sum(map(longest, self.names.romanized_parts))
         self._pairs = None
-        if field.common.unique and self.alone:
+        if field.common.unique and self.alone and not options.romanized:
             key = ("pairs", self.locale)
             self._pairs = compiler.vocabulary.shared(key, lambda: _pairs(self.names))
 
@@ -754,7 +837,7 @@ class Name(PersonField):
         return self._joined(people.first, people.last)
 
     def _joined(self, first: np.ndarray, last: np.ndarray) -> pa.Array:
-        pools = self.names.whole_parts
+        pools = self.names.romanized_parts if self.options.romanized else self.names.whole_parts
         given, family = (pools[0], first), (pools[1], last)
         return joining.joined(family, given) if self.names.family_first else joining.joined(given, family)
 
@@ -774,6 +857,90 @@ class Name(PersonField):
                 f, rest = np.divmod(index[here] - base, np.uint64(half[1].size))
                 first[here], last[here] = half[0][f], half[1][rest]
         return self._joined(first, last)
+
+
+class _Kana(PersonField):
+    """The reading of a Japanese name; blank in other locales, which is warned of."""
+
+    parts: ClassVar[tuple[Literal["first", "last"], ...]]
+    default: ClassVar[str] = "katakana"
+
+    class Options(OptionsModel):
+        script: Literal["katakana", "hiragana"] = Field("katakana", description="サクラ or さくら.")
+
+    options: Options
+
+    @classmethod
+    def part(cls, options: Options) -> str:
+        return f"{cls.name}:{options.script}"
+
+    def __init__(self, field: FieldSpec, options: Options, compiler: Compiler) -> None:
+        super().__init__(field, options, compiler)
+        self.dtype = pa.string()
+        self._pools: list[pa.StringArray] = []
+        words = compiler.vocabulary
+        if not self.locale.startswith("ja") or not words.has_table("kana"):
+            text = f"{self.label}: only Japanese names have a reading, so the column is blank."
+            compiler.warn(field, "no_values", text, "Set locale to ja_JP.")
+            self.max_length = 0
+            return
+        for which in self.parts:
+            key = ("kana", which, options.script)
+            self._pools.append(words.shared(key, partial(self._readings, words, which)))
+        self.max_length = sum(map(longest, self._pools)) + len(self._pools) - 1
+
+    def _readings(self, words: Vocabulary, which: str) -> pa.StringArray:
+        table = words.table("kana")
+        rows = pc.index_in(getattr(self.names, which), value_set=table.column("word").chunk(0))
+        return table.column(self.options.script).chunk(0).take(rows)
+
+    def fill(self, context: ColumnContext) -> pa.Array:
+        people = context.group()
+        if not self._pools:
+            return pa.nulls(context.n, pa.string())
+        found = [(pool, getattr(people, which)) for pool, which in zip(self._pools, self.parts, strict=True)]
+        if len(found) == 1:
+            return joining.chosen(*found[0])
+        gap = (_BLANK, np.zeros(context.n, np.int64))
+        return joining.joined(found[0], gap, found[1])
+
+
+_BLANK = pa.array([" "])
+
+
+class FirstNameKana(_Kana):
+    """The reading of the row's first name."""
+
+    name = "first_name_kana"
+    label = "First name (kana)"
+    description = "The reading of a Japanese first name in kana, such as サクラ."
+    aliases = ("first name furigana", "given name kana", "first kana name", "first kana name female",
+    "first kana name male",
+               "mei kana")  # fmt: skip
+    example = "サクラ"
+    parts = ("first",)
+
+
+class LastNameKana(_Kana):
+    """The reading of the row's last name."""
+
+    name = "last_name_kana"
+    label = "Last name (kana)"
+    description = "The reading of a Japanese last name in kana, such as サトウ."
+    aliases = ("last name furigana", "family name kana", "last kana name", "sei kana")
+    example = "サトウ"
+    parts = ("last",)
+
+
+class NameKana(_Kana):
+    """The reading of the row's name, family name first."""
+
+    name = "name_kana"
+    label = "Full name (kana)"
+    description = "The reading of a Japanese name in kana, such as サトウ サクラ."
+    aliases = ("furigana", "kana name", "full name kana", "kana", "name furigana")
+    example = "サトウ サクラ"
+    parts = ("last", "first")
 
 
 class Username(PersonField):
@@ -824,13 +991,17 @@ class Gender(PersonField):
     aliases = ("gender identity",)
     example = "Female"
     max_length = len("Non-binary")
-    localised = False
     _pool = pa.array(["Female", "Male", "Non-binary"])
 
     class Options(OptionsModel):
         nonbinary: int = Field(0, ge=0, le=100, description="Percentage of people who are non-binary.")
 
     options: Options
+
+    def __init__(self, field: FieldSpec, options: Options, compiler: Compiler) -> None:
+        super().__init__(field, options, compiler)
+        self._pool = self.words("gender", self._pool, compiler)
+        self.max_length = longest(self._pool)
 
     def fill(self, context: ColumnContext) -> pa.Array:
         people = context.group()
@@ -846,7 +1017,16 @@ class JobTitle(PersonField):
     name = "job_title"
     label = "Job title"
     description = "A job title, such as Software Engineer; English titles match the department."
-    aliases = ("job", "occupation", "profession", "job name", "position", "job role")
+    aliases = (
+        "job female",
+        "job male",
+        "job",
+        "occupation",
+        "profession",
+        "job name",
+        "position",
+        "job role",
+    )
     example = "Software Engineer"
 
     def __init__(self, field: FieldSpec, options: OptionsModel, compiler: Compiler) -> None:
@@ -855,6 +1035,8 @@ class JobTitle(PersonField):
         english = self.locale.startswith("en") or not compiler.vocabulary.has_words("job_title", self.locale)
         self._pool = self._jobs.titles if english else compiler.vocabulary.words("job_title", self.locale)
         self._english = english
+        if english and not self.locale.startswith("en") and compiler.vocabulary.engine >= 2:
+            compiler.warn_english(field, self.locale)
         self.max_length = compiler.vocabulary.shared(
             ("longest title", self.locale), lambda: longest(self._pool)
         )
@@ -872,19 +1054,18 @@ class JobTitle(PersonField):
 
 
 class Department(PersonField):
-    """A department, in English."""
+    """A department, in the language of the locale where it is known."""
 
     name = "department"
     label = "Department"
-    description = "A department of a company, such as Engineering, in English."
+    description = "A department of a company, such as Engineering."
     aliases = ("department name", "corporate department", "dept", "department corporate")
     example = "Engineering"
-    localised = False
 
     def __init__(self, field: FieldSpec, options: OptionsModel, compiler: Compiler) -> None:
         super().__init__(field, options, compiler)
-        self._pool = jobs_of(compiler.vocabulary).departments
-        self.max_length = compiler.vocabulary.shared(("longest department",), lambda: longest(self._pool))
+        self._pool = self.words("local_department", jobs_of(compiler.vocabulary).departments, compiler)
+        self.max_length = longest(self._pool)
 
     def fill(self, context: ColumnContext) -> pa.Array:
         return pooled(self._pool, context.group().department)
@@ -951,9 +1132,9 @@ def unique_handles(people: People, ending: str = "", heads: pa.StringArray | Non
     return joining.joined(head, (names.last_ascii, people.last), *joining.suffix_parts(people.suffix, ending))
 
 
-def _distinct(names: Names, which: str, sex: int | None) -> np.ndarray:
+def _distinct(names: Names, pool: str, sex: int | None) -> np.ndarray:
     """Places of the names of a pool that read differently, case and accents ignored."""
-    folded = getattr(names, f"{which}_folded")
+    folded, which = getattr(names, pool), pool.partition("_")[0]
     counts = getattr(names, f"{which}_counts")
     starts = getattr(names, f"{which}_starts")
     first, end = 0, len(folded)
@@ -1019,6 +1200,8 @@ class Title(PersonField):
     label = "Title"
     description = "A form of address, such as Ms. or Mr., consistent with the first name."
     aliases = (
+        "prefix",
+        "prefix nonbinary",
         "honorific",
         "salutation",
         "name prefix",
@@ -1045,6 +1228,7 @@ class Suffix(PersonField):
     label = "Name suffix"
     description = "A name suffix, such as PhD or, for a man, Jr."
     aliases = (
+        "suffix nonbinary",
         "name suffix",
         "generational suffix",
         "post nominal",
@@ -1095,7 +1279,7 @@ class DateOfBirth(PersonField):
     name = "date_of_birth"
     label = "Date of birth"
     description = "Date of birth, consistent with the age."
-    aliases = ("birth date", "birthday", "dob", "born", "birth day")
+    aliases = ("passport dob", "birth date", "birthday", "dob", "born", "birth day")
     example = "1991-07-23"
     localised = False
 
@@ -1156,9 +1340,12 @@ class MaritalStatus(PersonField):
     description = "Single, Married, Divorced or Widowed, consistent with the age."
     aliases = ("civil status", "family status", "relationship status")
     example = "Married"
-    localised = False
-    max_length = max(map(len, _MARITAL))
     _pool = pa.array(_MARITAL)
+
+    def __init__(self, field: FieldSpec, options: OptionsModel, compiler: Compiler) -> None:
+        super().__init__(field, options, compiler)
+        self._pool = self.words("marital_status", self._pool, compiler)
+        self.max_length = longest(self._pool)
 
     def fill(self, context: ColumnContext) -> pa.Array:
         people: People = context.group()

@@ -24,7 +24,7 @@ from webapp.engine.types import countries, joining
 from webapp.engine.types import countries as types_countries
 from webapp.engine.types.base import FieldType, GroupKind, IndexedType, OptionsModel, longest, pooled
 from webapp.engine.types.codes import text_of
-from webapp.engine.types.geography import Anchor, Geography, Pool, Range, geography_of
+from webapp.engine.types.geography import OWN, ROMAN, Anchor, Geography, Pool, Range, geography_of
 from webapp.engine.types.joining import Lazy, Salted
 from webapp.engine.types.person import check_locales, locale_of_group
 from webapp.errors import Fault
@@ -49,12 +49,14 @@ class Airports:
         self._of = Range(*(near[part].to_numpy().astype(np.uint64) for part in ("start", "count")))
         # One more at the end, for cities that begin there and have none.
         self._near = np.append(vocabulary.table("near_airports")["airport"].to_numpy().astype(np.int64), -1)
-        self._complete = bool((self._of.count > 0).all())
+        self.known = self._of.count > 0
+        """``bool[cities]``: those that an airport serves."""
+        self._complete = bool(self.known.all())
 
     def pick(self, city: np.ndarray, random32: np.ndarray) -> np.ndarray:
         """``int64[n]``: rows of airports that serve cities; -1 where a country has none."""
         rows = self._near[self._of.pick(city, random32).view(np.int64)]
-        return rows if self._complete else np.where(self._of.count[city] > 0, rows, -1)
+        return rows if self._complete else np.where(self.known[city], rows, -1)
 
     def cities_with(self, text: str) -> np.ndarray:
         """``int64[k]``: the cities that the airport of this code or name serves, in rising order."""
@@ -80,7 +82,7 @@ ANCHORS = {"city": "city", "country": "country", "country_code": "country", "sta
 _POSTAL_SALT, _PHONE_SALT, _POINT_SALT, _STREET_SALT, _ANCHOR_SALT = 1, 2, 3, 4, 5
 _SALTS = 6
 _MOBILE_SALT = 6
-AIRPORT_SALT, DISTRICT_SALT = 7, 8
+AIRPORT_SALT, DISTRICT_SALT, KIND_SALT = 7, 8, 9
 _U32 = np.uint64(32)
 _LOW_32 = np.uint64(0xFFFFFFFF)
 
@@ -158,8 +160,25 @@ class Places(Salted):
 
     @Lazy
     def phone(self) -> tuple[np.ndarray, np.ndarray]:
-        """Head and digits of the telephone number, ``uint64[n]`` each."""
-        return self._number(self.bits(_PHONE_SALT))
+        """Head and digits of the telephone number, ``uint64[n]`` each: a landline or a mobile number."""
+        if self.geography.line is None:
+            return self._number(self.bits(_PHONE_SALT))
+        fixed = (self.bits(KIND_SALT) & np.uint64(1)).astype(bool)
+        head, digits = self._number(self.bits(_PHONE_SALT))
+        line, line_digits = self.landline
+        return np.where(fixed, line, head), np.where(fixed, line_digits, digits)
+
+    @Lazy
+    def landline(self) -> tuple[np.ndarray, np.ndarray]:
+        """Head and digits of a landline of the row's region; of a mobile number where none is known."""
+        bits, lines = self.bits(_PHONE_SALT), self.geography.line
+        head, digits = self._number(bits)
+        if lines is None:
+            return head, digits
+        known = lines.count[self.city] > 0
+        line = lines.pick(self.city, bits >> _U32)
+        head = np.where(known, line, head)
+        return head, (bits & _LOW_32) * self.geography.phone_tail_count[head] >> _U32
 
     @Lazy
     def mobile(self) -> tuple[np.ndarray, np.ndarray]:
@@ -170,9 +189,10 @@ class Places(Salted):
         head = self.geography.phone.pick(self.city, bits >> _U32)
         return head, (bits & _LOW_32) * self.geography.phone_tail_count[head] >> _U32
 
-    def phone_number(self, number: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Head and digits of number ``number`` of each place."""
-        start = self.geography.phone.start[self.city]
+    def phone_number(self, number: np.ndarray, fixed: bool = False) -> tuple[np.ndarray, np.ndarray]:
+        """Head and digits of number ``number`` of each place; of its landlines if ``fixed``."""
+        source = self.geography.line if fixed and self.geography.line is not None else self.geography.phone
+        start = source.start[self.city]
         head, digits = np.divmod(number, self.geography.phone_tail_count[start])
         return start + head, digits
 
@@ -216,6 +236,7 @@ class Place(GroupKind):
                 asked[-1][0], "options.country", "conflict", text, "Give one of them a separate group."
             )
         self._geography = geography_of(compiler.vocabulary)
+        self._local = self._geography.local(local_of_group(fields, compiler))
         self._whole = Chosen(pool_of_group(fields, compiler))
         self._closed = unique_phones(fields)
         self._salts = _SALTS if len(fields) >= joining.SALTS_PAY else 0
@@ -263,13 +284,22 @@ class Place(GroupKind):
 
     def _cities_with(self, kind: str, text: str) -> np.ndarray | None:
         """Cities that fit the value of a fixed field; None if values of its type tell no place."""
-        tables = self._geography
+        tables, local = self._geography, self._local
         match kind:
             case "country" | "country_code":
                 row = tables.country_row(text)
+                if (
+                    row is None
+                    and local is not None
+                    and (named := joining.where(local.country_names, text)).size
+                ):
+                    row = int(named[0])
                 return None if row is None else np.flatnonzero(tables.country == row)
             case "city":
-                return joining.where(tables.city_names, text)
+                found = joining.where(tables.city_names, text)
+                return found if found.size or local is None else joining.where(local.city_names, text)
+            case "state" if local is not None and (named := joining.where(local.state_names, text)).size:
+                return np.flatnonzero(np.isin(tables.state, named))
             case "state":
                 return np.flatnonzero(np.isin(tables.state, joining.where(tables.state_names, text)))
             case "state_abbr":
@@ -332,9 +362,23 @@ def country_of_group(fields: Sequence[FieldSpec], compiler: Compiler) -> str | N
     return locale.partition("_")[2] if locale else None
 
 
+def local_of_group(fields: Sequence[FieldSpec], compiler: Compiler) -> str | None:
+    """The locale in whose language a group's places are written; None for those in English, and for those in another
+    script of which a field asks for Latin letters."""
+    locale = locale_of_group(fields, compiler, None)
+    local = geography_of(compiler.vocabulary).local(locale)
+    if local is None or (local.own and any(getattr(field.options, "romanized", False) for field in fields)):
+        return None
+    return locale
+
+
 def spoken_of_group(fields: Sequence[FieldSpec], compiler: Compiler) -> int | None:
-    """The row of the group's locale in `Streets.locales`, if its country has the streets of another one."""
+    """The row of the group's locale in `Streets.locales`, if its country has the streets of another one, or it has
+    streets in its own script."""
     geography = geography_of(compiler.vocabulary)
+    local = local_of_group(fields, compiler)
+    if local is not None and f"{local}{OWN}" in geography.spoken_beside:
+        return geography.streets.locales.index(f"{local}{OWN}")
     locale = locale_of_group(fields, compiler, None)
     return geography.streets.locales.index(locale) if locale in geography.spoken_beside else None
 
@@ -352,7 +396,8 @@ def unique_phones(fields: Sequence[FieldSpec]) -> bool:
 def anchor_of_group(fields: Sequence[FieldSpec], unique: FieldSpec, compiler: Compiler) -> Anchor:
     """The values of the unique field that a group's places are drawn by."""
     column = ANCHORS[unique.type.name]
-    return geography_of(compiler.vocabulary).anchor(country_of_group(fields, compiler), column)
+    local = local_of_group(fields, compiler)
+    return geography_of(compiler.vocabulary).anchor(country_of_group(fields, compiler), column, local)
 
 
 def pool_of_group(fields: Sequence[FieldSpec], compiler: Compiler) -> Pool:
@@ -360,7 +405,7 @@ def pool_of_group(fields: Sequence[FieldSpec], compiler: Compiler) -> Pool:
     all over the world, cities with numbers enough."""
     geography = geography_of(compiler.vocabulary)
     country = country_of_group(fields, compiler)
-    pool = geography.pool(country)
+    pool = geography.pool(country, locale_of_group(fields, compiler, None))
 
     if country is not None or not unique_phones(fields) or anchored(fields) is not None:
         return pool
@@ -378,6 +423,14 @@ _SPREAD = 500
 """Places of a city are within this many units (about 550 m) of its centre."""
 
 
+class Romanized(OptionsModel):
+    """The option of names that a locale may write in another script."""
+
+    romanized: bool = Field(
+        False, description="Latin letters instead of the locale's own script, for all fields of the group."
+    )
+
+
 class PlaceField(FieldType):
     """What the types of the group have in common."""
 
@@ -392,6 +445,8 @@ class PlaceField(FieldType):
         self._vocabulary = compiler.vocabulary
         self.members = compiler.group_of(field)
         self.country = country_of_group(self.members, compiler)
+        self.locale = local_of_group(self.members, compiler)
+        self.local = self.geography.local(self.locale)
         self._anchor_size = None
         if field.common.unique and anchored(self.members) is field:
             self._anchor_size = anchor_of_group(self.members, field, compiler).parts.count.size
@@ -409,6 +464,14 @@ class PlaceField(FieldType):
             return f'Places of this group are drawn by "{other.name}", which is unique; one field of a group can be.'
         return "Of a place, one of city, state and country can be unique; or use a separate group."
 
+    def warn_without(self, known: np.ndarray, compiler: Compiler) -> None:
+        """Record that the column is blank, if it is: ``known`` says of each city whether it has a value."""
+        if compiler.vocabulary.engine >= 2 and self.country is not None:
+            cities = pool_of_group(self.members, compiler).cities
+            if not known[cities].any():
+                text = f"{self.label}: none are known in {self.country}, so the column is blank."
+                compiler.warn(self.field, "no_values", text)
+
     def longest_in(self, pool_name: str, pool: pa.Array) -> int:
         """Longest text of a pool that belongs to the vocabulary, measured once."""
         return self._vocabulary.shared(("longest", pool_name), lambda: longest(pool))
@@ -422,7 +485,10 @@ class _Column(PlaceField):
     def __init__(self, field: FieldSpec, options: OptionsModel, compiler: Compiler) -> None:
         super().__init__(field, options, compiler)
         self._pool = self.pool()
-        self.max_length = self.longest_in(self.key(), self._pool)
+        if self.vector == "state":
+            self.warn_without(self.geography.state >= 0, compiler)
+        key = self.key() if self.local is None else f"{self.key()} of {self.locale}"
+        self.max_length = self.longest_in(key, self._pool)
 
     @abstractmethod
     def pool(self) -> pa.Array:
@@ -450,22 +516,32 @@ class City(_Column):
     example = "Lyon"
     vector = "city"
 
+    class Options(Romanized):
+        pass
+
+    options: Options
+
     def pool(self) -> pa.Array:
-        return self.geography.city_names
+        return self.geography.city_names if self.local is None else self.local.city_names
 
 
 class Country(_Column):
-    """A country by its English name."""
+    """A country by its name in the language of the locale; in English without one."""
 
     name = "country"
     label = "Country"
-    description = "The English name of a country, such as France."
+    description = "The name of a country, such as France, in the language of the locale."
     aliases = ("country name", "nation", "land", "current country")
     example = "France"
     vector = "country"
 
+    class Options(Romanized):
+        pass
+
+    options: Options
+
     def pool(self) -> pa.Array:
-        return self.geography.countries["name"]
+        return self.geography.countries["name"] if self.local is None else self.local.country_names
 
 
 class CountryCode(_Column):
@@ -516,8 +592,13 @@ class State(_Column):
     example = "Auvergne-Rhône-Alpes"
     vector = "state"
 
+    class Options(Romanized):
+        pass
+
+    options: Options
+
     def pool(self) -> pa.Array:
-        return self.geography.state_names
+        return self.geography.state_names if self.local is None else self.local.state_names
 
 
 class StateAbbr(_Column):
@@ -548,7 +629,7 @@ class TimeZone(PlaceField):
     name = "time_zone"
     label = "Time zone"
     description = "The time zone of the place, such as Europe/Paris."
-    aliases = ("tz", "timezone name", "iana time zone")
+    aliases = ("pytimezone", "tz", "timezone name", "iana time zone")
     example = "Europe/Paris"
 
     def __init__(self, field: FieldSpec, options: OptionsModel, compiler: Compiler) -> None:
@@ -601,7 +682,7 @@ class Latitude(_Coordinate):
     name = "latitude"
     label = "Latitude"
     description = "Latitude in degrees, in the row's city."
-    aliases = ("lat", "geo latitude")
+    aliases = ("coordinate", "lat", "geo latitude")
     example = 45.74846
 
     def units(self, city: np.ndarray, bits: np.ndarray) -> np.ndarray:
@@ -628,7 +709,21 @@ class ZipCode(PlaceField):
     name = "zip_code"
     label = "Postal code"
     description = "A postal code of the row's city."
-    aliases = ("zip", "zipcode", "postcode", "post code", "postal", "plz", "pin code", "postal zip")
+    aliases = (
+        "postalcode plus4",
+        "zipcode plus4",
+        "postalcode in state",
+        "postcode in state",
+        "zipcode in state",
+        "zip",
+        "zipcode",
+        "postcode",
+        "post code",
+        "postal",
+        "plz",
+        "pin code",
+        "postal zip",
+    )
     example = "69003"
 
     class Options(OptionsModel):
@@ -655,6 +750,8 @@ class ZipCode(PlaceField):
         self.max_length = max(own + len("-0000"), len(options.format or ""))
         own_codes = options.format == self.PLUS_FOUR and self.country == "US"
         self._pattern = None if own_codes else options.format
+        if self._pattern is None:
+            self.warn_without(self.geography.postal.count > 0, compiler)
 
     def fill(self, context: ColumnContext) -> pa.Array:
         if self._pattern is not None:
@@ -746,8 +843,18 @@ class _OfCountry(PlaceField):
 
     def __init__(self, field: FieldSpec, options: OptionsModel, compiler: Compiler) -> None:
         super().__init__(field, options, compiler)
-        self._known = countries.of_country(compiler.vocabulary, self.geography, self.source())
+        self._known = self.known(compiler)
         self.max_length = self._known.longest
+
+    def known(self, compiler: Compiler) -> countries.OfCountry:
+        """The texts of the countries, in English where there are no others."""
+        locale = self.locale
+        if locale is not None:
+            found = countries.local_texts(compiler.vocabulary, self.geography, self.source(), locale)
+            if found is not None:
+                return found
+            compiler.warn_english(self.field, locale)
+        return countries.of_country(compiler.vocabulary, self.geography, self.source())
 
     @abstractmethod
     def source(self) -> Callable[[Geography], Sequence[str]]:
@@ -914,6 +1021,24 @@ _WORDS: dict[str, tuple[str, ...]] = {
     "sv": ("lgh {}", "vån {}"),
     "tr": ("Daire {}", "Kat {}"),
 }
+_LATER: dict[str, tuple[str, ...]] = {
+    "ar": ("شقة {}", "الطابق {}"), "az": ("mənzil {}",), "bg": ("ап. {}", "ет. {}"), "bs": ("stan {}", "{}. kat"),
+    "ca": ("Pis {}", "Porta {}"), "el": ("Διαμ. {}", "{}ος όροφος"), "et": ("korter {}", "{}. korrus"),
+    "fa": ("واحد {}", "طبقه {}"),
+    "fil": ("Unit {}", "Palapag {}"), "he": ("דירה {}", "קומה {}"), "hi": ("फ़्लैट {}", "मंज़िल {}"),
+    "hr": ("stan {}", "{}. kat"),
+    "hy": ("բն. {}",), "id": ("Unit {}", "Lantai {}"), "is": ("íbúð {}", "{}. hæð"), "ja": ("{}号室", "{}階"),
+    "ka": ("ბინა {}",),
+    "kk": ("пәтер {}",), "ko": ("{}호", "{}층"), "lt": ("but. {}", "{} aukštas"), "lv": ("dz. {}", "{}. stāvs"),
+    "mk": ("стан {}",),
+    "ru": ("кв. {}", "этаж {}"), "sk": ("byt {}", "{}. poschodie"), "sl": ("stanovanje {}", "{}. nadstropje"),
+    "sq": ("Ap. {}", "Kati {}"),
+    "sr": ("стан {}", "{}. спрат"), "th": ("ห้อง {}", "ชั้น {}"), "uk": ("кв. {}", "поверх {}"),
+    "ur": ("فلیٹ {}", "منزل {}"),
+    "uz": ("{}-xonadon",), "vi": ("Căn hộ {}", "Tầng {}"), "zh": ("{}室", "{}楼"),
+}  # fmt: skip
+"""Languages that engine 2 knows the words of."""
+_WORDS |= _LATER
 _NUMBERS = 999
 
 
@@ -934,7 +1059,7 @@ class AddressLine2(IndexedType):
         super().__init__(field, options, compiler)
         locale = compiler.locale_of(field)
         language = (locale or "en").partition("_")[0]
-        if language not in _WORDS:
+        if language not in _WORDS or (language in _LATER and compiler.vocabulary.engine < 2):
             self._unknown(field, locale, compiler)
             language = "en"
         self._pool = _lines(language)
@@ -972,6 +1097,11 @@ class StreetName(PlaceField):
     description = "A street name in the language of the row's country, such as rue Lesage."
     aliases = ("street", "street suffix")
     example = "rue Lesage"
+
+    class Options(Romanized):
+        pass
+
+    options: Options
 
     def __init__(self, field: FieldSpec, options: OptionsModel, compiler: Compiler) -> None:
         super().__init__(field, options, compiler)
@@ -1043,6 +1173,11 @@ class StreetAddress(_StreetLine):
     aliases = ("address line", "address line 1", "address1", "street and number", "streetaddress1")
     example = "12 rue Lesage"
 
+    class Options(Romanized):
+        pass
+
+    options: Options
+
 
 class Address(_StreetLine):
     """A whole address in one line, or only street and number."""
@@ -1053,7 +1188,7 @@ class Address(_StreetLine):
     aliases = ("full address", "postal address", "mailing address", "location")
     example = "12 rue Lesage, 69003 Lyon, France"
 
-    class Options(OptionsModel):
+    class Options(Romanized):
         use_full_address: bool = Field(
             True,
             alias="useFullAddress",
@@ -1067,9 +1202,13 @@ class Address(_StreetLine):
         super().__init__(field, options, compiler)
         if options.use_full_address:
             tables = self.geography
-            before, after = tables.lines
+            before, after = tables.lines if self.local is None else (self.local.before, self.local.after)
             assert self.max_length is not None  # a street's is known
-            self.max_length += self.longest_in("lines before", before) + self.longest_in("lines after", after)
+            of = "" if self.local is None else f" of {self.locale}"
+            self.max_length += self.longest_in(f"lines before{of}", before)
+            if self.local is not None and self.local.largest_first:
+                self.max_length += len(" ")
+            self.max_length += self.longest_in(f"lines after{of}", after)
             self.max_length += self.longest_in("postal heads", tables.postal_heads)
             self.max_length += self.longest_in("postal tails", tables.postal_tails)
 
@@ -1080,15 +1219,24 @@ class Address(_StreetLine):
         places: Places = context.group()
         tables = self.geography
         head, tail = places.postal
-        before, after = tables.lines
+        before, after = tables.lines if self.local is None else (self.local.before, self.local.after)
         code = ((tables.postal_heads, head), (tables.postal_tails, tail))
-        return joining.joined(*line, (before, places.city), *code, (after, places.city))
+        around = (before, places.city), *code, (after, places.city)
+        if self.local is not None and self.local.largest_first:
+            # A blank tells the city from the street, so that no two of unique addresses read the same.
+            gap = [(_GAP, np.zeros(head.size, np.int64))] if unique else []
+            return joining.joined(*around, *gap, *line)
+        return joining.joined(*line, *around)
+
+
+_GAP = pa.array([" "])
 
 
 class _AirportField(PlaceField):
     def __init__(self, field: FieldSpec, options: OptionsModel, compiler: Compiler) -> None:
         super().__init__(field, options, compiler)
         self._airports = airports_of(compiler.vocabulary)
+        self.warn_without(self._airports.known, compiler)
         self._pool = self.pool()
         self.max_length = self.longest_in(f"airport {self.key()}", self._pool)
 
@@ -1171,7 +1319,11 @@ class _Districts:
 
 
 def _districts(vocabulary: Vocabulary, geography: Geography) -> _Districts:
-    lists = [vocabulary.words("district", locale) for locale in geography.streets.locales]
+    filed = [
+        f"{locale}{ROMAN}" if vocabulary.has_words("district", f"{locale}{ROMAN}") else locale
+        for locale in geography.streets.locales
+    ]
+    lists = [vocabulary.words("district", locale) for locale in filed]
     counts = np.array([len(words) for words in lists], np.uint64)
     return _Districts(pa.concat_arrays(lists), Range(np.cumsum(counts) - counts, counts))
 
@@ -1193,6 +1345,11 @@ class District(PlaceField):
         "city part",
     )
     example = "Vieille Ville"
+
+    class Options(Romanized):
+        pass
+
+    options: Options
 
     def __init__(self, field: FieldSpec, options: OptionsModel, compiler: Compiler) -> None:
         super().__init__(field, options, compiler)

@@ -16,8 +16,10 @@ from webapp.engine.types import (
     government,
     identifiers,
     internet,
+    listed,
     misc,
     number,
+    papers,
     person,
     place,
     relations,
@@ -105,6 +107,9 @@ REGISTRY: tuple[type[FieldType], ...] = (
     person.FirstName,
     person.LastName,
     person.MiddleName,
+    person.NameKana,
+    person.FirstNameKana,
+    person.LastNameKana,
     person.Username,
     person.Sex,
     person.Gender,
@@ -189,8 +194,8 @@ REGISTRY: tuple[type[FieldType], ...] = (
     identifiers.BitcoinAddress,
     finance.EthereumAddress,
     # government
-    government.TaxId,
-    government.VatId,
+    documents.TaxId,
+    documents.VatId,
     government.Ssn,
     government.Ein,
     government.NhsNumber,
@@ -262,6 +267,7 @@ REGISTRY: tuple[type[FieldType], ...] = (
     vehicles.Vin,
     vehicles.LicensePlate,
     vehicles.FlightNumber,
+    *listed.TYPES,
 )
 
 GROUP_KINDS: dict[str, type[GroupKind]] = {
@@ -275,6 +281,7 @@ GROUP_KINDS: dict[str, type[GroupKind]] = {
     "degree": table_group.DegreeKind,
     "diagnosis": table_group.DiagnosisKind,
     "existing": external.Existing,
+    "papers": papers.Papers,
     "parent": relations.Relation,
     "person": person.Person,
     "place": place.Place,

@@ -110,7 +110,15 @@ class Json(Nested):
     name = "json"
     label = "JSON"
     description = "An object, or an array of objects, as JSON text."
-    aliases = ("jsonb", "json text", "json document", "json column", "json array", "json string")
+    aliases = (
+        "json bytes",
+        "jsonb",
+        "json text",
+        "json document",
+        "json column",
+        "json array",
+        "json string",
+    )
     example: ClassVar[Any] = {"sku": "A-17", "quantity": 2}
     json_text = True
 

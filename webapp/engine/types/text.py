@@ -189,7 +189,7 @@ class Words(FieldType):
     label = "Words"
     category = "text"
     description = "A few common words."
-    aliases = ("word", "random words", "keywords")
+    aliases = ("get words list", "word words", "word sample", "word", "random words", "keywords")
     example = "river keep young"
     dtype = pa.string()
     localised = True
@@ -205,6 +205,8 @@ class Words(FieldType):
         vocabulary = compiler.vocabulary
         make = lambda: WordPool(vocabulary.words("word", locale))  # noqa: E731
         self._pool = vocabulary.shared(("words", locale), make)
+        if vocabulary.engine >= 2 and not vocabulary.speaks("word", locale):
+            compiler.warn_english(field, locale)
         self.max_length = options.count * (self._pool.longest + 1) - 1
 
     def fill(self, context: ColumnContext) -> pa.Array:
@@ -233,6 +235,8 @@ class _Running(FieldType):
         vocabulary, separators = compiler.vocabulary, self._layout.separators
         make = lambda: WordPool(vocabulary.words(self.words_of, locale), separators)  # noqa: E731
         self._pool = vocabulary.shared((self.words_of, locale, separators), make)
+        if vocabulary.engine >= 2 and not vocabulary.speaks(self.words_of, locale):
+            compiler.warn_english(field, locale)
         self.max_length = self._layout.longest(self._pool.longest)
 
     @abstractmethod
@@ -255,7 +259,7 @@ class Sentences(_Running):
     name = "sentences"
     label = "Sentences"
     description = "One or more sentences of common words."
-    aliases = ("sentence", "text", "short text")
+    aliases = ("texts", "sentence", "text", "short text")
     example = "Together bank heart whom also single."
     localised = True
 
@@ -480,7 +484,17 @@ class DigitSequence(_Pattern):
     name = "digit_sequence"
     label = "Digit sequence"
     description = "Digits from a mask: # is a random digit; other characters are unchanged."
-    aliases = ("digits", "digit mask", "number mask", "digit format")
+    aliases = (
+        "random digit above two",
+        "random digit not null",
+        "random digit not null or empty",
+        "random digit or empty",
+        "string numeric",
+        "digits",
+        "digit mask",
+        "number mask",
+        "digit format",
+    )
     example = "417-55-2093"
     option = "format"
 

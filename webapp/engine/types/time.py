@@ -381,6 +381,13 @@ class Date(Days):
     label = "Date"
     description = "A date between two dates."
     aliases = (
+        "date between dates",
+        "date this century",
+        "date this decade",
+        "date anytime",
+        "date past",
+        "date future",
+        "date recent",
         "day",
         "date between",
         "random date",
@@ -425,6 +432,11 @@ class DateTime(Point):
     label = "Date and time"
     description = "A date with a time of day, to the second, in UTC."
     aliases = (
+        "date time ad",
+        "date time between dates",
+        "date time this century",
+        "date time this decade",
+        "passport dates",
         "timestamp",
         "date time",
         "datetime between",
@@ -533,7 +545,7 @@ class Time(FieldType):
     label = "Time"
     category = "time"
     description = "A time of day, to the second."
-    aliases = ("time of day", "clock", "clock time")
+    aliases = ("time object", "time of day", "clock", "clock time")
     example = "08:31:04"
 
     class Options(OptionsModel):
@@ -616,16 +628,22 @@ class _Named(PoolType):
     """One of the names of a calendar."""
 
     category = "time"
+    localised = True
     names: ClassVar[tuple[str, ...]]
 
     class Options(OptionsModel):
-        abbr: bool = Field(False, description="Outputs only the first three letters.")
+        abbr: bool = Field(False, description="Outputs the short form: the first three letters in English.")
 
     options: Options
 
     def __init__(self, field: FieldSpec, options: Options, compiler: Compiler) -> None:
         super().__init__(field, options, compiler)
-        self.use(_names(self.names, options.abbr))
+        width = "abbreviated" if options.abbr else "wide"
+        locale = compiler.locale_of(field)
+        local = None
+        if locale is not None and not locale.startswith("en"):
+            local = compiler.vocabulary.positioned(f"{self.name}_{width}", locale)
+        self.use(_names(self.names, options.abbr) if local is None else local)
 
     @classmethod
     def capacity(cls) -> int:
@@ -638,22 +656,22 @@ def _names(names: tuple[str, ...], short: bool) -> pa.Array:
 
 
 class Month(_Named):
-    """English names of months."""
+    """Names of months in the language of the locale, as the Unicode CLDR has them."""
 
     name = "month"
     label = "Month"
-    description = "The English name of a month."
+    description = "The name of a month in the language of the locale."
     aliases = ("month name",)
     example = "October"
     names = dates.MONTHS
 
 
 class Weekday(_Named):
-    """English names of days of the week."""
+    """Names of days of the week in the language of the locale, as the Unicode CLDR has them."""
 
     name = "weekday"
     label = "Weekday"
-    description = "The English name of a day of the week."
+    description = "The name of a day of the week in the language of the locale."
     aliases = ("day of week", "day name", "week day")
     example = "Wednesday"
     names = dates.WEEKDAYS
@@ -938,7 +956,7 @@ class Length(_Lengths):
     name = "duration"
     label = "Duration"
     description = "A duration in a range."
-    aliases = ("time span", "timespan", "interval", "elapsed time", "length of time")
+    aliases = ("time delta", "time span", "timespan", "interval", "elapsed time", "length of time")
     example = "PT1H31M4S"
 
     class Options(OptionsModel):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from functools import cache
 from typing import TYPE_CHECKING
@@ -11,10 +12,12 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from pydantic import AliasChoices, Field
 
+from webapp.engine import random as engine_random
+from webapp.engine.types import plates
 from webapp.engine.types.base import OptionsModel, longest
 from webapp.engine.types.codes import DIGITS, Check, Code, CodeType, Gap, Part, Pick, Run
-from webapp.engine.types.government import ByCountry
 from webapp.engine.types.joining import joined
+from webapp.engine.types.papers import ByCountry, place_of
 from webapp.engine.types.table_group import Airline, RowField, shown
 from webapp.engine.types.time import Year
 
@@ -153,12 +156,12 @@ def masked(mask: str, letters: str) -> Code:
 
 
 class LicensePlate(ByCountry):
-    """A plate as the country's present series has it."""
+    """A plate as the country's present series has it, of the region of the row's place where plates name one."""
 
     name = "license_plate"
     label = "License plate"
     category = "misc"
-    description = "A license plate in the format of a country."
+    description = "A license plate in the format of a country, consistent with the row's region."
     aliases = (
         "licence plate",
         "number plate",
@@ -166,6 +169,8 @@ class LicensePlate(ByCountry):
         "vehicle registration",
         "plate number",
         "car plate",
+        "vehicle vrm",
+        "vrm",
     )
     example = "7KXT482"
 
@@ -173,7 +178,7 @@ class LicensePlate(ByCountry):
         country: str | None = Field(
             None,
             validation_alias=AliasChoices("country", "countryCode", "country_code"),
-            description=f"Two-letter code: {', '.join(PLATE_COUNTRIES)}. Default: the locale's country.",
+            description=f"Two-letter code: {', '.join(plates.PLATE_COUNTRIES)}. Default: the locale's country.",
             examples=["DE"],
         )
 
@@ -181,8 +186,127 @@ class LicensePlate(ByCountry):
 
     def __init__(self, field: FieldSpec, options: Options, compiler: Compiler) -> None:
         super().__init__(field, options, compiler)
-        country = self.country(options.country, PLATE_COUNTRIES, "number plates", "US", compiler)
-        self.use(compiler.vocabulary.shared(("plate", country), lambda: masked(*_PLATES[country])))
+        words = compiler.vocabulary
+        self._states: list[tuple[str, str]] | None = None
+        if words.engine < 2:
+
+            def make(country: str) -> Code:
+                return words.shared(("plate", country), lambda: masked(*_PLATES[country]))
+
+            self.take(options.country, PLATE_COUNTRIES, "number plates", "US", compiler, make)
+            return
+        self._chosen = options.country.strip().upper() if options.country else None
+        self.take(options.country, plates.PLATE_COUNTRIES, "number plates", "US", compiler, self._stand_in)
+        states = words.table("states")
+        self._states = list(zip(states["country"].to_pylist(), states["code"].to_pylist(), strict=True))
+        self._place = place_of(field, compiler)
+        self._shared = words.shared
+        self.max_length = _LONGEST_PLATE
+
+    def _stand_in(self, country: str) -> Code:
+        # `take` decides the country; the texts are joined from pools, since they are not of one width.
+        self._chosen = country
+        return Code("-")
+
+    def fill(self, context: ColumnContext) -> pa.Array:
+        if self._states is None:
+            return super().fill(context)
+        n = context.n
+        if self.placed is None:
+            assert self._chosen is not None
+            country = np.zeros(n, np.int64)
+            known = [self._chosen]
+        else:
+            country, known = self.rows_of(context), list(self._known)
+        if self._place is None:
+            state = np.full(n, len(self._states))
+        else:
+            state = context.thing(*self._place).state
+            state = np.where(state < 0, len(self._states), state)
+        pieces, order = [], []
+        for number in np.unique(country[country >= 0]).tolist():
+            here = np.flatnonzero(country == number)
+            for texts, rows in self._of_country(known[number], here, state[here], context):
+                pieces.append(texts)
+                order.append(rows)
+        blank = np.flatnonzero(country < 0)
+        if blank.size:
+            pieces.append(pa.nulls(blank.size, pa.string()))
+            order.append(blank)
+        if not pieces:
+            return pa.array([], pa.string())
+        if len(pieces) == 1:
+            return pieces[0]
+        place = np.empty(n, np.int64)
+        place[np.concatenate(order)] = np.arange(n)
+        return pa.concat_arrays(pieces).take(pa.array(place))
+
+    def _of_country(
+        self, country: str, rows: np.ndarray, state: np.ndarray, context: ColumnContext
+    ) -> list[tuple[pa.StringArray, np.ndarray]]:
+        """(texts, rows of the block) of one country, mask by mask."""
+        assert self._states is not None
+        own, states = plates.PLATES[country], self._states
+        if own.masks:
+            masks = self._shared(("plate masks", country), lambda: _masks_of(country, states))
+            which = masks[1][state]
+            drawn = context.below(len(masks[0]), _MASK_SALT)[rows].view(np.int64)
+            which = np.where(which < 0, drawn, which)
+            groups = [(masks[0][m], np.flatnonzero(which == m)) for m in np.unique(which).tolist()]
+        else:
+            groups = [(own.mask, np.arange(rows.size))]
+        made = []
+        regions = self._shared(("plate regions", country), lambda: plates.regions(country, states))
+        for mask, chosen in groups:
+            at = rows[chosen]
+            parts = [
+                (pool, engine_random.below(context.bits(salt)[at], len(pool)))
+                for salt, pool in enumerate(plates.pools(mask, own.letters))
+            ]
+            if regions is not None:
+                bits = context.bits(_REGION_SALT)[at] >> np.uint64(32)
+                region = (bits * regions.count[state[chosen]] >> np.uint64(32)) + regions.start[state[chosen]]
+                parts.insert(len(parts) if own.after else 0, (regions.texts, region))
+            made.append((joined(*parts), at))
+        return made
+
+    def space(self) -> int | None:
+        if self._states is None:
+            return super().space()
+        if self.placed is not None or self._chosen is None:
+            return None
+        own = plates.PLATES[self._chosen]
+        return math.prod(len(pool) for pool in plates.pools(own.mask, own.letters))
+
+    def fill_unique(self, context: ColumnContext) -> pa.Array:
+        if self._states is None:
+            return super().fill_unique(context)
+        space, country = self.space(), self._chosen
+        assert space is not None  # else the field could not be unique
+        assert country is not None
+        own, number, states = plates.PLATES[country], context.permuted(space), self._states
+        parts: list[tuple[pa.StringArray, np.ndarray]] = []
+        for pool in reversed(plates.pools(own.mask, own.letters)):
+            number, index = np.divmod(number, np.uint64(len(pool)))
+            parts.insert(0, (pool, index))
+        regions = self._shared(("plate regions", country), lambda: plates.regions(country, states))
+        if regions is not None:
+            start, count = regions.start[-1], regions.count[-1]
+            region = (context.bits(_REGION_SALT) >> np.uint64(32)) * count // np.uint64(1 << 32) + start
+            parts.insert(len(parts) if own.after else 0, (regions.texts, region))
+        return joined(*parts)
+
+
+_REGION_SALT, _MASK_SALT = 40, 41
+_LONGEST_PLATE = 32
+
+
+def _masks_of(country: str, states: list[tuple[str, str]]) -> tuple[list[str], np.ndarray]:
+    """The masks of a country, and which of them each state of the vocabulary has (-1: none of its own)."""
+    masks = plates.PLATES[country].masks
+    listed = list(dict.fromkeys(masks.values()))
+    rows = [listed.index(masks[code]) if land == country and code in masks else -1 for land, code in states]
+    return listed, np.array([*rows, -1], np.int64)
 
 
 _FLIGHTS = 9999

@@ -39,14 +39,17 @@ class ListType(PoolType):
 
     def __init__(self, field: FieldSpec, options: OptionsModel, compiler: Compiler) -> None:
         super().__init__(field, options, compiler)
-        key = ("listed", self.name, options)
-        found = compiler.vocabulary.shared(key, lambda: listed(self.words(compiler.vocabulary)))
+        locale = compiler.locale_of(field) if self.localised else None
+        key = ("listed", self.name, options) if locale is None else ("listed", self.name, options, locale)
+        found = compiler.vocabulary.shared(key, lambda: listed(self.words(compiler.vocabulary, locale)))
+        if compiler.vocabulary.engine >= 2 and not compiler.vocabulary.speaks(self.name, locale):
+            compiler.warn_english(field, locale)
         self._distinct = found.distinct
         self.use(found.pool)
 
-    def words(self, vocabulary: Vocabulary) -> pa.Array:
+    def words(self, vocabulary: Vocabulary, locale: str | None) -> pa.Array:
         """The list, ``string[k]``."""
-        return vocabulary.words(self.name)
+        return vocabulary.words(self.name, locale)
 
     @classmethod
     def capacity(cls) -> int:
@@ -90,16 +93,17 @@ class NaughtyString(ListType):
 
     options: Options
 
-    def words(self, vocabulary: Vocabulary) -> pa.Array:
+    def words(self, vocabulary: Vocabulary, locale: str | None) -> pa.Array:
         table = vocabulary.table("naughty_string")
         rows = zip(table["kind"].to_pylist(), table["text"].to_pylist(), strict=True)
         return pa.array([text for kind, text in rows if self.options.kind in ("any", kind)], pa.string())
 
 
 class University(ListType):
-    """Names such as schools of English-speaking towns have."""
+    """Names such as universities of the locale's larger towns have; of English-speaking ones without a locale."""
 
     name = "university"
+    localised = True
     label = "University"
     category = "person"
     description = "The name of a university or college, such as Leeds Institute of Technology."
@@ -131,6 +135,7 @@ class Industry(ListType):
     """Branches of business."""
 
     name = "industry"
+    localised = True
     label = "Industry"
     category = "company"
     description = "An industry, such as Renewable Energy."

@@ -28,7 +28,7 @@ from webapp.datasets.services.rows import Bundle
 from webapp.engine.formats import FORMATS, write
 from webapp.engine.formats.base import Format
 from webapp.engine.invalid_data.answer_key import AnswerKey
-from webapp.engine.plan import ENGINE
+from webapp.engine.plan import ENGINE, ENGINES
 from webapp.errors import ApiError, Fault, Gathered
 from webapp.exports.models import Export, ExportPart
 from webapp.exports.services import export_parts
@@ -325,7 +325,7 @@ def order(export_id: str) -> Order:
         export = session.get_one(Export, export_id)
         stored, workspace_id, template_id = export.pins, export.workspace_id, export.template_id
         asked, count, kind = export.request["ask"], export.count, export.format
-    if stored["engine"] != ENGINE:
+    if stored["engine"] not in ENGINES:
         message = f"This export was requested with engine {stored['engine']}, but this is engine {ENGINE}."
         raise ApiError("unavailable", message, {"pinned": stored["engine"], "present": ENGINE})
     folder = f"exports/{workspace_id}/{export_id}"

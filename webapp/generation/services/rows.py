@@ -56,6 +56,7 @@ def pins_for(
         template_id=source.template_id,
         version=source.version,
         locale=locale,
+        engine=source.plan.vocabulary.engine,
         related=source.related,
     )
 

@@ -30,7 +30,7 @@ from webapp.engine.budget import TooLarge
 from webapp.engine.errors import SpecError
 from webapp.engine.formats.nested import json_texts, mixed_texts
 from webapp.engine.formulas.expression import Expression
-from webapp.engine.plan import ENGINE
+from webapp.engine.plan import ENGINE, ENGINES
 from webapp.errors import ApiError, validation_error
 from webapp.extensions import application, db, reading
 from webapp.generation.services import external_values, generate
@@ -460,7 +460,7 @@ def tables(push: Push) -> list[TableRows]:
     Raise unavailable (the vocabulary of the push is missing, or the engine has changed since) or not_found (its
     template was deleted).
     """
-    if push.pins["engine"] != ENGINE:
+    if push.pins["engine"] not in ENGINES:
         message = f"This push was created with engine {push.pins['engine']}; this is engine {ENGINE}."
         raise ApiError("unavailable", message, {"pinned": push.pins["engine"], "present": ENGINE})
     makers = makers_of(push.pins, push.request["ask"], [one.get("given") for one in push.tables])

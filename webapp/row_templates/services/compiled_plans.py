@@ -137,7 +137,7 @@ def of_draft(
             parsed = compilation.parsed_fields(fields, locale=locale, source=source, invalid=invalid)
             if before:
                 parsed = field_ids.carry_over(parsed, before)
-            grouped = groups.assign(parsed, field_ids.settled(before))
+            grouped = groups.assign(parsed, field_ids.settled(before), engine=words.engine)
             plan = compilation.compiled(grouped, words, None, library)
         errors.raise_all()
         found = Source(plan, "", 0, related=related_templates.related_of(gathered, library))

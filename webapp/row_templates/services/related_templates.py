@@ -203,12 +203,12 @@ _PARSED: Final[PlanMemory[TemplateSpec]] = PlanMemory(
 """Of the versions of templates that others refer to: in a chain of tables, each is needed for all that follow it."""
 
 
-def _parsed(template_id: str, number: int, spec: Stored) -> TemplateSpec:
-    key = template_id, number
+def _parsed(template_id: str, number: int, spec: Stored, engine: int) -> TemplateSpec:
+    key = template_id, number, engine
     found = _PARSED.get(key)
     if found is None:
         found = groups.assign(
-            compilation.parsed_fields(spec["fields"], name=spec["name"], locale=spec["locale"])
+            compilation.parsed_fields(spec["fields"], name=spec["name"], locale=spec["locale"]), engine=engine
         )
         _PARSED.put(key, found, len(orjson.dumps(spec["fields"])))
     return found
@@ -220,11 +220,12 @@ def library(found: Mapping[str, Version], own: str, rows: int, stated: Rows) -> 
     unavailable."""
     others = {}
     for item, (number, spec, pins) in found.items():
+        words = compilation.vocabulary(pins.get("vocabulary"))
         others[item] = RelatedTemplate(
             spec["name"],
-            _parsed(item, number, spec),
+            _parsed(item, number, spec, words.engine),
             stated.get(item, spec["quantity"]),
-            compilation.vocabulary(pins.get("vocabulary")),
+            words,
             item in stated,
             compilation.anchor_of(spec),
         )

@@ -20,7 +20,7 @@ from webapp.connections.models import Connection
 from webapp.engine.blocks import BoundPlan, GenerationContext
 from webapp.engine.errors import SpecError
 from webapp.engine.invalid_data.settings import Invalid
-from webapp.engine.plan import ENGINE, Plan
+from webapp.engine.plan import Plan
 from webapp.engine.spec import ELEMENT
 from webapp.errors import Fault, Gathered, validation_error
 from webapp.extensions import db
@@ -187,7 +187,11 @@ def _checked(
         ),
     }
     ready["warnings"] = warnings_of(plan, spec["quantity"])
-    return ready, {"vocabulary": words.id, "engine": ENGINE, "templates": related_templates.pins_of(versions)}
+    return ready, {
+        "vocabulary": words.id,
+        "engine": words.engine,
+        "templates": related_templates.pins_of(versions),
+    }
 
 
 def faults(actor: Actor, changes: Mapping[str, Any], template_id: str = "") -> None:

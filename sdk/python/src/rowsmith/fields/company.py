@@ -12,10 +12,28 @@ if TYPE_CHECKING:
     from typing_extensions import Unpack
 
 
+class BusinessJargonField(Field):
+    """A phrase of business talk, made up."""
+
+    type_name = "business_jargon"
+
+    def __init__(self, name: str, options: Mapping[str, Any] | None = None, **common: Unpack[Common]) -> None:
+        self._set(name, options, common, {})
+
+
 class CompanyNameField(Field):
     """The name of a company, such as Hartmann Group or Lee & Novak."""
 
     type_name = "company_name"
+
+    def __init__(self, name: str, options: Mapping[str, Any] | None = None, **common: Unpack[Common]) -> None:
+        self._set(name, options, common, {})
+
+
+class CompanySuffixField(Field):
+    """The legal form behind a company's name, such as Inc."""
+
+    type_name = "company_suffix"
 
     def __init__(self, name: str, options: Mapping[str, Any] | None = None, **common: Unpack[Common]) -> None:
         self._set(name, options, common, {})
@@ -58,6 +76,15 @@ class Ean8Field(Field):
         self._set(name, options, common, {})
 
 
+class GroceryField(Field):
+    """A grocery item, such as Whole Milk - 1 l."""
+
+    type_name = "grocery"
+
+    def __init__(self, name: str, options: Mapping[str, Any] | None = None, **common: Unpack[Common]) -> None:
+        self._set(name, options, common, {})
+
+
 class IndustryField(Field):
     """An industry, such as Renewable Energy."""
 
@@ -93,6 +120,15 @@ class ISBNField(Field):
     """A book number (ISBN-13) with a valid check digit, without hyphens."""
 
     type_name = "isbn"
+
+    def __init__(self, name: str, options: Mapping[str, Any] | None = None, **common: Unpack[Common]) -> None:
+        self._set(name, options, common, {})
+
+
+class Isbn10Field(Field):
+    """A book number (ISBN-10) with a valid check digit."""
+
+    type_name = "isbn_10"
 
     def __init__(self, name: str, options: Mapping[str, Any] | None = None, **common: Unpack[Common]) -> None:
         self._set(name, options, common, {})
@@ -145,10 +181,55 @@ class ProductCategoryField(Field):
         self._set(name, options, common, {})
 
 
+class ProductDescriptionField(Field):
+    """A sentence about a product."""
+
+    type_name = "product_description"
+
+    def __init__(self, name: str, options: Mapping[str, Any] | None = None, **common: Unpack[Common]) -> None:
+        self._set(name, options, common, {})
+
+
+class ProductMaterialField(Field):
+    """What a product is made of, such as Cotton."""
+
+    type_name = "product_material"
+
+    def __init__(self, name: str, options: Mapping[str, Any] | None = None, **common: Unpack[Common]) -> None:
+        self._set(name, options, common, {})
+
+
 class ProductNameField(Field):
     """The name of a product, such as Rustic Walnut Desk Lamp."""
 
     type_name = "product_name"
+
+    def __init__(self, name: str, options: Mapping[str, Any] | None = None, **common: Unpack[Common]) -> None:
+        self._set(name, options, common, {})
+
+
+class ProductSubcategoryField(Field):
+    """A part of a product category, such as Kettles."""
+
+    type_name = "product_subcategory"
+
+    def __init__(self, name: str, options: Mapping[str, Any] | None = None, **common: Unpack[Common]) -> None:
+        self._set(name, options, common, {})
+
+
+class RetailDepartmentField(Field):
+    """A department of a shop, such as Garden."""
+
+    type_name = "retail_department"
+
+    def __init__(self, name: str, options: Mapping[str, Any] | None = None, **common: Unpack[Common]) -> None:
+        self._set(name, options, common, {})
+
+
+class Sbn9Field(Field):
+    """A Standard Book Number of nine characters with a valid check digit."""
+
+    type_name = "sbn9"
 
     def __init__(self, name: str, options: Mapping[str, Any] | None = None, **common: Unpack[Common]) -> None:
         self._set(name, options, common, {})

@@ -12,6 +12,15 @@ if TYPE_CHECKING:
     from typing_extensions import Unpack
 
 
+class CallingCodeField(Field):
+    """The code of a country in telephone numbers, such as +49."""
+
+    type_name = "calling_code"
+
+    def __init__(self, name: str, options: Mapping[str, Any] | None = None, **common: Unpack[Common]) -> None:
+        self._set(name, options, common, {})
+
+
 class CompanyEmailField(Field):
     """An e-mail address derived from the person's names, at the domain of the row's company."""
 
@@ -88,6 +97,7 @@ class PhoneNumberField(Field):
     format: international (+33 6 42 40 18 05), national (06 42 40 18 05), e164 (+33642401805), or a
         pattern in which each # is a random digit.
     country: Country of the group's places, by name or code.
+    kind: Landlines of the row's region, mobile numbers, or both.
     """
 
     type_name = "phone_number"
@@ -99,9 +109,10 @@ class PhoneNumberField(Field):
         *,
         format: str = UNSET,
         country: str | None = UNSET,
+        kind: Literal["any", "landline", "mobile"] = UNSET,
         **common: Unpack[Common],
     ) -> None:
-        self._set(name, options, common, {"format": format, "country": country})
+        self._set(name, options, common, {"format": format, "country": country, "kind": kind})
 
 
 class SafeEmailField(Field):

@@ -131,6 +131,15 @@ class CardExpiryField(Field):
         self._set(name, options, common, {"format": format, "years": years})
 
 
+class CreditCardExpiryMaskedField(Field):
+    """A card number of which only the last four digits are shown."""
+
+    type_name = "credit_card_expiry_masked"
+
+    def __init__(self, name: str, options: Mapping[str, Any] | None = None, **common: Unpack[Common]) -> None:
+        self._set(name, options, common, {})
+
+
 class CreditCardNumberField(Field):
     """A card number from the ranges of test cards that passes the Luhn check.
 
@@ -155,6 +164,24 @@ class CreditCardTypeField(Field):
     """The issuer of the row's card, such as Visa."""
 
     type_name = "credit_card_type"
+
+    def __init__(self, name: str, options: Mapping[str, Any] | None = None, **common: Unpack[Common]) -> None:
+        self._set(name, options, common, {})
+
+
+class CryptocurrencyField(Field):
+    """The name of a cryptocurrency."""
+
+    type_name = "cryptocurrency"
+
+    def __init__(self, name: str, options: Mapping[str, Any] | None = None, **common: Unpack[Common]) -> None:
+        self._set(name, options, common, {})
+
+
+class CryptocurrencyCodeField(Field):
+    """The code of a cryptocurrency, such as BTC."""
+
+    type_name = "cryptocurrency_code"
 
     def __init__(self, name: str, options: Mapping[str, Any] | None = None, **common: Unpack[Common]) -> None:
         self._set(name, options, common, {})
@@ -212,6 +239,24 @@ class CurrencySymbolField(Field):
         self._set(name, options, common, {})
 
 
+class CusipField(Field):
+    """A CUSIP number of a security with a valid check digit."""
+
+    type_name = "cusip"
+
+    def __init__(self, name: str, options: Mapping[str, Any] | None = None, **common: Unpack[Common]) -> None:
+        self._set(name, options, common, {})
+
+
+class CustomerNumberField(Field):
+    """A customer number with a Luhn check digit."""
+
+    type_name = "customer_number"
+
+    def __init__(self, name: str, options: Mapping[str, Any] | None = None, **common: Unpack[Common]) -> None:
+        self._set(name, options, common, {})
+
+
 class CVVField(Field):
     """The security code of the row's card: four digits for American Express, three for others."""
 
@@ -251,6 +296,42 @@ class IBANField(Field):
         self._set(name, options, common, {"countryCode": country_code, "formatted": formatted})
 
 
+class IsinField(Field):
+    """An International Securities Identification Number with a valid check digit."""
+
+    type_name = "isin"
+
+    def __init__(self, name: str, options: Mapping[str, Any] | None = None, **common: Unpack[Common]) -> None:
+        self._set(name, options, common, {})
+
+
+class LeiField(Field):
+    """A Legal Entity Identifier with valid check digits."""
+
+    type_name = "lei"
+
+    def __init__(self, name: str, options: Mapping[str, Any] | None = None, **common: Unpack[Common]) -> None:
+        self._set(name, options, common, {})
+
+
+class MarketCapField(Field):
+    """The value of a company at the stock exchange, such as $4.82B."""
+
+    type_name = "market_cap"
+
+    def __init__(self, name: str, options: Mapping[str, Any] | None = None, **common: Unpack[Common]) -> None:
+        self._set(name, options, common, {})
+
+
+class PinField(Field):
+    """A personal identification number of four digits."""
+
+    type_name = "pin"
+
+    def __init__(self, name: str, options: Mapping[str, Any] | None = None, **common: Unpack[Common]) -> None:
+        self._set(name, options, common, {})
+
+
 class PriceField(Field):
     """A retail price, such as 24.99.
 
@@ -274,10 +355,28 @@ class PriceField(Field):
         self._set(name, options, common, {"min": min, "max": max, "endings": endings})
 
 
+class StockExchangeField(Field):
+    """The name of a stock exchange."""
+
+    type_name = "stock_exchange"
+
+    def __init__(self, name: str, options: Mapping[str, Any] | None = None, **common: Unpack[Common]) -> None:
+        self._set(name, options, common, {})
+
+
 class StockSymbolField(Field):
     """A stock symbol, such as QRTX."""
 
     type_name = "stock_symbol"
+
+    def __init__(self, name: str, options: Mapping[str, Any] | None = None, **common: Unpack[Common]) -> None:
+        self._set(name, options, common, {})
+
+
+class TransactionTypeField(Field):
+    """A kind of payment, such as withdrawal."""
+
+    type_name = "transaction_type"
 
     def __init__(self, name: str, options: Mapping[str, Any] | None = None, **common: Unpack[Common]) -> None:
         self._set(name, options, common, {})

@@ -12,6 +12,15 @@ if TYPE_CHECKING:
     from typing_extensions import Unpack
 
 
+class CnpjField(Field):
+    """A Brazilian company number (CNPJ) with valid check digits."""
+
+    type_name = "cnpj"
+
+    def __init__(self, name: str, options: Mapping[str, Any] | None = None, **common: Unpack[Common]) -> None:
+        self._set(name, options, common, {})
+
+
 class DriverLicenseField(Field):
     """The number of a US driver's license in the format of its state.
 
@@ -40,6 +49,24 @@ class EINField(Field):
         self._set(name, options, common, {})
 
 
+class InvalidSsnField(Field):
+    """A number like an SSN that is never issued."""
+
+    type_name = "invalid_ssn"
+
+    def __init__(self, name: str, options: Mapping[str, Any] | None = None, **common: Unpack[Common]) -> None:
+        self._set(name, options, common, {})
+
+
+class ItinField(Field):
+    """A taxpayer number of the United States for people without an SSN."""
+
+    type_name = "itin"
+
+    def __init__(self, name: str, options: Mapping[str, Any] | None = None, **common: Unpack[Common]) -> None:
+        self._set(name, options, common, {})
+
+
 class MedicareIdField(Field):
     """A US Medicare Beneficiary Identifier.
 
@@ -60,15 +87,20 @@ class MedicareIdField(Field):
 
 
 class NationalIdField(Field):
-    """A national identification number, with valid check digits.
+    """A national identification number of the row's person, with valid check digits.
 
-    country: Two-letter code. Default: the locale's country. AR: DNI, AT: VNR, BE: NN, BG: EGN, BR: CPF,
-        CA: SIN, CH: AHV, CL: RUT, CN: RIC, CR: Cédula, CZ: Rodné číslo, DE: Steuer-ID, DK: CPR, DO:
-        Cédula, EC: CI, EE: Isikukood, ES: DNI, FI: HETU, FR: NIR, GB: NHS number, GR: AMKA, HR: OIB, ID:
-        NIK, IE: PPS, IL: Mispar Zehut, IN: Aadhaar, IS: Kennitala, IT: Codice fiscale, JP: My Number, KR:
-        RRN, LT: Asmens kodas, LV: Personas kods, MX: CURP, MY: NRIC, NL: BSN, NO: Fødselsnummer, PE: CUI,
-        PK: CNIC, PL: PESEL, PT: CC, RO: CNP, SE: Personnummer, SI: EMŠO, SK: Rodné číslo, TH: PIN, TR:
-        T.C. Kimlik, UA: RNTRC, US: SSN, ZA: ID number.
+    country: Two-letter code. Default: the locale's country. AE: Emirates ID, AL: NID, AM: PSN, AR: DNI,
+        AT: VNR, AU: TFN, AZ: FIN, BA: JMBG, BD: NID, BE: NN, BG: EGN, BH: CPR, BR: CPF, CA: SIN, CH: AHV,
+        CL: RUT, CN: RIC, CO: NUIP, CR: Cédula, CY: ID number, CZ: Rodné číslo, DE: Steuer-ID, DK: CPR,
+        DO: Cédula, DZ: NIN, EC: CI, EE: Isikukood, EG: National ID, ES: DNI, ET: FIN, FI: HETU, FR: NIR,
+        GB: NHS number, GE: Personal number, GH: Ghana Card, GR: AMKA, HR: OIB, HU: Személyi azonosító,
+        ID: NIK, IE: PPS, IL: Mispar Zehut, IN: Aadhaar, IR: Code melli, IS: Kennitala, IT: Codice
+        fiscale, JO: National number, JP: My Number, KE: ID number, KR: RRN, LI: AHV, LK: NIC, LT: Asmens
+        kodas, LU: Matricule, LV: Personas kods, MK: JMBG, MT: ID card, MX: CURP, MY: NRIC, NG: NIN, NL:
+        BSN, NO: Fødselsnummer, NP: Citizenship number, NZ: IRD, PE: CUI, PH: PhilSys number, PK: CNIC,
+        PL: PESEL, PS: ID number, PT: CC, RO: CNP, RS: JMBG, RU: SNILS, SA: National ID, SE: Personnummer,
+        SI: EMŠO, SK: Rodné číslo, TH: PIN, TR: T.C. Kimlik, TW: ID number, UA: RNTRC, US: SSN, UZ: PINFL,
+        VN: CCCD, ZA: ID number.
     """
 
     type_name = "national_id"
@@ -96,9 +128,11 @@ class NhsNumberField(Field):
 class PassportNumberField(Field):
     """A passport number in the format of a country.
 
-    country: Two-letter code. Default: the locale's country. Supported: AR, AT, AU, BE, BG, BR, CA, CH,
-        CL, CN, CO, CZ, DE, DK, EE, ES, FI, FR, GB, GR, HR, HU, IE, IL, IN, IT, JP, KR, LT, LV, MX, NL,
-        NO, NZ, PL, PT, RO, RU, SE, SG, SI, SK, TR, UA, US, ZA.
+    country: Two-letter code. Default: the locale's country. Supported: AE, AL, AM, AR, AT, AU, AZ, BA,
+        BD, BE, BG, BH, BR, CA, CH, CL, CN, CO, CY, CZ, DE, DK, DZ, EE, EG, ES, ET, FI, FR, GB, GE, GH,
+        GR, HR, HU, ID, IE, IL, IN, IR, IS, IT, JO, JP, KE, KR, LI, LK, LT, LU, LV, MK, MT, MX, MY, NG,
+        NL, NO, NP, NZ, PH, PK, PL, PS, PT, RO, RS, RU, SA, SE, SG, SI, SK, TH, TR, TW, UA, US, UZ, VN,
+        ZA.
     """
 
     type_name = "passport_number"
@@ -112,6 +146,24 @@ class PassportNumberField(Field):
         **common: Unpack[Common],
     ) -> None:
         self._set(name, options, common, {"country": country})
+
+
+class PassportOwnerField(Field):
+    """A name as a passport prints it, made up: SMITH<<ANNA."""
+
+    type_name = "passport_owner"
+
+    def __init__(self, name: str, options: Mapping[str, Any] | None = None, **common: Unpack[Common]) -> None:
+        self._set(name, options, common, {})
+
+
+class RgNumberField(Field):
+    """A Brazilian identity card number (RG of São Paulo) with a valid check digit."""
+
+    type_name = "rg_number"
+
+    def __init__(self, name: str, options: Mapping[str, Any] | None = None, **common: Unpack[Common]) -> None:
+        self._set(name, options, common, {})
 
 
 class SirenField(Field):
@@ -144,12 +196,17 @@ class SSNField(Field):
 class TaxIdField(Field):
     """A tax number of a country, with valid check digits.
 
-    country: Two-letter code. Default: the locale's country. AR: CUIT, AT: Abgabenkontonummer, AU: TFN,
-        BE: Enterprise number, BG: EIK, BR: CPF, CA: Business number, CH: UID, CL: RUT, CN: USCC, CO: NIT,
-        CZ: DIČ, DE: Steuer-ID, DK: CVR, EE: Registrikood, ES: NIF, FI: Y-tunnus, FR: SPI, GB: UTR, GR:
-        AFM, HR: OIB, HU: Adószám, IE: PPS, IN: PAN, IT: Partita IVA, JP: Corporate number, KR: BRN, LT:
-        Įmonės kodas, LV: PVN, MX: RFC, NL: BSN, NO: Organisasjonsnummer, NZ: IRD, PL: NIP, PT: NIF, RO:
-        CUI, RU: INN, SE: Organisationsnummer, SI: Davčna številka, SK: DIČ, TR: VKN, UA: RNTRC, US: EIN.
+    country: Two-letter code. Default: the locale's country. AE: TRN, AL: NIPT, AM: TIN, AR: CUIT, AT:
+        Abgabenkontonummer, AU: TFN, AZ: VÖEN, BA: JIB, BD: TIN, BE: Enterprise number, BG: EIK, BH: VAT
+        account number, BR: CPF, CA: Business number, CH: UID, CL: RUT, CN: USCC, CO: NIT, CY: TIC, CZ:
+        DIČ, DE: Steuer-ID, DK: CVR, DZ: NIF, EE: Registrikood, EG: Tax registration number, ES: NIF, ET:
+        TIN, FI: Y-tunnus, FR: SPI, GB: UTR, GE: TIN, GH: TIN, GR: AFM, HR: OIB, HU: Adószám, ID: NPWP,
+        IE: PPS, IL: Company number, IN: PAN, IR: Economic code, IS: Kennitala, IT: Partita IVA, JO: Tax
+        number, JP: Corporate number, KE: KRA PIN, KR: BRN, LI: PEID, LK: TIN, LT: Įmonės kodas, LU:
+        Matricule, LV: PVN, MK: EDB, MT: Tax number, MX: RFC, MY: TIN, NG: TIN, NL: BSN, NO:
+        Organisasjonsnummer, NP: PAN, NZ: IRD, PH: TIN, PK: NTN, PL: NIP, PS: Tax number, PT: NIF, RO:
+        CUI, RS: PIB, RU: INN, SA: TIN, SE: Organisationsnummer, SI: Davčna številka, SK: DIČ, TH: TIN,
+        TR: VKN, TW: UBN, UA: RNTRC, US: EIN, UZ: STIR, VN: MST, ZA: Tax reference number.
     """
 
     type_name = "tax_id"
@@ -166,10 +223,12 @@ class TaxIdField(Field):
 
 
 class VatIdField(Field):
-    """A European VAT number, with valid check digits.
+    """A VAT number of a country, with valid check digits.
 
-    country: Two-letter code: AT, BE, BG, CH, CY, CZ, DE, DK, EE, ES, FI, FR, GB, GR, HR, HU, IE, IT, LT,
-        LU, LV, MT, NL, NO, PL, PT, RO, SE, SI, SK. Default: the locale's country.
+    country: Two-letter code. Default: the locale's country. AE, AL, AM, AR, AT, AU, AZ, BA, BD, BE, BG,
+        BH, BR, CA, CH, CL, CN, CO, CY, CZ, DE, DK, DZ, EE, EG, ES, ET, FI, FR, GB, GE, GH, GR, HR, HU,
+        ID, IE, IL, IN, IR, IS, IT, JO, JP, KE, KR, LI, LK, LT, LU, LV, MK, MT, MX, MY, NG, NL, NO, NP,
+        NZ, PH, PK, PL, PS, PT, RO, RS, RU, SA, SE, SI, SK, TH, TR, TW, UA, UZ, VN, ZA.
     """
 
     type_name = "vat_id"

@@ -12,6 +12,15 @@ if TYPE_CHECKING:
     from typing_extensions import Unpack
 
 
+class DoiField(Field):
+    """A digital object identifier, such as 10.5281/zk4821."""
+
+    type_name = "doi"
+
+    def __init__(self, name: str, options: Mapping[str, Any] | None = None, **common: Unpack[Common]) -> None:
+        self._set(name, options, common, {})
+
+
 class ForeignKeyField(Field):
     """An existing key, drawn for each row from a table of a connection.
 
@@ -57,6 +66,15 @@ class ForeignKeyField(Field):
                 "filter": filter,
             },
         )
+
+
+class ImeiField(Field):
+    """An International Mobile Equipment Identity with a valid check digit."""
+
+    type_name = "imei"
+
+    def __init__(self, name: str, options: Mapping[str, Any] | None = None, **common: Unpack[Common]) -> None:
+        self._set(name, options, common, {})
 
 
 class MongodbObjectidField(Field):
@@ -181,3 +199,12 @@ class UUIDField(Field):
         **common: Unpack[Common],
     ) -> None:
         self._set(name, options, common, {"version": version, "primaryKey": primary_key})
+
+
+class UuidV1Field(Field):
+    """An identifier in the form of UUID version 1."""
+
+    type_name = "uuid_v1"
+
+    def __init__(self, name: str, options: Mapping[str, Any] | None = None, **common: Unpack[Common]) -> None:
+        self._set(name, options, common, {})

@@ -51,6 +51,51 @@ class BundleIdField(Field):
         self._set(name, options, common, {})
 
 
+class CronField(Field):
+    """A schedule in the five fields of cron, such as 15 3 * * 1."""
+
+    type_name = "cron"
+
+    def __init__(self, name: str, options: Mapping[str, Any] | None = None, **common: Unpack[Common]) -> None:
+        self._set(name, options, common, {})
+
+
+class DatabaseCollationField(Field):
+    """A collation of a database, such as utf8mb4_bin."""
+
+    type_name = "database_collation"
+
+    def __init__(self, name: str, options: Mapping[str, Any] | None = None, **common: Unpack[Common]) -> None:
+        self._set(name, options, common, {})
+
+
+class DatabaseColumnField(Field):
+    """A name of a database column, such as created_at."""
+
+    type_name = "database_column"
+
+    def __init__(self, name: str, options: Mapping[str, Any] | None = None, **common: Unpack[Common]) -> None:
+        self._set(name, options, common, {})
+
+
+class DatabaseEngineField(Field):
+    """A storage engine of a database, such as InnoDB."""
+
+    type_name = "database_engine"
+
+    def __init__(self, name: str, options: Mapping[str, Any] | None = None, **common: Unpack[Common]) -> None:
+        self._set(name, options, common, {})
+
+
+class DatabaseTypeField(Field):
+    """A type of a database column, such as varchar."""
+
+    type_name = "database_type"
+
+    def __init__(self, name: str, options: Mapping[str, Any] | None = None, **common: Unpack[Common]) -> None:
+        self._set(name, options, common, {})
+
+
 class DomainNameField(Field):
     """A domain name, under a domain reserved for examples.
 
@@ -68,6 +113,24 @@ class DomainNameField(Field):
         **common: Unpack[Common],
     ) -> None:
         self._set(name, options, common, {"tld": tld})
+
+
+class DomainWordField(Field):
+    """A word as in a domain name, without the ending."""
+
+    type_name = "domain_word"
+
+    def __init__(self, name: str, options: Mapping[str, Any] | None = None, **common: Unpack[Common]) -> None:
+        self._set(name, options, common, {})
+
+
+class FileExtensionField(Field):
+    """A file extension without the dot, such as pdf."""
+
+    type_name = "file_extension"
+
+    def __init__(self, name: str, options: Mapping[str, Any] | None = None, **common: Unpack[Common]) -> None:
+        self._set(name, options, common, {})
 
 
 class FileNameField(Field):
@@ -110,6 +173,42 @@ class FilePathField(Field):
         self._set(name, options, common, {"extension": extension, "system": system})
 
 
+class FreeEmailDomainField(Field):
+    """The domain of a free mail service, for tests: all end in .example."""
+
+    type_name = "free_email_domain"
+
+    def __init__(self, name: str, options: Mapping[str, Any] | None = None, **common: Unpack[Common]) -> None:
+        self._set(name, options, common, {})
+
+
+class GitBranchField(Field):
+    """The name of a git branch, such as feature/user-search."""
+
+    type_name = "git_branch"
+
+    def __init__(self, name: str, options: Mapping[str, Any] | None = None, **common: Unpack[Common]) -> None:
+        self._set(name, options, common, {})
+
+
+class GitCommitField(Field):
+    """The hash of a git commit."""
+
+    type_name = "git_commit"
+
+    def __init__(self, name: str, options: Mapping[str, Any] | None = None, **common: Unpack[Common]) -> None:
+        self._set(name, options, common, {})
+
+
+class GitCommitMessageField(Field):
+    """The message of a git commit, such as Fix login timeout."""
+
+    type_name = "git_commit_message"
+
+    def __init__(self, name: str, options: Mapping[str, Any] | None = None, **common: Unpack[Common]) -> None:
+        self._set(name, options, common, {})
+
+
 class HostnameField(Field):
     """A host name, under a domain reserved for examples.
 
@@ -142,6 +241,15 @@ class HttpStatusField(Field):
     """The status code of an HTTP response."""
 
     type_name = "http_status"
+
+    def __init__(self, name: str, options: Mapping[str, Any] | None = None, **common: Unpack[Common]) -> None:
+        self._set(name, options, common, {})
+
+
+class IanaIdField(Field):
+    """The number of a domain registrar."""
+
+    type_name = "iana_id"
 
     def __init__(self, name: str, options: Mapping[str, Any] | None = None, **common: Unpack[Common]) -> None:
         self._set(name, options, common, {})
@@ -191,6 +299,15 @@ class Ipv4Field(Field):
         self._set(name, options, common, {"cidr": cidr, "private": private})
 
 
+class Ipv4CidrField(Field):
+    """An IPv4 network with its prefix length, such as 10.4.7.0/24."""
+
+    type_name = "ipv4_cidr"
+
+    def __init__(self, name: str, options: Mapping[str, Any] | None = None, **common: Unpack[Common]) -> None:
+        self._set(name, options, common, {})
+
+
 class Ipv6Field(Field):
     """An IPv6 address from the documentation range (2001:db8::/32) or from one network.
 
@@ -208,6 +325,15 @@ class Ipv6Field(Field):
         **common: Unpack[Common],
     ) -> None:
         self._set(name, options, common, {"cidr": cidr})
+
+
+class Ipv6CidrField(Field):
+    """An IPv6 network with its prefix length, such as 2001:db8:4f0a:17::/64."""
+
+    type_name = "ipv6_cidr"
+
+    def __init__(self, name: str, options: Mapping[str, Any] | None = None, **common: Unpack[Common]) -> None:
+        self._set(name, options, common, {})
 
 
 class JwtField(Field):
@@ -231,6 +357,15 @@ class JwtField(Field):
         **common: Unpack[Common],
     ) -> None:
         self._set(name, options, common, {"secret": secret, "issuer": issuer, "expires_in": expires_in})
+
+
+class JwtAlgorithmField(Field):
+    """A signature algorithm of JSON Web Tokens."""
+
+    type_name = "jwt_algorithm"
+
+    def __init__(self, name: str, options: Mapping[str, Any] | None = None, **common: Unpack[Common]) -> None:
+        self._set(name, options, common, {})
 
 
 class MacAddressField(Field):
@@ -280,6 +415,42 @@ class MimeTypeField(Field):
         self._set(name, options, common, {})
 
 
+class NetworkInterfaceField(Field):
+    """A name of a network interface, such as enp3s0."""
+
+    type_name = "network_interface"
+
+    def __init__(self, name: str, options: Mapping[str, Any] | None = None, **common: Unpack[Common]) -> None:
+        self._set(name, options, common, {})
+
+
+class NetworkProtocolField(Field):
+    """A protocol of the internet, such as https."""
+
+    type_name = "network_protocol"
+
+    def __init__(self, name: str, options: Mapping[str, Any] | None = None, **common: Unpack[Common]) -> None:
+        self._set(name, options, common, {})
+
+
+class NicHandleField(Field):
+    """A handle of a registry of domains, such as AB1234-FAKE."""
+
+    type_name = "nic_handle"
+
+    def __init__(self, name: str, options: Mapping[str, Any] | None = None, **common: Unpack[Common]) -> None:
+        self._set(name, options, common, {})
+
+
+class OperatingSystemField(Field):
+    """A computer's operating system, such as Debian 12."""
+
+    type_name = "operating_system"
+
+    def __init__(self, name: str, options: Mapping[str, Any] | None = None, **common: Unpack[Common]) -> None:
+        self._set(name, options, common, {})
+
+
 class PasswordField(Field):
     """A password with at least one character from each class.
 
@@ -323,6 +494,15 @@ class PasswordHashField(Field):
         self._set(name, options, common, {"algorithm": algorithm, "cost": cost})
 
 
+class PlatformTokenField(Field):
+    """The platform in a user agent, such as X11; Linux x86_64."""
+
+    type_name = "platform_token"
+
+    def __init__(self, name: str, options: Mapping[str, Any] | None = None, **common: Unpack[Common]) -> None:
+        self._set(name, options, common, {})
+
+
 class PortField(Field):
     """A TCP or UDP port.
 
@@ -340,6 +520,15 @@ class PortField(Field):
         **common: Unpack[Common],
     ) -> None:
         self._set(name, options, common, {"range": range})
+
+
+class ProgrammingLanguageField(Field):
+    """A programming language, such as Python."""
+
+    type_name = "programming_language"
+
+    def __init__(self, name: str, options: Mapping[str, Any] | None = None, **common: Unpack[Common]) -> None:
+        self._set(name, options, common, {})
 
 
 class SemverField(Field):
@@ -431,6 +620,24 @@ class TokenField(Field):
         self._set(name, options, common, {"length": length, "alphabet": alphabet})
 
 
+class UnixPartitionField(Field):
+    """A partition of a disk, such as /dev/sda2."""
+
+    type_name = "unix_partition"
+
+    def __init__(self, name: str, options: Mapping[str, Any] | None = None, **common: Unpack[Common]) -> None:
+        self._set(name, options, common, {})
+
+
+class UriPathField(Field):
+    """A path of a web address, such as app/search."""
+
+    type_name = "uri_path"
+
+    def __init__(self, name: str, options: Mapping[str, Any] | None = None, **common: Unpack[Common]) -> None:
+        self._set(name, options, common, {})
+
+
 class URLField(Field):
     """The URL of a web page, under a domain reserved for examples.
 
@@ -454,6 +661,42 @@ class UserAgentField(Field):
     """The User-Agent header of a browser."""
 
     type_name = "user_agent"
+
+    def __init__(self, name: str, options: Mapping[str, Any] | None = None, **common: Unpack[Common]) -> None:
+        self._set(name, options, common, {})
+
+
+class UserAgentChromeField(Field):
+    """A user agent of Chrome."""
+
+    type_name = "user_agent_chrome"
+
+    def __init__(self, name: str, options: Mapping[str, Any] | None = None, **common: Unpack[Common]) -> None:
+        self._set(name, options, common, {})
+
+
+class UserAgentEdgeField(Field):
+    """A user agent of Edge, Opera or Internet Explorer mode."""
+
+    type_name = "user_agent_edge"
+
+    def __init__(self, name: str, options: Mapping[str, Any] | None = None, **common: Unpack[Common]) -> None:
+        self._set(name, options, common, {})
+
+
+class UserAgentFirefoxField(Field):
+    """A user agent of Firefox."""
+
+    type_name = "user_agent_firefox"
+
+    def __init__(self, name: str, options: Mapping[str, Any] | None = None, **common: Unpack[Common]) -> None:
+        self._set(name, options, common, {})
+
+
+class UserAgentSafariField(Field):
+    """A user agent of Safari."""
+
+    type_name = "user_agent_safari"
 
     def __init__(self, name: str, options: Mapping[str, Any] | None = None, **common: Unpack[Common]) -> None:
         self._set(name, options, common, {})

@@ -12,6 +12,15 @@ if TYPE_CHECKING:
     from typing_extensions import Unpack
 
 
+class BinaryNumberField(Field):
+    """Eight binary digits."""
+
+    type_name = "binary_number"
+
+    def __init__(self, name: str, options: Mapping[str, Any] | None = None, **common: Unpack[Common]) -> None:
+        self._set(name, options, common, {})
+
+
 class BinomialField(Field):
     """Number of successes in a number of trials (binomial distribution).
 
@@ -195,6 +204,15 @@ class GeometricField(Field):
         self._set(name, options, common, {"probability": probability})
 
 
+class HexNumberField(Field):
+    """Eight hexadecimal digits."""
+
+    type_name = "hex_number"
+
+    def __init__(self, name: str, options: Mapping[str, Any] | None = None, **common: Unpack[Common]) -> None:
+        self._set(name, options, common, {})
+
+
 class LognormalField(Field):
     """Numbers whose logarithm is normally distributed, such as incomes or durations.
 
@@ -352,6 +370,15 @@ class NumberField(Field):
         )
 
 
+class OctalNumberField(Field):
+    """Six octal digits."""
+
+    type_name = "octal_number"
+
+    def __init__(self, name: str, options: Mapping[str, Any] | None = None, **common: Unpack[Common]) -> None:
+        self._set(name, options, common, {})
+
+
 class ParetoField(Field):
     """Numbers with a Pareto distribution: a few are very large, as with wealth.
 
@@ -423,6 +450,15 @@ class PoissonField(Field):
         **common: Unpack[Common],
     ) -> None:
         self._set(name, options, common, {"min": min, "max": max, "lambda": lambda_})
+
+
+class RomanNumeralField(Field):
+    """A number from 1 to 12 in Roman numerals."""
+
+    type_name = "roman_numeral"
+
+    def __init__(self, name: str, options: Mapping[str, Any] | None = None, **common: Unpack[Common]) -> None:
+        self._set(name, options, common, {})
 
 
 class RowNumberField(Field):

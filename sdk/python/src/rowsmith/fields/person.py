@@ -54,6 +54,15 @@ class AvatarField(Field):
         self._set(name, options, common, {"style": style, "format": format})
 
 
+class BioField(Field):
+    """A short text about a person."""
+
+    type_name = "bio"
+
+    def __init__(self, name: str, options: Mapping[str, Any] | None = None, **common: Unpack[Common]) -> None:
+        self._set(name, options, common, {})
+
+
 class BloodTypeField(Field):
     """A blood type, such as O+."""
 
@@ -106,7 +115,7 @@ class DegreeField(Field):
 
 
 class DepartmentField(Field):
-    """A department of a company, such as Engineering, in English."""
+    """A department of a company, such as Engineering."""
 
     type_name = "department"
 
@@ -117,6 +126,7 @@ class DepartmentField(Field):
 class FirstNameField(Field):
     """A given name, such as Anna.
 
+    romanized: Latin letters instead of the locale's own script.
     sex: Only female or only male names.
     """
 
@@ -127,10 +137,30 @@ class FirstNameField(Field):
         name: str,
         options: Mapping[str, Any] | None = None,
         *,
+        romanized: bool = UNSET,
         sex: Literal["female", "male"] | None = UNSET,
         **common: Unpack[Common],
     ) -> None:
-        self._set(name, options, common, {"sex": sex})
+        self._set(name, options, common, {"romanized": romanized, "sex": sex})
+
+
+class FirstNameKanaField(Field):
+    """The reading of a Japanese first name in kana, such as サクラ.
+
+    script: サクラ or さくら.
+    """
+
+    type_name = "first_name_kana"
+
+    def __init__(
+        self,
+        name: str,
+        options: Mapping[str, Any] | None = None,
+        *,
+        script: Literal["katakana", "hiragana"] = UNSET,
+        **common: Unpack[Common],
+    ) -> None:
+        self._set(name, options, common, {"script": script})
 
 
 class GenderField(Field):
@@ -152,6 +182,15 @@ class GenderField(Field):
         self._set(name, options, common, {"nonbinary": nonbinary})
 
 
+class GenderAbbreviationField(Field):
+    """A gender by one letter: F, M or X."""
+
+    type_name = "gender_abbreviation"
+
+    def __init__(self, name: str, options: Mapping[str, Any] | None = None, **common: Unpack[Common]) -> None:
+        self._set(name, options, common, {})
+
+
 class HeightField(Field):
     """Body height, consistent with sex and age.
 
@@ -171,6 +210,24 @@ class HeightField(Field):
         self._set(name, options, common, {"unit": unit})
 
 
+class HobbyField(Field):
+    """A pastime, such as Pottery."""
+
+    type_name = "hobby"
+
+    def __init__(self, name: str, options: Mapping[str, Any] | None = None, **common: Unpack[Common]) -> None:
+        self._set(name, options, common, {})
+
+
+class JobAreaField(Field):
+    """An area of work, such as Accounts."""
+
+    type_name = "job_area"
+
+    def __init__(self, name: str, options: Mapping[str, Any] | None = None, **common: Unpack[Common]) -> None:
+        self._set(name, options, common, {})
+
+
 class JobTitleField(Field):
     """A job title, such as Software Engineer; English titles match the department."""
 
@@ -180,13 +237,51 @@ class JobTitleField(Field):
         self._set(name, options, common, {})
 
 
-class LastNameField(Field):
-    """A family name, such as Lee."""
+class JobTypeField(Field):
+    """A kind of job, such as Consultant."""
 
-    type_name = "last_name"
+    type_name = "job_type"
 
     def __init__(self, name: str, options: Mapping[str, Any] | None = None, **common: Unpack[Common]) -> None:
         self._set(name, options, common, {})
+
+
+class LastNameField(Field):
+    """A family name, such as Lee.
+
+    romanized: Latin letters instead of the locale's own script.
+    """
+
+    type_name = "last_name"
+
+    def __init__(
+        self,
+        name: str,
+        options: Mapping[str, Any] | None = None,
+        *,
+        romanized: bool = UNSET,
+        **common: Unpack[Common],
+    ) -> None:
+        self._set(name, options, common, {"romanized": romanized})
+
+
+class LastNameKanaField(Field):
+    """The reading of a Japanese last name in kana, such as サトウ.
+
+    script: サクラ or さくら.
+    """
+
+    type_name = "last_name_kana"
+
+    def __init__(
+        self,
+        name: str,
+        options: Mapping[str, Any] | None = None,
+        *,
+        script: Literal["katakana", "hiragana"] = UNSET,
+        **common: Unpack[Common],
+    ) -> None:
+        self._set(name, options, common, {"script": script})
 
 
 class MaritalStatusField(Field):
@@ -199,18 +294,66 @@ class MaritalStatusField(Field):
 
 
 class MiddleNameField(Field):
-    """A middle name that matches the person's sex."""
+    """A middle name that matches the person's sex.
+
+    romanized: Latin letters instead of the locale's own script.
+    """
 
     type_name = "middle_name"
 
-    def __init__(self, name: str, options: Mapping[str, Any] | None = None, **common: Unpack[Common]) -> None:
-        self._set(name, options, common, {})
+    def __init__(
+        self,
+        name: str,
+        options: Mapping[str, Any] | None = None,
+        *,
+        romanized: bool = UNSET,
+        **common: Unpack[Common],
+    ) -> None:
+        self._set(name, options, common, {"romanized": romanized})
 
 
 class NameField(Field):
-    """A full name, such as Anna Lee."""
+    """A full name, such as Anna Lee.
+
+    romanized: Latin letters instead of the locale's own script.
+    """
 
     type_name = "name"
+
+    def __init__(
+        self,
+        name: str,
+        options: Mapping[str, Any] | None = None,
+        *,
+        romanized: bool = UNSET,
+        **common: Unpack[Common],
+    ) -> None:
+        self._set(name, options, common, {"romanized": romanized})
+
+
+class NameKanaField(Field):
+    """The reading of a Japanese name in kana, such as サトウ サクラ.
+
+    script: サクラ or さくら.
+    """
+
+    type_name = "name_kana"
+
+    def __init__(
+        self,
+        name: str,
+        options: Mapping[str, Any] | None = None,
+        *,
+        script: Literal["katakana", "hiragana"] = UNSET,
+        **common: Unpack[Common],
+    ) -> None:
+        self._set(name, options, common, {"script": script})
+
+
+class RaceField(Field):
+    """A category of the United States census."""
+
+    type_name = "race"
 
     def __init__(self, name: str, options: Mapping[str, Any] | None = None, **common: Unpack[Common]) -> None:
         self._set(name, options, common, {})
@@ -238,6 +381,15 @@ class SkillField(Field):
     """A professional skill, such as Data Analysis."""
 
     type_name = "skill"
+
+    def __init__(self, name: str, options: Mapping[str, Any] | None = None, **common: Unpack[Common]) -> None:
+        self._set(name, options, common, {})
+
+
+class SportField(Field):
+    """A sport, such as Rowing."""
+
+    type_name = "sport"
 
     def __init__(self, name: str, options: Mapping[str, Any] | None = None, **common: Unpack[Common]) -> None:
         self._set(name, options, common, {})

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 class AddressField(Field):
     """A full postal address on one line, in the format of the row's country.
 
+    romanized: Latin letters instead of the locale's own script, for all fields of the group.
     use_full_address: Includes postal code, city and country. Otherwise only street and number.
     """
 
@@ -25,10 +26,11 @@ class AddressField(Field):
         name: str,
         options: Mapping[str, Any] | None = None,
         *,
+        romanized: bool = UNSET,
         use_full_address: bool = UNSET,
         **common: Unpack[Common],
     ) -> None:
-        self._set(name, options, common, {"useFullAddress": use_full_address})
+        self._set(name, options, common, {"romanized": romanized, "useFullAddress": use_full_address})
 
 
 class AddressLine2Field(Field):
@@ -59,6 +61,15 @@ class AirportCodeField(Field):
         self._set(name, options, common, {"format": format})
 
 
+class AirportElevationField(Field):
+    """The height of an airport in feet."""
+
+    type_name = "airport_elevation"
+
+    def __init__(self, name: str, options: Mapping[str, Any] | None = None, **common: Unpack[Common]) -> None:
+        self._set(name, options, common, {})
+
+
 class AirportNameField(Field):
     """The name of an airport near the row's city, such as Lyon Saint-Exupery Airport."""
 
@@ -69,9 +80,37 @@ class AirportNameField(Field):
 
 
 class CityField(Field):
-    """A city, such as Lyon, consistent with country, state, postal code and time zone."""
+    """A city, such as Lyon, consistent with country, state, postal code and time zone.
+
+    romanized: Latin letters instead of the locale's own script, for all fields of the group.
+    """
 
     type_name = "city"
+
+    def __init__(
+        self,
+        name: str,
+        options: Mapping[str, Any] | None = None,
+        *,
+        romanized: bool = UNSET,
+        **common: Unpack[Common],
+    ) -> None:
+        self._set(name, options, common, {"romanized": romanized})
+
+
+class CityPrefixField(Field):
+    """The beginning of a city's name, such as North."""
+
+    type_name = "city_prefix"
+
+    def __init__(self, name: str, options: Mapping[str, Any] | None = None, **common: Unpack[Common]) -> None:
+        self._set(name, options, common, {})
+
+
+class CitySuffixField(Field):
+    """The end of a city's name, such as ton."""
+
+    type_name = "city_suffix"
 
     def __init__(self, name: str, options: Mapping[str, Any] | None = None, **common: Unpack[Common]) -> None:
         self._set(name, options, common, {})
@@ -96,12 +135,22 @@ class CoordinatesField(Field):
 
 
 class CountryField(Field):
-    """The English name of a country, such as France."""
+    """The name of a country, such as France, in the language of the locale.
+
+    romanized: Latin letters instead of the locale's own script, for all fields of the group.
+    """
 
     type_name = "country"
 
-    def __init__(self, name: str, options: Mapping[str, Any] | None = None, **common: Unpack[Common]) -> None:
-        self._set(name, options, common, {})
+    def __init__(
+        self,
+        name: str,
+        options: Mapping[str, Any] | None = None,
+        *,
+        romanized: bool = UNSET,
+        **common: Unpack[Common],
+    ) -> None:
+        self._set(name, options, common, {"romanized": romanized})
 
 
 class CountryCodeField(Field):
@@ -124,12 +173,22 @@ class CountryCodeField(Field):
 
 
 class DistrictField(Field):
-    """A district of a city in the language of its country, such as Vieille Ville."""
+    """A district of a city in the language of its country, such as Vieille Ville.
+
+    romanized: Latin letters instead of the locale's own script, for all fields of the group.
+    """
 
     type_name = "district"
 
-    def __init__(self, name: str, options: Mapping[str, Any] | None = None, **common: Unpack[Common]) -> None:
-        self._set(name, options, common, {})
+    def __init__(
+        self,
+        name: str,
+        options: Mapping[str, Any] | None = None,
+        *,
+        romanized: bool = UNSET,
+        **common: Unpack[Common],
+    ) -> None:
+        self._set(name, options, common, {"romanized": romanized})
 
 
 class GeohashField(Field):
@@ -188,6 +247,24 @@ class LongitudeField(Field):
         self._set(name, options, common, {})
 
 
+class MilitaryAddressField(Field):
+    """A unit, box and ship or post office of the armed forces of the United States."""
+
+    type_name = "military_address"
+
+    def __init__(self, name: str, options: Mapping[str, Any] | None = None, **common: Unpack[Common]) -> None:
+        self._set(name, options, common, {})
+
+
+class MilitaryStateField(Field):
+    """The state code of the armed forces: AA, AE or AP."""
+
+    type_name = "military_state"
+
+    def __init__(self, name: str, options: Mapping[str, Any] | None = None, **common: Unpack[Common]) -> None:
+        self._set(name, options, common, {})
+
+
 class NationalityField(Field):
     """The nationality of people from the row's country, such as French."""
 
@@ -198,12 +275,22 @@ class NationalityField(Field):
 
 
 class StateField(Field):
-    """A state, province or region, such as Auvergne-Rhône-Alpes."""
+    """A state, province or region, such as Auvergne-Rhône-Alpes.
+
+    romanized: Latin letters instead of the locale's own script, for all fields of the group.
+    """
 
     type_name = "state"
 
-    def __init__(self, name: str, options: Mapping[str, Any] | None = None, **common: Unpack[Common]) -> None:
-        self._set(name, options, common, {})
+    def __init__(
+        self,
+        name: str,
+        options: Mapping[str, Any] | None = None,
+        *,
+        romanized: bool = UNSET,
+        **common: Unpack[Common],
+    ) -> None:
+        self._set(name, options, common, {"romanized": romanized})
 
 
 class StateAbbrField(Field):
@@ -216,21 +303,41 @@ class StateAbbrField(Field):
 
 
 class StreetAddressField(Field):
-    """Street name and number, such as 12 rue Lesage."""
+    """Street name and number, such as 12 rue Lesage.
+
+    romanized: Latin letters instead of the locale's own script, for all fields of the group.
+    """
 
     type_name = "street_address"
 
-    def __init__(self, name: str, options: Mapping[str, Any] | None = None, **common: Unpack[Common]) -> None:
-        self._set(name, options, common, {})
+    def __init__(
+        self,
+        name: str,
+        options: Mapping[str, Any] | None = None,
+        *,
+        romanized: bool = UNSET,
+        **common: Unpack[Common],
+    ) -> None:
+        self._set(name, options, common, {"romanized": romanized})
 
 
 class StreetNameField(Field):
-    """A street name in the language of the row's country, such as rue Lesage."""
+    """A street name in the language of the row's country, such as rue Lesage.
+
+    romanized: Latin letters instead of the locale's own script, for all fields of the group.
+    """
 
     type_name = "street_name"
 
-    def __init__(self, name: str, options: Mapping[str, Any] | None = None, **common: Unpack[Common]) -> None:
-        self._set(name, options, common, {})
+    def __init__(
+        self,
+        name: str,
+        options: Mapping[str, Any] | None = None,
+        *,
+        romanized: bool = UNSET,
+        **common: Unpack[Common],
+    ) -> None:
+        self._set(name, options, common, {"romanized": romanized})
 
 
 class StreetNumberField(Field):

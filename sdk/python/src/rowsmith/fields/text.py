@@ -12,6 +12,24 @@ if TYPE_CHECKING:
     from typing_extensions import Unpack
 
 
+class AdjectiveField(Field):
+    """An English adjective."""
+
+    type_name = "adjective"
+
+    def __init__(self, name: str, options: Mapping[str, Any] | None = None, **common: Unpack[Common]) -> None:
+        self._set(name, options, common, {})
+
+
+class AdverbField(Field):
+    """An English adverb."""
+
+    type_name = "adverb"
+
+    def __init__(self, name: str, options: Mapping[str, Any] | None = None, **common: Unpack[Common]) -> None:
+        self._set(name, options, common, {})
+
+
 class BuzzwordField(Field):
     """A business buzzword, such as leverage."""
 
@@ -50,6 +68,15 @@ class CharacterSequenceField(Field):
         self._set(name, options, common, {"mask": mask})
 
 
+class ConjunctionField(Field):
+    """An English conjunction."""
+
+    type_name = "conjunction"
+
+    def __init__(self, name: str, options: Mapping[str, Any] | None = None, **common: Unpack[Common]) -> None:
+        self._set(name, options, common, {})
+
+
 class DigitSequenceField(Field):
     """Digits from a mask: # is a random digit; other characters are unchanged.
 
@@ -73,6 +100,33 @@ class EmojiField(Field):
     """A single emoji."""
 
     type_name = "emoji"
+
+    def __init__(self, name: str, options: Mapping[str, Any] | None = None, **common: Unpack[Common]) -> None:
+        self._set(name, options, common, {})
+
+
+class HackerAbbreviationField(Field):
+    """A technical abbreviation, such as TCP."""
+
+    type_name = "hacker_abbreviation"
+
+    def __init__(self, name: str, options: Mapping[str, Any] | None = None, **common: Unpack[Common]) -> None:
+        self._set(name, options, common, {})
+
+
+class HackerPhraseField(Field):
+    """A technical sentence, such as We need to parse the wireless driver."""
+
+    type_name = "hacker_phrase"
+
+    def __init__(self, name: str, options: Mapping[str, Any] | None = None, **common: Unpack[Common]) -> None:
+        self._set(name, options, common, {})
+
+
+class InterjectionField(Field):
+    """An English interjection."""
+
+    type_name = "interjection"
 
     def __init__(self, name: str, options: Mapping[str, Any] | None = None, **common: Unpack[Common]) -> None:
         self._set(name, options, common, {})
@@ -137,6 +191,15 @@ class NaughtyStringField(Field):
         self._set(name, options, common, {"kind": kind})
 
 
+class NounField(Field):
+    """An English noun."""
+
+    type_name = "noun"
+
+    def __init__(self, name: str, options: Mapping[str, Any] | None = None, **common: Unpack[Common]) -> None:
+        self._set(name, options, common, {})
+
+
 class ParagraphsField(Field):
     """One or more paragraphs of common words.
 
@@ -154,6 +217,24 @@ class ParagraphsField(Field):
         **common: Unpack[Common],
     ) -> None:
         self._set(name, options, common, {"count": count})
+
+
+class PrepositionField(Field):
+    """An English preposition."""
+
+    type_name = "preposition"
+
+    def __init__(self, name: str, options: Mapping[str, Any] | None = None, **common: Unpack[Common]) -> None:
+        self._set(name, options, common, {})
+
+
+class RandomLetterField(Field):
+    """One lower-case letter."""
+
+    type_name = "random_letter"
+
+    def __init__(self, name: str, options: Mapping[str, Any] | None = None, **common: Unpack[Common]) -> None:
+        self._set(name, options, common, {})
 
 
 class RandomStringField(Field):
@@ -177,6 +258,15 @@ class RandomStringField(Field):
         **common: Unpack[Common],
     ) -> None:
         self._set(name, options, common, {"min": min, "max": max, "alphabet": alphabet})
+
+
+class RandomUppercaseLetterField(Field):
+    """One upper-case letter."""
+
+    type_name = "random_uppercase_letter"
+
+    def __init__(self, name: str, options: Mapping[str, Any] | None = None, **common: Unpack[Common]) -> None:
+        self._set(name, options, common, {})
 
 
 class RegexpField(Field):
@@ -244,6 +334,24 @@ class SlugField(Field):
         **common: Unpack[Common],
     ) -> None:
         self._set(name, options, common, {"count": count, "separator": separator, "field": field})
+
+
+class SymbolField(Field):
+    """One punctuation mark or sign."""
+
+    type_name = "symbol"
+
+    def __init__(self, name: str, options: Mapping[str, Any] | None = None, **common: Unpack[Common]) -> None:
+        self._set(name, options, common, {})
+
+
+class VerbField(Field):
+    """An English verb."""
+
+    type_name = "verb"
+
+    def __init__(self, name: str, options: Mapping[str, Any] | None = None, **common: Unpack[Common]) -> None:
+        self._set(name, options, common, {})
 
 
 class WordsField(Field):

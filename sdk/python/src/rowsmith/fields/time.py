@@ -12,6 +12,15 @@ if TYPE_CHECKING:
     from typing_extensions import Unpack
 
 
+class AmPmField(Field):
+    """The half of a day: AM or PM."""
+
+    type_name = "am_pm"
+
+    def __init__(self, name: str, options: Mapping[str, Any] | None = None, **common: Unpack[Common]) -> None:
+        self._set(name, options, common, {})
+
+
 class BusinessDayField(Field):
     """A day from Monday to Friday between two dates.
 
@@ -34,6 +43,15 @@ class BusinessDayField(Field):
         **common: Unpack[Common],
     ) -> None:
         self._set(name, options, common, {"min": min, "max": max, "format": format})
+
+
+class CenturyField(Field):
+    """A century in Roman numerals."""
+
+    type_name = "century"
+
+    def __init__(self, name: str, options: Mapping[str, Any] | None = None, **common: Unpack[Common]) -> None:
+        self._set(name, options, common, {})
 
 
 class DateField(Field):
@@ -155,6 +173,15 @@ class DatetimeField(Field):
         )
 
 
+class DayOfMonthField(Field):
+    """A day of the month with two digits."""
+
+    type_name = "day_of_month"
+
+    def __init__(self, name: str, options: Mapping[str, Any] | None = None, **common: Unpack[Common]) -> None:
+        self._set(name, options, common, {})
+
+
 class DurationField(Field):
     """A duration in a range.
 
@@ -203,9 +230,9 @@ class EpochField(Field):
 
 
 class MonthField(Field):
-    """The English name of a month.
+    """The name of a month in the language of the locale.
 
-    abbr: Outputs only the first three letters.
+    abbr: Outputs the short form: the first three letters in English.
     """
 
     type_name = "month"
@@ -291,9 +318,9 @@ class TimeSeriesField(Field):
 
 
 class WeekdayField(Field):
-    """The English name of a day of the week.
+    """The name of a day of the week in the language of the locale.
 
-    abbr: Outputs only the first three letters.
+    abbr: Outputs the short form: the first three letters in English.
     """
 
     type_name = "weekday"

@@ -1,0 +1,443 @@
+"""National numbers of people as engine 2 has them: a day of birth and a sex in a number are those of the row.
+
+A number is declared as the parts of a `Code`, as in ``government.py``. Parts that follow the person are `Given`: their
+values are ``birth`` (days since `FIRST_DAY`), ``sex`` (0 for women, 1 for men) and ``person`` (both). Numbers without
+such parts are those of ``government.py`` where it has them. Sources: the published descriptions that python-stdnum
+cites for each country; tests compare every number with it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from datetime import date, timedelta
+from functools import cache
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
+import pyarrow as pa
+
+from webapp.engine.types import codes, government
+from webapp.engine.types.codes import (
+    DIGITS,
+    UPPER,
+    Check,
+    Code,
+    Gap,
+    Given,
+    Pick,
+    Run,
+    complement,
+    weighted,
+)
+from webapp.engine.types.government import Parts, digits, like, numbers
+
+if TYPE_CHECKING:
+    from webapp.engine.data.vocabulary import Vocabulary
+
+FIRST_DAY: Final = date(1900, 1, 1)
+_LAST_DAY: Final = date(2039, 12, 31)
+DAYS: Final = (_LAST_DAY - FIRST_DAY).days + 1
+"""Days of birth that numbers can have; people born earlier have numbers of the first day."""
+BIRTH, SEX, PERSON = "birth", "sex", "person"
+WOMAN, MAN = 0, 1
+
+
+@cache
+def _calendar() -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Year, month and day of every day of birth, ``int64[days]``."""
+    every = [FIRST_DAY + timedelta(days=n) for n in range(DAYS)]
+    return tuple(np.array([getattr(day, part) for day in every]) for part in ("year", "month", "day"))  # type: ignore[return-value]
+
+
+def _spelled(columns: Sequence[tuple[np.ndarray, int]]) -> np.ndarray:
+    """Numbers beside each other, each with a fixed number of digits, as ``uint8[n, width]``."""
+    made = [column // 10**place % 10 for column, width in columns for place in range(width - 1, -1, -1)]
+    return np.ascontiguousarray(np.stack(made, axis=1).astype(np.uint8) + 48)
+
+
+_LETTERS_OF_MONTHS = np.frombuffer(b"ABCDEHLMPRST", np.uint8)
+
+
+def _born(
+    form: str,
+    month: Callable[[np.ndarray, int], np.ndarray | int] | None = None,
+    day: int = 0,
+) -> Given:
+    """Day of birth: in ``form`` y is a year of two digits, Y of four, Z of three, m, d and L (a letter) the month and
+    the day. ``month(years, sex)`` is added to the month, ``day`` to the day of women."""
+    sexed = day != 0 or (
+        month is not None and bool(np.any(month(np.array([1980]), WOMAN) != month(np.array([1980]), MAN)))
+    )
+    pieces = []
+    for sex in (WOMAN, MAN) if sexed else (MAN,):
+        years, months, days = _calendar()
+        months = months + (month(years, sex) if month is not None else 0)
+        days = days + (day if sex == WOMAN else 0)
+        known = {
+            "y": (years % 100, 2),
+            "Y": (years, 4),
+            "Z": (years % 1000, 3),
+            "m": (months, 2),
+            "d": (days, 2),
+        }
+        columns = [
+            _LETTERS_OF_MONTHS[_calendar()[1] - 1][:, None] if sign == "L" else _spelled([known[sign]])
+            for sign in form
+        ]
+        pieces.append(np.concatenate(columns, axis=1))
+    return Given(PERSON if sexed else BIRTH, np.ascontiguousarray(np.concatenate(pieces)))
+
+
+def _texts(rows: Sequence[str]) -> np.ndarray:
+    return np.ascontiguousarray(np.array([list(text.encode()) for text in rows], np.uint8))
+
+
+def _by_sex(women: Sequence[str], men: Sequence[str]) -> Given:
+    """One of some texts for women, and of as many for men."""
+    if len(women) != len(men):
+        raise ValueError("women and men have as many texts")
+    return Given(SEX, _texts([*women, *men]), len(women))
+
+
+EVEN_WOMEN = ("02468", "13579")
+
+
+def _parity(women: str = EVEN_WOMEN[0], men: str = EVEN_WOMEN[1]) -> Given:
+    """A digit that tells the sex."""
+    return _by_sex(women, men)
+
+
+def _by_year(texts: Callable[[int], Sequence[str]], counts: bool = True) -> Given:
+    """One of some texts that the year of birth has; each year has as many."""
+    years = _calendar()[0]
+    of_year = [list(texts(year)) for year in range(int(years[0]), int(years[-1]) + 1)]
+    each = len(of_year[0])
+    table = _texts([text for listed in of_year for text in listed]).reshape(len(of_year), each, -1)
+    spellings = table[years - years[0]].reshape(len(years) * each, -1)
+    return Given(BIRTH, np.ascontiguousarray(spellings), each, counts)
+
+
+def _by_person(text: Callable[[int, int], str]) -> Given:
+    """A text by year of birth and sex."""
+    years = _calendar()[0]
+    span = range(int(years[0]), int(years[-1]) + 1)
+    made = [_texts([text(year, sex) for year in span])[years - years[0]] for sex in (WOMAN, MAN)]
+    return Given(PERSON, np.ascontiguousarray(np.concatenate(made)))
+
+
+def _century(of: str = "3456") -> Given:
+    """Men and women of the twentieth century, then of the twenty-first."""
+    return _by_person(lambda year, sex: of[(year >= 2000) * 2 + (sex == WOMAN)])
+
+
+class ByBirth(Code):
+    """Numbers of which those for people who were born before a day are made otherwise than those after it."""
+
+    def __init__(self, day: date, before: Code, after: Code) -> None:
+        self._day, self._before, self._after = (day - FIRST_DAY).days, before, after
+        self.given = tuple(dict.fromkeys((BIRTH, *before.given, *after.given)))
+        self.width = max(before.width, after.width)
+        sizes = [code.sizes for code in (before, after)]
+        if any(len(one) != 1 for one in sizes):
+            raise ValueError("numbers of one draw only")
+        self.sizes = [min(sizes[0][0], sizes[1][0])]
+        self.space = self.sizes[0]
+
+    @property
+    def check_place(self) -> int | None:
+        return self._before.check_place if self._before.check_place == self._after.check_place else None
+
+    def text(self, draws: list[np.ndarray], given: Mapping[str, np.ndarray] | None = None) -> pa.Array:
+        assert given is not None
+        late = given[BIRTH] >= self._day
+        pieces, order = [], []
+        for code, here in ((self._before, np.flatnonzero(~late)), (self._after, np.flatnonzero(late))):
+            if here.size:
+                pieces.append(
+                    code.text([draw[here] for draw in draws], {k: v[here] for k, v in given.items()})
+                )
+                order.append(here)
+        if not pieces:
+            return pa.array([], pa.string())
+        place = np.empty(late.size, np.int64)
+        place[np.concatenate(order)] = np.arange(late.size)
+        return pa.concat_arrays(pieces).take(pa.array(place))
+
+    def bytes(self, draws: list[np.ndarray], given: Mapping[str, np.ndarray] | None = None) -> np.ndarray:
+        raise TypeError("these numbers have two widths")
+
+
+class NorwegianNumber(Code):
+    """Day of birth, three digits by century and sex, and two check digits, neither of which may come out as ten.
+
+    By the day's share of both sums, the century and the sex a number has one of some endings; each has as many.
+    """
+
+    given = (BIRTH, SEX)
+    check_place = 10
+
+    def __init__(self) -> None:
+        days = (_born("dmy").spellings - 48).astype(np.int64)
+        first, second = np.array((3, 7, 6, 1, 8, 9, 4, 5, 2)), np.array((5, 4, 3, 2, 7, 6, 5, 4, 3))
+        self._shares = days @ first[:6] % 11 * 11 + days @ second[:6] % 11
+        self._late = (_calendar()[0] >= 2000).astype(np.int64)
+        endings: list[list[bytes]] = []
+        for late in (0, 1):
+            for sex in (WOMAN, MAN):
+                serials = [n for n in range(late * 500, late * 500 + 500) if n % 2 == sex]
+                spelled = np.array([[int(sign) for sign in f"{n:03d}"] for n in serials])
+                for share in range(121):
+                    one = -(share // 11 + spelled @ first[6:]) % 11
+                    two = -(share % 11 + spelled @ second[6:] + 2 * one) % 11
+                    fits = np.flatnonzero((one < 10) & (two < 10))
+                    endings.append([b"%03d%d%d" % (serials[n], one[n], two[n]) for n in fits])
+        self._count = min(map(len, endings))
+        kept = b"".join(ending for listed in endings for ending in listed[: self._count])
+        self._endings = np.frombuffer(kept, np.uint8).reshape(4 * 121, self._count, 5)
+        self._days = (days + 48).astype(np.uint8)
+        self.width = 11
+        self.sizes = [self._count]
+        self.space = self._count
+
+    def bytes(self, draws: list[np.ndarray], given: Mapping[str, np.ndarray] | None = None) -> np.ndarray:
+        assert given is not None
+        day, sex = given[BIRTH], given[SEX]
+        out = np.empty((day.size, 11), np.uint8)
+        out[:, :6] = self._days[day]
+        kind = (self._late[day] * 2 + sex) * 121 + self._shares[day]
+        out[:, 6:] = self._endings[kind, draws[0].view(np.int64)]
+        return out
+
+
+def _belgian(late: bool) -> Code:
+    base = 2_000_000_000 if late else 0
+    serial = _by_sex([f"{n:03d}" for n in range(2, 998, 2)], [f"{n:03d}" for n in range(1, 997, 2)])
+    check = weighted(
+        [pow(10, 8 - n, 97) for n in range(9)], 97, lambda rest: f"{97 - (rest + base) % 97:02d}"
+    )
+    return Code(_born("ymd"), Gap("-"), serial, Gap("."), check)
+
+
+def _hungarian(late: bool) -> Code:
+    weights = range(10, 0, -1) if late else range(1, 11)
+    sign = _by_person(lambda year, sex: "1234"[(year >= 2000) * 2 + (sex == WOMAN)])
+    return Code(
+        sign,
+        Gap("-"),
+        _born("ymd"),
+        Gap("-"),
+        digits(3),
+        weighted(list(weights), 11, codes.remainder),
+    )
+
+
+def _czech(late: bool) -> Code:
+    day = _born("ymd", lambda years, sex: np.full_like(years, 50 * (sex == WOMAN)))
+    if not late:
+        return Code(day, Gap("/"), digits(3))
+    check = weighted([pow(10, 8 - place, 11) for place in range(9)], 11, lambda rest: str(rest % 10))
+    return Code(day, Gap("/"), digits(3), check)
+
+
+def _former_yugoslavia(region: Sequence[str]) -> Parts:
+    serial = _by_sex([f"{n:03d}" for n in range(500, 1000)], [f"{n:03d}" for n in range(500)])
+    check = weighted((7, 6, 5, 4, 3, 2, 7, 6, 5, 4, 3, 2), 11, lambda rest: str(-rest % 11 % 10))
+    return (_born("dmZ"), Pick(tuple(region)), serial, check)
+
+
+def _taiwanese(position: int, character: str) -> int:
+    if position == 0:
+        number = dict(zip("ABCDEFGHJKLMNPQRSTUVXYWZIO", range(10, 36), strict=True))[character]
+        return number // 10 + number % 10 * 9
+    return int(character) * (9 - position)
+
+
+def _ukrainian_day() -> Given:
+    numbers_of_days = np.arange(DAYS) + 1
+    return Given(BIRTH, _spelled([(numbers_of_days, 5)]))
+
+
+def _sri_lankan_day() -> Given:
+    years = _calendar()[0]
+    starts = np.searchsorted(years, years)
+    # Numbers count 29 February in every year.
+    of_year = np.arange(DAYS) - starts + 1
+    leap = (years % 4 == 0) & ((years % 100 != 0) | (years % 400 == 0))
+    of_year = of_year + ((of_year > 59) & ~leap)
+    pieces = [_spelled([(years, 4), (of_year + 500 * (sex == WOMAN), 3)]) for sex in (WOMAN, MAN)]
+    return Given(PERSON, np.ascontiguousarray(np.concatenate(pieces)))
+
+
+def _albanian_decade(year: int) -> str:
+    return "0123456789ABCDEFGHIJKLMNOPQRST"[(year - 1800) // 10] if year >= 1900 else "A"
+
+
+def _polish_month(years: np.ndarray, _sex: int) -> np.ndarray:
+    return np.where(years >= 2000, 20, 0)
+
+
+def _bulgarian_month(years: np.ndarray, _sex: int) -> np.ndarray:
+    return np.where(years >= 2000, 40, 0)
+
+
+def _fifty_for_women(years: np.ndarray, sex: int) -> np.ndarray:
+    return np.full_like(years, 50 * (sex == WOMAN))
+
+
+_MY_PLACES = tuple(f"{n:02d}" for n in range(1, 17))
+_EG_PLACES = (
+    "01",
+    "02",
+    "03",
+    "04",
+    "11",
+    "12",
+    "13",
+    "14",
+    "15",
+    "16",
+    "17",
+    "18",
+    "19",
+    "21",
+    "22",
+    "23",
+    "24",
+    "25",
+)
+_VN_PLACES = ("001", "079", "031", "048", "092", "026", "038", "040", "056", "075", "089")
+
+OWN: dict[str, tuple[str, Callable[[], Code]]] = {
+    "AE": ("Emirates ID", lambda: Code("784", Gap("-"), _born("Y"), Gap("-"), digits(7), Gap("-"), codes.luhn(14))),
+    "AL": ("NID", lambda: Code(
+        Given(BIRTH, _texts([_albanian_decade(y) + str(y % 10) for y in _calendar()[0].tolist()])),
+        _born("md", _fifty_for_women), digits(3), Run("ABCDEFGHIJKLMNOPQRSTUVW"))),
+    "AM": ("PSN", lambda: Code(Run("123456789"), digits(9))),
+    "AT": ("VNR", lambda: Code(Run("123456789"), digits(2),
+                               weighted((3, 7, 9, 0, 5, 8, 4, 2, 1, 6), 11, codes.remainder), Gap(" "),
+                               _born("dmy"))),
+    "AU": ("TFN", lambda: Code(*government.TAX["AU"][1](None))),  # type: ignore[arg-type]
+    "AZ": ("FIN", lambda: Code(Run("123456789ABCDEFGHJKLMNPQRSTUVWXYZ"), Run("0123456789ABCDEFGHJKLMNPQRSTUVWXYZ", 6))),
+    "BA": ("JMBG", lambda: Code(*_former_yugoslavia([f"{n}" for n in range(10, 20)]))),
+    "BD": ("NID", lambda: Code(Run("123456789"), digits(9))),
+    "BE": ("NN", lambda: ByBirth(date(2000, 1, 1), _belgian(False), _belgian(True))),
+    "BG": ("EGN", lambda: Code(_born("ymd", _bulgarian_month), digits(2), _parity("13579", "02468"), weighted(
+        (2, 4, 8, 5, 10, 9, 7, 3, 6), 11, lambda rest: str(rest % 10)))),
+    "BH": ("CPR", lambda: Code(_born("ym"), digits(5))),
+    "CN": ("RIC", lambda: Code(
+        Pick(("110101", "110105", "110108", "120101", "310101", "310104")),
+        _born("Ymd"), digits(2), _parity(),
+        weighted([pow(2, 17 - place, 11) for place in range(17)], 11, "10X98765432"))),
+    "CO": ("NUIP", lambda: Code("1", digits(9))),
+    "CY": ("ID number", lambda: Code("00", Run("123456789"), digits(7))),
+    "CZ": ("Rodné číslo", lambda: ByBirth(date(1954, 1, 1), _czech(False), _czech(True))),
+    "DK": ("CPR", lambda: Code(_born("dmy"), Gap("-"), _by_year(lambda y: "0123" if y < 2000 else "4567"), digits(2),
+                               _parity())),
+    "DZ": ("NIN", lambda: Code("1", digits(17))),
+    "EE": ("Isikukood", lambda: Code(_century(), _born("ymd"), digits(3), government._twice())),
+    "EG": ("National ID", lambda: Code(
+        _by_year(lambda y: ("2" if y < 2000 else "3",)), _born("ymd"), Pick(_EG_PLACES), digits(3), _parity(),
+        weighted((2, 7, 6, 5, 4, 3, 2, 7, 6, 5, 4, 3, 2), 11, lambda rest: str((11 - rest) % 10)))),
+    "ET": ("FIN", lambda: Code(Run("23456789"), digits(11))),
+    "FI": ("HETU", lambda: Code(
+        _born("dmy"), _by_year(lambda y: ("-" if y < 2000 else "A",), counts=False),
+        _by_sex([f"{n:03d}" for n in range(2, 900, 2)], [f"{n:03d}" for n in range(3, 901, 2)]),
+        weighted([pow(10, 8 - place, 31) for place in range(9)], 31, "0123456789ABCDEFHJKLMNPRSTUVWXY"))),
+    "FR": ("NIR", lambda: Code(
+        _by_sex("2", "1"), _born("ym"), numbers(1, 19, 2), numbers(1, 989, 3), numbers(1, 999, 3), Gap(" "),
+        weighted([pow(10, 12 - n, 97) for n in range(13)], 97, lambda rest: f"{97 - rest:02d}"))),
+    "GE": ("Personal number", lambda: Code(Run("0123456"), digits(10))),
+    "GH": ("Ghana Card", lambda: Code(Gap("GHA-"), Run("7"), digits(8), Gap("-"), Run(DIGITS))),
+    "GR": ("AMKA", lambda: Code(_born("dmy"), digits(3), _parity(), codes.luhn(10))),
+    "HU": ("Személyi azonosító", lambda: ByBirth(date(1997, 1, 1), _hungarian(False), _hungarian(True))),
+    "ID": ("NIK", lambda: Code(Pick(("1271", "3171", "3273", "3374", "3578", "5171")), numbers(1, 20, 2),
+                               _born("dmy", day=40), numbers(1, 9999, 4))),
+    "IL": ("Mispar Zehut", lambda: Code(Run("123456789"), digits(7), codes.luhn(8))),
+    "IR": ("Code melli", lambda: Code(digits(9), weighted(
+        (10, 9, 8, 7, 6, 5, 4, 3, 2), 11, lambda rest: str(rest if rest < 2 else 11 - rest)))),
+    "IS": ("Kennitala", lambda: Code(
+        _born("dmy"), Gap("-"), Run("23456789"), digits(1),
+        weighted((3, 2, 7, 6, 5, 4, 3, 2), 11, complement(11)), _by_year(lambda y: ("9" if y < 2000 else "0",)))),
+    "IT": ("Codice fiscale", lambda: Code(
+        Run("BCDFGLMNPRSTVZ", 6), _born("yLd", day=40),
+        Pick(("H501", "F205", "L219", "D612", "A944", "G273", "F839", "D969", "C351", "A662")),
+        Check(26, government._italian, tuple(UPPER)))),
+    "JO": ("National number", lambda: Code(Pick(("9", "2")), digits(9))),
+    "KE": ("ID number", lambda: Code(Run("123"), digits(7))),
+    "KR": ("RRN", lambda: Code(
+        _born("ymd"), Gap("-"), _by_person(lambda year, sex: "1234"[(year >= 2000) * 2 + (sex == WOMAN)]),
+        numbers(0, 95, 2), digits(3),
+        weighted((2, 3, 4, 5, 6, 7, 8, 9, 2, 3, 4, 5), 11, lambda rest: str((11 - rest) % 10)))),
+    "LI": ("AHV", lambda: Code("756", *like(".####.####.#"), codes.gs1(12))),
+    "LK": ("NIC", lambda: Code(_sri_lankan_day(), digits(5))),
+    "LT": ("Asmens kodas", lambda: Code(_century(), _born("ymd"), digits(3), government._twice())),
+    "LU": ("Matricule", lambda: Code(_born("Ymd"), digits(3), codes.luhn(11), digits(1))),
+    "MK": ("JMBG", lambda: Code(*_former_yugoslavia(["41", "42", "43", "44", "45", "46", "47", "48", "49"]))),
+    "MT": ("ID card", lambda: Code(digits(7), Pick(("M", "G", "A")))),
+    "MX": ("CURP", lambda: Code(
+        Run("BCDFGHJLMNPRSTV"), Run("AEIOU"), Run("BCDFGHJLMNPRSTV", 2), _born("ymd"), _by_sex("M", "H"),
+        Pick(tuple(government._STATES)), Run("BCDFGHJKLMNPQRSTVWXYZ", 3),
+        _by_year(lambda y: "0123456789" if y < 2000 else "ABCDEFGHIJ"),
+        Check(10, government._curp_weight, tuple(str(-rest % 10) for rest in range(10))))),
+    "MY": ("NRIC", lambda: Code(_born("ymd"), Gap("-"), Pick(_MY_PLACES), Gap("-"), digits(3), _parity())),
+    "NG": ("NIN", lambda: Code(Run("123456789"), digits(10))),
+    "NO": ("Fødselsnummer", NorwegianNumber),
+    "NP": ("Citizenship number", lambda: Code(numbers(1, 75, 2), Gap("-"), digits(2), Gap("-"), digits(2), Gap("-"),
+                                              digits(5))),
+    "NZ": ("IRD", lambda: Code(*government.TAX["NZ"][1](None))),  # type: ignore[arg-type]
+    "PH": ("PhilSys number", lambda: Code(Run("123456789"), *like("###-####-####-####"))),
+    "PK": ("CNIC", lambda: Code(Run("1234567"), *like("####-#######-"), _parity("2468", "1357"))),
+    "PL": ("PESEL", lambda: Code(_born("ymd", _polish_month), digits(3), _parity(),
+                                 weighted((1, 3, 7, 9, 1, 3, 7, 9, 1, 3), 10, complement(10)))),
+    "PS": ("ID number", lambda: Code(Run("489"), digits(7), codes.luhn(8))),
+    "RO": ("CNP", lambda: Code(
+        _by_person(lambda year, sex: "1256"[(year >= 2000) * 2 + (sex == WOMAN)]), _born("ymd"), numbers(1, 46, 2),
+        numbers(1, 999, 3),
+        weighted((2, 7, 9, 1, 4, 6, 3, 5, 8, 2, 7, 9), 11, lambda rest: str(rest) if rest < 10 else "1"))),
+    "RS": ("JMBG", lambda: Code(*_former_yugoslavia(["71", "72", "73", "74", "75", "76", "77", "78", "79"]))),
+    "RU": ("SNILS", lambda: Code(
+        Run("1"), *like("##-###-###"), Gap(" "),
+        weighted((9, 8, 7, 6, 5, 4, 3, 2, 1), 101, lambda rest: f"{rest % 100:02d}"))),
+    "SA": ("National ID", lambda: Code("1", digits(8), codes.luhn(9))),
+    "SE": ("Personnummer", lambda: Code(_born("ymd"), Gap("-"), digits(2), _parity(), codes.luhn(9))),
+    "SI": ("EMŠO", lambda: Code(*_former_yugoslavia(["50"]))),
+    "SK": ("Rodné číslo", lambda: ByBirth(date(1954, 1, 1), _czech(False), _czech(True))),
+    "TW": ("ID number", lambda: Code(
+        Run("ABCDEFGHJKMNOPQTUVWXZ"), _by_sex("2", "1"), digits(7),
+        Check(10, _taiwanese, tuple(str(-rest % 10) for rest in range(10))))),
+    "UA": ("RNTRC", lambda: Code(_ukrainian_day(), digits(3), _parity(), weighted(
+        (-1, 5, 7, 9, 4, 6, 10, 5, 7), 11, lambda rest: str(rest % 10)))),
+    "UZ": ("PINFL", lambda: Code(_century(), _born("dmy"), digits(3), digits(3), weighted(
+        (7, 3, 1, 7, 3, 1, 7, 3, 1, 7, 3, 1, 7), 10, lambda rest: str(rest)))),
+    "VN": ("CCCD", lambda: Code(
+        Pick(_VN_PLACES), _by_person(lambda year, sex: "0123"[(year >= 2000) * 2 + (sex == WOMAN)]), _born("y"),
+        digits(6))),
+    "ZA": ("ID number", lambda: Code(
+        _born("ymd"), _by_sex([f"{n:04d}" for n in range(5000)], [f"{n:04d}" for n in range(5000, 10_000)]), "08",
+        codes.luhn(12))),
+}  # fmt: skip
+"""Country: (what its number is called, the code)."""
+
+COUNTRIES: Final = tuple(sorted({*OWN, *government.COUNTRIES}))
+
+
+def number_name(country: str) -> str:
+    """What ``country`` (of `COUNTRIES`) calls its number."""
+    return OWN[country][0] if country in OWN else government.number_name(country)
+
+
+def national_id(vocabulary: Vocabulary, country: str) -> Code:
+    """The numbers of ``country`` (of `COUNTRIES`)."""
+    if country in OWN:
+        return vocabulary.shared(("national id of the row", country), OWN[country][1])
+    return government.national_id(vocabulary, country)
+
+
+def day_number(days: np.ndarray) -> np.ndarray:
+    """``int64[n]``: days since 1970-01-01 as days since `FIRST_DAY`, the nearest that numbers can have."""
+    return np.clip(days + (date(1970, 1, 1) - FIRST_DAY).days, 0, DAYS - 1)
+
+
+def given_of(birth: np.ndarray, sex: np.ndarray) -> dict[str, np.ndarray]:
+    """The values that codes need, for days of birth since `FIRST_DAY` and sexes, ``int64[n]`` each."""
+    return {BIRTH: birth, SEX: sex, PERSON: sex * DAYS + birth}
