@@ -26,6 +26,11 @@ def file(tmp_path: Path) -> Path:
     return made
 
 
+def plain(name: str) -> str:
+    """A family name as addresses have it."""
+    return re.sub(r"[^a-z]", "", name.lower())
+
+
 def looked(page, file):
     page.set_input_files("#file", file)
     page.get_by_role("button", name="Detect personal data").click()
@@ -45,6 +50,15 @@ def test_a_dropped_file_becomes_a_masked_copy(desk, cast, file):
     )
     assert REAL.search(" ".join(source)), "the values of the source are next to the masked ones"
     assert not REAL.search(" ".join(masked))
+    addresses, names = (
+        page.locator("#preview tr", has=page.get_by_role("rowheader", name=column, exact=True))
+        .locator("td.gen span")
+        .all_inner_texts()
+        for column in ("email", "full_name")
+    )
+    assert len(names) == 3
+    for address, name in zip(addresses, names, strict=True):
+        assert plain(name.split()[-1]) in address, "the masked name and address are one person's"
     page.get_by_label("total is personal").check()
     page.get_by_label("Masking of total").select_option("redact")
     page.get_by_label("Masking of phone").select_option("tokenize")
