@@ -75,7 +75,7 @@ def hand(desk, cast) -> Hand:
 
 def test_a_thousand_customers_as_csv_take_three_clicks(hand, tmp_path):
     page = hand.page
-    hand.click(page.get_by_role("link", name="Blank template"))
+    hand.click(page.get_by_role("link", name="Blank template", exact=True))
     hand.click(page.get_by_role("link", name="Shop customers"))
     path = hand.download(page.get_by_role("button", name="Download", exact=True), tmp_path)
     hand.told("1,000 customers as CSV")
