@@ -106,7 +106,7 @@ def test_coincidences_are_shown_next_to_the_number_expected_by_chance(app, cast,
         expect(mail).to_contain_text("from email")
         expect(mail).to_contain_text("0 of 1,000 original values")
         expect(code).to_contain_text("format_preserve")
-        expect(code).to_contain_text(re.compile(
-            rf"{seen['found']} chance match(es)? \({seen['expected']:.1f} expected\)"
-        ))
+        expect(code).to_contain_text(
+            re.compile(rf"{seen['found']} chance match(es)? \({seen['expected']:.1f} expected\)")
+        )
         page.close()
