@@ -11,8 +11,8 @@ from werkzeug.datastructures import MultiDict
 
 from tests.forms.in_html import controls
 from tests.views.builder_page import HTMX, Editor, send
-from tests.views.test_real_data import FIELDS, as_csv
 from tests.views.targets import sqlite_target
+from tests.views.test_real_data import FIELDS, as_csv
 from tests.views.uploading import send as upload
 from webapp.sources.services import spool
 
