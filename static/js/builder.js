@@ -441,8 +441,22 @@
       send(`again:${openKey()}`);
     }
   });
+  // Errors and hints move what is below them. Between pressing and releasing a button nothing may move, or the click
+  // goes elsewhere.
+  let pressed = false;
+  const press = (on) => {
+    pressed = on;
+    $(".insp")?.classList.toggle("pressing", on);
+    $$(".insp .keep").forEach((one) => one.classList.remove("keep"));
+    if (on) document.activeElement?.closest(".insp .field")?.classList.add("keep");
+    else mark();
+  };
+  document.addEventListener("pointerdown", () => press(true), true);
+  ["pointerup", "pointercancel"].forEach((name) =>
+    document.addEventListener(name, () => setTimeout(press, 0, false), true)
+  );
   document.addEventListener("focusout", ({ target }) => {
-    if (target.closest?.(".insp")) setTimeout(mark);
+    if (target.closest?.(".insp") && !pressed) setTimeout(mark);
   });
   document.addEventListener("changed", () => send("set"));
 

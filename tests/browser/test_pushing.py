@@ -88,8 +88,9 @@ def test_a_push_is_mapped_tried_sent_and_its_failed_rows_repaired(edith, templat
     expect(page.locator("#rows .vals").first).to_contain_text("age")
     page.get_by_role("link", name="Check constraint violated").click()
     page.get_by_label("Column", exact=True).select_option("age")
-    page.get_by_label("Value, formula or field").first.fill("21")
-    page.get_by_label("Value, formula or field").first.press("Tab")
+    value = page.locator("#failure").get_by_label("Value, formula or field")
+    value.fill("21")
+    value.press("Tab")
     expect(page.locator("#failure td.after").first).to_have_text(
         "21"
     )  # before and after the fix, side by side
