@@ -312,12 +312,12 @@ def test_axe_finds_nothing_on_the_pages_of_scenarios_and_runs(desk, cast, ran, a
     path = ran("import sys\nprint('hello')\nsys.exit(3)\n")
     scenario = path.partition("/runs")[0]
     Program(app, cast.edith.key).patch(scenario, json={"code": "print('other')\n"})
-    page = desk(cast.olivia, color_scheme=scheme, bypass_csp=True).page(scenario)
-    found = []
+    olivia = desk(cast.olivia, color_scheme=scheme, bypass_csp=True)
+    page, found = olivia.page(scenario), []
     parts = ("/settings", "/history", "@v1", "@v1/diff", "/runs", "")
     alone = ("/scenarios", "/scenarios/new", "/runs", path, f"{path}?q=hello")
     for where in (*alone, *(scenario + part for part in parts)):
-        page.goto(page.url.partition("/scenarios")[0].partition("/runs")[0] + where)
+        page.goto(olivia.origin + where)
         for part in page.locator("summary").all():
             part.click()
         found += faults_found_by_axe(page, axe)
