@@ -594,11 +594,27 @@
       if ("eager" in $("#picker").dataset) choose($("#picker [aria-selected=true]"));
     }
   });
-  addEventListener("pagehide", () => { // what is typed is not lost when the page is left
+  const LEFT = "builder-left"; // a change was on its way when the page was left
+  const leave = () => { // what is typed is not lost when the page is left
     if (!typed.size && !edited) return;
     const data = new FormData(form);
     data.set("do", edited ? "json" : "set");
     navigator.sendBeacon(form.action, data);
-  });
+    sessionStorage.setItem(LEFT, "1");
+  };
+  addEventListener("beforeunload", leave); // earlier than the next page is requested
+  addEventListener("pagehide", leave); // for browsers that do not send the other on phones
+  const returned = async () => { // a reload may be answered before the change has arrived
+    if (!sessionStorage.getItem(LEFT)) return;
+    sessionStorage.removeItem(LEFT);
+    for (let turn = 0; turn < 10; turn += 1) {
+      await wait(300);
+      if (typed.size || edited || running) return;
+      if (value("view") === "json" || openKey()) return location.reload(); // these inputs show what was before
+      await refresh();
+      if ($("#state .dot")) return;
+    }
+  };
+  returned();
   mark();
 })();

@@ -164,6 +164,47 @@ def test_every_change_is_undone_and_redone_by_keyboard(saved):
     saved.shows(*TEN)
 
 
+def test_a_change_is_undone_past_a_save(saved):
+    saved.open("city").get_by_label("Field name").fill("town")
+    expect(saved.state).to_contain_text("Unsaved changes")
+    saved.save(2)
+    saved.page.keyboard.press("Escape")
+    saved.page.keyboard.press("Control+z")
+    saved.shows(*TEN)
+    expect(saved.state).to_contain_text("Unsaved changes")
+    saved.page.keyboard.press("Control+Shift+z")
+    saved.shows(*["town" if name == "city" else name for name in TEN])
+    saved.page.keyboard.press("Control+z")
+    saved.shows(*TEN)
+    saved.save(3)
+    saved.page.reload()
+    saved.shows(*TEN)
+
+
+def test_a_reload_keeps_unsaved_changes(saved):
+    saved.open("city").get_by_label("Field name").fill("town")
+    saved.page.reload()  # before the change was sent
+    saved.shows(*["town" if name == "city" else name for name in TEN])
+    expect(saved.state).to_contain_text("Unsaved changes")
+
+
+def test_escape_closes_the_picker_and_then_the_inspector(ten):
+    field = ten.open("city")
+    button = field.locator("[data-pick]")
+    before = button.inner_text()
+    button.press("Enter")
+    search = ten.page.get_by_label("Search types")
+    search.fill("uuid")
+    expect(ten.page.locator("#t-uuid")).to_have_attribute("aria-selected", "true")
+    ten.page.keyboard.press("Escape")
+    expect(ten.page.locator("#picker")).to_be_hidden()
+    expect(button).to_be_focused()
+    expect(button).to_have_text(before)
+    ten.page.keyboard.press("Escape")
+    expect(field.locator(".insp")).to_have_count(0)
+    expect(ten.page.locator(".colhead", has_text="city")).to_be_focused()
+
+
 def test_enter_never_saves_and_the_focus_stays(saved):
     name = saved.open("city").get_by_label("Field name")
     name.fill("town")
