@@ -15,6 +15,7 @@ All of them end when the process that started the server ends.
 from __future__ import annotations
 
 import contextlib
+import hashlib
 import importlib
 import io
 import logging
@@ -29,6 +30,7 @@ import sys
 import tempfile
 import threading
 import traceback
+from collections import OrderedDict
 from collections.abc import Iterator, Mapping
 from typing import IO, Any, Final, NoReturn
 
@@ -44,6 +46,10 @@ _STATUS: Final = struct.Struct("<ii")  # how the worker ended, and whether it ex
 _JSON, _BYTES, _LIMIT, _REJECTED, _BUG = b"j", b"b", b"l", b"r", b"x"  # kinds of a worker's response
 _turns = threading.BoundedSemaphore(limits.DOCUMENTS_AT_ONCE)
 _server: Final = ForkServer("webapp.document_process")
+_REMEMBERED: Final = 512
+_REMEMBERED_BYTES: Final = 4_096
+_remembered: Final[OrderedDict[tuple[str, bytes], Any]] = OrderedDict()
+_remembering: Final = threading.Lock()
 
 
 class DocumentError(Exception):
@@ -82,6 +88,25 @@ def run(
             return _result(function, *_exchanged(module, request, descriptor), seconds)
     finally:
         _turns.release()
+
+
+def run_once(function: str, document: bytes, seconds: int = limits.DOCUMENT_CPU_SECONDS) -> Any:
+    """Call `run`, and remember small results (JSON) of the latest documents in this process. They must not be changed.
+
+    The function must depend on the document only.
+    """
+    key = function, hashlib.sha256(document).digest()
+    with _remembering:
+        if key in _remembered:
+            _remembered.move_to_end(key)
+            return _remembered[key]
+    found = run(function, document, seconds=seconds)
+    if len(orjson.dumps(found)) <= _REMEMBERED_BYTES:
+        with _remembering:
+            _remembered[key] = found
+            while len(_remembered) > _REMEMBERED:
+                _remembered.popitem(last=False)
+    return found
 
 
 @contextlib.contextmanager

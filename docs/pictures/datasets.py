@@ -44,6 +44,7 @@ def post(page: Page, path: str, body: dict) -> str:
         page.goto("/api-keys")
         page.locator("#new-key summary").click()
         page.locator("#name").fill("Pictures")
+        page.get_by_label("write", exact=True).check()
         page.get_by_role("button", name="Create key").click()
         MADE["key"] = page.locator(".made code").first.text_content() or ""
     answer = page.request.post(path, headers={"Authorization": f"Bearer {MADE['key']}"}, data=body)
@@ -92,7 +93,7 @@ def dataset(page: Page) -> None:
 def dataset_preview(page: Page) -> None:
     """The rows of one table in the drawer."""
     dataset(page)
-    page.locator(".tcard").get_by_role("link", name="Purchases", exact=True).click()
+    page.locator(".tcard").get_by_role("heading", name="Purchases", exact=True).get_by_role("link").click()
     page.wait_for_selector("#drawer .grid")
 
 

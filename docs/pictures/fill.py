@@ -36,6 +36,6 @@ def push(page: Page) -> None:
         plan(page)
         page.locator("#plan .btn.primary").click()
         page.wait_for_url("**/pushes/psh_*")
-        page.locator("#work header .badge", has_text="completed").wait_for(timeout=300_000)
+        page.locator("#work header .badge", has_text="Completed").wait_for(timeout=300_000)
         MADE["fill"] = page.url
     page.goto(MADE["fill"])

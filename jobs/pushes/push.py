@@ -27,6 +27,7 @@ from jobs.pushes.http import Away, Caller
 from jobs.pushes.table import Sender
 from jobs.pushes.wait import Watch
 from webapp import clock, limits
+from webapp.connections.services import connections
 from webapp.connectors.base import ConnectionLost, ConnectorError, Link, Session
 from webapp.connectors.http.channel import Channel
 from webapp.connectors.sql import base as sql
@@ -518,6 +519,10 @@ class Steps:
             columns, keys = table.new_columns
             self.book.say(f"{table.name}: {self.session.create(table.target, columns, keys)}")
             self.book.close()
+            with (
+                self.work.transaction() as session
+            ):  # the list of tables is read again when it is next needed
+                connections.forget_tables(session, self.order.push.connection_id)
 
     # --- Sequences of the target ---
 

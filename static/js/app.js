@@ -201,6 +201,12 @@
   document.addEventListener("htmx:sendError", () => toast("The server cannot be reached."));
   document.addEventListener("DOMContentLoaded", () => {
     timeAll();
+    // The connection whose page was open before in this tab is the first destination that is offered.
+    const place = $("[data-destination]")?.dataset.destination;
+    if (place) sessionStorage.setItem("destination", place);
+    $$("[data-came-from]").forEach((one) => {
+      one.value = sessionStorage.getItem("destination") ?? "";
+    });
     if (location.hash === "#export") open("export");
     const here = $(".side [aria-current]"), side = here?.parentElement; // on narrow screens the list is horizontal
     if (here) side.scrollLeft = here.offsetLeft - side.offsetLeft - (side.clientWidth - here.offsetWidth) / 2;

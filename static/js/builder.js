@@ -18,6 +18,9 @@
   let queue = Promise.resolve();
   let timer = 0;
   let typed = new Map(); // inputs that were changed since the last request, by name
+  let edited = null; // the textarea with JSON that was not sent
+  let editing = 0;
+  let doing = ""; // the verb of the last request
   let running = 0;
   const TYPING = 250; // milliseconds after the last key before a change is sent
 
@@ -33,6 +36,7 @@
   };
   const run = async (verb, values) => {
     clearTimeout(timer);
+    doing = verb;
     const changed = [...typed.keys()].at(-1) ?? "", key = openKey(), sent = typed;
     typed = new Map();
     running += 1;
@@ -59,7 +63,14 @@
     clearTimeout(timer);
     timer = setTimeout(() => send("set"), TYPING);
   };
+  const sendJson = () => {
+    clearTimeout(editing);
+    const json = edited.value;
+    edited = null;
+    return send("json", { json });
+  };
   const flush = () => {
+    if (edited) sendJson();
     if (typed.size) send("set");
     return queue;
   };
@@ -370,7 +381,10 @@
 
   const save = async (button) => {
     await flush();
-    queue = queue.then(() => ask(button.formAction, { do: button.value }, "#table"));
+    queue = queue.then(() => {
+      doing = button.value;
+      return ask(button.formAction, { do: button.value }, "#table");
+    });
     await queue;
     drawn("save");
   };
@@ -404,8 +418,9 @@
       return;
     }
     if (target.matches("[data-json]")) {
-      clearTimeout(timer);
-      timer = setTimeout(() => send("json", { json: target.value }), TYPING * 2);
+      edited = target;
+      clearTimeout(editing);
+      editing = setTimeout(sendJson, TYPING * 2);
       return;
     }
     if (!isDraft(target)) return;
@@ -426,8 +441,22 @@
       send(`again:${openKey()}`);
     }
   });
+  // Errors and hints move what is below them. Between pressing and releasing a button nothing may move, or the click
+  // goes elsewhere.
+  let pressed = false;
+  const press = (on) => {
+    pressed = on;
+    $(".insp")?.classList.toggle("pressing", on);
+    $$(".insp .keep").forEach((one) => one.classList.remove("keep"));
+    if (on) document.activeElement?.closest(".insp .field")?.classList.add("keep");
+    else mark();
+  };
+  document.addEventListener("pointerdown", () => press(true), true);
+  ["pointerup", "pointercancel"].forEach((name) =>
+    document.addEventListener(name, () => setTimeout(press, 0, false), true)
+  );
   document.addEventListener("focusout", ({ target }) => {
-    if (target.closest?.(".insp")) setTimeout(mark);
+    if (target.closest?.(".insp") && !pressed) setTimeout(mark);
   });
   document.addEventListener("changed", () => send("set"));
 
@@ -467,7 +496,7 @@
     const button = at("button");
     if (button?.form !== form || button.type !== "submit") {
       const link = at("a[href]");
-      if (link && (typed.size || running) && link.origin === location.origin && !link.target) {
+      if (link && (typed.size || edited || running) && link.origin === location.origin && !link.target) {
         stop(async () => {
           await flush();
           location.assign(link.href);
@@ -476,7 +505,7 @@
       return;
     }
     if (button.name === "format") {
-      if (typed.size || running) stop(() => download(button));
+      if (typed.size || edited || running) stop(() => download(button));
       else toast("Download started");
       return;
     }
@@ -554,6 +583,10 @@
     if (place >= 0 && next && !event.altKey) stop(() => next.focus());
   });
 
+  document.addEventListener("htmx:oobBeforeSwap", ({ detail }) => { // JSON that cannot be read yet stays as it is
+    const kept = /^json-(text|state)$/.test(detail.target.id) && $("#json-state .err");
+    if (kept && !/^(undo|redo|json)$/.test(doing)) detail.shouldSwap = false;
+  });
   document.addEventListener("htmx:afterSwap", ({ target }) => {
     if (target.id === "export" && $("[data-unsaved]")) $("[data-unsaved]").hidden = !$("#state .dot");
     if (target.id === "picker-body") {
@@ -561,11 +594,27 @@
       if ("eager" in $("#picker").dataset) choose($("#picker [aria-selected=true]"));
     }
   });
-  addEventListener("pagehide", () => { // what is typed is not lost when the page is left
-    if (!typed.size) return;
+  const LEFT = "builder-left"; // a change was on its way when the page was left
+  const leave = () => { // what is typed is not lost when the page is left
+    if (!typed.size && !edited) return;
     const data = new FormData(form);
-    data.set("do", "set");
+    data.set("do", edited ? "json" : "set");
     navigator.sendBeacon(form.action, data);
-  });
+    sessionStorage.setItem(LEFT, "1");
+  };
+  addEventListener("beforeunload", leave); // earlier than the next page is requested
+  addEventListener("pagehide", leave); // for browsers that do not send the other on phones
+  const returned = async () => { // a reload may be answered before the change has arrived
+    if (!sessionStorage.getItem(LEFT)) return;
+    sessionStorage.removeItem(LEFT);
+    for (let turn = 0; turn < 10; turn += 1) {
+      await wait(300);
+      if (typed.size || edited || running) return;
+      if (value("view") === "json" || openKey()) return location.reload(); // these inputs show what was before
+      await refresh();
+      if ($("#state .dot")) return;
+    }
+  };
+  returned();
   mark();
 })();

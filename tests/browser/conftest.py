@@ -121,6 +121,8 @@ def desk(app: Flask, origin: str, chromium: Browser, tmp_path: Path) -> Iterator
 
     yield make
     for one in open_ones:
+        for page in one.context.pages:
+            page.unroute_all(behavior="ignoreErrors")  # a route may still wait for its delay
         one.context.close()
     assert [trouble for one in open_ones for trouble in one.troubles] == []
 

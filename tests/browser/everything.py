@@ -34,6 +34,8 @@ NO_PAGE: Final = {
     "/builder/<template_id>/export": "a dialog of the builder: test_axe_finds_nothing_in_what_opens",
     "/builder/types": "the builder's picker: test_axe_finds_nothing_in_what_opens",
     "/connections/<connection_id>/targets": "a choice in the form of a push",
+    "/datasets/<dataset_id>/fill": "a choice of connections: see `dataset_filled`",
+    "/import/sample": "a column of the review of an import: see `import_report`",
     "/destinations": "search results in the form of a push",
     "/destinations/target": "a choice in the form of a push",
     "/exports/<export_id>/download": "a file, or the error page, which /nowhere shows",
@@ -276,6 +278,11 @@ class Acts:
         names = self.world.names
         self._at(page, f"/templates/{names['push_template']}/push?connection_id={_database(self.world)}")
         page.locator("#target, [name=target]").first.wait_for()
+
+    def dataset_filled(self, page: Page) -> None:
+        names = self.world.names
+        self._at(page, f"/datasets/{names['dataset']}/fill?connection_id={_database(self.world)}")
+        page.locator("main table, main [role=alert]").first.wait_for()
 
     def keys_of_the_keyboard(self, page: Page) -> None:
         self._at(page, "/trash")

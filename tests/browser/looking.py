@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import gzip
 import shutil
 import subprocess
 from pathlib import Path
 from typing import Final
 
 import pytest
-from playwright.sync_api import Page
+from playwright.sync_api import Page, Response
 
 from webapp.paths import ROOT
 
@@ -22,6 +23,8 @@ _STILL: Final = """
 COLOURS: Final = ["color-contrast", "link-in-text-block"]
 WIDTHS: Final = (320, 390, 768, 1280, 2560)
 HEIGHT: Final = 800
+HTML_BYTES: Final = 60_000
+"""Of a page's HTML, compressed as it is sent."""
 SHIFT: Final = 0.01
 """Of the Layout Instability score: a tenth of what is still called good."""
 
@@ -38,7 +41,7 @@ window.wanted = () => {
   const asks = document.querySelector('dialog:modal') || document;
   const all = 'a[href], button, input, select, textarea, summary, [tabindex], [contenteditable=true]';
   return [...asks.querySelectorAll(all)].filter((e) => e.tabIndex >= 0 && !e.disabled && e.type !== 'hidden'
-    && !e.closest('[inert], dialog:not([open]), [popover]:not(:popover-open)')
+    && !e.closest('[inert], dialog:not([open])')
     && e.checkVisibility({visibilityProperty: true, contentVisibilityAuto: true})
     && !(e.nodeName === 'SUMMARY' && e !== e.parentNode.querySelector(':scope > summary'))
     && !(e.type === 'radio' && !e.checked && [...document.getElementsByName(e.name)].some((o) => o.checked
@@ -131,6 +134,14 @@ def widths(page: Page) -> list[str]:
             )
             found.append(f"{page.url} is {wide} wide on {width}: {widest}")
     return found
+
+
+def heavy(response: Response | None) -> list[str]:
+    """Whether the HTML of a page is larger than a page may be."""
+    if response is None:
+        return []
+    size = len(gzip.compress(response.body()))
+    return [f"{response.url} has {size:,} bytes"] if size > HTML_BYTES else []
 
 
 def shifts(page: Page) -> list[str]:

@@ -111,6 +111,7 @@ def test_nothing_typed_is_lost_when_answers_are_slow(ten):
     field.locator("[data-pick]").click()
     ten.page.get_by_label("Search types").fill("number")
     ten.page.keyboard.press("Enter")  # another type draws the inspector again
+    expect(ten.page.locator("#picker")).to_be_hidden()
     name = field.get_by_label("Field name")
     name.fill("")
     name.press_sequentially("amount_in_euros", delay=60)
@@ -161,6 +162,47 @@ def test_every_change_is_undone_and_redone_by_keyboard(saved):
     saved.page.reload()  # the steps are on the server
     keys.press("Control+z")
     saved.shows(*TEN)
+
+
+def test_a_change_is_undone_past_a_save(saved):
+    saved.open("city").get_by_label("Field name").fill("town")
+    expect(saved.state).to_contain_text("Unsaved changes")
+    saved.save(2)
+    saved.page.keyboard.press("Escape")
+    saved.page.keyboard.press("Control+z")
+    saved.shows(*TEN)
+    expect(saved.state).to_contain_text("Unsaved changes")
+    saved.page.keyboard.press("Control+Shift+z")
+    saved.shows(*["town" if name == "city" else name for name in TEN])
+    saved.page.keyboard.press("Control+z")
+    saved.shows(*TEN)
+    saved.save(3)
+    saved.page.reload()
+    saved.shows(*TEN)
+
+
+def test_a_reload_keeps_unsaved_changes(saved):
+    saved.open("city").get_by_label("Field name").fill("town")
+    saved.page.reload()  # before the change was sent
+    saved.shows(*["town" if name == "city" else name for name in TEN])
+    expect(saved.state).to_contain_text("Unsaved changes")
+
+
+def test_escape_closes_the_picker_and_then_the_inspector(ten):
+    field = ten.open("city")
+    button = field.locator("[data-pick]")
+    before = button.inner_text()
+    button.press("Enter")
+    search = ten.page.get_by_label("Search types")
+    search.fill("uuid")
+    expect(ten.page.locator("#t-uuid")).to_have_attribute("aria-selected", "true")
+    ten.page.keyboard.press("Escape")
+    expect(ten.page.locator("#picker")).to_be_hidden()
+    expect(button).to_be_focused()
+    expect(button).to_have_text(before)
+    ten.page.keyboard.press("Escape")
+    expect(field.locator(".insp")).to_have_count(0)
+    expect(ten.page.locator(".colhead", has_text="city")).to_be_focused()
 
 
 def test_enter_never_saves_and_the_focus_stays(saved):
@@ -316,8 +358,21 @@ def test_json_and_the_grid_are_two_views_of_one_draft(ten):
     expect(ten.page.locator("#undo")).to_have_attribute("title", re.compile("JSON"))
     text.fill("{")
     expect(ten.page.locator("#json-state .err")).to_contain_text("Line 1")
-    ten.view("Grid")
-    ten.shows(*["place" if name == "city" else name for name in TEN])
+    ten.page.locator("#undo").click()
+    expect(text).to_have_value(re.compile('"town"'))
+    ten.page.locator("#redo").click()
+    expect(text).to_have_value(re.compile('"place"'))
+    text.fill(text.input_value().replace('"place"', '"spot"'))
+    ten.view("Grid")  # before the edit was sent
+    ten.shows(*["spot" if name == "city" else name for name in TEN])
+
+
+@pytest.mark.parametrize("view", ["json", "api", "versions"])
+def test_a_template_is_renamed_in_every_view(saved, view):
+    saved.page.goto(f"{saved.page.url.split('?')[0]}?view={view}")
+    saved.name("Clients")
+    expect(saved.state).to_contain_text("Unsaved changes")
+    saved.save(2)
 
 
 def test_later_rows_of_a_million_are_a_moment_away(saved):
@@ -446,13 +501,13 @@ def test_an_export_in_the_background_is_followed_to_its_download(saved, app, tmp
     export_dialog(saved)
     dialog = saved.page.locator("#export")
     dialog.get_by_label("Rows", exact=True).fill("30000")
-    dialog.get_by_role("button", name="In the background").click()
+    dialog.get_by_role("button", name="Run in background").click()
     saved.page.wait_for_url("**/exports/exp_*")
     expect(saved.page.locator("#work")).to_contain_text("waiting for a worker")
     with app.app_context():
         exports.run(saved.page.url.rsplit("/", 1)[1])
         db.session.remove()
-    expect(saved.page.locator("#work")).to_contain_text("completed")
+    expect(saved.page.locator("#work")).to_contain_text("Completed")
     with saved.page.expect_download() as download:
         saved.page.get_by_role("link", name="Download").click()
     download.value.save_as(tmp_path / "rows.csv")
@@ -468,7 +523,7 @@ def test_a_rejected_export_does_not_change_the_dialog_and_the_page(saved):
     dialog.get_by_label("Locale").fill("xx_YY")
     expect(dialog.locator("#estimate .err")).to_be_visible()
     dialog.locator("#estimate").evaluate("node => node.replaceChildren()")  # as if nothing had been said yet
-    dialog.get_by_role("button", name="In the background").click()
+    dialog.get_by_role("button", name="Run in background").click()
     expect(dialog.locator("#estimate .err")).to_contain_text("Locale")
     expect(dialog.get_by_label("Locale")).to_have_accessible_description(re.compile("xx_YY"))
     dialog.get_by_role("button", name="Download").click()
@@ -487,7 +542,7 @@ def test_errors_of_an_export_are_at_their_fields_until_they_are_corrected(saved)
     expect(dialog.locator(".field:has(#x-count) .err")).to_be_visible()
     expect(dialog.locator("#estimate")).to_contain_text("Correct this field: Rows.")
     assert seed.get_attribute("aria-invalid") is None
-    dialog.get_by_role("button", name="In the background").click()
+    dialog.get_by_role("button", name="Run in background").click()
     expect(dialog.locator(".field:has(#x-count) .err")).to_have_count(1)
     rows.fill("5")
     expect(dialog.locator("#estimate")).to_contain_text("about")
@@ -498,7 +553,7 @@ def test_errors_of_an_export_are_at_their_fields_until_they_are_corrected(saved)
 
 def test_an_export_is_cancelled_on_its_page(saved):
     export_dialog(saved)
-    saved.page.locator("#export").get_by_role("button", name="In the background").click()
+    saved.page.locator("#export").get_by_role("button", name="Run in background").click()
     saved.page.wait_for_url("**/exports/exp_*")
     saved.page.get_by_role("button", name="Cancel").click()
-    expect(saved.page.locator("#work")).to_contain_text("cancelled")
+    expect(saved.page.locator("#work")).to_contain_text("Cancelled")

@@ -1,4 +1,5 @@
-"""Every page of the application in a real browser: axe in light and dark, 320 to 2560 px, the keyboard, no shift.
+"""Every page of the application in a real browser: axe in light and dark, 320 to 2560 px, the keyboard, no shift,
+and the size of its HTML.
 
 The pages are those that a walk over the URL map finds, so one that is added is looked at from its first day; what
 else answers a browser with HTML is named, with the reason, in `everything.NO_PAGE`.
@@ -15,7 +16,7 @@ from playwright.sync_api import Browser, BrowserContext, Page
 
 from tests.browser import everything
 from tests.browser.everything import Acts, Strangers
-from tests.browser.looking import COUNTS_SHIFTS, axe, colours, keyboard, settled, shifts, widths  # noqa: F401
+from tests.browser.looking import COUNTS_SHIFTS, axe, colours, heavy, keyboard, settled, shifts, widths  # noqa: F401
 from tests.cast import Person
 from tests.conftest import ON_POSTGRES, close_app, settings_for
 from tests.promises.world import World
@@ -113,7 +114,7 @@ def faults_of(page: Page, addresses: list[str], axe: Path, *, keys: bool = True)
     """What is wrong with pages as they open; closes `page`."""
     found = []
     for address in addresses:
-        page.goto(address)
+        found += heavy(page.goto(address))
         found += faults(page, axe, keys=keys)
     page.close()
     return found

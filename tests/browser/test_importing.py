@@ -29,7 +29,7 @@ def test_a_file_is_previewed_imported_and_updated(desk, cast, tmp_path: Path):
     page.get_by_role("link", name="Open dataset").wait_for()
     assert not page.get_by_role("button", name="Create").count(), "the form cannot be sent twice"
     page.get_by_role("link", name="customers", exact=True).click()
-    page.get_by_text("Imported from shop.sql").click()
+    page.get_by_role("button", name="More").click()
     page.get_by_role("link", name="Import a changed schema").click()
     file.write_text(CHANGED)
     page.set_input_files("#file", file)
@@ -37,7 +37,7 @@ def test_a_file_is_previewed_imported_and_updated(desk, cast, tmp_path: Path):
     page.get_by_text("added", exact=True).wait_for()
     page.get_by_label("city", exact=True).uncheck()
     page.get_by_role("button", name="Apply selected changes").click()
-    page.get_by_text("1 column taken over into version 2").wait_for()
+    page.get_by_text("1 column updated in version 2").wait_for()
 
 
 def test_no_page_of_imports_is_wider_than_a_phone(desk, cast):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import openpyxl
 import psycopg
 import pytest
@@ -42,12 +44,13 @@ def relate(
 def export(page: Page, app, format: str, folder):
     """The dataset as a file of one format."""
     dataset = page.url.partition("#")[0]
-    page.get_by_role("button", name="Export").click()
-    page.locator(".formats label", has_text=format).click()
+    page.get_by_role("button", name=re.compile("^Destination")).click()
+    dialog = page.get_by_role("dialog", name="Destination")
+    dialog.locator(".formats label", has_text=format).click()
     if format == "SQL":
-        page.get_by_label("Create table").select_option("true")
-        page.get_by_label("Dialect").select_option("postgresql")
-    page.get_by_role("button", name="Make the file").click()
+        dialog.get_by_label("Create table").select_option("true")
+        dialog.get_by_label("Dialect").select_option("postgresql")
+    dialog.get_by_role("button", name="Create file").click()
     page.wait_for_url("**/exports/exp_*")
     with app.app_context():
         exports.run(page.url.rsplit("/", 1)[1])
@@ -71,21 +74,22 @@ def shop(edith) -> Page:
     relate(lines, "order_id", "orders", "id", 1, 9)
     lines.save_new()
     page = edith.page("/datasets/new")
-    page.locator("input.title").fill("shop")
+    page.get_by_label("Name").fill("shop")
     for name in ("customers", "orders", "lines"):
-        page.get_by_label("Template to add").select_option(label=name)
-        page.get_by_role("button", name="Add").click()
-        expect(page.locator(".look h3", has_text=name)).to_be_visible()
-    page.get_by_label("Rows of customers", exact=True).fill("200")
-    page.keyboard.press("Control+s")
+        page.get_by_label(re.compile(f"^{name}")).check()
+    page.get_by_role("button", name="Create dataset").click()
     page.wait_for_url("**/datasets/dst_*")
+    page.get_by_label("Rows in customers").fill("200")
+    page.keyboard.press("Tab")
+    expect(page.locator("#state")).to_contain_text("v2 · saved")
+    expect(page.locator("#summary")).to_contain_text("3,800 rows")
     return page
 
 
 def test_three_templates_made_by_hand_go_into_one_workbook_and_whole_into_postgresql(
     shop, app, tmp_path, postgres_url
 ):
-    book = openpyxl.load_workbook(export(shop, app, "XLSX", tmp_path), read_only=True)
+    book = openpyxl.load_workbook(export(shop, app, "Excel", tmp_path), read_only=True)
     sheets = {sheet.title: list(sheet.iter_rows(values_only=True)) for sheet in book}
     assert {name: len(rows) - 1 for name, rows in sheets.items()} == {
         "customers": 200,

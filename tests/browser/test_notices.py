@@ -41,12 +41,12 @@ def test_a_webhook_is_created_tested_and_disabled_by_keyboard_and_mouse(edith, t
     assert secret.startswith("whsec_")
     page.get_by_role("link", name="Nightly build").click()
     assert secret not in page.content()
-    page.get_by_role("button", name="Send a test").click()
+    page.get_by_role("button", name="Send test").click()
     expect(page.locator(".toasts")).to_contain_text("The test was delivered")
     expect(page.locator("table")).to_contain_text("webhook.test")
     assert target.calls("/hook")[0].json["event"] == "webhook.test"
-    page.get_by_role("button", name="Turn it off").click()
-    expect(page.get_by_role("button", name="Turn it on")).to_be_visible()
+    page.get_by_role("button", name="Turn off").click()
+    expect(page.get_by_role("button", name="Turn on")).to_be_visible()
     page.get_by_role("button", name="Rotate secret").click()
     assert page.locator(".made pre").inner_text() != secret
 

@@ -7,6 +7,7 @@ import re
 import pytest
 from playwright.sync_api import expect
 
+from tests.browser.builder import Builder
 from tests.browser.looking import axe, faults_found_by_axe  # noqa: F401
 from tests.pages import filled_with_payloads
 
@@ -84,13 +85,16 @@ def test_without_script_one_reads_signs_in_creates_and_deletes(desk, cast):
     page = plain.page("/templates")
     page.get_by_role("link", name="New template").click()
     page.get_by_label("Name of the template").fill("Plain")
-    page.get_by_label("Name", exact=True).first.fill("key")
-    page.get_by_role("button", name="Add field").click()
-    page.get_by_label("Name", exact=True).last.fill("note")
-    page.get_by_label("Type", exact=True).last.fill("sentences")
-    page.get_by_role("button", name="Save", exact=True).last.click()
+    before = page.locator(".heads .colhead b").all_inner_texts()
+    page.locator("#add-button").click()
+    page.get_by_label("Name of the new field").fill("phone")
+    page.locator("#adder").get_by_role("button", name="Add field").click()
+    expect(page.locator(".heads .colhead b")).to_have_text([*before, "phone"])
+    page.locator(".colhead", has_text="phone").click()
+    page.get_by_label("Field name", exact=True).fill("mobile")
+    page.get_by_role("button", name="Save", exact=True).click()
     page.wait_for_url("**/templates/tpl_*")
-    expect(page.locator(".heads .colhead b")).to_have_text(["key", "name", "email", "note"])
+    expect(page.locator(".heads .colhead b")).to_have_text([*before, "mobile"])
     page.goto(f"{plain.origin}/templates")
     page.get_by_role("link", name="Delete Plain").click()
     page.get_by_role("button", name="Delete Plain").click()
@@ -150,12 +154,13 @@ def test_stored_payloads_stay_inert_on_every_page(desk, cast, api):
     for path in ("/templates", "/exports", "/api-keys", "/projects", "/audit"):
         olivia.page(path).wait_for_load_state("networkidle")
     page = olivia.page(f"/templates/{stored['template']}")
-    for tab in ("JSON", "Versions", "Use it", "Fields"):
-        page.get_by_role("tab", name=tab).click()
+    for view in ("json", "versions", "api", "list", "grid"):
+        page.goto(f"{olivia.origin}/templates/{stored['template']}?view={view}")
         page.wait_for_load_state("networkidle")
-    page.get_by_role("button", name="Generate").click()
-    expect(page.locator("#grid")).to_contain_text("alert(1)")
-    page.get_by_role("button", name="Delete", exact=True).first.click()  # its name is in a toast now
+    expect(page.locator("#table")).to_contain_text("alert(1)")
+    page.get_by_role("button", name="More").click()
+    page.get_by_role("link", name="Delete template").click()
+    page.locator("#asked").get_by_role("button", name="Delete").click()  # its name is in a toast now
     expect(page.locator("#toasts")).to_contain_text("alert(1)")
 
 
@@ -163,19 +168,24 @@ def test_stored_payloads_stay_inert_on_every_page(desk, cast, api):
 def test_axe_finds_nothing_in_what_opens(desk, cast, template, axe, scheme):
     olivia = desk(cast.olivia, color_scheme=scheme, bypass_csp=True)
     page = olivia.page(f"/templates/{template['id']}")
-    page.get_by_role("button", name="More options").first.click()
-    expect(page.get_by_label("Prefix")).to_be_visible()
-    found = faults_found_by_axe(page, axe)
-    for tab in ("JSON", "Versions", "Use it"):
-        page.get_by_role("tab", name=tab).click()
-        page.wait_for_load_state("networkidle")
+    builder = Builder(page)
+    found = []
+    for part in ("Values", "Format", "Rules", "Privacy"):
+        builder.open("email", part)
         found += faults_found_by_axe(page, axe)
-    page.get_by_role("tab", name="Fields").click()
-    page.get_by_role("button", name="Type: E-mail").click()
+    builder.settings()
+    found += faults_found_by_axe(page, axe)
+    builder.open("email").locator("[data-pick]").click()
     expect(page.locator("#t-email")).to_have_attribute("aria-selected", "true")
     found += faults_found_by_axe(page, axe)
     page.keyboard.press("Escape")
-    page.get_by_role("button", name="Export").click()
+    page.get_by_role("button", name="Download options").click()
+    found += faults_found_by_axe(page, axe)
+    page.get_by_role("link", name="All options").click()
     expect(page.locator("#estimate b").first).to_be_visible()
     found += faults_found_by_axe(page, axe)
+    for view in ("list", "json", "versions", "api"):
+        page.goto(f"{olivia.origin}/templates/{template['id']}?view={view}")
+        page.wait_for_load_state("networkidle")
+        found += faults_found_by_axe(page, axe)
     assert found == []

@@ -110,7 +110,7 @@ def test_a_browser_left_open_asks_for_the_password_before_it_signs_others_out(ap
     expect(again).to_be_focused()
     assert there.page("/templates").url.endswith("/templates")
     page.goto(f"{here.origin}/me")
-    page.get_by_role("button", name=re.compile("^End Chrom")).click()
+    page.get_by_role("button", name=re.compile("^Sign out Chrom")).click()
     page.get_by_label("Your password").locator("visible=true").fill(PASSWORD)
     page.get_by_role("button", name="Sign out", exact=True).locator("visible=true").click()
     expect(page.locator("#toasts")).to_contain_text("The session has ended.")

@@ -127,8 +127,9 @@ def test_axe_finds_nothing_where_things_are_picked(desk, cast, orders, existing,
     olivia = desk(cast.olivia, color_scheme=scheme, bypass_csp=True)
     page = olivia.page(f"/templates/{orders['id']}?field=customer_id")
     page.wait_for_load_state("networkidle")
-    page.locator(".functions summary").first.click()
-    expect(page.get_by_label("Search functions").first).to_be_visible()
+    page.locator("summary", has_text="Change with a formula").click()
+    page.locator(".functions summary").locator("visible=true").click()
+    expect(page.get_by_label("Search functions").locator("visible=true")).to_be_visible()
     found = faults_found_by_axe(page, axe)
     asks = f"/templates/{existing['id']}"
     opened = f"{asks}?field=customer_id"

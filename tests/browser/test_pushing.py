@@ -13,6 +13,7 @@ from tests.browser.looking import axe, faults_found_by_axe  # noqa: F401 - a fix
 from tests.cast import Program
 from tests.views.speak import make
 from tests.views.targets import CUSTOMERS, SHOP, sqlite_target
+from webapp.connections.models import Connection
 from webapp.extensions import db
 
 FEW = SHOP.replace("age INTEGER", "age INTEGER CHECK (age >= 21)")
@@ -88,8 +89,9 @@ def test_a_push_is_mapped_tried_sent_and_its_failed_rows_repaired(edith, templat
     expect(page.locator("#rows .vals").first).to_contain_text("age")
     page.get_by_role("link", name="Check constraint violated").click()
     page.get_by_label("Column", exact=True).select_option("age")
-    page.get_by_label("Value, formula or field").first.fill("21")
-    page.get_by_label("Value, formula or field").first.press("Tab")
+    value = page.locator("#failure").get_by_label("Value, formula or field")
+    value.fill("21")
+    value.press("Tab")
     expect(page.locator("#failure td.after").first).to_have_text(
         "21"
     )  # before and after the fix, side by side
@@ -100,6 +102,45 @@ def test_a_push_is_mapped_tried_sent_and_its_failed_rows_repaired(edith, templat
     expect(page.locator("#work")).to_contain_text("Completed")
     assert target.count("customers") == 1000
     assert target.execute("SELECT count(*) FROM customers WHERE first_name = upper(first_name)")[0][0] == 1000
+
+
+def test_the_101st_connection_is_found_and_a_failed_one_is_not_offered(edith, template, app, cast):
+    with app.app_context():
+        place = {"workspace_id": cast.acme, "project_id": cast.main, "team_id": cast.blue}
+        rest = {"type": "rest", "settings": {"base_url": "http://127.0.0.1:1/"}, **place}
+        db.session.add_all([Connection(name=f"api {n:03}", **rest) for n in range(101)])
+        failed = {"status": "failed", "stages": [], "response": None, "checked_at": "2026-11-21T00:00:00Z"}
+        db.session.add(Connection(name="api down", verification=failed, **rest))
+        db.session.commit()
+        db.session.remove()
+    page = edith.page(f"/templates/{template}#export")
+    places = page.get_by_label("Push to")
+    expect(places.locator("option", has_text="more: search by name")).to_be_attached()
+    shown = places.locator("option").all_inner_texts()
+    hidden = next(name for name in (f"api {n:03}" for n in range(101)) if name not in shown)
+    page.locator("#x-search").press_sequentially(hidden)
+    expect(places.locator("option")).to_have_text([hidden])
+    page.locator("#x-search").fill("down")
+    expect(places.locator("option")).to_have_text(["No results for “down”"])
+
+
+def test_the_dialog_offers_where_one_comes_from(edith, template, target, app, cast):
+    other = sqlite_target(app, cast, "CREATE TABLE parts (code TEXT)", name="Archive")
+    newest = sqlite_target(app, cast, "CREATE TABLE bins (code TEXT)", name="Newest")
+    body = {"entities": ["parts"]}
+    made = Program(app, cast.edith.key).post(f"/connections/{other.connection_id}/templates", json=body)
+    assert made.status_code == 201, made.text
+    of_table = made.json["templates"][0]["id"]
+    page = edith.page(f"/templates/{of_table}#export")
+    places = page.get_by_label("Push to")
+    expect(places).to_have_value(f"{other.connection_id}/parts")
+    expect(page.locator("#x-target")).to_have_value("parts")
+    page.goto(f"{edith.origin}/connections/{target.connection_id}")
+    page.goto(f"{edith.origin}/templates/{template}#export")
+    expect(places).to_have_value(target.connection_id)
+    page.goto(f"{edith.origin}/connections/{newest.connection_id}")
+    page.goto(f"{edith.origin}/templates/{template}#export")
+    expect(places).to_have_value(newest.connection_id)
 
 
 def test_two_quick_presses_send_once(edith, template, target, app, cast):

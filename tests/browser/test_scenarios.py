@@ -172,7 +172,7 @@ def test_saving_keeps_the_place_and_a_clash_shows_both(edith, saved, app, cast):
     page.keyboard.press("Control+s")
     expect(page.get_by_role("alert")).to_contain_text("Version 3 was saved while you edited version 2")
     expect(page.locator(".diff")).to_contain_text("theirs")
-    page.get_by_role("button", name="Save yours over it").click()
+    page.get_by_role("button", name="Overwrite with my version").click()
     expect(page.locator("#told .badge").first).to_have_text("v4")
     assert Program(app, cast.edith.key).get(path).json["code"] == "print('mine again')"
 
@@ -312,12 +312,12 @@ def test_axe_finds_nothing_on_the_pages_of_scenarios_and_runs(desk, cast, ran, a
     path = ran("import sys\nprint('hello')\nsys.exit(3)\n")
     scenario = path.partition("/runs")[0]
     Program(app, cast.edith.key).patch(scenario, json={"code": "print('other')\n"})
-    page = desk(cast.olivia, color_scheme=scheme, bypass_csp=True).page(scenario)
-    found = []
+    olivia = desk(cast.olivia, color_scheme=scheme, bypass_csp=True)
+    page, found = olivia.page(scenario), []
     parts = ("/settings", "/history", "@v1", "@v1/diff", "/runs", "")
     alone = ("/scenarios", "/scenarios/new", "/runs", path, f"{path}?q=hello")
     for where in (*alone, *(scenario + part for part in parts)):
-        page.goto(page.url.partition("/scenarios")[0].partition("/runs")[0] + where)
+        page.goto(olivia.origin + where)
         for part in page.locator("summary").all():
             part.click()
         found += faults_found_by_axe(page, axe)

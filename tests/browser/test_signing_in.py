@@ -99,7 +99,7 @@ def test_a_second_factor_is_set_up_used_and_turned_off_by_keyboard(desk, origin,
     tab_to(other, "Recovery code")
     other.keyboard.type(recovery[0])
     other.keyboard.press("Enter")
-    other.wait_for_url(f"{origin}/templates")
+    other.wait_for_url(f"{origin}/")
     expect(other.get_by_text("9 are left")).to_be_visible()
 
     page.goto(f"{origin}/me/two-factor")
@@ -114,7 +114,7 @@ def test_a_second_factor_is_set_up_used_and_turned_off_by_keyboard(desk, origin,
 def test_other_browsers_are_seen_and_signed_out(desk, origin, cast):
     here, there = desk(cast.edith).page("/me"), desk(cast.edith).page("/projects")
     here.reload()
-    expect(here.get_by_text("this browser")).to_have_count(1)
+    expect(here.get_by_text("this browser", exact=True)).to_have_count(1)
     here.get_by_role("button", name="Sign out all others").press("Enter")
     expect(here.get_by_text("1 other session ended.")).to_be_visible()
     there.reload()

@@ -287,3 +287,12 @@ def test_a_server_that_was_killed_is_replaced():
     document_process._server.process.kill()
     document_process._server.process.wait()
     assert document_process.run("tests.fakes.bad_parsers:size", b"abcd") == 4
+
+
+def test_the_result_of_a_document_is_remembered(monkeypatch):
+    calls = []
+    run = document_process.run
+    monkeypatch.setattr(document_process, "run", lambda *one, **more: calls.append(one) or run(*one, **more))
+    for document in (b"first", b"the second", b"first"):
+        assert document_process.run_once("tests.fakes.bad_parsers:size", document) == len(document)
+    assert [document for _, document in calls] == [b"first", b"the second"]

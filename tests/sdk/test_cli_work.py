@@ -218,3 +218,40 @@ def test_names_of_others_do_nothing_to_a_terminal(shell, sdk):
     told = shell.good("templates", "list").raw
     assert b"\x1b" not in told
     assert rb"\x1b]0;owned\x07evil" in told
+
+
+def test_an_export_is_repeated_by_a_schedule(shell, shop, sdk):
+    template = sdk().templates.list().first()["id"]
+    export = sdk().templates.export(template, format="csv")["id"]
+    made = shell.good(
+        "schedules",
+        "new",
+        "nightly",
+        "--repeats",
+        export,
+        "--cron",
+        "0 2 * * *",
+        "--timezone",
+        "Europe/Berlin",
+    )
+    schedule = made.out.strip()
+    found = sdk().schedules.get(schedule)
+    assert (found["name"], found["kind"], found["cron"], found["timezone"]) == (
+        "nightly", "export", "0 2 * * *", "Europe/Berlin",
+    )  # fmt: skip
+    assert "nightly" in shell.good("schedules", "list").out
+    job = shell.good("schedules", "start", schedule).out.strip()
+    assert sdk().exports.get(job)["template_id"] == template
+    shell.good("schedules", "delete", schedule)
+    assert sdk().schedules.list().total == 0
+    assert shell("schedules", "delete", schedule).status == 3
+
+
+def test_a_schedule_can_be_created_off(shell, shop, sdk):
+    template = sdk().templates.list().first()["id"]
+    export = sdk().templates.export(template, format="csv")["id"]
+    made = shell.good(
+        "schedules", "new", "later", "--repeats", export, "--cron", "0 2 * * *", "--off", "--new-seed"
+    )
+    found = sdk().schedules.get(made.out.strip())
+    assert (found["enabled"], found["new_seed"], found["next_run_at"]) == (False, True, None)

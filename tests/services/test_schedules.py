@@ -293,6 +293,21 @@ def test_the_page_creates_changes_and_deletes_a_schedule(app, api, cast, templat
     assert "No schedules yet" in person.get("/schedules").text
 
 
+def test_the_page_of_a_dataset_leads_to_a_schedule_of_its_newest_job(app, api, cast, template):
+    program, person = api(cast.edith), Browser(app, cast.edith)
+    dataset = program.post("/datasets", json={"name": "Shop", "templates": [{"template_id": template}]}).json[
+        "id"
+    ]
+    address = f"/schedules/new?of={dataset}"
+    assert address in person.get(f"/datasets/{dataset}").text
+    page = person.get(address).text
+    assert "Nothing to repeat yet" in page
+    assert f'href="/datasets/{dataset}"' in page
+    program.post(f"/datasets/{dataset}/exports", json={"format": "xlsx"})
+    newest = program.post(f"/datasets/{dataset}/exports", json={"format": "sql"}).json["id"]
+    assert f'action="/schedules/new?of={newest}"' in person.get(address).text
+
+
 def test_the_schedule_of_a_scenario_is_changed_on_the_same_page(app, api, cast):
     made = api(cast.edith).post("/scenarios", json={"name": "Hourly", "code": "print(1)\n"}).json["id"]
     person = Browser(app, cast.edith)

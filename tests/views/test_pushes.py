@@ -124,6 +124,13 @@ def test_a_table_is_created_on_request(edith, customers, send, shop, work):
     assert shop.execute('SELECT min(id), max(id), count("E-Mail") FROM people') == [(1, 10, 10)]
 
 
+def test_a_table_that_a_push_creates_is_in_the_list_of_tables(edith, customers, send, shop, work):
+    listed = f"/connections/{shop.connection_id}/metadata"
+    assert "people" not in [one["name"] for one in edith.get(listed).json["entities"]]
+    work(send(customers, target="people", create_table=True).json["id"])
+    assert "people" in [one["name"] for one in edith.get(listed).json["entities"]]
+
+
 def test_a_formula_fills_a_column(edith, customers, send, shop, work):
     mapping = {"firstName": None}
     push = send(customers, mapping=mapping, computed={"first_name": "upper(firstName)"})

@@ -11,6 +11,7 @@ from werkzeug.datastructures import MultiDict
 
 from tests.forms.in_html import controls
 from tests.views.builder_page import HTMX, Editor, send
+from tests.views.targets import sqlite_target
 from tests.views.test_real_data import FIELDS, as_csv
 from tests.views.uploading import send as upload
 from webapp.sources.services import spool
@@ -169,6 +170,29 @@ def test_errors_of_a_copy_are_shown_at_their_columns(edith):
     form["c1.person"] = ""
     page = send(edith, "/templates/masked", form, do="make")
     assert "Set person to the field that identifies the person" in page.text
+
+
+@pytest.mark.parametrize(
+    ("more", "rows"),
+    [
+        ({"source.from": "table", "source.table": "customers"}, 37),
+        ({"source.from": "table", "source.table": "customers", "source.where": "id > 30"}, 7),
+        ({"source.from": "table", "source.table": "customers", "source.limit": "20"}, 20),
+        ({"source.from": "query", "source.query": "SELECT * FROM customers WHERE id < 6 ORDER BY id"}, 5),
+    ],
+    ids=["table", "filter", "limit", "query"],
+)
+def test_a_copy_of_a_connection_has_all_rows_by_default(app, edith, api, cast, more, rows):
+    target = sqlite_target(app, cast)
+    target.execute(
+        "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 37) "
+        "INSERT INTO customers SELECT i, 'person.' || i || '@corp.test', NULL, NULL FROM n"
+    )
+    asked = {"source.connection_id": target.connection_id, **more}
+    form = controls(edith.submit("/templates/masked/look", asked).text, "copy")
+    answer = send(edith, "/templates/masked", form, headers={}, do="make")
+    where = answer.headers["Location"].rpartition("/")[2]
+    assert api(cast.edith).get(f"/templates/{where}").json["quantity"] == rows
 
 
 def test_a_copy_of_nothing_is_rejected(edith):

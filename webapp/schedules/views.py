@@ -15,7 +15,9 @@ from webapp import limits
 from webapp.access import tenancy
 from webapp.access.actors import Actor
 from webapp.connections.models import Connection
+from webapp.datasets.models import Dataset
 from webapp.datasets.schemas import DatasetExportInput
+from webapp.datasets.services import datasets
 from webapp.errors import ApiError, Fault, validation_error
 from webapp.exports.models import Export
 from webapp.extensions import db
@@ -242,7 +244,7 @@ def _request(kind: str, of_template: bool, request: Mapping[str, Any]) -> dict[s
 
 
 class NewQuery(Query):
-    """What a new schedule repeats: the id of an export, a push or a scenario."""
+    """What a new schedule repeats: the id of an export, a push or a scenario, or of a dataset for its newest job."""
 
     of: str = ""
 
@@ -306,7 +308,13 @@ def create_by_request(actor: Actor, body: JobScheduleIn) -> Response:
 def new(actor: Actor, query: NewQuery) -> Response:
     """Choose what to repeat, or, with `of`, when to repeat it."""
     if not query.of:
-        return reply({"items": _repeatable(actor)}, template="schedules/choose.html")
+        return reply({"items": _repeatable(actor)}, template="schedules/choose.html", dataset=None)
+    if query.of.startswith("dst_"):
+        dataset = datasets.get(actor, query.of)
+        job = _newest_job(actor, dataset)
+        if job is None:
+            return reply({"items": []}, template="schedules/choose.html", dataset=dataset)
+        return _form(actor, job, _values_of(job))
     found = _subject(actor, query.of)
     return _form(actor, found, _values_of(found))
 
@@ -512,6 +520,25 @@ def _subject(actor: Actor, object_id: str) -> Export | Push | Scenario:
     if model is None:
         raise tenancy.not_found("job", object_id)
     return tenancy.get(actor, model, object_id)  # type: ignore[no-any-return]
+
+
+def _newest_job(actor: Actor, dataset: Dataset) -> Export | Push | None:
+    """Return the newest export or push of a dataset that a schedule may repeat."""
+    export = db.session.scalar(
+        tenancy.listing(actor, Export)
+        .where(Export.dataset_id == dataset.id)
+        .order_by(Export.id.desc())
+        .limit(1)
+    )
+    push = db.session.scalar(
+        tenancy.listing(actor, Push)
+        .where(Push.dataset_id == dataset.id, Push.kind == "push")
+        .order_by(Push.id.desc())
+        .limit(1)
+    )
+    return max(
+        (job for job in (export, push) if job is not None), key=lambda job: job.created_at, default=None
+    )
 
 
 def _without(found: Any) -> tuple[str, ...]:

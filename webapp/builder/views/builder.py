@@ -200,20 +200,24 @@ def _clashed(at: Opened, shown: Shown, loaded: str) -> Response:
 
 
 class ExportQuery(Query):
-    """The seed that the builder shows."""
+    """The seed that the builder shows, and the connection whose page was open before in the same tab."""
 
     seed: Annotated[str, Field(max_length=limits.MAX_SEED_CHARS)] = ""
+    to: Annotated[str, Field(max_length=limits.MAX_NAME_CHARS)] = ""
 
 
 @route(bp, "/builder/<template_id>/export", scope="generate", query=ExportQuery, hidden=True, programs=False)
 def export_dialog(actor: Actor, template_id: str, query: ExportQuery) -> Response:
     """The export dialog: what generate and exports take, as a form."""
+    template = templates.get(actor, template_id, "generate")
+    table = pages.made_from(actor, template)
+    place = table if not query.to or table.startswith(f"{query.to}/") else query.to
     return Response(
         render_template(
             "templates/export.html",
-            **export_form.context(actor, templates.get(actor, template_id, "generate"), {"seed": query.seed}),
+            **export_form.context(actor, template, {"seed": query.seed}),
             dialog=True,
-            destinations=pages.destinations(actor),
+            destinations=pages.destinations(actor, chosen=place),
         ),
         mimetype="text/html",
     )

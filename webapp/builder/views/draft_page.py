@@ -29,7 +29,8 @@ from webapp.web.forms.from_model import bound
 from webapp.web.inputs import parse
 
 PAGE: Final = "templates/builder.html"
-VIEWS: Final = ("grid", "list", "json", "versions", "api")
+_WITHOUT_ROWS: Final = ("json", "versions", "api")
+VIEWS: Final = ("grid", "list", *_WITHOUT_ROWS)
 SETTINGS: Final = "settings"
 """The name of the inspector that shows the template's settings instead of a field."""
 HINTS: Final = {
@@ -243,16 +244,15 @@ def settings_context(at: Opened, card: SourceCard | None = None) -> dict[str, An
 
 def page(at: Opened, shown: Shown, *, status: int = 200, **more: Any) -> Response:
     """Render the whole page."""
-    html = render_template(
-        PAGE, **{**context(at, shown, rows=shown.view not in ("json", "versions", "api")), **more}
-    )
+    html = render_template(PAGE, **{**context(at, shown, rows=shown.view not in _WITHOUT_ROWS), **more})
     return Response(html, status, mimetype="text/html")
 
 
 def fragments(at: Opened, shown: Shown, *, inspector: bool, status: int = 200, **more: Any) -> Response:
     """Render what changes on the page after an edit: the table, the state, and with `inspector` the inspector."""
+    shows = context(at, shown, rows=shown.view not in _WITHOUT_ROWS)
     html = render_template(
-        "templates/changed.html", **{**context(at, shown), "with_inspector": inspector, "oob": True, **more}
+        "templates/changed.html", **{**shows, "with_inspector": inspector, "oob": True, **more}
     )
     response = Response(html, status, mimetype="text/html")
     if at.template is None and at.row is not None:

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
-from sqlalchemy import select
+from sqlalchemy import select, update
+from sqlalchemy.orm import Session
 
 from webapp import clock, limits, pagination, spelling
 from webapp.access import tenancy
@@ -89,6 +90,12 @@ def every_with_metadata(actor: Actor) -> Iterator[Connection]:
         Connection.of_endpoint.is_(False), Connection.metadata_key.is_not(None)
     )
     yield from db.session.scalars(statement.order_by(Connection.id.desc()))
+
+
+def forget_tables(session: Session, connection_id: str | None) -> None:
+    """Let the metadata of a connection be read again: its tables have changed."""
+    changes = {"metadata_key": None, "metadata_at": None}
+    session.execute(update(Connection).where(Connection.id == connection_id).values(changes))
 
 
 def kind_of(word: str, path: str = "type") -> str:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
+from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
@@ -17,7 +18,7 @@ from webapp.engine import dates, text
 from webapp.engine.errors import SpecError
 from webapp.engine.masking import columns, format_preserving, replace, together
 from webapp.engine.masking.keys import Aes, Keys
-from webapp.engine.masking.settings import EMAILS, Masking, can_replace, settled
+from webapp.engine.masking.settings import EMAILS, Masking, can_replace, carries_bits, settled
 from webapp.errors import Fault
 
 if TYPE_CHECKING:
@@ -221,8 +222,8 @@ def masker_of(
 ) -> Masker:
     """Return the masker of a sensitive field. ``run`` identifies the run, and is the same for all of its blocks, parts
     and attempts; ``locale`` overrides the field's. ``now`` is the base of relative dates if masking is not consistent:
-    otherwise they must not change with the clock. ``beside`` lists the fields that share one place with it and are
-    replaced with it, including itself (see `together`).
+    otherwise they must not change with the clock. ``beside`` lists the fields that share one place or one person with
+    it and decide its value, including itself (see `together`).
 
     Raises `SpecError`: no such version of the key; a type that generates no values with these options; a date format
     that cannot be parsed; unique, if the strategy cannot keep it.
@@ -256,8 +257,19 @@ def masker_of(
         if asked.consistent
         else ("run", run, field.id or field.path)
     )
+    if beside and field.type.group_kind == together.PERSON:
+        made_person = together.Person(
+            beside, field, vocabulary, partial(keys.derive, version, "masking", strategy), locale, bind_fields
+        )
+        return Masker(
+            field,
+            asked,
+            version,
+            lambda column, others: made_person.replaced(column, others),
+            carries_bits(field.type),
+        )
     if beside:
-        key = keys.derive(version, "masking", strategy, "together", together.KIND)
+        key = keys.derive(version, "masking", strategy, "together", together.PLACE)
         return Masker(field, asked, version, _together(field, beside, key, vocabulary, locale, bind_fields))
     key = keys.derive(version, "masking", strategy, *scope)
     change, apart = _change(
@@ -307,7 +319,7 @@ def _together(
     locale: str | None,
     bind_fields: replace.BindFields,
 ) -> Change:
-    made = together.maker(beside, field.name, vocabulary, key, locale, None, bind_fields)
+    made = together.place_maker(beside, field.name, vocabulary, key, locale, None, bind_fields)
     return lambda column, others: made(Aes(key), column, others)
 
 

@@ -84,40 +84,50 @@ def maker(
     """Return the function that replaces the values of a field (no nulls), and whether different values always get
     different replacements, which then contain at least 64 keyed bits. Raises `SpecError`."""
     bound = bind_fields(without_extras([field]), vocabulary, locale, key.hex(), now or PRESENT)
-    name = field.type.name
-    finish = {"username": _username, "mongodb_objectid": _objectid}.get(
-        name, _email if name in EMAILS else None
-    )
+    finish = finisher(field.type.name)
     room = bound.layer.columns[field.name].type.space() or 0
     apart = finish is not None or (carries_bits(field.type) and room >= _ROOM)
     return lambda aes, column: _replaced(bound, field.name, finish, aes, column), apart
 
 
-def _replaced(
-    bound: BoundPlan,
-    name: str,
-    finish: Callable[[pa.Array, np.ndarray], pa.Array] | None,
-    aes: Aes,
-    column: pa.Array,
-) -> pa.Array:
-    real = text.to_text(column)
+Finisher = Callable[[pa.Array, np.ndarray], pa.Array]
+"""Puts 64 keyed bits for each row into texts, so that no two are the same."""
+
+
+def finisher(type_name: str) -> Finisher | None:
+    """Return what `replace` does with the generated values of a type; None for most types."""
+    if type_name in EMAILS:
+        return _email
+    return {"username": _username, "mongodb_objectid": _objectid}.get(type_name)
+
+
+def _replaced(bound: BoundPlan, name: str, finish: Finisher | None, aes: Aes, column: pa.Array) -> pa.Array:
+    made, _ = drawn(bound, name, finish, aes, text.to_text(column))
+    return text.to_text(made) if pa.types.is_string(column.type) else made
+
+
+def drawn(
+    bound: BoundPlan, name: str, finish: Finisher | None, aes: Aes, real: pa.Array
+) -> tuple[pa.Array, np.ndarray]:
+    """Return the replacements of distinct or repeated texts (no nulls), and the numbers of the rows that they were
+    generated for (``uint64[n]``). Raises `NoReplacement`."""
     words = columns.mac(aes, real)
+    rows = words[:, 0].copy()
     made: pa.Array | None = None
-    open_ = np.arange(len(column))
+    open_ = np.arange(len(real))
     for turn in range(DRAWS):
         some = words[open_]
         if turn:
             some = aes(some ^ np.uint64(turn))
-        drawn = text.decode(budget.in_parts(lambda rows: bound.at(rows).column(name), some[:, 0].copy()))
+            rows[open_] = some[:, 0]
+        part = text.decode(budget.in_parts(lambda rows: bound.at(rows).column(name), some[:, 0].copy()))
         if finish is not None:
-            drawn = finish(drawn, some[:, 1])
-        made = drawn if made is None else pc.replace_with_mask(made, mask_of(open_, len(column)), drawn)
-        open_ = open_[shows(real.take(pa.array(open_)), text.to_text(drawn))]
+            part = finish(part, some[:, 1])
+        made = part if made is None else pc.replace_with_mask(made, mask_of(open_, len(real)), part)
+        open_ = open_[shows(real.take(pa.array(open_)), text.to_text(part))]
         if not open_.size:
-            break
-    else:
-        raise NoReplacement
-    return text.to_text(made) if pa.types.is_string(column.type) else made
+            return made, rows
+    raise NoReplacement
 
 
 def mask_of(places: np.ndarray, size: int) -> pa.Array:

@@ -1,13 +1,17 @@
-"""`replace` for fields that share one place: the masked values of a row share a place too.
+"""`replace` for fields that share one place or one person: the masked values of a row share one too.
 
-The place is chosen by the real values of all of them, as one key; a draw in which any of them still shows its real
+A place is chosen by the real values of all its fields, as one key; a draw in which any of them still shows its real
 value is drawn again, for all. So city, postal code and state of a masked row agree, and the same real place becomes
 the same other one.
+
+A person is chosen by one real value of the row. An e-mail address is often what joins tables, so it is masked by its
+own value only, and names and user names follow the person of that address. Without an address they follow the user
+name, or all of the names. A row whose names would show a real one gets other names, which then do not fit the address.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import datetime
 from typing import TYPE_CHECKING, Final
 
@@ -18,30 +22,37 @@ import pyarrow.compute as pc
 from webapp.engine import text
 from webapp.engine.masking import columns, replace
 from webapp.engine.masking.keys import Aes
-from webapp.engine.masking.settings import settled
+from webapp.engine.masking.settings import EMAILS, settled
 
 if TYPE_CHECKING:
     from webapp.engine.blocks import BoundPlan
     from webapp.engine.data.vocabulary import Vocabulary
     from webapp.engine.spec import FieldSpec
 
-KIND: Final = "place"
-"""The kind of group whose fields are replaced together."""
+PLACE: Final = "place"
+PERSON: Final = "person"
+_NAMES: Final = frozenset({"first_name", "last_name", "middle_name", "name"})
+_USERNAME: Final = "username"
 RelatedColumns = Mapping[str, pa.Array]
 """The real columns of such fields, by the fields' names."""
 _BETWEEN: Final = "\x1f"
 
 
 def joined(fields: Sequence[FieldSpec], field: FieldSpec) -> tuple[FieldSpec, ...]:
-    """Return those fields of a group that are replaced together with ``field``, itself included, by name; none if it
-    is replaced separately. Fields that set a domain, or are not consistent, always are."""
-    if field.type.group_kind != KIND:
+    """Return those fields of a group that decide the replacement of ``field``, itself included, by type and name; none
+    if it is replaced by its own value only. Fields that set a domain, or are not consistent, always are."""
+    kind = field.type.group_kind
+    if kind not in (PLACE, PERSON):
         return ()
     version = settled(field).key_version
     found = tuple(
         sorted((one for one in fields if _joins(one, version)), key=lambda one: (one.type.name, one.name))
     )
-    return found if len(found) > 1 and field in found else ()
+    if field not in found:
+        return ()
+    if kind == PERSON:
+        return _of_person(found, field)
+    return found if len(found) > 1 else ()
 
 
 def _joins(field: FieldSpec, version: int | None) -> bool:
@@ -55,7 +66,32 @@ def _joins(field: FieldSpec, version: int | None) -> bool:
     )
 
 
-def maker(
+def _of_person(fields: Sequence[FieldSpec], field: FieldSpec) -> tuple[FieldSpec, ...]:
+    """Return the fields that share one person with ``field``, if it follows others.
+
+    The first and the last name of a row fit each other anyway, and each is masked the same in every table.
+    """
+    found = tuple(
+        one
+        for one in fields
+        if one.type.name in _NAMES | EMAILS | {_USERNAME}
+        and one.common.locale == field.common.locale
+        and not getattr(one.options, "sex", None)
+    )
+    first = leader(found)
+    names = [one.type.name for one in found if one.type.name in _NAMES]
+    if field not in found or field is first or field.type.name in EMAILS:
+        return ()
+    return found if first is not None or ("name" in names and len(names) > 1) else ()
+
+
+def leader(fields: Sequence[FieldSpec]) -> FieldSpec | None:
+    """Return the field whose real value chooses the person: an e-mail address, else the user name; None for names."""
+    addresses = [one for one in fields if one.type.name in EMAILS]
+    return next(iter(addresses + [one for one in fields if one.type.name == _USERNAME]), None)
+
+
+def place_maker(
     fields: Sequence[FieldSpec],
     name: str,
     vocabulary: Vocabulary,
@@ -64,7 +100,7 @@ def maker(
     now: datetime | None,
     bind_fields: replace.BindFields,
 ) -> Callable[[Aes, pa.Array, RelatedColumns], pa.Array]:
-    """Return the function that replaces the values of the field ``name`` together with the others. Raises
+    """Return the function that replaces the values of the field ``name`` of a place together with the others. Raises
     `SpecError`."""
     plain = replace.without_extras(fields)
     bound = bind_fields(plain, vocabulary, locale, key.hex(), now or replace.PRESENT)
@@ -75,7 +111,7 @@ def maker(
 def _replaced(
     bound: BoundPlan, names: Sequence[str], name: str, aes: Aes, column: pa.Array, beside: RelatedColumns
 ) -> pa.Array:
-    spelled = {one: pc.fill_null(text.to_text(text.decode(beside[one])), "") for one in names}
+    spelled = _texts(names, beside)
     places = pc.binary_join_element_wise(*spelled.values(), _BETWEEN).dictionary_encode()
     indices = places.indices.to_numpy()
     _, first = np.unique(indices, return_index=True)
@@ -111,3 +147,99 @@ def _drawn(bound: BoundPlan, name: str, aes: Aes, places: pa.Array, real: Mappin
         if not open_.size:
             return made
     raise replace.NoReplacement
+
+
+# --- People -------------------------------------------------------------------------------------------------
+
+
+class Person:
+    """The replacement of names and user names by those of one person a row: `replaced`. Thread-safe."""
+
+    def __init__(
+        self,
+        fields: Sequence[FieldSpec],
+        field: FieldSpec,
+        vocabulary: Vocabulary,
+        key_of: Callable[..., bytes],
+        locale: str | None,
+        bind_fields: replace.BindFields,
+    ) -> None:
+        """``key_of(*scope)`` derives a key. Raises `SpecError`."""
+        first = leader(fields)
+        shared = key_of("together", PERSON)
+        key = shared if first is None else key_of("domain", first.type.name)
+        self._field = field.name
+        self._leader = first.name if first is not None else None
+        self._names = [one.name for one in fields if one.type.name in _NAMES]
+        # A user name that follows an address keeps keyed bits of its own, so that no two are the same.
+        self._logins = [one.name for one in fields if one.type.name == _USERNAME and one is not first]
+        self._finish = {one.name: replace.finisher(one.type.name) for one in fields}
+        # The plan of the leader alone gives it the same value as in a table without names.
+        self._bound, self._alone = (
+            bind_fields(replace.without_extras(some), vocabulary, locale, key.hex(), replace.PRESENT)
+            for some in (fields, [first] if first is not None else fields)
+        )
+        self._shared, self._key = Aes(shared), Aes(key)
+        self._bits = Aes(key_of("domain", _USERNAME))
+
+    def replaced(self, column: pa.Array, beside: RelatedColumns) -> pa.Array:
+        """Return the column with other values; nulls stay."""
+        names = [*self._names, *self._logins, *([self._leader] if self._leader is not None else [])]
+        real = _texts(names, beside)
+        people = pc.binary_join_element_wise(*real.values(), _BETWEEN).dictionary_encode()
+        indices = people.indices.to_numpy()
+        _, places = np.unique(indices, return_index=True)
+        made = self._drawn({name: values.take(pa.array(places)) for name, values in real.items()})
+        found = made.take(pa.array(indices))
+        return (
+            pc.if_else(column.is_valid(), found, pa.scalar(None, pa.string())) if column.null_count else found
+        )
+
+    def _drawn(self, real: Mapping[str, pa.Array]) -> pa.Array:
+        """One value of the field for each person. Raises `replace.NoReplacement`."""
+        words = self._people(real)
+        logins = {name: columns.mac(self._bits, real[name]) for name in self._logins}
+        open_ = np.arange(len(words))
+        made: pa.Array | None = None
+        for turn in range(replace.DRAWS):
+            some = self._shared(words[open_] ^ np.uint64(turn)) if turn else words[open_]
+            block = self._bound.at(some[:, 0].copy())
+            again = np.zeros(open_.size, np.bool_)
+            for name in [*self._names, *self._logins]:
+                part = pc.fill_null(text.to_text(text.decode(block.column(name))), "")
+                finish = self._finish[name]
+                if finish is not None:
+                    part = finish(part, logins[name][open_, 1])
+                if name == self._field:
+                    made = (
+                        part
+                        if made is None
+                        else pc.replace_with_mask(made, replace.mask_of(open_, len(words)), part)
+                    )
+                mine = real[name].take(pa.array(open_))
+                there = pc.greater(pc.utf8_length(mine), 0).to_numpy(zero_copy_only=False)
+                again |= replace.shows(mine, part) & there
+            open_ = open_[again]
+            if not open_.size:
+                assert made is not None  # the field is one of those that are drawn
+                return made
+        raise replace.NoReplacement
+
+    def _people(self, real: Mapping[str, pa.Array]) -> np.ndarray:
+        """``uint64[n, 2]``: in front the numbers of the rows whose people are taken."""
+        names = [real[name] for name in self._names or self._logins]
+        words = columns.mac(self._shared, pc.binary_join_element_wise(*names, _BETWEEN))
+        if self._leader is not None:
+            values = real[self._leader]
+            there = np.flatnonzero(pc.greater(pc.utf8_length(values), 0).to_numpy(zero_copy_only=False))
+            finish = self._finish[self._leader]
+            _, rows = replace.drawn(
+                self._alone, self._leader, finish, self._key, values.take(pa.array(there))
+            )
+            words[there, 0] = rows
+        return words
+
+
+def _texts(names: Iterable[str], beside: RelatedColumns) -> dict[str, pa.Array]:
+    """The real values of fields as texts, "" for null."""
+    return {one: pc.fill_null(text.to_text(text.decode(beside[one])), "") for one in names}

@@ -13,6 +13,7 @@ import orjson
 from wtforms import SelectChoice  # type: ignore[attr-defined]  # new in WTForms 3.3; the stubs are of 3.2
 
 from webapp import limits
+from webapp.access import tenancy
 from webapp.access.actors import Actor
 from webapp.connections.models import Connection, Endpoint
 from webapp.connections.services import access, connections, endpoint_list
@@ -90,7 +91,11 @@ def named(where: str) -> dict[str, Any]:
 def known(actor: Actor, chosen: str) -> list[dict[str, Any]]:
     """Connections that take rows, then endpoints, the chosen one among them. Error: not_found."""
     page = connections.listing(actor, limit=limits.PAGE_LIMIT_MAX)
-    found = {one.id: one for one in page.items if one.type in KINDS and KINDS[one.type].can.modes}
+    found = {
+        one.id: one
+        for one in page.items
+        if one.type in KINDS and KINDS[one.type].can.modes and (one.id == chosen or not _has_failed(one))
+    }
     made = {one.id: one for one in endpoint_list.listing(actor, limit=limits.PAGE_LIMIT_MAX).items}
     if is_endpoint(chosen) and chosen not in made:
         made[chosen] = endpoint_list.get(actor, chosen)
@@ -100,7 +105,8 @@ def known(actor: Actor, chosen: str) -> list[dict[str, Any]]:
 
 
 def search(actor: Actor, text: str) -> tuple[list[dict[str, Any]], list[tuple[dict[str, Any], str]], int]:
-    """Find where rows can be pushed: writable connections and endpoints by name, and tables by name.
+    """Find where rows can be pushed: writable connections and endpoints by name, and tables by name. Connections whose
+    last test failed are left out.
 
     Return the connections and endpoints, the tables as (connection, table), and how many connections and endpoints
     there are beyond those returned. Tables are those that were last read from each connection; nothing is connected to.
@@ -126,7 +132,21 @@ def search(actor: Actor, text: str) -> tuple[list[dict[str, Any]], list[tuple[di
 
 
 def _is_writable(connection: Connection) -> bool:
-    return connection.type in KINDS and bool(KINDS[connection.type].can.modes) and not connection.read_only
+    able = connection.type in KINDS and bool(KINDS[connection.type].can.modes)
+    return able and not connection.read_only and not _has_failed(connection)
+
+
+def _has_failed(connection: Connection) -> bool:
+    return bool(connection.verification and connection.verification["status"] == "failed")
+
+
+def place_of(actor: Actor, connection_id: str | None) -> dict[str, Any] | None:
+    """Return a connection to push to, if the actor can use it; None otherwise."""
+    if not connection_id:
+        return None
+    statement = tenancy.listing(actor, Connection).where(Connection.id == connection_id)
+    found = db.session.scalar(statement)
+    return _connection(found) if found is not None and _is_writable(found) else None
 
 
 def _writable(destination: Mapping[str, Any]) -> bool:

@@ -54,6 +54,8 @@ class Source:
     prepare: Callable[[dict[str, Any], bool], Prepared]
     """From the form's request; whether it is to be sent."""
     body: Callable[[Mapping[str, Any]], dict[str, Any]]
+    made_from: str = ""
+    """The table that it was created from, as `<connection>/<table>`."""
 
     @property
     def page(self) -> str:
@@ -95,7 +97,8 @@ def _asked(model: type[M], asked: dict[str, Any], sends: bool, prepare: Callable
 
 
 def _template(actor: Actor, template_id: str) -> Source:
-    shown = templates.show(tenancy.get(actor, Template, template_id, "push"))
+    template = tenancy.get(actor, Template, template_id, "push")
+    shown = templates.show(template)
 
     def prepare(asked: dict[str, Any], sends: bool) -> Prepared:
         ask = _asked(
@@ -112,7 +115,14 @@ def _template(actor: Actor, template_id: str) -> Source:
         shown["quantity"],
         prepare,
         form.of_template,
+        made_from(actor, template),
     )
+
+
+def made_from(actor: Actor, template: Template) -> str:
+    """Return the table that a template was created from, as `<connection>/<table>`; "" if no rows can go there."""
+    place = form.place_of(actor, template.made_from_id)
+    return f"{place['id']}/{template.made_from_entity or ''}" if place is not None else ""
 
 
 def _dataset(actor: Actor, dataset_id: str) -> Source:
@@ -165,7 +175,7 @@ def dataset_form(actor: Actor, dataset_id: str) -> Response:
 def _begun(actor: Actor, source: Source, query: WhereQuery) -> Response:
     if "HX-Request" in request.headers:  # from the export dialog: open a separate page
         return Response(status=204, headers={"HX-Redirect": request.script_root + request.full_path})
-    connection_id, _, table = query.connection_id.partition("/")
+    connection_id, _, table = (query.connection_id or source.made_from).partition("/")
     given: dict[str, Any] = {
         "connection_id": connection_id,
         "was": connection_id,
@@ -268,10 +278,19 @@ def _drawn(
 
 
 def destinations(actor: Actor, text: str = "", chosen: str = "") -> dict[str, Any]:
-    """Return what `pushes/destinations.html` lists: search results, or all of them where `text` is empty."""
+    """Return what `pushes/destinations.html` lists: search results, or all of them where `text` is empty.
+
+    `chosen` is a connection or an endpoint, or `<connection>/<table>`.
+    """
     if not actor.can("push"):
         return {"found": [], "tables": [], "more": 0, "chosen": ""}
     found, tables, more = form.search(actor, text.strip())
+    connection_id, _, table = chosen.partition("/")
+    place = form.place_of(actor, connection_id) if not text.strip() else None
+    if place is not None and table:
+        tables = [(place, table), *tables]
+    elif place is not None and place["id"] not in {one["id"] for one in found}:
+        found = [place, *found]
     values = [one["id"] for one in found] + [f"{connection['id']}/{table}" for connection, table in tables]
     return {
         "found": found,

@@ -82,8 +82,7 @@ def _proposal(found: detection.Found) -> Proposal:
 
 def quantity(actor: Actor, spec: SourceSpec) -> int:
     """Return the number of rows that a copy has by default: all of the source, as far as they are counted."""
-    rows = sources.rows_of(actor, spec) or limits.DEFAULT_QUANTITY
-    return min(rows, limits.ENTERPRISE_MAX.rows_per_generation)
+    return sources.rows_of(actor, spec, limits.ENTERPRISE_MAX.rows_per_generation) or limits.DEFAULT_QUANTITY
 
 
 def types() -> list[tuple[str, str]]:

@@ -274,7 +274,7 @@ def read(code: str) -> Said:
     """Return the requirements declared in a program; see `requirements_text.read`, which runs in a document process.
     Raise unavailable."""
     try:
-        found = document_process.run(
+        found = document_process.run_once(
             "webapp.scenarios.services.requirement_text:in_process",
             code.encode("utf-8", "replace"),
             seconds=limits.SYNTAX_SECONDS,

@@ -53,7 +53,7 @@ def syntax_fault(code: str) -> Fault | None:
     """Return the warning for a syntax error. It does not prevent saving."""
     hint = "You can save it, but it won't run."
     try:
-        told = document_process.run(
+        told = document_process.run_once(
             "webapp.scenarios.services.scenarios:in_process", code.encode(), seconds=limits.SYNTAX_SECONDS
         )
     except document_process.DocumentError:

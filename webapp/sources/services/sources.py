@@ -222,13 +222,30 @@ def sample(actor: Actor, spec: SourceSpec, rows: int) -> pa.Table:
     return taken.real.table.slice(0, rows)
 
 
-def rows_of(actor: Actor, spec: SourceSpec) -> int | None:
-    """Return the number of rows of a file, or the limit of a connection's source; None if it has none. Raises what
-    `opened` raises."""
-    if spec.file is None:
-        return spec.limit
-    rows: int = _of_file(actor, spec, Keys(0, {})).real.table.num_rows
-    return rows if spec.limit is None else min(rows, spec.limit)
+def rows_of(actor: Actor, spec: SourceSpec, most: int) -> int:
+    """Return the number of rows of a source, at most `most`. Those of a connection are counted for FETCH_SECONDS; of a
+    larger source the number is what was counted by then. Raises what `opened` raises."""
+    most = min(most, spec.limit or most)
+    if spec.file is not None:
+        rows: int = _of_file(actor, spec, Keys(0, {})).real.table.num_rows
+        return min(rows, most)
+    return min(_counted(_connection(actor, spec), spec, most), most)
+
+
+def _counted(connection: Connection, spec: SourceSpec, most: int) -> int:
+    rows = 0
+    try:
+        with access.open_reader(connection, limits.FETCH_SECONDS) as session:
+            db.session.remove()  # nothing is held while the target is read
+            with limited(session, limits.FETCH_SECONDS, limits.FETCH_SECONDS):
+                for batch in _batches(session, spec, few=True):
+                    rows += batch.num_rows
+                    if rows >= most:
+                        break
+    except ConnectorError as error:
+        if error.code != "target_timeout":
+            raise _told(error) from None
+    return rows
 
 
 def file_beside(actor: Actor, one: ExternalRequest, source: Source) -> Answer:
@@ -372,13 +389,18 @@ def _read(file: WorkspaceFile, place: _Place) -> SourceTable:
 # --- Connections --------------------------------------------------------------------------------------------
 
 
-def _of_connection(actor: Actor, spec: SourceSpec, ring: Keys, keep: bool, whole: bool) -> ReadSource:
+def _connection(actor: Actor, spec: SourceSpec) -> Connection:
     mine = (Connection.id == spec.connection_id, Connection.workspace_id == actor.workspace_id)
     found = db.session.scalar(select(Connection).where(*mine, Connection.deleted_at.is_(None)))
     if found is None or actor.role_in(found.team_id) is None:
         text = f'There is no connection "{(spec.connection_id or "")[:100]}" here.'
         hint = "It may have been deleted: restore it, or choose another one."
         raise validation_error([Fault("source.connection_id", "unknown_connection", text, hint)])
+    return found
+
+
+def _of_connection(actor: Actor, spec: SourceSpec, ring: Keys, keep: bool, whole: bool) -> ReadSource:
+    found = _connection(actor, spec)
     limit = spec.limit if whole else min(spec.limit or limits.PREVIEW_SOURCE_ROWS, limits.PREVIEW_SOURCE_ROWS)
     until = time.monotonic() + limits.SOURCE_SECONDS
     try:
@@ -405,7 +427,8 @@ def _told(error: ConnectorError) -> ApiError:
     return found
 
 
-def _batches(session: TableReader, spec: SourceSpec) -> Iterator[pa.RecordBatch]:
+def _batches(session: TableReader, spec: SourceSpec, *, few: bool = False) -> Iterator[pa.RecordBatch]:
+    """The rows of a source. `few`: with as few columns as possible."""
     if spec.query is not None:
         yield from session.stream(spec.query)
         return
@@ -417,6 +440,9 @@ def _batches(session: TableReader, spec: SourceSpec) -> Iterator[pa.RecordBatch]
     if not names:
         raise ConnectorError(f'"{entity.name}" has no columns.', reason="no_column")
     order = entity.keys or [field.name for field in entity.fields if field.type not in _UNORDERED]
+    if few:
+        names = list(order or names)[:1]
+        order = names
     empty = True
     for batch in session.keys(entity, names, spec.where or "", order):
         empty = False

@@ -12,6 +12,7 @@ import math
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
 from typing import TYPE_CHECKING, Any, Final
 
 from pydantic import BaseModel
@@ -283,6 +284,12 @@ class Group:
         return found if found or self._word == ELSE else UNSET
 
 
+@cache
+def _schema(model: type[BaseModel]) -> dict[str, Any]:
+    """The JSON schema of a model, which pydantic makes anew each time. Not changed."""
+    return model.model_json_schema(by_alias=True)
+
+
 class SettingsForm(Group):
     """The form of a model, filled from a browser's form (`formdata`), else from JSON (`data`).
 
@@ -300,7 +307,7 @@ class SettingsForm(Group):
         names: Sequence[str] | None = None,
         normal: Mapping[str, Any] | None = None,
     ) -> None:
-        schema = model.model_json_schema(by_alias=True)
+        schema = _schema(model)
         self._names = names
         super().__init__(
             _Source(schema.get("$defs", {}), formdata), name, schema, data, {**_made(model), **(normal or {})}

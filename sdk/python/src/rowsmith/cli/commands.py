@@ -10,6 +10,7 @@ from rowsmith.cli import (
     keys,
     pushing,
     running,
+    schedules,
     signing_in,
     template_commands,
 )
@@ -24,6 +25,7 @@ def add(root: Branch) -> None:
     generating.add(root)
     pushing.add(root)
     running.add(root)
+    schedules.add(root)
     files.add(root)
     keys.add(root)
     completion.add(root)
