@@ -210,7 +210,8 @@ MAX_PATTERN_CHARS: Final = 1_000  # length of a regular expression or mask
 MAX_PATTERN_PLACES: Final = 2_000  # longest text that a regular expression can generate
 OPEN_REPEATS: Final = 10  # maximum of *, + and {n,}: this many more than their minimum
 MAX_WORDS: Final = 200  # words, sentences or lines of one text
-MAX_RELATED: Final = 100  # templates related to one template, directly or indirectly
+# Templates related to one template, directly or indirectly. A table of a large schema reaches hundreds.
+MAX_RELATED: Final = 1_000
 MAX_NESTED_FIELDS: Final = 5_000  # fields of all nested templates, counted once per use
 # Length of a chain of fields that read one another; keeps recursion far below Python's limit.
 MAX_CHAIN: Final = 40

@@ -226,7 +226,9 @@ def _first_rows(rows: TableRows) -> tuple[int, pa.RecordBatch]:
     while True:
         try:
             with processor_time.of_one_table():
-                return count, rows.batch(np.arange(rows.offset, rows.offset + count, dtype=np.uint64), NoKeys())
+                return count, rows.batch(
+                    np.arange(rows.offset, rows.offset + count, dtype=np.uint64), NoKeys()
+                )
         except TooLarge:
             if count < 2:
                 raise

@@ -21,7 +21,8 @@ from typing import Any, Final
 
 import numpy as np
 from sqlalchemy import delete, func, insert, select, update
-from sqlalchemy.orm import Session
+from sqlalchemy.orm import Session, defer
+from sqlalchemy.orm.attributes import set_committed_value
 
 from webapp import clock, limits
 from webapp.extensions import changed_rows, reading
@@ -302,6 +303,10 @@ IN_DOUBT: Final = (
 )
 
 
+_LARGE: Final = ("tables", "request", "pins", "leaks")
+"""Columns of a push that its own ledger does not change."""
+
+
 class Book:
     """The ledger of one push, written by the holder of its lease. `transaction` is the lease's and is fenced."""
 
@@ -388,7 +393,7 @@ class Book:
         """Discard the current chunk, which was not committed: its rows are not processed yet."""
         assert self.doubt is not None
         with self._transaction() as session:
-            push = session.get_one(Push, self.push_id)
+            push = self._loaded(session)
             drop(session, push, self.doubt)
             self._note(push, None)
             self._write_lines(session)
@@ -400,7 +405,7 @@ class Book:
         assert self.doubt is not None
         chunk = self.doubt
         with self._transaction() as session:
-            push = session.get_one(Push, self.push_id)
+            push = self._loaded(session)
             count = close_unknown(session, push, chunk, IN_DOUBT, keys)
             self._point(push)
             self._note(push, None)
@@ -484,10 +489,18 @@ class Book:
 
     # --- Inside a transaction ---------------------------------------------------------------------------------
 
+    def _loaded(self, session: Session) -> Push:
+        """Return the push in this session. What does not change while it runs is not read again: of hundreds of tables,
+        it is many times as large as the rest, and every chunk loads the push."""
+        push = session.get_one(Push, self.push_id, options=[defer(getattr(Push, name)) for name in _LARGE])
+        for name in _LARGE:
+            set_committed_value(push, name, getattr(self.push, name))
+        return push
+
     def _outcome(self, session: Session) -> Push:
         """Return the push, loaded in this session, after adding the outcome of a committed chunk and the pending log
         lines."""
-        push = session.get_one(Push, self.push_id)
+        push = self._loaded(session)
         push.status_code = push.status_code or self._answered
         if self._landed and self.doubt is not None:
             write_bad(session, push, self.doubt.table, self._late)
