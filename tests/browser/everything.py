@@ -150,7 +150,7 @@ class Acts:
 
     def _real(self) -> str:
         upload(self.program, "people.csv", as_csv())
-        body = {"name": "People", "fields": FIELDS, "source": {"file": "people.csv"}}
+        body = {"name": "People", "quantity": 200, "fields": FIELDS, "source": {"file": "people.csv"}}
         return self.program.post("/templates", json=body).json["id"]
 
     def builder_of_real_rows(self, page: Page) -> None:
