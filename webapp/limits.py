@@ -174,7 +174,6 @@ MAX_FORMULA_TEXT: Final = 10_000  # characters of a text that a formula builds f
 MAX_PATTERN_SIZE: Final = 10_000  # states of a regular expression in a formula; takes about 10 ms to compile
 MAX_CASES: Final = 100  # conditions of one field
 MAX_AFFIX_CHARS: Final = 200  # prefix and suffix
-MAX_INT64: Final = 2**63 - 1  # integers that databases and JSON writers can store
 MAX_INTEGER: Final = 2**53 - 1  # RFC 8259, section 6: integers that every JSON parser reads exactly
 MAX_PAD_DIGITS: Final = 40  # leading zeros
 MAX_DECIMALS: Final = 12  # with the 18 digits of int64, this leaves a million units

@@ -111,13 +111,13 @@ def test_an_option_that_is_not_kept_is_reported_with_its_name(edith, column, nam
 @pytest.mark.parametrize(
     ("column", "told"),
     [
-        ({"type": "Frequency", "pace": 3}, 'The option "pace"'),
+        ({"type": "Unheard Of", "pace": 3}, 'The option "pace"'),
         (
             {"type": "Dataset Column", "dataset": "Accounts", "column": "key", "selectionStyle": "random"},
             '"Accounts"',
         ),
         ({"type": "Formula", "value": "from_dataset('x')"}, 'The option "value"'),
-        ({"type": "Frequency", "formula": "this"}, 'The option "formula"'),
+        ({"type": "Unheard Of", "formula": "this"}, 'The option "formula"'),
     ],
 )
 def test_a_type_that_is_not_here_is_text_and_names_what_is_lost(edith, column, told):

@@ -145,6 +145,10 @@ def _of_pages() -> Iterator[Part]:
         for one in catalogue.entries()
     }
     for page in pages.all_pages().values():
+        if page.address.startswith(
+            "locales/"
+        ):  # their text is generated rows; the page of all locales has the names
+            continue
         typed = page.address.startswith("field-types/")
         for place, section in enumerate(page.drawn.sections):
             href = f"{page.href}#{section.anchor}" if place else page.href

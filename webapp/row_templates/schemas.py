@@ -76,7 +76,7 @@ else:
     CsvSection = section("CsvOptions", FORMATS["csv"], "arrays")
     SqlSection = section("SqlOptions", FORMATS["sql"], "arrays")
 
-Count = Annotated[int, Field(ge=limits.MIN_ROWS, le=limits.MAX_INT64)]
+Count = Annotated[int, Field(ge=limits.MIN_ROWS)]
 Seed = Annotated[str, Field(min_length=1, max_length=limits.MAX_SEED_CHARS)]
 Locale = Annotated[str, Field(min_length=1, max_length=limits.MAX_LOCALE_CHARS)]
 # The engine validates fields and reports all errors of all fields; this schema only documents them.

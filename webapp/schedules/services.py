@@ -12,7 +12,7 @@ from zoneinfo import ZoneInfo
 from sqlalchemy import func, select, update
 from sqlalchemy.exc import SQLAlchemyError
 
-from webapp import clock, ids, limits, pagination
+from webapp import clock, ids, limits, pagination, quotas
 from webapp.access import tenancy
 from webapp.access.actors import Actor, require
 from webapp.access.models import Project, Workspace
@@ -179,6 +179,7 @@ def _create(
         request=request,
     )
     _set(actor, schedule, values)
+    _check_counts(actor, request)
     stored_json.take(actor, request)
     _refuse_more(place.workspace_id)
     db.session.add(schedule)
@@ -186,6 +187,13 @@ def _create(
     audit_log.record(actor, "schedule.create", schedule, join=True, kind=kind, cron=schedule.cron)
     db.session.commit()
     return schedule
+
+
+def _check_counts(actor: Actor, request: Mapping[str, Any]) -> None:
+    """Raise row_limit_exceeded for a request with more rows than the plan allows, which could never start."""
+    for rows in (request.get("count"), *(request.get("rows") or {}).values()):
+        if rows is not None:
+            quotas.check_rows(actor, rows)
 
 
 def _refuse_more(workspace_id: str) -> None:
@@ -201,6 +209,7 @@ def change(actor: Actor, schedule: Schedule, values: Mapping[str, Any]) -> Sched
     """Change a locked schedule: any of the values of `create_from`, or its `request`; commits. Errors: forbidden,
     validation_error, quota_exceeded."""
     if "request" in values:
+        _check_counts(actor, values["request"])
         stored_json.take(actor, values["request"])
     before = {key: getattr(schedule, key) for key in values}
     _set(actor, schedule, values)

@@ -152,7 +152,7 @@ def begin() -> ResponseReturnValue | None:
             raise ApiError("https_required")
         return redirect("https://" + request.url.partition("://")[2], 308)
     if "\0" in environ["PATH_INFO"]:
-        raise ApiError("invalid_request", "The path holds the character U+0000.")
+        raise ApiError("not_found")  # PostgreSQL does not accept the character
     version = environ.get("HTTP_API_VERSION")
     if version is not None:
         if version not in API_VERSIONS:

@@ -20,8 +20,8 @@ from werkzeug.datastructures import FileStorage
 from werkzeug.formparser import MultiPartParser
 
 from webapp import clock, limits
-from webapp.access import actors
-from webapp.access.actors import Actor, require
+from webapp.access import actors, tenancy
+from webapp.access.actors import Actor
 from webapp.compat.views.routing import ROOT, call
 from webapp.compat.views.words import Anything, Loose, camelled, everything, placed
 from webapp.errors import ApiError, Fault, did_you_mean, validation_error
@@ -32,6 +32,7 @@ from webapp.files.services import file_store
 from webapp.files.services import files as files_files
 from webapp.files.views import files as files_files_module
 from webapp.files.views.multipart import Spool
+from webapp.scenarios.models import Scenario
 from webapp.scenarios.services import scenarios
 from webapp.security import sealing
 from webapp.web.responses import reply
@@ -212,8 +213,7 @@ def _by_key(actor: Actor, key: str) -> WorkspaceFile:
 
 def _beside(actor: Actor, scenario_id: str, scope: str = "read") -> Actor:
     """The caller in the project of a scenario, whose files its runs see. Errors: not_found, forbidden."""
-    scenario = scenarios.get(actor, scenario_id)  # its files change, and not the scenario
-    require(actor, scope, scenario.team_id)
+    scenario = tenancy.get(actor, Scenario, scenario_id, scope)  # its files change, and not the scenario
     return placed(actor, scope, scenario.project_id)
 
 

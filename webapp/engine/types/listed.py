@@ -78,18 +78,43 @@ def read(pattern: str) -> Pattern:
     for place, texts in enumerate(groups):
         end = fixed[-1] if place == len(groups) - 1 else ""
         pools.append(pa.array([f"{fixed[place]}{text}{end}" for text in texts], pa.string()))
-    size = prod(map(len, pools))
-    folded = [[values.folded(text.upper()) for text in pool.to_pylist()] for pool in pools]
-    alike = any(len(set(texts)) < len(texts) for texts in folded)
-    widths = [{len(text) for text in texts} for texts in groups]
+    size, distinct = shape(pattern)
+    return Pattern(tuple(pools), size, sum(map(longest, pools)), distinct)
+
+
+@lru_cache(maxsize=512)
+def shape(pattern: str) -> tuple[int, bool]:
+    """Return how many values a pattern has, and whether no two read the same, without making them: the catalogue needs
+    this of all types."""
+    parts = _GROUP.split(pattern)
+    fixed, groups = parts[::2], [_group(group) for group in parts[1::2]]
+    size = prod(group.size for group in groups)
     # A group of texts of several lengths ends where the fixed text behind it begins, which no text of it may have.
     open_ = any(
-        len(width) > 1
-        and (not fixed[place + 1] or any(fixed[place + 1][0] in text for text in groups[place]))
-        for place, width in enumerate(widths[:-1])
+        group.several_lengths and (not fixed[place + 1] or fixed[place + 1][0] in group.characters)
+        for place, group in enumerate(groups[:-1])
     )
-    distinct = not alike and not open_ and size < _MOST
-    return Pattern(tuple(pools), size, sum(map(longest, pools)), distinct)
+    return size, not any(group.alike for group in groups) and not open_ and size < _MOST
+
+
+@dataclass(frozen=True)
+class _Group:
+    """A group of a pattern: how many texts it has, the one in the middle, and whether two of them read the same."""
+
+    size: int
+    middle: str
+    alike: bool
+    several_lengths: bool
+    characters: frozenset[str]
+
+
+@lru_cache(maxsize=512)
+def _group(group: str) -> _Group:
+    texts = _texts(group)
+    numbers = group == "x4" or _NUMBERS.fullmatch(group)  # they never read the same
+    alike = not numbers and len({values.folded(text.upper()) for text in texts}) < len(texts)
+    lengths = {len(text) for text in texts}
+    return _Group(len(texts), texts[len(texts) // 2], alike, len(lengths) > 1, frozenset("".join(texts)))
 
 
 def _texts(group: str) -> list[str]:
@@ -119,8 +144,8 @@ class Listed(IndexedType):
 
     @classmethod
     def capacity(cls) -> int | None:
-        found = read(cls.line.pattern)
-        return found.size if found.distinct else None
+        size, distinct = shape(cls.line.pattern)
+        return size if distinct else None
 
     def space(self) -> int | None:
         return self._pattern.size if self._pattern.distinct else None
@@ -142,7 +167,8 @@ class Listed(IndexedType):
 
 def _example(pattern: str) -> str:
     """The value in the middle of each group."""
-    return "".join(pool[len(pool) // 2].as_py() for pool in read(pattern).pools)
+    parts = _GROUP.split(pattern)
+    return "".join(_group(part).middle if place % 2 else part for place, part in enumerate(parts))
 
 
 class _Example:
