@@ -325,6 +325,8 @@ class Book:
         """Load the current ledger. Unwritten changes are discarded, except log lines."""
         with reading() as session:
             self.push = session.get_one(Push, self.push_id)
+            # Kept apart, because a transaction that is rolled back expires the columns of `push`.
+            self._large = {name: getattr(self.push, name) for name in _LARGE}
             last = select(func.max(PushLine.number)).where(PushLine.push_id == self.push_id)
             self._number: int = session.scalar(last) or 0
             ranges = select(PushRange).where(PushRange.push_id == self.push_id)
@@ -494,7 +496,7 @@ class Book:
         it is many times as large as the rest, and every chunk loads the push."""
         push = session.get_one(Push, self.push_id, options=[defer(getattr(Push, name)) for name in _LARGE])
         for name in _LARGE:
-            set_committed_value(push, name, getattr(self.push, name))
+            set_committed_value(push, name, self._large[name])
         return push
 
     def _outcome(self, session: Session) -> Push:
