@@ -11,6 +11,7 @@ import orjson
 import pytest
 
 from webapp import limits
+from webapp.engine.data import vocabulary
 from webapp.web.routing import declaration_of
 
 GROWN = 256 * limits.MB
@@ -87,6 +88,12 @@ def routes(app):
         method = next((one for one in declared.methods if one not in ("GET", "HEAD")), "GET")
         found.setdefault(declared.body, (method, at, declared.body))
     return sorted(found.values(), key=lambda route: route[:2])
+
+
+@pytest.fixture(autouse=True)
+def warm():
+    """The vocabulary is loaded before a request is measured: where it is missing, the first use builds it."""
+    vocabulary.default()
 
 
 # All routes take longer than one test may.

@@ -125,7 +125,7 @@ def of_operations(
 
 def change(actor: Actor, endpoint: Endpoint, changes: Mapping[str, Any]) -> Endpoint:
     """Change a locked endpoint, and commit. Masked secrets are kept on update. Errors: see `create`."""
-    before, changes = as_json(endpoint), _spelled(changes)
+    before, changes = as_json(endpoint), _kept(_spelled(changes))
     connection, merged, fresh, settings, grants = _changed(actor, endpoint, changes, before)
     secrets.allow(actor, grants)
     if fresh is not None:
@@ -142,7 +142,7 @@ def change(actor: Actor, endpoint: Endpoint, changes: Mapping[str, Any]) -> Endp
 
 def check(actor: Actor, endpoint: Endpoint, changes: Mapping[str, Any]) -> None:
     """Check changes without saving them. Error: validation_error with all errors."""
-    _changed(actor, endpoint, _spelled(changes), as_json(endpoint))
+    _changed(actor, endpoint, _kept(_spelled(changes)), as_json(endpoint))
 
 
 def _changed(
@@ -271,6 +271,13 @@ def _split(url: str) -> tuple[str, str]:
         raise validation_error([Fault("url", "invalid", text)])
     origin = f"{parts.scheme}://{parts.netloc}"
     return origin, url[len(origin) :]
+
+
+def _kept(changes: Mapping[str, Any]) -> dict[str, Any]:
+    """Return changes without null for what every endpoint has: it keeps its value, as with connections."""
+    return {
+        key: value for key, value in changes.items() if value is not None or key not in ("name", "environment")
+    }
 
 
 def _same(endpoint: Endpoint, own: bool, unfit: list[str]) -> None:
