@@ -11,6 +11,7 @@ account without memberships. All except Nora have an API key, for the project Ma
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -130,6 +131,48 @@ class Program:
         return self.open("DELETE", path, **how)
 
 
+_AS_WRITTEN = re.compile(r"(<(pre|textarea|script|style)\b.*?</\2\s*>)", re.S | re.I)
+_RUN = r"(?:\s*\n\s*|  +)"  # a line break or the indentation of a line
+_TAG = re.compile(r"(<[a-zA-Z/!](?:[^<>\"']|\"[^\"]*\"|'[^']*')*>)")
+
+
+def on_one_line(html: str) -> str:
+    """HTML without the line breaks and indentation of its templates, as far as a browser shows the same.
+
+    Texts in `pre`, `textarea`, `script` and `style` stay as they are.
+    """
+    parts = _AS_WRITTEN.split(html)
+    return "".join(
+        _compact(part) if place % 3 == 0 else part for place, part in enumerate(parts) if place % 3 != 2
+    )
+
+
+def _compact(html: str) -> str:
+    parts = _TAG.split(html)  # a text, a tag, a text, ...
+    for place, part in enumerate(parts):
+        if place % 2:
+            parts[place] = re.sub(r"\s+(/?>)$", r"\1", re.sub(r"\s*\n\s*", " ", part))
+            continue
+        before, after = "".join(parts[place - 1 : place]), "".join(parts[place + 1 : place + 2])
+        if re.fullmatch(_RUN, part):
+            part = ""
+        if not before.startswith("</"):
+            part = re.sub(f"^{_RUN}", "", part)
+        if after.startswith("</"):
+            part = re.sub(f"{_RUN}$", "", part)
+        parts[place] = re.sub(_RUN, " ", part)
+    return "".join(parts)
+
+
+class _Reading:
+    """A response whose text is on one line if it is a page."""
+
+    @property
+    def text(self) -> str:
+        text: str = super().text  # type: ignore[misc]  # mixed into a response of werkzeug
+        return on_one_line(text) if self.mimetype == "text/html" else text  # type: ignore[attr-defined]
+
+
 class Browser:
     """A person at a browser, signed in unless said otherwise. Forms carry the CSRF token."""
 
@@ -137,6 +180,8 @@ class Browser:
 
     def __init__(self, app: Flask, person: Person | None = None) -> None:
         self.client: FlaskClient = app.test_client()
+        wrapper = self.client.response_wrapper
+        self.client.response_wrapper = type("Page", (_Reading, wrapper), {})
         self.app = app
         if person is not None:
             with app.app_context():

@@ -4,7 +4,8 @@
 (() => {
   "use strict";
   const { $, $$, toast } = window.rowsmith;
-  const form = $("#dataset"), echo = $("#echo"); // the source of requests is outside the form: they have only what was changed
+  // The source of requests is outside the form: they have only what was changed.
+  const form = $("#dataset"), echo = $("#echo");
   if (!form) return;
   const PAUSE = 700, FIND = 250; // milliseconds after the last key
 
@@ -108,7 +109,8 @@
     const found = wanted && $(wanted);
     (found && !found.disabled ? found : $("#canvas"))?.focus({ preventScroll: true });
   };
-  const send = (verb, more) => { // what was typed before is a change of its own; what is typed later is not part of this one
+  // What was typed before is a change of its own; what is typed later is not part of this one.
+  const send = (verb, more) => {
     if (verb !== "set" && typed.size) queue = queue.then(() => run("set"));
     queue = queue.then(() => run(verb, more));
     return queue;

@@ -1,5 +1,5 @@
-/* The log of a run in real time: lines are rendered in batches, a few thousand are kept on the page, and the view follows
-   the end until the user scrolls up. Line numbers are permanent links. */
+/* The log of a run in real time: lines are rendered in batches, a few thousand are kept on the page, and the view
+   follows the end until the user scrolls up. Line numbers are permanent links. */
 (() => {
   "use strict";
   const box = document.getElementById("log");
@@ -54,7 +54,7 @@
     if (open) say(following ? "Following new lines" : "Paused because you scrolled up");
   };
 
-  // New lines: those that directly follow the lines on the page are rendered, one batch per frame; others are only counted
+  // New lines: those that directly follow the page's lines are rendered, a batch per frame; others are only counted.
   const drawn = (at, text) => {
     const plain = text.replace(escapes, ""), item = make("li", { id: `L${at}` }), over = plain.length - LONG;
     const textContent = over > 0 ? `${plain.slice(0, LONG)} … and ${over.toLocaleString("en")} characters more` : plain;
@@ -115,7 +115,8 @@
     source = new EventSource(`${box.dataset.follow}?after=${last()}`);
     source.addEventListener("log", (event) => {
       total = Math.max(total, Number(event.lastEventId));
-      if (!begun && document.querySelector("#work [data-status=queued]")) htmx.trigger(document.body, "begun"); // the state is older than the line
+      // The state on the page is older than the line.
+      if (!begun && document.querySelector("#work [data-status=queued]")) htmx.trigger(document.body, "begun");
       begun = true;
       waiting.push([Number(event.lastEventId), event.data]);
       soon();

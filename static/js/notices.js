@@ -14,7 +14,8 @@
       mark();
     }
     if (globalThis.Notification?.permission !== "granted") return;
-    const shown = new Notification("Rowsmith", { body: text, tag: id }); // the tag prevents duplicates from several tabs
+    // The tag prevents duplicates from several tabs.
+    const shown = new Notification("Rowsmith", { body: text, tag: id });
     shown.onclick = () => {
       globalThis.focus();
       location.assign(href);

@@ -1,5 +1,5 @@
-/* The shell: the search box, and the panel of running jobs. It is loaded when it opens and refreshed while it is open; while it is closed,
-   the number of running jobs is refreshed in larger intervals. */
+/* The shell: the search box, and the panel of running jobs. It is loaded when it opens and refreshed while it is
+   open; while it is closed, the number of running jobs is refreshed in larger intervals. */
 (() => {
   "use strict";
   const OPEN_EVERY = 3000, CLOSED_EVERY = 20000;

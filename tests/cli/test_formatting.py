@@ -1,4 +1,4 @@
-"""`./rowsmith format`: style sheets and scripts by the packages of tools/format."""
+"""`./rowsmith format`: pages, style sheets and scripts by the packages of tools/format."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ import pytest
 
 from webapp.cli import assets, formatting
 from webapp.cli.datadir import CliError
+from webapp.paths import ROOT
 
 BEFORE = {
     "page.html": '<p   class="a" >{% if  one %}<b>x</b>{%endif%}</p>\n',
@@ -67,3 +68,15 @@ def test_a_template_with_an_error_is_named_and_the_others_are_formatted(tools, f
     assert done.returncode == 1
     assert f"cannot be parsed: {folder / 'broken.html'}" in done.stdout
     assert (folder / "style.css").read_text() == AFTER["style.css"]
+
+
+def test_no_line_of_pages_style_sheets_and_scripts_is_longer_than_120_characters():
+    files = [
+        path
+        for name in ("templates", "static")
+        for path in (ROOT / name).rglob("*")
+        if path.suffix in (".html", ".css", ".js") and "vendor" not in path.parts
+    ]
+    assert len(files) > 100
+    lines = [(path, line) for path in files for line in path.read_text().splitlines()]
+    assert [(str(path), line) for path, line in lines if len(line) > 120] == []

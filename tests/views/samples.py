@@ -29,7 +29,7 @@ class Shown:
 
 def slugs(browser: Browser) -> list[str]:
     """The groups that the first page leads to."""
-    page = browser.get("/docs/api").get_data(as_text=True)
+    page = browser.get("/docs/api").text
     return list(dict.fromkeys(re.findall(r'href="/docs/api/([a-z-]+)"', page)))
 
 
@@ -37,7 +37,7 @@ def addresses(browser: Browser, *groups: str) -> list[str]:
     """The pages of all operations, or of some groups, as the groups' pages lead to them."""
     found: list[str] = []
     for slug in groups or slugs(browser):
-        page = browser.get(f"/docs/api/{slug}").get_data(as_text=True)
+        page = browser.get(f"/docs/api/{slug}").text
         found += re.findall(rf'<h2 id="[^"]+"><a href="(/docs/api/{slug}/[^"]+)"', page)
     return found
 
@@ -46,7 +46,7 @@ def shown(browser: Browser, *groups: str) -> list[Shown]:
     """Every operation, or those of some groups."""
     found = []
     for address in addresses(browser, *groups):
-        page = browser.get(address).get_data(as_text=True)
+        page = browser.get(address).text
         section = page[page.index('<section class="op">') : page.index("</article>")]
         method, path = _LINE.search(section).groups()
         samples = {name: html.unescape(text) for name, text in _PANEL.findall(section)}

@@ -220,7 +220,7 @@ def test_a_member_of_one_team_is_shown_nothing_of_the_others(browser, api, cast)
 def test_the_language_of_a_browser_is_remembered(browser):
     reader = browser()
     reader.client.set_cookie("language", "typescript")
-    page = reader.get("/docs/api/audit/get-audit").get_data(as_text=True)
+    page = reader.get("/docs/api/audit/get-audit").text
     assert 'id="t-typescript" aria-controls="p-typescript" aria-selected="true"' in page
     assert re.search(r'id="p-curl"[^>]* hidden>', page)
     assert not re.search(r'id="p-typescript"[^>]* hidden>', page)

@@ -167,7 +167,7 @@ def test_an_exports_page_shows_its_pins_and_the_request_that_reproduces_it(
     browser, cast, edith, parent, child
 ):
     export = edith.post(f"/templates/{child}/exports", json={"seed": "s", "rows": {parent: 30}}).json
-    page = browser(cast.edith).get(f"/exports/{export['id']}").get_data(as_text=True)
+    page = browser(cast.edith).get(f"/exports/{export['id']}").text
     for told in (export["pins"]["vocabulary"], export["now"], f"{parent}</a>, version 1, 30 rows"):
         assert told in page
     for name in ("rows", "now", "seed"):

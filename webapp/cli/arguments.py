@@ -37,7 +37,7 @@ COMMANDS: Final = {
     "web": "run only the web server (gunicorn), configured by the environment",
     "worker": "run one worker, or with --queues runs a scenario runner, configured by the environment",
     "sweeper": "run only the sweeper, configured by the environment",
-    "format": "format the code: Python, style sheets and scripts",
+    "format": "format the code: Python, pages, style sheets and scripts",
     "lock": "resolve the dependencies and write the lock files",
     "build": "build the packages of a release, for Python and npm, from the last commit",
 }

@@ -1,4 +1,4 @@
-"""`./rowsmith format [--check]`: Python by ruff; style sheets and scripts by the packages of tools/format.
+"""`./rowsmith format [--check]`: Python by ruff; pages, style sheets and scripts by the packages of tools/format.
 
 The packages are installed by their lock file into the virtual environment, once for each version of the lock file.
 """
@@ -29,8 +29,9 @@ def run(arguments: argparse.Namespace) -> int:
     folder = ensure()
     files = "\n".join(
         str(path)
-        for path in sorted((ROOT / "static").rglob("*"))
-        if path.suffix in (".css", ".js") and "vendor" not in path.parts
+        for folder_name in ("static", "templates")
+        for path in sorted((ROOT / folder_name).rglob("*"))
+        if path.suffix in (".css", ".js", ".html") and "vendor" not in path.parts
     )
     script = [assets.node_of(folder), str(folder / "format.js"), *check]
     pages = subprocess.run(script, input=files, text=True, cwd=folder, check=False)

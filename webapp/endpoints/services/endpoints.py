@@ -276,7 +276,9 @@ def _split(url: str) -> tuple[str, str]:
 def _kept(changes: Mapping[str, Any]) -> dict[str, Any]:
     """Return changes without null for what every endpoint has: it keeps its value, as with connections."""
     return {
-        key: value for key, value in changes.items() if value is not None or key not in ("name", "environment")
+        key: value
+        for key, value in changes.items()
+        if value is not None or key not in ("name", "environment")
     }
 
 
