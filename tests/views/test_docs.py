@@ -90,6 +90,16 @@ def test_the_list_of_pages_shows_where_one_is(browser):
     assert re.findall(r'<a href="([^"]+)" aria-current="page">', html) == ["/docs/field-types/number"]
     html = browser().get("/docs/guide/start").text
     assert re.findall(r'<a href="([^"]+)" aria-current="page">', html) == ["/docs/guide/start"]
+
+
+def test_the_list_of_pages_shows_one_locale_of_a_hundred_and_their_page_shows_all(browser):
+    reader = browser()
+    index = reader.get("/docs/locales").text
+    listed = set(re.findall(r'href="(/docs/locales/\w+)"', index))
+    assert len(listed) > 80
+    html = reader.get("/docs/locales/de_AT").text
+    shown = re.search(r'<details class="docs-nav">.*?</details>', html, re.S)[0]
+    assert re.findall(r'href="(/docs/locales/\w+)"', shown) == ["/docs/locales/de_AT"]
     assert "/docs/field-types/number" not in html  # what a page opens is listed while one reads it
     assert 'href="/docs/api"' in html
     assert 'href="/docs/postman.json"' in html

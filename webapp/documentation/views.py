@@ -26,6 +26,8 @@ from webapp.web.routing import route
 
 bp = Blueprint("docs", __name__)
 _MARKDOWN: Final = "text/markdown"
+_MOST_BELOW: Final = 80
+"""Pages that the list of pages shows below an entry. Where there are more, the entry's own page lists them."""
 _PICTURES: Final = {".png": "image/png", ".svg": "image/svg+xml"}
 
 
@@ -49,6 +51,8 @@ def _lines(entry: registry.Entry) -> list[dict[str, Any]]:
     if not (entry.opens and within):
         return [{"href": entry.href, "title": entry.title, "level": 0, "here": within}]
     below = [one for one in pages.all_pages().values() if one.address.startswith(f"{entry.address}/")]
+    if len(below) > _MOST_BELOW:
+        below = [one for one in below if path == one.href]
     shown: list[tuple[int, registry.Entry | pages.Page]] = [(0, entry), *((1, one) for one in below)]
     return [
         {"href": one.href, "title": one.title, "level": level, "here": path == one.href}
