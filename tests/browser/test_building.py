@@ -483,7 +483,7 @@ def test_an_exported_xlsx_opens_with_the_rows_of_the_preview(saved, tmp_path):
     dialog = saved.page.locator("#export")
     dialog.get_by_text("XLSX").click()
     dialog.get_by_label("Rows", exact=True).fill("250")
-    expect(dialog.locator("#estimate")).to_contain_text(re.compile(r"about [\d.]+ kB"))
+    expect(dialog.locator("#estimate")).to_contain_text(re.compile(r"about\s+[\d.]+ kB"))
     with saved.page.expect_download() as download:
         dialog.get_by_role("button", name="Download").click()
     path = tmp_path / download.value.suggested_filename

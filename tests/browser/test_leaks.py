@@ -107,6 +107,6 @@ def test_coincidences_are_shown_next_to_the_number_expected_by_chance(app, cast,
         expect(mail).to_contain_text("0 of 1,000 original values")
         expect(code).to_contain_text("format_preserve")
         expect(code).to_contain_text(
-            re.compile(rf"{seen['found']} chance match(es)? \({seen['expected']:.1f} expected\)")
+            re.compile(rf"{seen['found']}\s+chance match(es)?\s+\({seen['expected']:.1f} expected\)")
         )
         page.close()
