@@ -274,7 +274,7 @@ def _split(url: str) -> tuple[str, str]:
 
 
 def _kept(changes: Mapping[str, Any]) -> dict[str, Any]:
-    """Return changes without null for what every endpoint has: it keeps its value, as with connections."""
+    """Return the changes without a null name or environment, which keep their values as in connections."""
     return {
         key: value
         for key, value in changes.items()
