@@ -30,7 +30,7 @@ from webapp.engine import groups, random
 from webapp.engine.blocks import BoundPlan, GenerationContext
 from webapp.engine.data import vocabulary
 from webapp.engine.plan import compile_plan
-from webapp.engine.relations import parents as relations_parents
+from webapp.engine.types import relations as relations_parents
 from webapp.engine.relations import totals as relations_totals
 from webapp.engine.relations.cardinality import Counts, Spread
 from webapp.engine.relations.related_plans import Library, RelatedTemplate

@@ -136,7 +136,7 @@ def settle(pid: int) -> None:
 
 def raise_limits(folder: str) -> None:
     """Remove the request limit of the demo workspace, so that the speed is measured and not the limit."""
-    command = [str(ROOT / "rowsmith"), "plan", "Demo", "enterprise", "--data-dir", folder]
+    command = [str(ROOT / "rowsmith"), "plan", "My workspace", "enterprise", "--data-dir", folder]
     command += ["--requests-per-minute", "60000", "--rows-per-hour", "100000000000"]
     subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
 

@@ -12,7 +12,7 @@ import pytest
 from tests.cli.conftest import processes
 from tests.jobs.waiting import eventually
 from webapp import limits
-from webapp.cli import logs
+from webapp.cli import supervisor as logs
 from webapp.cli.datadir import CliError
 from webapp.cli.supervisor import Part, Stopped, Supervisor, execute
 

@@ -10,7 +10,7 @@ from bench import truth
 from tests.engine.types.made import bound, table
 from webapp.engine.data import vocabulary
 from webapp.engine.random import RandomStream
-from webapp.engine.types import business_numbers, national_ids
+from webapp.engine.types import documents, national_ids
 
 ROWS = 150
 CHECKS = ("phone / state", "mobile / state", "IBAN, BIC / country", "national id valid", "national id / birth",
@@ -63,17 +63,17 @@ def truth_sex(sex: int) -> str:
     return ("female", "male")[sex]
 
 
-@pytest.mark.parametrize("country", sorted(business_numbers.TAX))
+@pytest.mark.parametrize("country", sorted(documents.TAX))
 def test_tax_numbers_pass_python_stdnum(country):
-    code = business_numbers.tax_number(vocabulary.default(), country)
+    code = documents.tax_number(vocabulary.default(), country)
     draws = code.draw(RandomStream(np.uint64(1), np.arange(500, dtype=np.uint64)))
     made = [{"tax_id": text, "country_code": country} for text in code.text(draws).to_pylist()]
     assert [verdict for verdict in map(truth.tax_id_is_valid, made) if verdict] == []
 
 
-@pytest.mark.parametrize("country", sorted(business_numbers.VAT))
+@pytest.mark.parametrize("country", sorted(documents.VAT))
 def test_vat_numbers_pass_python_stdnum(country):
-    code = business_numbers.vat_number(vocabulary.default(), country)
+    code = documents.vat_number(vocabulary.default(), country)
     draws = code.draw(RandomStream(np.uint64(1), np.arange(500, dtype=np.uint64)))
     made = [{"vat_id": text, "country_code": country} for text in code.text(draws).to_pylist()]
     assert [verdict for verdict in map(truth.vat_id_is_valid, made) if verdict] == []

@@ -21,9 +21,9 @@ from webapp.exports.models import Export
 from webapp.extensions import db, reading, writing
 from webapp.metering import stored_json
 from webapp.pushes.models import Push
-from webapp.schedules import repeats, services
+from webapp.schedules import services
 from webapp.schedules.models import Schedule
-from webapp.schedules.repeats import Repeat
+from webapp.schedules.services import Repeat
 
 NOON = datetime(2026, 11, 22, 12, tzinfo=UTC)
 FIELDS = [{"name": "id", "type": "row_number"}, {"name": "n", "type": "number"}]
@@ -43,8 +43,8 @@ usual = st.one_of(
 @settings(deadline=None)
 @given(usual)
 def test_every_usual_repetition_is_a_valid_cron_expression_and_is_read_back(repeat):
-    cron = repeats.to_cron(repeat)
-    assert repeats.from_cron(cron) == repeat
+    cron = services.to_cron(repeat)
+    assert services.from_cron(cron) == repeat
     assert services.faults(cron, "Europe/Berlin") == []
 
 
@@ -61,7 +61,7 @@ def test_every_usual_repetition_is_a_valid_cron_expression_and_is_read_back(repe
     ],
 )
 def test_repetitions_are_shown_in_words(cron, words):
-    assert repeats.in_words(cron) == words
+    assert services.in_words(cron) == words
 
 
 def test_the_next_three_times_are_in_the_time_zone_of_the_schedule():

@@ -137,10 +137,10 @@ def test_while_the_first_call_runs_a_second_one_waits_and_is_then_409(app, api, 
 
 
 def test_a_caller_that_died_before_it_acted_is_taken_over(app, api, cast, monkeypatch):
-    from webapp.web import idempotency
+    from webapp.web import routing
 
     with monkeypatch.context() as patch:
-        patch.setattr(idempotency._Claim, "_release", lambda self: True)  # the process was killed here
+        patch.setattr(routing._Claim, "_release", lambda self: True)  # the process was killed here
         patch.setattr(workspaces, "create_team", lambda *a, **m: (_ for _ in ()).throw(SystemError("killed")))
         assert api(cast.adam).post("/teams", json={"name": "T"}, headers=KEY).status_code == 500
     assert count(app, IdempotencyRecord, state="running") == 1
@@ -150,12 +150,10 @@ def test_a_caller_that_died_before_it_acted_is_taken_over(app, api, cast, monkey
 
 
 def test_a_caller_that_died_after_it_acted_is_never_repeated(app, api, cast, monkeypatch):
-    from webapp.web import idempotency
+    from webapp.web import routing
 
     with monkeypatch.context() as patch:
-        patch.setattr(
-            idempotency._Claim, "answer", lambda self, response: None
-        )  # the process was killed here
+        patch.setattr(routing._Claim, "answer", lambda self, response: None)  # the process was killed here
         assert api(cast.adam).post("/teams", json={"name": "T"}, headers=KEY).status_code == 201
     monkeypatch.setattr(limits, "IDEMPOTENCY_LOST_SECONDS", 0)
     monkeypatch.setattr(limits, "IDEMPOTENCY_WAIT_SECONDS", 0)

@@ -20,7 +20,7 @@ from webapp.extensions import db, writing
 from webapp.scenarios.models import Run
 from webapp.scenarios.services import run_completion, run_logs
 from webapp.scenarios.views.run_pages import Followed
-from webapp.web import hooks, log_hub, stream_slots
+from webapp.web import hooks, log_events, stream_slots
 
 HELLO = "print('hello')"
 
@@ -260,7 +260,7 @@ def test_a_follower_who_is_far_behind_gets_what_the_window_no_longer_holds(
     begin(running, run_id)
     followed = Followed(run_id)
     with running.app.app_context():
-        hub = log_hub.of(running.app)
+        hub = log_events.of(running.app)
         feed = hub.attach(followed, lines=True)
         for number in range(20):
             write(running, run_id, *(f"line {number * 50 + at + 1}" for at in range(50)))

@@ -12,7 +12,7 @@ from webapp.backup import backup
 from webapp.backup import keys as backup_keys
 from webapp.backup.archive import Manifest
 from webapp.backup.errors import told
-from webapp.cli import upkeep
+from webapp.cli import operator
 from webapp.cli.datadir import CliError, DataDir, resolve
 
 
@@ -20,7 +20,7 @@ def run(arguments: argparse.Namespace) -> int:
     """Create a backup, or verify one. The exit code is 1 if files are missing from a backup."""
     path = _named(arguments.file)
     if arguments.verify:
-        with upkeep.sentences():
+        with operator.sentences():
             manifest = backup.verify(path)
         print(f"{path} is whole.")
         return _tell(path, manifest)
@@ -29,12 +29,12 @@ def run(arguments: argparse.Namespace) -> int:
             "--include-keys writes the keys in plain, --passphrase-file seals them: say one of the two."
         )
     data = DataDir(resolve(arguments.data_dir, os.environ))
-    with upkeep.sentences():
+    with operator.sentences():
         file = arguments.passphrase_file
-        passphrase = backup_keys.passphrase_of(upkeep.from_caller(file)) if file else ""
+        passphrase = backup_keys.passphrase_of(operator.from_caller(file)) if file else ""
     env = data.environment(os.environ)
-    upkeep.installed(data, env)
-    with upkeep.application(env) as settings:
+    operator.installed(data, env)
+    with operator.application_for(env) as settings:
         manifest = backup.make(
             settings,
             path,
@@ -50,7 +50,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 def _named(text: str) -> Path:
     """The file; in a folder one with the time in its name."""
-    path = upkeep.from_caller(text)
+    path = operator.from_caller(text)
     if not path.is_dir():
         return path
     moment: datetime = clock.now()
@@ -60,11 +60,11 @@ def _named(text: str) -> Path:
 def _tell(path: Path, manifest: Manifest) -> int:
     rows = sum(one.rows for one in manifest.tables.values())
     print(
-        f"  made      {manifest.made_at}, revision {manifest.revision}, {upkeep.megabytes(path.stat().st_size)}"
+        f"  made      {manifest.made_at}, revision {manifest.revision}, {operator.megabytes(path.stat().st_size)}"
     )
     print(f"  database  {rows:,} rows in {len(manifest.tables)} tables, of {manifest.database}")
     targets = f", {manifest.targets} of SQLite connections" if manifest.targets else ""
-    print(f"  files     {manifest.files:,} ({upkeep.megabytes(manifest.file_bytes)}){targets}")
+    print(f"  files     {manifest.files:,} ({operator.megabytes(manifest.file_bytes)}){targets}")
     words = len(manifest.vocabularies)
     print(f"  words     {words} {'vocabulary' if words == 1 else 'vocabularies'} that templates pin")
     print("  keys      " + _KEYS[manifest.keys])

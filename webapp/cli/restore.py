@@ -11,7 +11,7 @@ from webapp.backup import keys as backup_keys
 from webapp.backup import restore
 from webapp.backup.archive import Reader
 from webapp.backup.restore import Restored
-from webapp.cli import upkeep
+from webapp.cli import operator
 from webapp.cli.datadir import CliError, DataDir, resolve
 
 _NAMES: Final = ("SECRET_KEY", "VAULT_KEYS")
@@ -20,11 +20,11 @@ _NAMES: Final = ("SECRET_KEY", "VAULT_KEYS")
 def run(arguments: argparse.Namespace) -> int:
     """Check the backup, the keys and the existing installation, and then restore the backup."""
     data = DataDir(resolve(arguments.data_dir, os.environ))
-    with upkeep.sentences(), Reader(upkeep.from_caller(arguments.file)) as reader:
+    with operator.sentences(), Reader(operator.from_caller(arguments.file)) as reader:
         restore.look(reader)
-        with upkeep.stopped(data, os.environ):
+        with operator.stopped(data, os.environ):
             ring = Ring(arguments, data, reader)
-            with upkeep.application(ring.environment()) as settings:
+            with operator.application_for(ring.environment()) as settings:
                 if (there := restore.occupied(settings)) and not arguments.force_empty:
                     raise CliError(
                         f"This installation is not empty: {', '.join(there)}. --force-empty replaces all of it."
@@ -82,7 +82,7 @@ class Ring:
         if self._manifest.keys == "plain":
             text = b"".join(reader.pieces(backup_keys.PLAIN)).decode()
         elif arguments.passphrase_file:
-            passphrase = backup_keys.passphrase_of(upkeep.from_caller(arguments.passphrase_file))
+            passphrase = backup_keys.passphrase_of(operator.from_caller(arguments.passphrase_file))
             text = backup_keys.opened(b"".join(reader.pieces(backup_keys.SEALED)), passphrase)
         else:
             raise CliError(

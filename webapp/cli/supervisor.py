@@ -11,6 +11,7 @@ import ctypes
 import multiprocessing
 import os
 import select
+import shutil
 import signal
 import sys
 import time
@@ -23,8 +24,36 @@ from types import FrameType
 from typing import Final, NoReturn
 
 from webapp import limits
-from webapp.cli import logs
 from webapp.cli.datadir import CliError
+
+# Log files of the parts: kept from growing without end, and read back when a part dies.
+
+
+def turn_over(path: Path) -> None:
+    """Keep a log under LOG_FILE_BYTES: past it, its content moves to `<name>.1` and the file starts empty.
+
+    The writer keeps its file open in append mode, so the file is emptied in place; a line written in the very moment
+    between copy and emptying is lost.
+    """
+    with suppress(FileNotFoundError):
+        if path.stat().st_size > limits.LOG_FILE_BYTES:
+            old = path.with_name(f"{path.name}.1")
+            shutil.copyfile(path, old)
+            os.chmod(old, 0o600)
+            os.truncate(path, 0)
+
+
+def tail(path: Path, offset: int, lines: int) -> list[str]:
+    """The last lines of what was written after byte `offset`."""
+    try:
+        with path.open("rb") as file:
+            size = file.seek(0, os.SEEK_END)
+            file.seek(max(offset if offset <= size else 0, size - 64 * 1024))
+            text = file.read().decode(errors="replace")
+    except FileNotFoundError:
+        return []
+    return [line.rstrip() for line in text.splitlines() if line.strip()][-lines:]
+
 
 _FORK: Final = multiprocessing.get_context("fork")
 _PR_SET_PDEATHSIG: Final = 1  # prctl(2)
@@ -181,7 +210,7 @@ class Supervisor:
         while not self._asked:
             if self.clock() >= next_check:
                 for running in self._parts:
-                    logs.turn_over(running.log)
+                    turn_over(running.log)
                 next_check = self.clock() + limits.LOG_CHECK_SECONDS
             due = next_check
             for running in self._parts:
@@ -247,7 +276,7 @@ class Supervisor:
         running.since = self.clock()
 
     def _tail(self, running: _Running) -> str:
-        lines = logs.tail(running.log, running.offset, limits.PART_LOG_LINES)
+        lines = tail(running.log, running.offset, limits.PART_LOG_LINES)
         return "\n".join([*(f"    {line}" for line in lines), f"    (all of it: {running.log})"])
 
 

@@ -12,7 +12,7 @@ from pathlib import Path
 from webapp import clock
 from webapp.backup import backup, revisions, upgrade
 from webapp.backup.errors import UpkeepError
-from webapp.cli import assets, doctor, upkeep
+from webapp.cli import assets, doctor, operator
 from webapp.cli.datadir import CliError, DataDir, resolve
 from webapp.cli.findings import FAIL, Finding, Patient
 from webapp.cli.prepare import secure_vocabularies
@@ -27,8 +27,8 @@ def run(arguments: argparse.Namespace) -> int:
     """Back up, migrate, and run the doctor. Returns 1 if the doctor then finds a failure."""
     data = DataDir(resolve(arguments.data_dir, os.environ))
     env = data.environment(os.environ)
-    upkeep.installed(data, env)
-    with upkeep.stopped(data, env), upkeep.application(env) as settings:
+    operator.installed(data, env)
+    with operator.stopped(data, env), operator.application_for(env) as settings:
         was, head = upgrade.found(settings), revisions.head()
         assets.ensure()
         if was == head:
@@ -45,7 +45,7 @@ def run(arguments: argparse.Namespace) -> int:
 def _backed_up(arguments: argparse.Namespace, data: DataDir, settings: Settings, head: str) -> Path:
     """The backup. Keys are not in it: an upgrade changes none."""
     if arguments.backup:
-        path = upkeep.from_caller(arguments.backup)
+        path = operator.from_caller(arguments.backup)
     else:
         folder = data.path / "backups"
         folder.mkdir(mode=0o700, exist_ok=True)

@@ -2,26 +2,32 @@
 
 from __future__ import annotations
 
+import shutil
+import time
 from datetime import datetime, timedelta
 from typing import Any, Final
 
 from flask import current_app
-from sqlalchemy import and_, or_, select, update
+from sqlalchemy import Table, and_, exists, or_, select, tuple_, update
+from sqlalchemy import delete as delete_from
 from sqlalchemy.orm import Session
 
 from webapp import limits, storage
-from webapp.access.models import BrowserSession, Invitation, Project, SignInLink, Team
+from webapp.access.models import BrowserSession, Invitation, Project, SignInLink, Team, Workspace
+from webapp.audit.models import AuditHead
+from webapp.audit.services import seals
 from webapp.builder.models import TemplateDraft
 from webapp.connections.models import Connection, Endpoint, Fetched
 from webapp.connections.services import sqlite_files
 from webapp.datasets.models import Dataset
 from webapp.exports.models import Export, ExportPart
-from webapp.extensions import reading, writing
+from webapp.extensions import changed_rows, reading, writing
 from webapp.files.models import CompatObject, KeyMapEntry, WorkspaceFile
 from webapp.files.services import file_store
 from webapp.mail.models import Mail
+from webapp.model_base import Base
 from webapp.notifications.models import Delivery, LimitWarning, Webhook
-from webapp.operations import retention, workspace_removal
+from webapp.operations import retention
 from webapp.pushes.models import Push
 from webapp.row_templates.models import Template
 from webapp.scenarios.models import Run, Scenario
@@ -31,6 +37,64 @@ from webapp.web.models import IdempotencyRecord
 from webapp.work import batch_delete
 from webapp.work.batch_delete import Turn
 from webapp.work.models import END_STATES
+
+# The removal of workspaces that were deleted more than 30 days ago. Called by the sweeper.
+
+_HOLDERS: Final = (Project, Team, WorkspaceFile)
+"""Return the tables of objects with files or many dependent rows."""
+
+
+def wind_up(gone: datetime) -> None:
+    """Mark the contents of workspaces deleted before `gone` as deleted, so that the usual cleanup removes them and
+    their files in small steps."""
+    with writing() as session:
+        for workspace in session.scalars(select(Workspace).where(Workspace.deleted_at < gone)):
+            for model in _HOLDERS:
+                held = update(model).where(model.workspace_id == workspace.id)
+                session.execute(held.values(deleted_at=workspace.deleted_at))
+
+
+def remove(gone: datetime, now: datetime, turn: Turn) -> int:
+    """Remove those workspaces of which nothing is left but what goes along with them: members, keys, secrets, the
+    trail; a little at a time, until the turn is over. Returns how many are gone."""
+    done = 0
+    left = [exists().where(model.workspace_id == Workspace.id) for model in _HOLDERS]
+    with reading() as session:
+        ids = session.scalars(
+            select(Workspace.id).where(Workspace.deleted_at < gone, *(~one for one in left))
+        ).all()
+    for workspace_id in ids:
+        shutil.rmtree(current_app.config["SETTINGS"].data_dir / "targets" / workspace_id, ignore_errors=True)
+        with writing() as session:
+            seals.let_go(session, workspace_id, now)
+        for table in _belongings():
+            _drain_table(table, workspace_id, turn)
+        if turn.over:
+            break
+        with writing() as session:
+            session.execute(delete_from(Workspace).where(Workspace.id == workspace_id))
+            seals.forget(session)
+        done += 1
+    return done
+
+
+def _belongings() -> list[Table]:
+    """The tables whose rows name their workspace, those that others refer to last."""
+    own = [table for table in Base.metadata.sorted_tables if "workspace_id" in table.c]
+    return [table for table in reversed(own) if table is not AuditHead.__table__]
+
+
+def _drain_table(table: Table, workspace_id: str, turn: Turn) -> None:
+    """Remove a workspace's rows of a table in batches, each a separate transaction."""
+    key = tuple_(*table.primary_key.columns)
+    chosen = select(*table.primary_key.columns).where(table.c.workspace_id == workspace_id)
+    while not turn.over:
+        with writing() as session:
+            some = delete_from(table).where(key.in_(chosen.limit(limits.DRAIN_ROWS)))
+            if changed_rows(session.execute(some)) < limits.DRAIN_ROWS:
+                return
+        time.sleep(limits.DRAIN_PAUSE_SECONDS)
+
 
 # Soft-deleted rows are removed after RESTORE_DAYS; children before parents, whose removal also removes remaining
 # children.
@@ -57,7 +121,7 @@ def purge(now: datetime, turn: Turn | None = None, *, bytes_too: bool = True) ->
     looked through for bytes that nothing names.
     """
     gone, turn = now - timedelta(days=limits.RESTORE_DAYS), turn or Turn()
-    workspace_removal.wind_up(gone)
+    wind_up(gone)
     _remove_files(gone, now)
     if bytes_too:
         file_store.sweep(now)
@@ -77,7 +141,7 @@ def purge(now: datetime, turn: Turn | None = None, *, bytes_too: bool = True) ->
         (Mail, Mail.ended_at < now - timedelta(days=limits.MAIL_DAYS)),
     ):
         done += batch_delete.rows(model, condition, turn)
-    return done + workspace_removal.remove(gone, now, turn)
+    return done + remove(gone, now, turn)
 
 
 def _drain(gone: datetime, turn: Turn) -> int:

@@ -26,9 +26,9 @@ from webapp.pushes.schemas import DatasetPushInput, PushInput
 from webapp.row_templates.schemas import TemplateExportInput
 from webapp.scenarios.models import Run, Scenario
 from webapp.scenarios.services import scenarios
-from webapp.schedules import repeats, services
+from webapp.schedules import services
 from webapp.schedules.models import Schedule
-from webapp.schedules.repeats import Every, Repeat
+from webapp.schedules.services import Every, Repeat
 from webapp.web.forms.page_form import Control, FormSpec
 from webapp.web.inputs import Input, ListQuery, Query, parse
 from webapp.web.responses import Listed, Output, matching, render_block, reply, see_other
@@ -56,19 +56,19 @@ class ScheduleForm(Input):
     @property
     def expression(self) -> str:
         """The cron expression of the repetition."""
-        return repeats.to_cron(Repeat(self.every, self.at, self.weekday, self.day, self.cron))
+        return services.to_cron(Repeat(self.every, self.at, self.weekday, self.day, self.cron))
 
 
 FORM: Final = FormSpec(
     ScheduleForm,
     {
         "name": Control("Name", required=True),
-        "every": Control("Repeat", choices=repeats.EVERY),
+        "every": Control("Repeat", choices=services.EVERY),
         "at": Control(
             "At", hint="Hours and minutes, for example 02:00.", attributes={"inputmode": "numeric"}
         ),
         "weekday": Control(
-            "Day of the week", choices=[(str(at), name) for at, name in enumerate(repeats.DAYS)]
+            "Day of the week", choices=[(str(at), name) for at, name in enumerate(services.DAYS)]
         ),
         "day": Control("Day of the month"),
         "cron": Control(
@@ -275,7 +275,7 @@ def index(actor: Actor, query: ListQuery) -> Response:
     return reply(
         {"items": sorted(found, key=lambda one: one.name.casefold())},
         template="schedules/list.html",
-        in_words=repeats.in_words,
+        in_words=services.in_words,
     )
 
 
@@ -341,7 +341,7 @@ def preview() -> Response:
         cron = body.expression
     except ValueError:
         moments, cron = [], ""
-    return Response(render_block(_EDIT, "times", moments=moments, cron=cron, in_words=repeats.in_words))
+    return Response(render_block(_EDIT, "times", moments=moments, cron=cron, in_words=services.in_words))
 
 
 @route(bp, "/schedules/<schedule_id>", scope="read", returns=JobScheduleOut)
@@ -460,7 +460,7 @@ def _form(
         may=actor.can("write" if of_scenario else services.SCOPES[_kind(found)]),
         moments=services.next_times(cron, zone),
         cron=cron,
-        in_words=repeats.in_words,
+        in_words=services.in_words,
         problem=None if of_scenario or not saved else found.problem,
         scenario=found if of_scenario else None,
     )
@@ -478,7 +478,7 @@ def _values_of(found: Any) -> dict[str, Any]:
     else:
         cron, zone, on, name = "0 2 * * *", "UTC", True, _what(found)
         seed = undo = False
-    repeat = repeats.from_cron(cron)
+    repeat = services.from_cron(cron)
     own = {**asdict(repeat), "weekday": str(repeat.weekday), "cron": cron if repeat.every == "cron" else ""}
     return {
         **own,

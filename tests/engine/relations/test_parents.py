@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 
 from webapp import limits
 from webapp.engine import random
-from webapp.engine.relations import parents as relations_parents
 from webapp.engine.relations.cardinality import Counts, Spread
+from webapp.engine.types import relations as relations_parents
 
 KEY = random.key("seed", "fld_1")
 ROWS = np.arange(200_000, dtype=np.uint64)

@@ -11,7 +11,7 @@ import sqlalchemy as sa
 from tests.views.oidc.coming import begun, come, entries, invite
 from webapp import limits
 from webapp.access.models import BrowserSession, Identity, Membership, User
-from webapp.accounts.services import oidc, oidc_provider
+from webapp.accounts.services import oidc
 from webapp.extensions import db
 
 # --- The good way -------------------------------------------------------------------------------------------
@@ -141,5 +141,5 @@ def test_metadata_and_keys_of_a_provider_are_requested_once(app, browser, provid
 
 @pytest.mark.parametrize("url", ["http://169.254.169.254/realm", "http://[fd00:ec2::254]/realm"])
 def test_metadata_services_of_clouds_are_not_accepted_as_providers(settings, url):
-    with pytest.raises(oidc_provider.Unreachable):
-        oidc_provider.Provider(replace(settings, oidc_issuer=url.replace("http:", "https:"))).metadata()
+    with pytest.raises(oidc.Unreachable):
+        oidc.Provider(replace(settings, oidc_issuer=url.replace("http:", "https:"))).metadata()

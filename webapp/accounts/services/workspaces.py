@@ -16,7 +16,7 @@ from webapp.audit.services import audit_log
 from webapp.errors import ApiError, Fault, validation_error
 from webapp.extensions import db
 from webapp.model_base import Base
-from webapp.versioning.services.deletion import restore
+from webapp.versioning.services.versions import restore
 
 
 def create_workspace(actor: Actor, name: str, *, plan: str = "free", owner: User | None = None) -> Workspace:

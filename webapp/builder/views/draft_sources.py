@@ -7,7 +7,7 @@ from flask import Blueprint, Response, request
 from webapp import limits
 from webapp.access.actors import Actor, require
 from webapp.builder.forms import draft
-from webapp.builder.views import uploads
+from webapp.builder.views import source_form
 from webapp.builder.views.source_form import WAYS, SourceCard
 from webapp.errors import ApiError
 from webapp.web.responses import render_block
@@ -36,7 +36,7 @@ def show(actor: Actor) -> Response:
 def upload(actor: Actor) -> Response:
     """Save an uploaded file in the workspace, use it as the source of the draft, and render the source card."""
     try:
-        stored = uploads.kept_apart(actor, request)
+        stored = source_form.kept_apart(actor, request)
     except ApiError as error:
         if error.status >= 500:
             raise

@@ -1,4 +1,4 @@
-"""Form for the source of a template's rows: generated, a file, a table or a query.
+"""Source of a template's rows: the form (generated, a file, a table or a query) and the upload of a file for it.
 
 The builder shows it as a card next to the fields, and the page of masked copies as its first step. The pages show only
 the column names of a source, and query a target for them only after the user has requested it.
@@ -6,11 +6,13 @@ the column names of a source, and query a target for them only after the user ha
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, Final
+from typing import IO, Any, Final
 
+import flask
 from pydantic import ValidationError
 
 from webapp import limits
@@ -18,10 +20,73 @@ from webapp.access.actors import Actor
 from webapp.builder.forms import draft
 from webapp.builder.views.builder_context import Choice, Tables
 from webapp.engine.source_data import SourceSpec
-from webapp.errors import ApiError
+from webapp.errors import ApiError, Fault, validation_error
+from webapp.files import names
+from webapp.files.models import WorkspaceFile
 from webapp.files.services import files as files_files
+from webapp.sources.services import files, sources
 from webapp.sources.services import files as real_data_files
-from webapp.sources.services import sources
+
+# Upload a file as the source of rows: stored as a workspace file, without replacing another one.
+
+_KNOWN: Final = "CSV, TSV, JSON, NDJSON, XLSX or Parquet, detected by the file extension."
+
+
+def kept_apart(actor: Actor, request: flask.Request) -> WorkspaceFile:
+    """Save the uploaded file of a form. If a file with the same name and content exists, it is used. If the content
+    differs, the upload gets the next unused name (`customers (2).csv`), so that templates keep their source unchanged.
+
+    Errors: validation_error if there is no file or it has no rows, payload_too_large, those of `upload`.
+    """
+    sent = next((one for one in request.files.getlist("file") if one.filename), None)
+    if sent is None:
+        raise validation_error(
+            [Fault("file", "missing", "There is no file in the form.", "Choose one, or drop it.")]
+        )
+    name = (sent.filename or "").replace("\\", "/").rpartition("/")[2]
+    if files.kind_of(name) is None:
+        text = f'The name of "{name}" does not have a known file extension.'
+        raise validation_error([Fault("file", "not_readable", text, f"Rows are read from {_KNOWN}")])
+    sha256 = _digest(sent.stream)
+    for number in range(1, limits.MAX_NAME_TRIES + 1):
+        wanted = names.normal(name if number == 1 else _numbered(name, number))
+        present = _present(actor, wanted)
+        if present is not None and present.sha256 == sha256:
+            return present
+        if present is None:
+            return files_files.upload(actor, wanted, sent.stream, content_type=sent.mimetype, check=_new)[0]
+    text = f'There are {limits.MAX_NAME_TRIES} files called like "{name}" already.'
+    raise ApiError("conflict", text, {"hint": "Rename yours."})
+
+
+def _present(actor: Actor, name: str) -> WorkspaceFile | None:
+    try:
+        return files_files.find(actor, name)
+    except ApiError as error:
+        if error.code != "not_found":
+            raise
+        return None
+
+
+def _new(file: WorkspaceFile | None) -> None:
+    """Another one came in between: it is not replaced."""
+    if file is not None:
+        raise ApiError("conflict", "A file of this name has just been stored. Try again.")
+
+
+def _numbered(name: str, number: int) -> str:
+    stem, dot, ending = name.rpartition(".")
+    return f"{stem} ({number}){dot}{ending}"
+
+
+def _digest(stream: IO[Any]) -> str:
+    stream.seek(0)
+    found = hashlib.sha256()
+    while piece := stream.read(limits.STORAGE_CHUNK_BYTES):
+        found.update(piece)
+    stream.seek(0)
+    return found.hexdigest()
+
 
 WAYS: Final = (
     ("", "Generated"),

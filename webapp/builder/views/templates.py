@@ -16,7 +16,7 @@ from webapp.row_templates.schemas import FIELD_SCHEMA, Seed
 from webapp.row_templates.services import templates
 from webapp.versioning import views as versioned_routes
 from webapp.versioning.views import OtherQuery
-from webapp.web.more_faults import with_more
+from webapp.web.inputs import with_more
 from webapp.web.responses import Output, reply
 from webapp.web.routing import route
 

@@ -31,7 +31,7 @@ from webapp.pushes.services import pushes, targets
 from webapp.pushes.services.ledger import read
 from webapp.pushes.views.exports import prepared, wait
 from webapp.web import inputs
-from webapp.web.more_faults import with_more
+from webapp.web.inputs import with_more
 from webapp.web.responses import reply
 
 _NOT_PLAIN = (

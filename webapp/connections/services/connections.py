@@ -21,7 +21,7 @@ from webapp.errors import ApiError, Fault, did_you_mean, validation_error
 from webapp.extensions import db
 from webapp.files.services import file_store
 from webapp.versioning import usages
-from webapp.versioning.services import deletion
+from webapp.versioning.services import versions
 
 ENVIRONMENTS: Final = ("dev", "test", "prod")
 _ALIASES: Final = {
@@ -237,7 +237,7 @@ def _told(connection: Connection) -> dict[str, Any]:
 def delete(actor: Actor, connection: Connection) -> None:
     """Soft-delete a locked connection, and commit. Error: in_use, with the objects and running pushes that use it."""
     usages.refuse(actor, usages.of(actor, connection), "connection")
-    deletion.soft_delete(actor, connection)
+    versions.soft_delete(actor, connection)
 
 
 def restore(actor: Actor, connection: Connection) -> None:
@@ -248,4 +248,4 @@ def restore(actor: Actor, connection: Connection) -> None:
     if connection.type == sqlite_files.KIND and connection.deleted_at is not None:
         file_store.lock(connection.workspace_id)
         sqlite_files.check_number(connection)
-    deletion.restore(actor, connection)
+    versions.restore(actor, connection)

@@ -13,8 +13,7 @@ from webapp.access.actors import Actor
 from webapp.connections.services import connections, inspection
 from webapp.errors import ApiError, Fault, Gathered, validation_error
 from webapp.versioning import usages
-from webapp.web.inputs import READ_ONLY, Input, ListQuery, Query
-from webapp.web.more_faults import with_more
+from webapp.web.inputs import READ_ONLY, Input, ListQuery, Query, with_more
 from webapp.web.responses import Listed, Output, Raw, matching, reply
 from webapp.web.routing import route
 

@@ -33,7 +33,7 @@ from webapp.pushes.services.planning import Wanted
 from webapp.pushes.services.targets import Destination, Places
 from webapp.row_templates.models import Template
 from webapp.row_templates.schemas import GenerateInput
-from webapp.versioning.services import deletion
+from webapp.versioning.services import versions
 from webapp.work.models import END_STATES
 
 REQUEST: Final = ("method", "path", "headers", "header_encoding", "query_params", "body")
@@ -227,12 +227,12 @@ def delete(actor: Actor, endpoint: Endpoint) -> None:
             for row, mine in seen
         ]
         raise ApiError("in_use", "Rows are being sent to this endpoint.", {"used_by": users})
-    deletion.soft_delete(actor, endpoint)
+    versions.soft_delete(actor, endpoint)
 
 
 def restore(actor: Actor, endpoint: Endpoint) -> None:
     """Restore a deleted endpoint, and commit. Error: not_found after 30 days."""
-    deletion.restore(actor, endpoint)
+    versions.restore(actor, endpoint)
 
 
 # --- Settings

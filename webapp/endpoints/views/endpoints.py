@@ -13,8 +13,7 @@ from webapp.connections.services import endpoint_list
 from webapp.connectors.http.request_template import HeaderEncoding
 from webapp.endpoints.services import endpoints
 from webapp.errors import ApiError
-from webapp.web.inputs import READ_ONLY, Input, ListQuery
-from webapp.web.more_faults import with_more
+from webapp.web.inputs import READ_ONLY, Input, ListQuery, with_more
 from webapp.web.responses import Listed, Output, matching, reply
 from webapp.web.routing import route
 

@@ -9,13 +9,12 @@ import pyarrow as pa
 from pydantic import Field
 
 from webapp.engine.formats.base import Arrays, Format
+from webapp.engine.formats.codecs import mixed_column
 from webapp.engine.formats.column import Column, Frame, Wrapping
 from webapp.engine.formats.escape import CsvEscape, FormulaEscape
 from webapp.engine.formats.flat import Leaf, flatten
-from webapp.engine.formats.layout import Layout
-from webapp.engine.formats.mixed_codec import mixed_column
+from webapp.engine.formats.layout import Layout, TextFormat
 from webapp.engine.formats.nested import NestedCodec, scalar_codec, value_type
-from webapp.engine.formats.text import TextFormat
 from webapp.engine.mixed_columns import clean_type, is_mixed
 
 _LINE_END = "\r\n"

@@ -9,9 +9,8 @@ import pyarrow as pa
 
 from webapp.engine.formats.base import Format, for_schema
 from webapp.engine.formats.column import Column, Frame
-from webapp.engine.formats.layout import Layout
+from webapp.engine.formats.layout import Layout, TextFormat
 from webapp.engine.formats.nested import json_column, json_key
-from webapp.engine.formats.text import TextFormat
 
 
 class NdjsonFormat(TextFormat):

@@ -16,13 +16,12 @@ from pydantic import Field, model_validator
 from webapp import limits
 from webapp.engine.formats import codecs
 from webapp.engine.formats.base import Arrays, Format, FormatError
+from webapp.engine.formats.codecs import mixed_column
 from webapp.engine.formats.column import Codec, Column, Frame, Wrapping
 from webapp.engine.formats.flat import Leaf, flatten
-from webapp.engine.formats.layout import Layout
-from webapp.engine.formats.mixed_codec import mixed_column
+from webapp.engine.formats.layout import Layout, TextFormat
 from webapp.engine.formats.nested import NestedCodec, is_json_text, scalar_codec, value_type
 from webapp.engine.formats.sql_dialects import DIALECTS, Dialect, SqlEscape
-from webapp.engine.formats.text import TextFormat
 from webapp.engine.mixed_columns import clean_type, is_mixed
 from webapp.errors import Fault
 

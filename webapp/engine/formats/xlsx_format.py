@@ -21,6 +21,7 @@ from webapp.engine.formats.base import Arrays, Format, FormatError
 from webapp.engine.formats.codecs import (
     DAY_MICROS,
     BaseCodec,
+    mixed_column,
     put_whole,
     settled,
     spelled_clock,
@@ -29,10 +30,8 @@ from webapp.engine.formats.codecs import (
 from webapp.engine.formats.column import Codec, Column, Frame, Wrapping
 from webapp.engine.formats.escape import Unfit, XmlEscape
 from webapp.engine.formats.flat import Leaf, flatten
-from webapp.engine.formats.layout import Layout, Slot
-from webapp.engine.formats.mixed_codec import mixed_column
+from webapp.engine.formats.layout import Layout, Slot, TextFormat
 from webapp.engine.formats.nested import NestedCodec, value_type
-from webapp.engine.formats.text import TextFormat
 from webapp.engine.formats.zipstream import ZipStream
 from webapp.engine.mixed_columns import clean_type, is_mixed
 from webapp.errors import Fault

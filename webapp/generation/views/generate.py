@@ -16,7 +16,7 @@ from webapp.generation.services import generate
 from webapp.generation.services.generate import Generation, Preview
 from webapp.generation.views import export_form
 from webapp.row_templates.schemas import DraftInput, DraftPreviewInput, GenerateInput, PreviewInput
-from webapp.web.more_faults import with_more
+from webapp.web.inputs import with_more
 from webapp.web.responses import Output, Raw, reply
 from webapp.web.routing import route
 

@@ -28,7 +28,7 @@ from webapp.notifications.services import events as notifications_events
 from webapp.notifications.services import webhook_delivery
 from webapp.notifications.services.webhook_delivery import SECRET_PREFIX
 from webapp.security.vault import VaultError
-from webapp.versioning.services import deletion
+from webapp.versioning.services import versions
 
 SCOPES: Final = ("project", "workspace")
 
@@ -171,14 +171,14 @@ def change(actor: Actor, hook: Webhook, changes: Mapping[str, Any]) -> Webhook:
 
 def delete(actor: Actor, hook: Webhook) -> None:
     """Soft-delete a webhook; commits."""
-    deletion.soft_delete(actor, hook)
+    versions.soft_delete(actor, hook)
 
 
 def restore(actor: Actor, hook: Webhook) -> None:
     """Take a deletion back; commits. Errors: not_found after 30 days, conflict (too many)."""
     if hook.deleted_at is not None:
         _room(actor)
-    deletion.restore(actor, hook)
+    versions.restore(actor, hook)
 
 
 def new_secret(actor: Actor, hook: Webhook) -> str:

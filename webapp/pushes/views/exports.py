@@ -17,7 +17,7 @@ from webapp.pushes.services import preparation, pushes
 from webapp.pushes.services.ledger import read
 from webapp.pushes.services.preparation import Prepared
 from webapp.pushes.views.pushes import queued, sending
-from webapp.web.more_faults import with_more
+from webapp.web.inputs import with_more
 from webapp.web.responses import reply
 
 bp = Blueprint("exports_at_once", __name__)

@@ -21,15 +21,13 @@ from webapp.pushes.schemas import DatasetPushInput, PushInput, RetryInput, Sendi
 from webapp.pushes.services import failures, preparation, pushes, retries
 from webapp.pushes.services.preparation import Prepared
 from webapp.pushes.views import form, presentation
-from webapp.pushes.views import repair as pushes_repair
 from webapp.pushes.views.pushes import more_of_retry
 from webapp.row_templates.models import Template
 from webapp.row_templates.services import compilation, templates
 from webapp.web import snippets
 from webapp.web.forms.page_form import PageForm
 from webapp.web.forms.settings import SettingsForm, places
-from webapp.web.inputs import Query, form_values, parse
-from webapp.web.more_faults import with_more
+from webapp.web.inputs import Query, form_values, parse, with_more
 from webapp.web.responses import render_block, see_other
 from webapp.web.routing import route
 
@@ -417,7 +415,7 @@ def failure(actor: Actor, push_id: str, query: FailureQuery) -> Response:
         before = pushes.values_of(push, ends)
         if fix.get("column") and can_retry:
             confirmed = {**given, "confirm": context["needs"], "table": push.tables[query.table]["name"]}
-            said = pushes_repair.body(push, {**confirmed, "states": query.state})
+            said = presentation.body(push, {**confirmed, "states": query.state})
             ask = parse(RetryInput, {key: said[key] for key in said if key != "states"}, strict=False)
             tables = retries.repaired(actor, push_id, ask)
             push = pushes.get(actor, push_id)
@@ -434,7 +432,7 @@ def failure(actor: Actor, push_id: str, query: FailureQuery) -> Response:
         "can_retry": can_retry and bool(ends),
         "fix": {"how": "formula", "column": query.column, **fix},
         "changed": bool(fix.get("column")) and not problem,
-        "ways": pushes_repair.WAYS,
+        "ways": presentation.WAYS,
         "columns": _most_telling(before, query.column),
         "rows": [
             {"number": end.row, "before": old, "after": new}
@@ -467,7 +465,7 @@ def repair(actor: Actor, push_id: str) -> Response:
     given = form_values(request.form)
     push = pushes.get(actor, push_id, "push")
     try:
-        said = _of_reason(push, given, pushes_repair.body(push, given))
+        said = _of_reason(push, given, presentation.body(push, given))
         try:
             ask = parse(RetryInput, said, strict=False)
         except ApiError as error:

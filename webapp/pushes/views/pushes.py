@@ -21,8 +21,7 @@ from webapp.pushes.services.ledger import read
 from webapp.pushes.services.preparation import Prepared
 from webapp.pushes.views import presentation
 from webapp.web import events, log_events
-from webapp.web.inputs import ListQuery, Query
-from webapp.web.more_faults import with_more
+from webapp.web.inputs import ListQuery, Query, with_more
 from webapp.web.responses import Listed, matching, reply, see_other
 from webapp.web.routing import route
 from webapp.work import log_lines

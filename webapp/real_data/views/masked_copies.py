@@ -16,7 +16,7 @@ from webapp import limits
 from webapp.access.actors import Actor
 from webapp.builder.forms import draft
 from webapp.builder.inputs import TemplateIn
-from webapp.builder.views import drafts, uploads
+from webapp.builder.views import drafts, source_form
 from webapp.builder.views.source_form import WAYS, SourceCard
 from webapp.engine.source_data import SourceSpec
 from webapp.errors import ApiError, Fault, validation_error
@@ -60,7 +60,7 @@ def look(actor: Actor) -> Response:
     given = draft.read_source(request.form)
     if any(one.filename for one in request.files.getlist("file")):
         try:
-            stored = uploads.kept_apart(actor, request)
+            stored = source_form.kept_apart(actor, request)
         except ApiError as error:
             return _refused(actor, given, error)
         given = {**(given if given and draft.way_of(given) == _FILE else {}), "file": stored.name}

@@ -18,8 +18,7 @@ from webapp.scenarios.services import run_logs, runs
 from webapp.scenarios.views import run_pages
 from webapp.scenarios.views.run_pages import Followed
 from webapp.web import log_events
-from webapp.web.inputs import Input, ListQuery, Query
-from webapp.web.more_faults import with_more
+from webapp.web.inputs import Input, ListQuery, Query, with_more
 from webapp.web.responses import Listed, Output, matching, reply, see_other
 from webapp.web.routing import route
 

@@ -14,7 +14,7 @@ from webapp.scenarios.services import scenarios
 from webapp.scenarios.views import pages, presentation
 from webapp.versioning import views as versioned_routes
 from webapp.versioning.views import OtherQuery
-from webapp.web.more_faults import with_more
+from webapp.web.inputs import with_more
 from webapp.web.responses import Output, matching, reply
 from webapp.web.routing import route
 

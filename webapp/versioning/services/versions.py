@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Any, Final, Generic, TypeVar
 
 from sqlalchemy import and_, func, select
@@ -17,12 +17,33 @@ from webapp import clock, limits, pagination
 from webapp.access import tenancy
 from webapp.access.actors import Actor, require
 from webapp.access.models import User
+from webapp.access.tenancy import not_found
 from webapp.audit.models import AuditEntry
 from webapp.audit.services import audit_log
 from webapp.extensions import db
 from webapp.metering import stored_json
 from webapp.versioning.models import Version, Versioned
-from webapp.versioning.services import deletion
+
+# Deleting objects and restoring them within 30 days.
+
+
+def soft_delete(actor: Actor, row: Any) -> None:
+    """Mark a row deleted, with its audit entry, and commit. Doing it twice changes nothing."""
+    if row.deleted_at is None:
+        row.deleted_at = clock.now()
+        audit_log.record(actor, f"{audit_log.name_of(row)}.delete", row, join=True)
+    db.session.commit()
+
+
+def restore(actor: Actor, row: Any) -> None:
+    """Take a deletion back within 30 days, and commit. Error: not_found after that."""
+    if row.deleted_at is not None:
+        if clock.now() - row.deleted_at > timedelta(days=limits.RESTORE_DAYS):
+            raise not_found(type(row).__name__.lower(), row.id)
+        row.deleted_at = None
+        audit_log.record(actor, f"{audit_log.name_of(row)}.restore", row, join=True)
+    db.session.commit()
+
 
 H = TypeVar("H", bound=Versioned)
 V = TypeVar("V", bound=Version)
@@ -198,12 +219,12 @@ class Kind(Generic[H, V]):
 
     def delete(self, actor: Actor, head: H) -> dict[str, Any]:
         """Soft-delete a locked head; commits. Returns it as the API shows it."""
-        deletion.soft_delete(actor, head)
+        soft_delete(actor, head)
         return self.show(head)
 
     def restore(self, actor: Actor, head: H) -> dict[str, Any]:
         """Take a deletion back within 30 days; commits. Returns it as the API shows it. Error: not_found."""
-        deletion.restore(actor, head)
+        restore(actor, head)
         return self.show(head)
 
 
