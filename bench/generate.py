@@ -68,8 +68,9 @@ def rowsmith(compiled: Plan, rows: int, format: str, path: Path) -> None:
     """Write ``rows`` rows of the template to a file."""
     bound = BoundPlan(compiled, ENV)
     kind = FORMATS[format]
+    writer = kind(bound.schema, kind.Options(), title="orders")
     with path.open("wb") as file:
-        for piece in write(kind(bound.schema, kind.Options(), title="orders"), bound.blocks(0, rows)):
+        for piece in write(writer, bound.blocks_for(writer, 0, rows)):
             file.write(piece)
 
 

@@ -30,11 +30,11 @@ from webapp.engine import groups, random
 from webapp.engine.blocks import BoundPlan, GenerationContext
 from webapp.engine.data import vocabulary
 from webapp.engine.plan import compile_plan
-from webapp.engine.types import relations as relations_parents
 from webapp.engine.relations import totals as relations_totals
 from webapp.engine.relations.cardinality import Counts, Spread
 from webapp.engine.relations.related_plans import Library, RelatedTemplate
 from webapp.engine.spec import parse
+from webapp.engine.types import relations as relations_parents
 from webapp.engine.types.relations import Cardinality
 
 KEY = random.key("benchmark", "fld_1")

@@ -137,6 +137,7 @@ FIRST_BLOCK_ROWS: Final = 256  # measured: the first byte is sent after 5 ms
 # a full block; wider rows are generated in smaller blocks. Writing a block takes up to six times as much,
 # which stays below the 256 MB available to one request.
 BLOCK_BYTES: Final = 16 * MB
+COMPOSED_BYTES: Final = 2 * MB  # texts of a column in parts, if all were the longest; else they are measured
 BLOCK_STEP: Final = 4  # a block that exceeds BLOCK_BYTES is generated again with this many times fewer rows
 # BLOCK_ROWS / FIRST_BLOCK_ROWS: the maximum growth from one block to the next. After a block has exceeded
 # BLOCK_BYTES, blocks grow by a factor of two at most.

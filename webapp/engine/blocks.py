@@ -8,7 +8,7 @@ an array of a template's rows continues from row to row.
 from __future__ import annotations
 
 import weakref
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from dataclasses import dataclass
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
@@ -17,7 +17,7 @@ import numpy as np
 import pyarrow as pa
 
 from webapp import limits
-from webapp.engine import budget, layers, leaks, postprocess, processor_time
+from webapp.engine import budget, layers, leaks, postprocess, processor_time, text_parts
 from webapp.engine import random as engine_random
 from webapp.engine.budget import Meter, TooLarge
 from webapp.engine.errors import SpecError
@@ -26,11 +26,13 @@ from webapp.engine.invalid_data.injector import InvalidDataInjector
 from webapp.engine.layers import Column, Layer, RelatedPlan
 from webapp.engine.random import RandomStream
 from webapp.engine.relations import PARENT, RELATION
+from webapp.engine.text_parts import Composed
 from webapp.engine.types.external import Existing
 from webapp.engine.types.relations import ParentRows, Relation
 from webapp.errors import Fault, did_you_mean
 
 if TYPE_CHECKING:
+    from webapp.engine.formats.base import Format
     from webapp.engine.plan import Plan
 
 
@@ -165,6 +167,13 @@ class BoundPlan:
             self.watch.check(made.rows, columns)
         return list(columns.values()) if self.bad is None else self.bad.columns(made, columns)
 
+    def composed_block(self, start: int, count: int) -> list[pa.Array | Composed]:
+        """Like `block`, with texts that are still in parts: for formats that put them together in the row."""
+        if self.watch is not None or self.bad is not None or count <= text_parts.FEW_ROWS:
+            return self.block(start, count)
+        made = Block(self, self.plan.layer, np.arange(start, start + count, dtype=np.uint64))
+        return [made.composed(name) for name in self.plan.layer.visible]
+
     def at(self, rows: np.ndarray, meter: Meter | None = None) -> Block:
         """The template's fields at any rows (``uint64[n]``), computed on demand. ``meter`` is that of the
         block that keeps them; without one they get a separate budget."""
@@ -173,12 +182,19 @@ class BoundPlan:
     def blocks(self, offset: int, count: int) -> Iterator[list[pa.Array]]:
         """Yield the rows from ``offset`` on in blocks: a small first one, then full ones, or as many rows as fit the
         budget of a block. Raises `TooLarge` if a single row exceeds it."""
+        return self._blocks(self.block, offset, count)
+
+    def blocks_for(self, writer: Format, offset: int, count: int) -> Iterator[list[Any]]:
+        """The blocks of `blocks` for ``writer``; texts are in parts (`Composed`) if it puts them together itself."""
+        return self._blocks(self.composed_block if writer.composes else self.block, offset, count)
+
+    def _blocks(self, make: Callable[[int, int], list[Any]], offset: int, count: int) -> Iterator[list[Any]]:
         row, end = offset, offset + count
         size, growth = min(limits.FIRST_BLOCK_ROWS, self.block_rows), limits.BLOCK_GROWTH
         while row < end:
             size = min(size, end - row)
             try:
-                columns = self.block(row, size)
+                columns = make(row, size)
             except TooLarge as error:
                 if size == 1:
                     raise TooLarge(error.size, error.path) from None
@@ -292,6 +308,23 @@ class Block:
                 raise TooLarge(2**31, path, self.rows.size) from None
             self._columns[name] = made
         return made
+
+    def composed(self, name: str) -> pa.Array | Composed:
+        """The finished column ``name`` of this level, in parts if that is all its values need."""
+        compiled = self.layer.columns[name]
+        path = self.prefix + name
+        if name in self._columns or not compiled.unchanged or path in self.bound.overrides:
+            return self.column(name)
+        if self.layer.together and (name,) in self.layer.together:
+            return self.column(name)
+        parts = compiled.type.in_parts(ColumnContext(self, compiled, path))
+        if parts is None:
+            return self.column(name)
+        size = text_parts.longest_of(parts) * self.rows.size
+        if size > limits.COMPOSED_BYTES:
+            return self.column(name)  # which measures it
+        self.meter.add(size)
+        return Composed(parts, size)
 
     def related(self, group: str) -> RelatedRows:
         """The rows of another template that the group of references takes."""

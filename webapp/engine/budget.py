@@ -19,6 +19,7 @@ import pyarrow.compute as pc
 
 from webapp import limits
 from webapp.engine.errors import SpecError
+from webapp.engine.text_parts import Composed
 from webapp.errors import Fault
 
 _NEGLIGIBLE = (
@@ -65,8 +66,10 @@ def megabytes(size: int) -> str:
     return f"{amount:,.0f} MB" if amount >= 100 or amount == int(amount) else f"{amount:,.1f} MB"
 
 
-def size_of(column: pa.Array | pa.Scalar) -> int:
+def size_of(column: pa.Array | pa.Scalar | Composed) -> int:
     """Return the bytes of the decoded values of ``column``; small arrays may be overestimated."""
+    if isinstance(column, Composed):
+        return column.size
     if isinstance(column, pa.Scalar):
         return len(column.as_buffer()) if column.is_valid else 0
     if pa.types.is_dictionary(column.type):

@@ -38,6 +38,11 @@ class Column:
     def name(self) -> str:
         return self.spec.name
 
+    @property
+    def unchanged(self) -> bool:
+        """Whether the values are those of `FieldType.fill`: not unique, blank or changed afterwards."""
+        return not (self.spec.common.unique or self.formula or self.after or self.blank)
+
     def bounds(self, rows: int) -> tuple[int, int] | None:
         """The least and the largest number of the first ``rows`` rows; see `FieldType.bounds`."""
         return self.type.bounds(rows) if self.formula is None else self.formula.bounds

@@ -9,6 +9,7 @@ import pyarrow as pa
 from hypothesis import given
 from hypothesis import strategies as st
 
+from webapp.engine import text_parts
 from webapp.engine.types import joining
 
 TEXTS = st.lists(st.one_of(st.none(), st.text(max_size=20)), min_size=1, max_size=40)
@@ -18,28 +19,28 @@ TEXTS = st.lists(st.one_of(st.none(), st.text(max_size=20)), min_size=1, max_siz
 def test_a_few_places_of_any_part_of_a_pool_are_its_texts(texts, data):
     start = data.draw(st.integers(0, len(texts) - 1))
     part = texts[start:]
-    places = data.draw(st.lists(st.integers(0, len(part) - 1), max_size=joining.FEW_ROWS))
-    made = joining.taken(pa.array(texts, pa.string()).slice(start), np.array(places, np.int64))
+    places = data.draw(st.lists(st.integers(0, len(part) - 1), max_size=text_parts.FEW_ROWS))
+    made = text_parts.taken(pa.array(texts, pa.string()).slice(start), np.array(places, np.int64))
     assert made.to_pylist() == [part[place] for place in places]
 
 
-@given(st.lists(st.text(max_size=5), min_size=1, max_size=10), st.integers(0, 2 * joining.FEW_ROWS))
+@given(st.lists(st.text(max_size=5), min_size=1, max_size=10), st.integers(0, 2 * text_parts.FEW_ROWS))
 def test_few_rows_are_joined_as_many_are(texts, rows):
     pool, index = pa.array(texts, pa.string()), np.arange(rows, dtype=np.uint64) % len(texts)
-    made = joining.joined((pool, index), (pa.array(["-"]), np.zeros(rows, np.uint64)), (pool, index))
+    made = text_parts.joined((pool, index), (pa.array(["-"]), np.zeros(rows, np.uint64)), (pool, index))
     assert made.to_pylist() == [f"{texts[place]}-{texts[place]}" for place in index.tolist()]
 
 
 def test_of_pools_that_a_few_rows_were_taken_from_no_texts_are_kept():
     pools = [pa.array([f"{number} {place}" for place in range(5_000)]) for number in range(40)]
     index = np.arange(3)
-    joining.taken(pools[0], index)
+    text_parts.taken(pools[0], index)
     before = len(joining._SEEN)
     tracemalloc.start()
     try:
         for pool in pools:
-            joining.joined((pool, index), (pool, index))
-            joining.taken(pool, index)
+            text_parts.joined((pool, index), (pool, index))
+            text_parts.taken(pool, index)
         kept, _ = tracemalloc.get_traced_memory()
     finally:
         tracemalloc.stop()

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.engine.types.made import bound, faults, table
-from webapp.engine import random
+from webapp.engine import random, text_parts
 from webapp.engine.data import vocabulary
 from webapp.engine.errors import SpecError
 from webapp.engine.random import RandomStream
@@ -246,7 +246,7 @@ def test_a_unique_name_in_a_group_of_a_person_is_rejected_with_advice(kind):
 
 
 def test_the_bits_of_few_rows_are_those_of_many():
-    rows = np.arange(joining.FEW_ROWS, dtype=np.uint64)
+    rows = np.arange(text_parts.FEW_ROWS, dtype=np.uint64)
     draws = RandomStream(random.key("s", "g"), rows)
     salted, single = joining.Salted(draws, 4), joining.Salted(draws, 0)
     for salt in range(4):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Hashable, Iterator
+from collections.abc import Callable, Hashable, Iterator, Sequence
 from typing import Any, ClassVar, Literal, TypeVar
 
 import pyarrow as pa
@@ -33,6 +33,8 @@ class Format(ABC):
     extension: ClassVar[str]
     continues: ClassVar[bool] = False
     """Whether an instance can continue where another stopped: together they write the same bytes as one."""
+    composes: ClassVar[bool] = False
+    """Whether `block` accepts texts in parts."""
 
     class Options(BaseModel):
         """The options of this format; the defaults give a usable file."""
@@ -49,8 +51,8 @@ class Format(ABC):
         """Return the bytes before the first row."""
 
     @abstractmethod
-    def block(self, columns: list[pa.Array]) -> Iterator[bytes]:
-        """The next rows."""
+    def block(self, columns: Sequence[Any]) -> Iterator[bytes]:
+        """The next rows: an Arrow array for each column, or a `Composed` where the format ``composes``."""
 
     @abstractmethod
     def finish(self) -> Iterator[bytes]:

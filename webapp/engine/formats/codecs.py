@@ -49,6 +49,10 @@ class BaseCodec(ABC):
         texts = Layout([Column("", bare, _BARE)], Frame(), joint=False).texts_of([values], None, None)
         return None if bare.marked else texts
 
+    def part(self, values: pa.Array) -> pa.Array | None:
+        """See `column.Codec`."""
+        return None
+
 
 class _Bare:
     """A codec that notes whether anything was marked."""
@@ -63,6 +67,9 @@ class _Bare:
         return None
 
     def pool(self, values: pa.Array) -> pa.Array | None:
+        return None
+
+    def part(self, values: pa.Array) -> pa.Array | None:
         return None
 
 
@@ -83,6 +90,9 @@ class TextCodec(BaseCodec):
             return self._escape.pool(values) if self._escape else values
         except (Unfit, Grown):
             return None
+
+    def part(self, values: pa.Array) -> pa.Array | None:
+        return self._escape.part(values) if self._escape else values
 
 
 class NullCodec(BaseCodec):

@@ -63,6 +63,9 @@ class Codec(Protocol):
     def pool(self, values: pa.Array) -> pa.Array | None:
         """``values``, without nulls, as one text each; None if some cannot be spelled without a mark."""
 
+    def part(self, values: pa.Array) -> pa.Array | None:
+        """``values``, which are parts of longer texts, as they are written; None if that depends on the other parts."""
+
 
 @dataclass(frozen=True, slots=True)
 class Column:

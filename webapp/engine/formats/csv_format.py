@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import ClassVar, Literal
 
 import pyarrow as pa
@@ -16,6 +16,7 @@ from webapp.engine.formats.flat import Leaf, flatten
 from webapp.engine.formats.layout import Layout, TextFormat
 from webapp.engine.formats.nested import NestedCodec, scalar_codec, value_type
 from webapp.engine.mixed_columns import clean_type, is_mixed
+from webapp.engine.text_parts import Composed
 
 _LINE_END = "\r\n"
 
@@ -92,7 +93,7 @@ class CsvFormat(TextFormat):
             names = [f'"{name}"' for name in names]
         return (self.options.delimiter.join(names) + _LINE_END).encode()
 
-    def _text(self, columns: list[pa.Array], count: int) -> bytes | memoryview:
+    def _text(self, columns: Sequence[pa.Array | Composed], count: int) -> bytes | memoryview:
         return self._rows.render([leaf.of(columns) for leaf in self._leaves], "")
 
     def finish(self) -> Iterator[bytes]:

@@ -196,6 +196,25 @@ class Escape(ABC):
             return None
         return replaced(texts, treated)
 
+    def part(self, texts: pa.Array) -> pa.Array | None:
+        """Return ``texts``, without nulls, as written to the file inside longer texts; None if that depends on the
+        other parts."""
+        if not self._in_parts():
+            return None
+        try:
+            treated = self.treat(texts, limits.FORMAT_POOL_BYTES)
+        except (Unfit, Grown):
+            return None
+        return replaced(texts, treated) if self._whole(texts, treated) else None
+
+    def _in_parts(self) -> bool:
+        """Whether the parts of a text can be escaped one by one."""
+        return self._by_letter
+
+    def _whole(self, texts: pa.Array, treated: Treated) -> bool:
+        """Whether none of ``texts`` makes a text that contains it marked."""
+        return treated.marked is None or not treated.marked.size
+
 
 def replaced(texts: pa.Array, treated: Treated) -> pa.Array:
     """``texts`` with the treated rows in place."""
@@ -295,6 +314,12 @@ class CsvEscape(Escape):
         if bare.any():
             parts.append(np.flatnonzero(bare))
         return np.unique(np.concatenate(parts)) if parts else None
+
+    def _whole(self, texts: pa.Array, treated: Treated) -> bool:
+        if self._lone or treated.marked is None:
+            return not self._lone
+        scan = Scan(texts)
+        return bool((scan.ends == scan.starts).take(treated.marked).all())  # empty parts need no quotes
 
     def pool(self, texts: pa.Array) -> pa.Array:
         treated = self.treat(texts, limits.FORMAT_POOL_BYTES)

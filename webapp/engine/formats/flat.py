@@ -15,6 +15,7 @@ import pyarrow.compute as pc
 
 from webapp import limits
 from webapp.engine.formats.base import FormatError
+from webapp.engine.text_parts import Composed
 from webapp.errors import Fault
 
 Step = Callable[[pa.Array], pa.Array]
@@ -32,7 +33,7 @@ class Leaf:
         """The same column, were its values of another type."""
         return replace(self, field=self.field.with_type(dtype))
 
-    def of(self, block: Sequence[pa.Array]) -> pa.Array:
+    def of(self, block: Sequence[pa.Array | Composed]) -> pa.Array | Composed:
         """The column's values in a block."""
         column = block[self.root]
         for step in self.steps:

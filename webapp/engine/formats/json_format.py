@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import ClassVar
 
 import pyarrow as pa
@@ -11,6 +11,7 @@ from webapp.engine.formats.base import Format, for_schema
 from webapp.engine.formats.column import Column, Frame
 from webapp.engine.formats.layout import Layout, TextFormat
 from webapp.engine.formats.nested import json_column, json_key
+from webapp.engine.text_parts import Composed
 
 
 class NdjsonFormat(TextFormat):
@@ -36,7 +37,7 @@ class NdjsonFormat(TextFormat):
         """Nothing."""
         return b""
 
-    def _text(self, columns: list[pa.Array], count: int) -> bytes | memoryview:
+    def _text(self, columns: Sequence[pa.Array | Composed], count: int) -> bytes | memoryview:
         text = self._rows.render(columns, self._first)
         self._first = self._between
         return text

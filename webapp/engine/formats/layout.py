@@ -19,6 +19,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from itertools import product
 from threading import Lock
+from typing import ClassVar
 
 import numpy as np
 import pyarrow as pa
@@ -40,6 +41,7 @@ from webapp.engine.formats.column import (
     numbers,
 )
 from webapp.engine.formats.escape import Escape, Grown, Unfit
+from webapp.engine.text_parts import Composed
 
 _EAGER_FACTOR = 4  # a pool at most this many times as long as the block is written completely
 _ENTRY_BYTES = 512  # the memory of an entry in addition to its buffers
@@ -47,11 +49,13 @@ _ENTRY_BYTES = 512  # the memory of an entry in addition to its buffers
 
 @dataclass(frozen=True, slots=True)
 class Pool:
-    """``views[m]`` of a pool's texts; the long ones are in ``data``, as buffer 0. ``longest`` is in bytes."""
+    """``views[m]`` of a pool's texts; the long ones are in ``data``, as buffer 0. ``longest`` and ``shortest`` are in
+    bytes."""
 
     views: np.ndarray
     data: pa.Buffer | None
     longest: int
+    shortest: int
 
 
 class _Entry:
@@ -99,7 +103,8 @@ class PoolCache:
         pool = None
         if texts is not None:
             found, data = views.of_strings(texts)
-            pool = Pool(found, data, int(views.lengths(found).max(initial=0)))
+            sizes = views.lengths(found)
+            pool = Pool(found, data, int(sizes.max(initial=0)), int(sizes.min(initial=sizes.max(initial=0))))
         with self._lock:
             self._keep(entry, pool)
         return pool
@@ -273,13 +278,13 @@ class Slot:
 class _PoolInUse:
     """A pool among a layout's buffers; its views are copied to point there once enough rows have used it."""
 
-    __slots__ = ("_buffer", "_moved", "_pool", "_seen", "longest", "origin")
+    __slots__ = ("_buffer", "_moved", "_pool", "_seen", "longest", "origin", "shortest")
 
     def __init__(self, pool: Pool, origin: pa.Array, buffer: int) -> None:
         self._pool, self.origin, self._buffer = pool, origin, buffer
         self._seen = 0
         self._moved = pool.views if pool.data is None else None
-        self.longest = pool.longest
+        self.longest, self.shortest = pool.longest, pool.shortest
 
     def take(self, indices: np.ndarray) -> np.ndarray:
         if self._moved is None:
@@ -299,21 +304,38 @@ class Layout:
     def __init__(self, columns: Sequence[Column], frame: Frame, *, joint: bool) -> None:
         self.columns, self._frame, self._joint = columns, frame, joint
         self._literals = Literals()
-        self._tables: dict[int, np.ndarray] = {}
-        self._gaps: list[int] = []
-        width = 0
-        for column in columns:
-            self._gaps.append(width)
-            width += 1 + column.codec.width
-        self.pieces = Pieces(width + (not joint))
+        self._widths = [column.codec.width for column in columns]
         self._around = _longest_frame(columns, frame)
-        self._fixed: list[np.ndarray | None] = [None] * self.pieces.width
+        self._arrange()
         self.texts: dict[Escape | None, list[tuple[int, int, pa.Array]]] = {}
         self._pools: dict[Hashable, _PoolInUse] = {}
         self._pool_buffers: list[pa.Buffer] = []
         self._written = 0  # bytes of the texts laid out for the block so far
 
-    def render(self, block: Sequence[pa.Array], first: str, edges: np.ndarray | None = None) -> memoryview:
+    def _arrange(self) -> None:
+        """Give each column as many pieces of a row as it needs, with a gap before it."""
+        self._tables: dict[int, np.ndarray] = {}
+        self._gaps: list[int] = []
+        width = 0
+        for own in self._widths:
+            self._gaps.append(width)
+            width += 1 + own
+        self.pieces = Pieces(width + (not self._joint))
+        self._fixed: list[np.ndarray | None] = [None] * self.pieces.width
+
+    def _widen(self, block: Sequence[pa.Array | Composed]) -> None:
+        """Make space for texts of more parts than those of the blocks before."""
+        wider = False
+        for index, values in enumerate(block):
+            if isinstance(values, Composed) and len(values.parts) > self._widths[index]:
+                self._widths[index] = len(values.parts)
+                wider = True
+        if wider:
+            self._arrange()
+
+    def render(
+        self, block: Sequence[pa.Array | Composed], first: str, edges: np.ndarray | None = None
+    ) -> memoryview:
         """Return a block of at least one row as one text, for joint layouts; ``first`` takes the place of the first
         row's separator.
 
@@ -321,6 +343,7 @@ class Layout:
         Raises `Oversize` if the text would be too large, and `FormatError`.
         """
         count = len(block[0])
+        self._widen(block)
         if count > 1 and count * self.pieces.width > limits.FORMAT_PART_PIECES:
             raise Oversize
         states, data = self._fill(block)
@@ -373,19 +396,19 @@ class Layout:
 
     # --- the values ---
 
-    def _fill(self, block: Sequence[pa.Array]) -> tuple[list[np.ndarray | None], pa.Buffer | None]:
+    def _fill(self, block: Sequence[pa.Array | Composed]) -> tuple[list[np.ndarray | None], pa.Buffer | None]:
         count = len(block[0])
         self.pieces.begin(count)
         self.texts.clear()
         self._written = 0
-        if len(self._pools) > _POOLS_PER_COLUMN * len(self.columns):
+        if len(self._pools) > _POOLS_PER_COLUMN * sum(self._widths):
             self._pools.clear()
             self._pool_buffers.clear()
         nulls: list[np.ndarray | None] = []
         states: list[np.ndarray | None] = []
         for index, values in enumerate(block):
             plain, marks = self._fill_column(index, values)
-            nulls.append(null_mask(plain))
+            nulls.append(None if plain is None else null_mask(plain))
             states.append(None if marks is None else marks.astype(np.uint8) * np.uint8(MARKED))
         if count * self._around > _NEGLIGIBLE:
             self._add(count, count * self._around)
@@ -396,9 +419,16 @@ class Layout:
         self._lay_gaps(states)
         return states, data
 
-    def _fill_column(self, index: int, values: pa.Array) -> tuple[pa.Array, np.ndarray | None]:
+    def _fill_column(
+        self, index: int, values: pa.Array | Composed
+    ) -> tuple[pa.Array | None, np.ndarray | None]:
         # Created each time: a stored one would keep the layout and its megabytes alive until the cycle collector runs.
         codec, slot = self.columns[index].codec, Slot(self, index, self._gaps[index] + 1)
+        if isinstance(values, Composed):
+            if self._fill_parts(index, values, slot):
+                return None, None
+            values = values.array()
+        slot.blank(*range(codec.width, self._widths[index]))
         if pa.types.is_dictionary(values.type):
             indices, dictionary = values.indices, values.dictionary
             pool = self._pool(codec, dictionary, len(values)) if len(dictionary) else None
@@ -417,13 +447,35 @@ class Layout:
         except OverflowError as problem:
             raise does_not_fit(self.columns[index], problem) from problem
 
-    def _pool(self, codec: Codec, dictionary: pa.Array, rows: int) -> _PoolInUse | None:
+    def _fill_parts(self, index: int, values: Composed, slot: Slot) -> bool:
+        """Write each part of the texts as one piece. Return False if the texts have to be put together first."""
+        codec = self.columns[index].codec
+        # Every pool is asked for, so that the rows are counted for each of them.
+        found = [self._pool(codec, dictionary, len(values), part=True) for dictionary, _ in values.parts]
+        used = [pool for pool in found if pool is not None]
+        # Without a part that always has text, a whole text may be empty, which is written differently.
+        if len(used) < len(found) or not any(pool.shortest for pool in used):
+            return False
+        size = 0
+        for piece, (pool, (_, places)) in enumerate(zip(used, values.parts, strict=True)):
+            taken = pool.take(places.view(np.int64))
+            most = pool.longest * len(values)
+            size += most if most <= _SMALL else int(views.lengths(taken).sum(dtype=np.int64))
+            slot.put(piece, taken)
+        self._add(len(values), size)
+        slot.blank(*range(len(used), self._widths[index]))
+        return True
+
+    def _pool(
+        self, codec: Codec, dictionary: pa.Array, rows: int, *, part: bool = False
+    ) -> _PoolInUse | None:
         if not codec.width:
             return None
-        key = (codec.key, *identity(dictionary))
+        kind: Hashable = ("part", codec.key) if part else codec.key
+        key = (kind, *identity(dictionary))
         used = self._pools.get(key)
         if used is None:
-            pool = POOLS.get(codec.key, dictionary, rows, codec.pool)
+            pool = POOLS.get(kind, dictionary, rows, codec.part if part else codec.pool)
             if pool is None:
                 return None
             buffer = 0
@@ -579,16 +631,18 @@ def _state(states: np.ndarray | None, row: int) -> int:
 class TextFormat(Format):
     """A format whose rows are laid out by `layout.Layout`."""
 
+    composes: ClassVar[bool] = True
+
     def __init__(self, schema: pa.Schema, options: Format.Options, *, title: str) -> None:
         super().__init__(schema, options, title=title)
         self._most_rows = sys.maxsize
 
-    def block(self, columns: list[pa.Array]) -> Iterator[bytes]:
+    def block(self, columns: Sequence[pa.Array | Composed]) -> Iterator[bytes]:
         """The next rows."""
         for text in self._texts(columns):
             yield bytes(text)
 
-    def _texts(self, columns: list[pa.Array]) -> Iterator[bytes | memoryview]:
+    def _texts(self, columns: Sequence[pa.Array | Composed]) -> Iterator[bytes | memoryview]:
         """The rows' text, in as few parts as memory allows; what was too much once is not tried again."""
         count, at = len(columns[0]), 0
         while at < count:
@@ -608,5 +662,5 @@ class TextFormat(Format):
             at += size
 
     @abstractmethod
-    def _text(self, columns: list[pa.Array], count: int) -> bytes | memoryview:
+    def _text(self, columns: Sequence[pa.Array | Composed], count: int) -> bytes | memoryview:
         """The text of ``count`` >= 1 rows. Counts nothing unless it succeeds. May raise `Oversize` or `TooLarge`."""

@@ -90,7 +90,7 @@ class _Packed(Format):
     def start(self) -> bytes:
         return self._zip.open(self._name) + self._zip.write(self._inner.start())
 
-    def block(self, columns: list[pa.Array]) -> Iterator[bytes]:
+    def block(self, columns: Sequence[pa.Array]) -> Iterator[bytes]:
         return self._written(self._inner.block(columns))
 
     def finish(self) -> Iterator[bytes]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import ClassVar
 
 import pyarrow as pa
@@ -60,7 +60,7 @@ class ParquetFormat(Format):
         """The magic number."""
         return self._drain.taken()
 
-    def block(self, columns: list[pa.Array]) -> Iterator[bytes]:
+    def block(self, columns: Sequence[pa.Array]) -> Iterator[bytes]:
         """Return the row groups that the rows complete."""
         batch = pa.RecordBatch.from_arrays(
             [_decoded(column, field.type) for column, field in zip(columns, self._schema, strict=True)],

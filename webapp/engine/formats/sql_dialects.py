@@ -219,6 +219,7 @@ class SqlEscape(Escape):
         signs = sorted({"\0", *dialect.replace}, key=len, reverse=True)
         self._special = re.compile("|".join(map(re.escape, signs)))
         self._starts = sorted({sign[0].encode() for sign in signs})
+        self._single = all(len(sign) == 1 for sign in signs)
 
     def one(self, text: str) -> str:
         """See `Escape.one`."""
@@ -249,6 +250,9 @@ class SqlEscape(Escape):
         if rows is None or long is None:
             return long if rows is None else rows
         return np.union1d(rows, long)
+
+    def _in_parts(self) -> bool:
+        return self._single and self._dialect.literal_bytes is None
 
     def marked(self, scan: Scan) -> np.ndarray | None:
         """See `Escape.marked`."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import ClassVar, Literal, Self
 
@@ -23,6 +23,7 @@ from webapp.engine.formats.layout import Layout, TextFormat
 from webapp.engine.formats.nested import NestedCodec, is_json_text, scalar_codec, value_type
 from webapp.engine.formats.sql_dialects import DIALECTS, Dialect, SqlEscape
 from webapp.engine.mixed_columns import clean_type, is_mixed
+from webapp.engine.text_parts import Composed
 from webapp.errors import Fault
 
 _MAX_SLUG = 63  # the shortest limit of a name among the dialects
@@ -213,7 +214,7 @@ class SqlFormat(TextFormat):
         length = (leaf.field.metadata or {}).get(b"max_length")
         return None if length is None or self._row_is_wide else int(length)
 
-    def _text(self, columns: list[pa.Array], count: int) -> bytes | memoryview:
+    def _text(self, columns: Sequence[pa.Array | Composed], count: int) -> bytes | memoryview:
         block = [leaf.of(columns) for leaf in self._leaves]
         if self._size == 1:
             text = self._rows.render(block, self._separators[0] if self._done else self._head)

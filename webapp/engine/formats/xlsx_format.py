@@ -34,6 +34,7 @@ from webapp.engine.formats.layout import Layout, Slot, TextFormat
 from webapp.engine.formats.nested import NestedCodec, value_type
 from webapp.engine.formats.zipstream import ZipStream
 from webapp.engine.mixed_columns import clean_type, is_mixed
+from webapp.engine.text_parts import Composed
 from webapp.errors import Fault
 
 _HEAD = '<?xml version="1.0" encoding="UTF-8" standalone="yes"?>\n'
@@ -315,6 +316,7 @@ class XlsxFormat(TextFormat):
     name: ClassVar[str] = "xlsx"
     media_type: ClassVar[str] = "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet"
     extension: ClassVar[str] = "xlsx"
+    composes: ClassVar[bool] = False  # a cell that begins or ends with a space is marked
 
     class Options(Format.Options):
         """``arrays`` as for CSV."""
@@ -417,7 +419,7 @@ class XlsxFormat(TextFormat):
         self._left = limits.XLSX_SHEET_ROWS - 1
         return self._book.open(self.title, self._sheets, self._widths, self._header)
 
-    def block(self, columns: list[pa.Array]) -> Iterator[bytes]:
+    def block(self, columns: Sequence[pa.Array | Composed]) -> Iterator[bytes]:
         """Yield the next rows, with a new sheet when the current one is full."""
         count = len(columns[0])
         at = 0
@@ -431,7 +433,7 @@ class XlsxFormat(TextFormat):
             at += size
             self._left -= size
 
-    def _text(self, columns: list[pa.Array], count: int) -> bytes | memoryview:
+    def _text(self, columns: Sequence[pa.Array | Composed], count: int) -> bytes | memoryview:
         return self._rows.render([leaf.of(columns) for leaf in self._leaves], "")
 
     def finish(self) -> Iterator[bytes]:

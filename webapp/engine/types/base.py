@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from webapp.engine.random import RandomStream
     from webapp.engine.record_counts import RecordCounts
     from webapp.engine.spec import FieldSpec
+    from webapp.engine.text_parts import Part
     from webapp.engine.types.relations import Cardinality
     from webapp.errors import Fault
 
@@ -105,6 +106,11 @@ class FieldType(ABC):
     @abstractmethod
     def fill(self, context: ColumnContext) -> pa.Array:
         """The column for ``context.rows``: one value a row, of ``dtype`` (or a dictionary of it)."""
+
+    def in_parts(self, context: ColumnContext) -> tuple[Part, ...] | None:
+        """The texts of `fill` as parts in their order, for formats that put them together in the row; None if the
+        column has no such parts."""
+        return None
 
     def prepare(self, env: GenerationContext) -> Any:
         """Prepare what depends on the request (seed, now) but not on rows; ``context.state`` has the result in

@@ -19,11 +19,11 @@ from pydantic import Field
 
 from webapp import limits
 from webapp.engine import text
+from webapp.engine.text_parts import joined
 from webapp.engine.types import codes
 from webapp.engine.types.amounts import Amount
 from webapp.engine.types.base import FieldType, GroupKind, IndexedType, OptionsModel, longest, pooled
 from webapp.engine.types.codes import DIGITS, UPPER, Code, CodeType, Gap, Pick, Run
-from webapp.engine.types.joining import joined
 from webapp.engine.types.text import Masked
 from webapp.errors import Fault
 

@@ -13,9 +13,11 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from webapp.engine import random as engine_random
+from webapp.engine import text_parts
+from webapp.engine.text_parts import Part
 from webapp.engine.types import joining
 from webapp.engine.types.base import FieldType, GroupKind, OptionsModel, longest
-from webapp.engine.types.joining import Lazy, Part
+from webapp.engine.types.joining import Lazy
 from webapp.engine.types.person import DEFAULT_LOCALE, MALE, check_locales, locale_of_group, names_of
 from webapp.errors import Fault
 
@@ -247,9 +249,12 @@ class CompanyName(FieldType):
         self._words = company_words(compiler.vocabulary, locale)
         self.max_length = self._words.longest
 
-    def fill(self, context: ColumnContext) -> pa.Array:
+    def in_parts(self, context: ColumnContext) -> tuple[text_parts.Part, ...]:
         made: Companies = context.group() if self.field.group else Companies(context, self._words)
-        return joining.joined(*made.parts)
+        return made.parts
+
+    def fill(self, context: ColumnContext) -> pa.Array:
+        return text_parts.joined(*self.in_parts(context))
 
     def space(self) -> int:
         return len(self._words.heads) * len(self._words.tails)
@@ -258,4 +263,4 @@ class CompanyName(FieldType):
         if self.field.group:
             return self.fill(context)  # the group has seen that the name is unique
         head, tail = np.divmod(context.permuted(self.space()), np.uint64(len(self._words.tails)))
-        return joining.joined((self._words.heads, head), (self._words.tails, tail))
+        return text_parts.joined((self._words.heads, head), (self._words.tails, tail))

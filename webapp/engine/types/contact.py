@@ -13,6 +13,7 @@ import pyarrow.compute as pc
 from pydantic import AliasChoices, Field, field_validator
 
 from webapp import limits
+from webapp.engine import text_parts
 from webapp.engine.types import joining
 from webapp.engine.types.base import OptionsModel
 from webapp.engine.types.company import Companies, locale_and_end, longest_site, site_tails
@@ -20,7 +21,6 @@ from webapp.engine.types.person import (
     HANDLE_NUMBERS,
     NUMBER_OF,
     SUFFIX_DIGITS,
-    People,
     PersonField,
     handle_tails,
     handles,
@@ -85,10 +85,13 @@ class Email(PersonField):
         digits = SUFFIX_DIGITS if field.common.unique else 2
         self.max_length = self.names.longest_handle + digits + 1 + max(map(len, self._domains))
 
-    def fill(self, context: ColumnContext) -> pa.Array:
+    def in_parts(self, context: ColumnContext) -> tuple[text_parts.Part, ...]:
         if len(self._domains) == 1:
             return handles(context.group(), handle_tails(f"@{self._domains[0]}"))
         return handles(context.group(), _tails_of_reserved(), _TAIL_OF)
+
+    def fill(self, context: ColumnContext) -> pa.Array:
+        return text_parts.joined(*self.in_parts(context))
 
     def space(self) -> int:
         return joining.SUFFIX_SPACE
@@ -120,8 +123,11 @@ class SafeEmail(PersonField):
         digits = SUFFIX_DIGITS if field.common.unique else 2
         self.max_length = self.names.longest_handle + digits + 1 + max(map(len, RESERVED_DOMAINS))
 
-    def fill(self, context: ColumnContext) -> pa.Array:
+    def in_parts(self, context: ColumnContext) -> tuple[text_parts.Part, ...]:
         return handles(context.group(), _tails_of_reserved(), _TAIL_OF)
+
+    def fill(self, context: ColumnContext) -> pa.Array:
+        return text_parts.joined(*self.in_parts(context))
 
     def space(self) -> int:
         return joining.SUFFIX_SPACE
@@ -153,15 +159,13 @@ class CompanyEmail(PersonField):
     def reads(cls, group: str) -> tuple[str, str]:
         return re.sub(r"^person(?=$|_\d+$)", "company", group), "company"
 
-    def fill(self, context: ColumnContext) -> pa.Array:
-        people: People = context.group()
-        head = people.names.handle_heads, people.handle_head
-        last = people.names.last_ascii, people.last
-        return joining.joined(
-            head, last, (handle_tails("@"), people.handle_tail(NUMBER_OF)), *self._site(context)
-        )
+    def in_parts(self, context: ColumnContext) -> tuple[text_parts.Part, ...]:
+        return *handles(context.group(), handle_tails("@")), *self._site(context)
 
-    def _site(self, context: ColumnContext) -> tuple[joining.Part, ...]:
+    def fill(self, context: ColumnContext) -> pa.Array:
+        return text_parts.joined(*self.in_parts(context))
+
+    def _site(self, context: ColumnContext) -> tuple[text_parts.Part, ...]:
         company: Companies = context.thing(*self._company)
         return (company.words.site_heads, company.head), (self._sites, company.tail)
 
@@ -170,7 +174,7 @@ class CompanyEmail(PersonField):
 
     def fill_unique(self, context: ColumnContext) -> pa.Array:
         # Only the number before the @ distinguishes rows.
-        return joining.joined(
+        return text_parts.joined(
             (unique_handles(context.group(), "@"), np.arange(context.n)), *self._site(context)
         )
 
@@ -205,8 +209,11 @@ class MessagingHandle(PersonField):
             lambda: pc.binary_join_element_wise(lead, self.names.handle_heads, ""),
         )
 
-    def fill(self, context: ColumnContext) -> pa.Array:
+    def in_parts(self, context: ColumnContext) -> tuple[text_parts.Part, ...]:
         return handles(context.group(), handle_tails(self._end), heads=self._heads)
+
+    def fill(self, context: ColumnContext) -> pa.Array:
+        return text_parts.joined(*self.in_parts(context))
 
     def space(self) -> int:
         return joining.SUFFIX_SPACE
@@ -295,19 +302,24 @@ class _Number(PlaceField):
                 return places.mobile
         return places.phone
 
+    def in_parts(self, context: ColumnContext) -> tuple[text_parts.Part, ...] | None:
+        places: Places = context.group()
+        if self._pattern or not places.complete:
+            return None
+        return self._parts(*self.number(places))
+
+    def _parts(self, head: np.ndarray, digits: np.ndarray) -> tuple[text_parts.Part, ...]:
+        return (self._heads, head), (self.geography.phone_tails, self._tail_start[head] + digits)
+
     def _spelled(self, places: Places, head: np.ndarray, digits: np.ndarray) -> pa.Array:
         if not places.complete:
             return self._where_known(places, head, digits)
-        return joining.joined(
-            (self._heads, head), (self.geography.phone_tails, self._tail_start[head] + digits)
-        )
+        return text_parts.joined(*self._parts(head, digits))
 
     def _where_known(self, places: Places, head: np.ndarray, digits: np.ndarray) -> pa.Array:
         known = places.has_phone
         head = np.where(known, head, np.uint64(0))
-        number = joining.joined(
-            (self._heads, head), (self.geography.phone_tails, self._tail_start[head] + digits)
-        )
+        number = text_parts.joined(*self._parts(head, digits))
         return pc.if_else(pa.array(known), number, pa.scalar(None, pa.string()))
 
     def space(self) -> int | None:

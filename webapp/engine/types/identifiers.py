@@ -21,6 +21,7 @@ from pydantic import AliasChoices, Field
 
 from webapp import limits
 from webapp.engine import random as engine_random
+from webapp.engine import text_parts
 from webapp.engine.types import joining
 from webapp.engine.types.base import FieldType, OptionsModel
 from webapp.engine.types.codes import DIGITS, HEX, LOWER, UPPER, Code, CodeType, Part, Run, text_of
@@ -234,9 +235,9 @@ _DIGITS = np.dtype({"names": list("abcde"), "formats": ["V8", "V4", "V4", "V4", 
 
 def uuid_text(high: np.ndarray, low: np.ndarray) -> pa.Array:
     """``string[n]`` of UUIDs from their halves (``uint64[n]`` each), in lower case with hyphens."""
-    if high.size <= joining.FEW_ROWS:
+    if high.size <= text_parts.FEW_ROWS:
         pairs = zip(high.tolist(), low.tolist(), strict=True)
-        return joining.few_texts([_hyphenated(f"{left:016x}", f"{right:016x}") for left, right in pairs])
+        return text_parts.few_texts([_hyphenated(f"{left:016x}", f"{right:016x}") for left, right in pairs])
     halves = np.empty((high.size, 2), ">u8")
     halves[:, 0], halves[:, 1] = high, low
     digits = np.frombuffer(hexlify(halves.data), _DIGITS)

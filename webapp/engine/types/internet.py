@@ -13,11 +13,12 @@ import pyarrow.compute as pc
 from pydantic import Field
 
 from webapp import limits
+from webapp.engine.text_parts import FEW_ROWS, Part, joined
 from webapp.engine.types.base import IndexedType, OptionsModel, PoolType, longest
 from webapp.engine.types.codes import DIGITS, HEX, LOWER, UPPER, Code, CodeType, Pick, Run, text_of
 from webapp.engine.types.codes import Part as CodePart
 from webapp.engine.types.company import Companies, locale_and_end, longest_site, site_tails
-from webapp.engine.types.joining import FEW_ROWS, Part, digit_table, joined
+from webapp.engine.types.joining import digit_table
 
 if TYPE_CHECKING:
     from webapp.engine.blocks import ColumnContext

@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import re
-import weakref
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from functools import lru_cache
-from itertools import accumulate
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -14,6 +12,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from webapp.engine import random as engine_random
+from webapp.engine.text_parts import FEW_ROWS, Part, joined, taken
 from webapp.engine.types.base import pooled
 
 if TYPE_CHECKING:
@@ -23,8 +22,6 @@ DICTIONARY_SHARE = 16
 """A pool is kept as a dictionary while it has at most this many values per row; beyond that, escaping the whole pool
 costs a format more than it saves."""
 
-FEW_ROWS = 32
-"""Up to this many rows, reading texts one by one is faster than Arrow's kernels."""
 
 SALTS_PAY = 3
 """With this many fields in a group, it is faster to compute the bits of all salts together."""
@@ -36,10 +33,6 @@ MOST_UNIQUE_DIGITS = 18
 """Digits of a unique pattern: a permutation's domain is below 2**63."""
 
 _SUFFIX_SALT = -200
-
-
-Part = tuple[pa.StringArray, np.ndarray]
-"""Texts by their places in a pool, which has no blanks: ``uint64[n]`` or ``int64[n]``."""
 
 
 class Lazy:
@@ -84,56 +77,9 @@ def salted(key: int, salts: int) -> np.ndarray:
     )
 
 
-def taken(pool: pa.Array, index: np.ndarray) -> pa.Array:
-    """``pool[index]`` copied out; every index is known to be valid."""
-    if index.size <= FEW_ROWS and pa.types.is_string(pool.type) and not pool.null_count:
-        return few_texts(_few(pool, index))
-    return _TAKE.call([pool, pa.array(index)], _UNCHECKED)
-
-
 def chosen(pool: pa.Array, index: np.ndarray) -> pa.Array:
     """``pool[index]``, as a dictionary array where that is the cheaper."""
     return pooled(pool, index) if len(pool) <= DICTIONARY_SHARE * index.size else taken(pool, index)
-
-
-def joined(*parts: Part) -> pa.StringArray:
-    """Texts joined row by row. Text between them belongs to the pools: a constant part costs four times as
-    much as a pool."""
-    if parts[0][1].size <= FEW_ROWS:
-        columns = [_few(pool, index) for pool, index in parts]
-        return few_texts(list(map(b"".join, zip(*columns, strict=True))))
-    return pc.binary_join_element_wise(*(taken(pool, index) for pool, index in parts), "")
-
-
-def few_texts(texts: Sequence[bytes | memoryview]) -> pa.StringArray:
-    """A column of a few texts in UTF-8; `pa.array` costs three times as much."""
-    ends = np.fromiter(accumulate(map(len, texts), initial=0), np.int32, len(texts) + 1)
-    return pa.StringArray.from_buffers(len(texts), pa.py_buffer(ends), pa.py_buffer(b"".join(texts)))
-
-
-def _few(pool: pa.StringArray, index: np.ndarray) -> list[memoryview]:
-    """The texts at a few places, in UTF-8 and read in place: a pool of the vocabulary as Python's own texts
-    takes ten times its memory, in each process and for every template that was compiled."""
-    ends, octets, _ = _SEEN.get(id(pool)) or _seen(pool)
-    return [octets[ends[place] : ends[place + 1]] for place in index.tolist()]
-
-
-_Seen = tuple[memoryview, memoryview, "weakref.ref[pa.StringArray]"]
-_SEEN: dict[int, _Seen] = {}
-"""Where the texts of a pool end, and its octets, by the pool's identity and for as long as it lives."""
-
-
-def _seen(pool: pa.StringArray) -> _Seen:
-    _, offsets, data = pool.buffers()
-    key = id(pool)
-    alive = weakref.ref(pool, lambda _: _SEEN.pop(key, None))
-    ends = memoryview(offsets).cast("i")[pool.offset :]
-    made = _SEEN[key] = ends, memoryview(data or b""), alive
-    return made
-
-
-_TAKE = pc.get_function("array_take")
-_UNCHECKED = pc.TakeOptions(boundscheck=False)
 
 
 def suffix(draws: RandomStream) -> np.ndarray:

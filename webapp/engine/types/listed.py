@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, ClassVar
 import numpy as np
 import pyarrow as pa
 
+from webapp.engine import text_parts
 from webapp.engine.types import codes, joining, values
 from webapp.engine.types.base import FieldType, IndexedType, OptionsModel, longest
 from webapp.engine.types.codes import DIGITS, UPPER, Check, Code, CodeType, Gap, Part, Pick, Run
@@ -155,14 +156,14 @@ class Listed(IndexedType):
         if len(pools) == 1:
             return joining.chosen(pools[0], context.below(len(pools[0])))
         drawn = [(pool, context.below(len(pool), salt)) for salt, pool in enumerate(pools)]
-        return joining.joined(*drawn)
+        return text_parts.joined(*drawn)
 
     def at(self, index: np.ndarray, context: ColumnContext) -> pa.Array:
-        parts: list[joining.Part] = []
+        parts: list[text_parts.Part] = []
         for pool in reversed(self._pattern.pools):
             index, rest = np.divmod(index, np.uint64(len(pool)))
             parts.insert(0, (pool, rest))
-        return joining.joined(*parts) if len(parts) > 1 else joining.chosen(*parts[0])
+        return text_parts.joined(*parts) if len(parts) > 1 else joining.chosen(*parts[0])
 
 
 def _example(pattern: str) -> str:

@@ -10,9 +10,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from pydantic import Field
 
+from webapp.engine.text_parts import FEW_ROWS, joined
 from webapp.engine.types.base import IndexedType, OptionsModel, PoolType
 from webapp.engine.types.codes import HEX, Code, CodeType, Run
-from webapp.engine.types.joining import FEW_ROWS, joined
 
 if TYPE_CHECKING:
     from webapp.engine.blocks import ColumnContext

@@ -18,7 +18,7 @@ import pyarrow.compute as pc
 from pydantic import Field
 
 from webapp import limits
-from webapp.engine import dates
+from webapp.engine import dates, text_parts
 from webapp.engine import random as engine_random
 from webapp.engine.data.vocabulary import Vocabulary
 from webapp.engine.text import decimals
@@ -832,14 +832,17 @@ class Name(PersonField):
             key = ("pairs", self.locale)
             self._pairs = compiler.vocabulary.shared(key, lambda: _pairs(self.names))
 
-    def fill(self, context: ColumnContext) -> pa.Array:
+    def in_parts(self, context: ColumnContext) -> tuple[text_parts.Part, ...]:
         people = context.group()
-        return self._joined(people.first, people.last)
+        return self._parts(people.first, people.last)
 
-    def _joined(self, first: np.ndarray, last: np.ndarray) -> pa.Array:
+    def fill(self, context: ColumnContext) -> pa.Array:
+        return text_parts.joined(*self.in_parts(context))
+
+    def _parts(self, first: np.ndarray, last: np.ndarray) -> tuple[text_parts.Part, ...]:
         pools = self.names.romanized_parts if self.options.romanized else self.names.whole_parts
         given, family = (pools[0], first), (pools[1], last)
-        return joining.joined(family, given) if self.names.family_first else joining.joined(given, family)
+        return (family, given) if self.names.family_first else (given, family)
 
     def space(self) -> int | None:
         return None if self._pairs is None else sum(first.size * last.size for first, last in self._pairs)
@@ -856,7 +859,7 @@ class Name(PersonField):
             if here.any():
                 f, rest = np.divmod(index[here] - base, np.uint64(half[1].size))
                 first[here], last[here] = half[0][f], half[1][rest]
-        return self._joined(first, last)
+        return text_parts.joined(*self._parts(first, last))
 
 
 class _Kana(PersonField):
@@ -902,7 +905,7 @@ class _Kana(PersonField):
         if len(found) == 1:
             return joining.chosen(*found[0])
         gap = (_BLANK, np.zeros(context.n, np.int64))
-        return joining.joined(found[0], gap, found[1])
+        return text_parts.joined(found[0], gap, found[1])
 
 
 _BLANK = pa.array([" "])
@@ -956,8 +959,11 @@ class Username(PersonField):
         super().__init__(field, options, compiler)
         self.max_length = self.names.longest_handle + (SUFFIX_DIGITS if field.common.unique else 2)
 
-    def fill(self, context: ColumnContext) -> pa.Array:
+    def in_parts(self, context: ColumnContext) -> tuple[text_parts.Part, ...]:
         return handles(context.group(), handle_tails(""))
+
+    def fill(self, context: ColumnContext) -> pa.Array:
+        return text_parts.joined(*self.in_parts(context))
 
     def space(self) -> int:
         return joining.SUFFIX_SPACE
@@ -1104,8 +1110,11 @@ class Avatar(PersonField):
             key, lambda: pc.binary_join_element_wise(start, self.names.handle_heads, "")
         )
 
-    def fill(self, context: ColumnContext) -> pa.Array:
+    def in_parts(self, context: ColumnContext) -> tuple[text_parts.Part, ...]:
         return handles(context.group(), handle_tails(""), heads=self._heads)
+
+    def fill(self, context: ColumnContext) -> pa.Array:
+        return text_parts.joined(*self.in_parts(context))
 
     def space(self) -> int:
         return joining.SUFFIX_SPACE
@@ -1116,20 +1125,22 @@ class Avatar(PersonField):
 
 def handles(
     people: People, tails: pa.StringArray, table: np.ndarray = NUMBER_OF, heads: pa.StringArray | None = None
-) -> pa.StringArray:
-    """The person's handle, row by row. ``table`` says which of ``tails`` the low bits of its draw mean; ``heads``
-    stands for the heads of handles."""
+) -> tuple[text_parts.Part, ...]:
+    """The person's handle, as parts of a text. ``table`` says which of ``tails`` the low bits of its draw mean;
+    ``heads`` stands for the heads of handles."""
     names = people.names
     head = (names.handle_heads if heads is None else heads, people.handle_head)
-    return joining.joined(head, (names.last_ascii, people.last), (tails, people.handle_tail(table)))
+    return head, (names.last_ascii, people.last), (tails, people.handle_tail(table))
 
 
 def unique_handles(people: People, ending: str = "", heads: pa.StringArray | None = None) -> pa.StringArray:
-    """Like `handles`, with a number that no other row has. No name holds a digit, so the digits at the end tell the
-    row, after any prefix."""
+    """The texts of `handles`, put together, with a number that no other row has. No name holds a digit, so the digits
+    at the end tell the row, after any prefix."""
     names = people.names
     head = (names.handle_heads if heads is None else heads, people.handle_head)
-    return joining.joined(head, (names.last_ascii, people.last), *joining.suffix_parts(people.suffix, ending))
+    return text_parts.joined(
+        head, (names.last_ascii, people.last), *joining.suffix_parts(people.suffix, ending)
+    )
 
 
 def _distinct(names: Names, pool: str, sex: int | None) -> np.ndarray:

@@ -19,6 +19,7 @@ from pydantic import AliasChoices, Field
 
 from webapp import limits
 from webapp.engine import random as engine_random
+from webapp.engine import text_parts
 from webapp.engine.text import decimals
 from webapp.engine.types import countries, joining
 from webapp.engine.types import countries as types_countries
@@ -760,12 +761,12 @@ class ZipCode(PlaceField):
         tables = self.geography
         head, tail = places.postal
         if self.options.format:
-            return joining.joined(
+            return text_parts.joined(
                 (tables.postal_heads, head), (joining.digit_table(4, "-"), context.below(10_000))
             )
         if self.country == "US" and places.complete:
-            return joining.taken(tables.postal_heads, head)
-        code = joining.joined((tables.postal_heads, head), (tables.postal_tails, tail))
+            return text_parts.taken(tables.postal_heads, head)
+        code = text_parts.joined((tables.postal_heads, head), (tables.postal_tails, tail))
         return (
             code
             if places.complete
@@ -815,13 +816,13 @@ class Coordinates(PlaceField):
         places: Places = context.group()
         latitude = latitude_units(self.geography, places.city, places.point)
         longitude = longitude_units(self.geography, places.city, places.point)
-        return joining.joined(*_degrees(latitude, _BETWEEN), *_degrees(longitude, ""))
+        return text_parts.joined(*_degrees(latitude, _BETWEEN), *_degrees(longitude, ""))
 
     def unique_hint(self) -> str:
         return "Two places may share a point; make the city unique."
 
 
-def _degrees(units: np.ndarray, end: str) -> tuple[joining.Part, joining.Part]:
+def _degrees(units: np.ndarray, end: str) -> tuple[text_parts.Part, text_parts.Part]:
     below = units < 0
     whole, rest = np.divmod(np.abs(units), _DEGREE)
     return (_wholes(), whole + below * 181), (_fractions(end), rest)
@@ -1153,15 +1154,18 @@ class _StreetLine(PlaceField):
         before, after = streets.lines(places.street_locale, street, house)
         return [(streets.before, before), (streets.after, after)]
 
-    def made(self, context: ColumnContext, unique: bool) -> pa.Array:
-        """The column."""
-        return joining.joined(*self.line(context, unique))
+    def all_parts(self, context: ColumnContext, unique: bool) -> tuple[text_parts.Part, ...]:
+        """The parts of the column's texts."""
+        return tuple(self.line(context, unique))
+
+    def in_parts(self, context: ColumnContext) -> tuple[text_parts.Part, ...]:
+        return self.all_parts(context, unique=False)
 
     def fill(self, context: ColumnContext) -> pa.Array:
-        return self.made(context, unique=False)
+        return text_parts.joined(*self.in_parts(context))
 
     def fill_unique(self, context: ColumnContext) -> pa.Array:
-        return self.made(context, unique=True)
+        return text_parts.joined(*self.all_parts(context, unique=True))
 
 
 class StreetAddress(_StreetLine):
@@ -1212,10 +1216,10 @@ class Address(_StreetLine):
             self.max_length += self.longest_in("postal heads", tables.postal_heads)
             self.max_length += self.longest_in("postal tails", tables.postal_tails)
 
-    def made(self, context: ColumnContext, unique: bool) -> pa.Array:
+    def all_parts(self, context: ColumnContext, unique: bool) -> tuple[text_parts.Part, ...]:
         line = self.line(context, unique)
         if not self.options.use_full_address:
-            return joining.joined(*line)
+            return tuple(line)
         places: Places = context.group()
         tables = self.geography
         head, tail = places.postal
@@ -1225,8 +1229,8 @@ class Address(_StreetLine):
         if self.local is not None and self.local.largest_first:
             # A blank tells the city from the street, so that no two of unique addresses read the same.
             gap = [(_GAP, np.zeros(head.size, np.int64))] if unique else []
-            return joining.joined(*around, *gap, *line)
-        return joining.joined(*line, *around)
+            return *around, *gap, *line
+        return *line, *around
 
 
 _GAP = pa.array([" "])

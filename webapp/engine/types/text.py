@@ -23,8 +23,8 @@ from webapp.engine import random as engine_random
 from webapp.engine import text
 from webapp.engine.regex import patterns
 from webapp.engine.regex.parser import Chars, Node, Repeat, Sequence
+from webapp.engine.text_parts import joined
 from webapp.engine.types.base import FieldType, IndexedType, OptionsModel, PoolType, longest
-from webapp.engine.types.joining import joined
 
 if TYPE_CHECKING:
     from webapp.engine.blocks import ColumnContext

@@ -13,10 +13,10 @@ import pyarrow.compute as pc
 from pydantic import AliasChoices, Field
 
 from webapp.engine import random as engine_random
+from webapp.engine.text_parts import joined
 from webapp.engine.types import plates
 from webapp.engine.types.base import OptionsModel, longest
 from webapp.engine.types.codes import DIGITS, Check, Code, CodeType, Gap, Part, Pick, Run
-from webapp.engine.types.joining import joined
 from webapp.engine.types.papers import ByCountry, place_of
 from webapp.engine.types.table_group import Airline, RowField, shown
 from webapp.engine.types.time import Year

@@ -152,7 +152,7 @@ def _bytes_of(part: Recipe) -> Iterator[bytes]:
     """Yield the bytes of a part. Unlike a stream, this keeps freed memory, which the next part needs."""
     writer = part.writer()
     yield writer.start() if part.first else writer.resume()
-    for block in part.bound.blocks(part.offset, part.count):
+    for block in part.bound.blocks_for(writer, part.offset, part.count):
         yield from writer.block(block)
     yield from writer.finish() if part.last else writer.pause()
 

@@ -215,7 +215,7 @@ class Stream(ABC):
         start = writer.start() if recipe.first else writer.resume()
         if start:
             yield start
-        for block in recipe.bound.blocks(recipe.offset, recipe.count):
+        for block in recipe.bound.blocks_for(writer, recipe.offset, recipe.count):
             pieces = writer.block(block)
             first = next(pieces, None)
             self.rows_made += len(block[0])
