@@ -14,6 +14,11 @@ _NUMBER: Final = re.compile(
     r"[0-9]+|0[xX][0-9a-fA-F]*"
 )  # WHATWG URL: a host that ends with a number is an IPv4 address
 
+_NOT_IN_HOSTS: Final = re.compile(
+    r"[ \"%<>^`|,;()]|^\.|\.\."
+)  # WHATWG URL, "forbidden domain code point", and empty labels
+_BRACKETED: Final = re.compile(r"\[[^\]]+\](:[0-9]*)?")
+
 
 def shown(url: str) -> str:
     """Return a URL for messages and logs: without user, password, query and fragment."""
@@ -42,6 +47,8 @@ def fault(url: str) -> str:
         return "This URL has no host, or port 0."
     if "@" in parts.netloc:
         return "Enter the user and the password in the authentication settings, not in the URL."
+    if _NOT_IN_HOSTS.search(host) or ("[" in parts.netloc and not _BRACKETED.fullmatch(parts.netloc)):
+        return "The host has characters that host names cannot have."
     last = host.rstrip(".").rpartition(".")[2]
     if _NUMBER.fullmatch(last) and ":" not in host:
         try:
