@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from webapp import limits
 from webapp.net import urls
 
 
@@ -30,7 +31,7 @@ from webapp.net import urls
         "http://h/\n",
         " http://h/",
         "http://h\\x/",
-        "http://" + "h" * 5_000,
+        "http://" + "h" * limits.HTTP_URL_CHARS,
     ],
 )
 def test_urls_without_a_proper_host_are_rejected(url):
