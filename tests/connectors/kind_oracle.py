@@ -10,7 +10,8 @@ from typing import Any, ClassVar
 from tests.connectors.kinds import GATE, SqlKind
 from tests.fakes import h2
 from webapp.connectors.base import Connector, Stage
-from webapp.connectors.oracle.connector import OracleConnector, OracleSession
+from webapp.connectors.oracle.connector import OracleConnector
+from webapp.connectors.oracle.session import OracleSession
 from webapp.connectors.verification import staged
 
 

@@ -8,7 +8,7 @@ import pytest
 from tests.connectors.db2_answers import Link, said
 from webapp.connectors.base import ConnectorError, WriteSpec
 from webapp.connectors.db2 import catalog as db2_catalog
-from webapp.connectors.db2.connector import Db2Session
+from webapp.connectors.db2.session import Db2Session
 from webapp.connectors.schema import Column, Relation
 
 ORDERS = ("SHOP", "T", "T", "Orders")

@@ -20,8 +20,10 @@ from tests.views.speak import make
 from tests.views.targets import connection, postgres_target
 from webapp.connections.services import access
 from webapp.connectors.base import ConnectorError
-from webapp.connectors.db2.connector import Db2Connector, Db2Session
-from webapp.connectors.oracle.connector import OracleConnector, OracleSession
+from webapp.connectors.db2.connector import Db2Connector
+from webapp.connectors.db2.session import Db2Session
+from webapp.connectors.oracle.connector import OracleConnector
+from webapp.connectors.oracle.session import OracleSession
 from webapp.sources.services import spool
 
 PEOPLE = Table(

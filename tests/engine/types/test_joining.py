@@ -35,7 +35,7 @@ def test_of_pools_that_a_few_rows_were_taken_from_no_texts_are_kept():
     pools = [pa.array([f"{number} {place}" for place in range(5_000)]) for number in range(40)]
     index = np.arange(3)
     text_parts.taken(pools[0], index)
-    before = len(joining._SEEN)
+    before = len(text_parts._SEEN)
     tracemalloc.start()
     try:
         for pool in pools:
@@ -47,4 +47,4 @@ def test_of_pools_that_a_few_rows_were_taken_from_no_texts_are_kept():
     assert kept < 2_000 * len(pools)  # bytes; as Python strings, one pool would take 300,000
     pool = None  # the loop's
     pools.clear()
-    assert len(joining._SEEN) < before  # what is known of a pool goes with it
+    assert len(text_parts._SEEN) < before  # what is known of a pool goes with it
