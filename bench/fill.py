@@ -31,6 +31,7 @@ from sqlalchemy import select
 
 from bench import push_job
 from jobs.pushes import push as job
+from webapp.errors import ApiError
 from webapp.extensions import db
 from webapp.fill import services as fill
 from webapp.fill.schemas import FillInput
@@ -150,7 +151,11 @@ def main() -> int:
     for kind, server in servers.items() if given.folder else ():
         for file in sorted((given.folder / kind).glob("*.sql")):
             with loaded(kind, server, file) as database:
-                one = filled(kind, server, database, f"{kind} {file.stem}", given.rows)
+                try:
+                    one = filled(kind, server, database, f"{kind} {file.stem}", given.rows)
+                except ApiError as error:
+                    print(f"{kind} {file.stem}: {error}", flush=True)
+                    continue
                 results.append(_told(one, given.reasons))
     tables, full = sum(one.tables for one in results), sum(one.full for one in results)
     share = full / max(1, tables)

@@ -141,6 +141,21 @@ def test_conditions_with_case_are_evaluated():
     )
 
 
+@pytest.mark.parametrize(
+    "check",
+    [
+        "IF(group_ IS NULL, host IS NOT NULL, host IS NULL AND service IS NULL) = 1",
+        "if(`group_` is null,`host` is not null,`host` is null and `service` is null) = 1",
+        "([group_] IS NULL AND [host] IS NOT NULL OR [group_] IS NOT NULL AND [host] IS NULL AND [service] IS NULL)",
+    ],
+)
+def test_conditions_of_mysql_and_sql_server_are_evaluated(check):
+    reference = Options(nullable=True, fixed=False, values=())
+    rows = [{"host": at, "service": at, "group_": at} for at in range(3)]
+    found = search([check], rows, dict.fromkeys(("host", "service", "group_"), reference))
+    assert found == {"group_": ("null", None)}
+
+
 def test_a_branch_that_names_many_columns_is_taken_as_it_is_written():
     names = [f"c{number}" for number in range(14)]
     rows = [{"kind": kind, **dict.fromkeys(names, 1)} for kind in ("add", "remove", "lock")]

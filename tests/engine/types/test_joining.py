@@ -10,7 +10,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from webapp.engine import text_parts
-from webapp.engine.types import joining
 
 TEXTS = st.lists(st.one_of(st.none(), st.text(max_size=20)), min_size=1, max_size=40)
 

@@ -269,10 +269,15 @@ def _evaluates(tree: sql.Expression, rows: Sequence[Row]) -> bool:
 def _parsed(check: str) -> sql.Expression | None:
     if len(check) > limits.CHECK_CHARS:
         return None
-    try:
-        tree = sqlglot.parse_one(check, dialect="postgres")
-    except (sqlglot.errors.SqlglotError, RecursionError):
-        return None
+    # MySQL quotes names by `; its dialect reads what other servers have in double quotes as texts.
+    dialects = ("mysql",) if "`" in check else ("postgres", "tsql") if "[" in check else ("postgres",)
+    tree: Any = None
+    for dialect in dialects:
+        try:
+            tree = sqlglot.parse_one(check, dialect=dialect)
+            break
+        except (sqlglot.errors.SqlglotError, RecursionError):
+            continue
     return tree if isinstance(tree, sql.Expression) else None
 
 
@@ -458,6 +463,9 @@ def _called(node: sql.Expression, row: Row) -> Any:
         return None if inner is None else -inner
     if isinstance(node, sql.Case):
         return _case(node, row)
+    if isinstance(node, sql.If):  # MySQL
+        chosen = node.args["true"] if _value(node.this, row) is True else node.args.get("false")
+        return None if chosen is None else _value(chosen, row)
     if isinstance(node, sql.Abs):
         inner = _value(node.this, row)
         return None if inner is None else abs(inner)

@@ -43,7 +43,6 @@ _FORMATS: Final[Mapping[str, tuple[str, Mapping[str, Any]]]] = {
 }  # fmt: skip
 _CLOCK: Final = datetime(2026, 1, 1, tzinfo=UTC)
 _JUDGED_ROWS: Final = 40  # chosen: values that are compared with the shape
-_ANY: Final = Document({})
 
 
 def columns(entity: Entity, vocabulary: Vocabulary, rows: int) -> list[Found]:
@@ -217,7 +216,17 @@ class _Fields:
             return bool(field["type"] == "enum")
         (values,) = bound.block(0, _JUDGED_ROWS)
         plain = {key: one for key, one in shape.items() if key != "pattern"}
-        return all(_ANY.valid(_json(value), plain) for value in values.to_pylist())
+        judge = Document({})  # a new one each time: it counts what it visits
+        return all(judge.valid(_json(value), plain) for value in values.to_pylist())
+
+
+def one_value(column: Column, reason: str) -> Found | None:
+    """Return a field of one valid value for a column of a schema; None if its shape is not known."""
+    shape = column.schema or {}
+    if "type" not in shape or shapes.LOST in shape:
+        return None
+    value = shapes.sent(shapes.sample({**shape, "readOnly": False}, 0))
+    return Found(column.name, _fixed(column.name, value), "yellow", f"One fixed value: {reason}")
 
 
 def _fixed(name: str, value: Any) -> Field:

@@ -672,7 +672,7 @@ def settled(drafts: list[Draft], words: Vocabulary) -> list[Draft]:
                 break
             made = [one for one in draft.found if one.field is not None]
             for place, fault in found.items():
-                _step(made[place], fault)
+                _step(draft, made[place], fault)
         else:
             for one in draft.found:
                 if one.field is not None and one.field["type"] != "reference":
@@ -735,7 +735,7 @@ def _obey_checks(draft: Draft, words: Vocabulary) -> None:
     _drop_single_keys(draft)
     if _faults(draft, words):  # the constants did not fit after all
         for place, fault in _faults(draft, words).items():
-            _step([one for one in draft.found if one.field is not None][place], fault)
+            _step(draft, [one for one in draft.found if one.field is not None][place], fault)
 
 
 def _default(column: Column) -> tuple[Any, ...]:
@@ -825,9 +825,10 @@ def _stub(one: dict[str, Any]) -> dict[str, Any]:
     return definition(one["name"], "number", {"min": 1, "max": limits.MAX_INTEGER}, **kept)
 
 
-def _step(one: Found, fault: Fault) -> None:
-    """First apart from related fields, then without what makes it unique, then as text."""
+def _step(draft: Draft, one: Found, fault: Fault) -> None:
+    """First apart from related fields, then without what makes it unique, then as one valid value or as text."""
     assert one.field is not None
+    column = draft.entity.column(one.column)
     unique = fault.path.endswith(".unique") and one.field.get("unique")
     if unique and not one.field.get("group"):
         one.field = {**one.field, "group": one.column}
@@ -836,8 +837,10 @@ def _step(one: Found, fault: Fault) -> None:
         one.field = {key: value for key, value in one.field.items() if key not in ("unique", "group")}
         one.state, one.reason = "yellow", f"It may repeat: {fault.message} {one.reason}"
     elif one.field["type"] != "reference":
-        red = fallback(one.column, fault.message)
-        one.field, one.state, one.reason = red.field, red.state, red.reason
+        nested = one.field["type"] in ("nested", "array")
+        valid = json_schema.one_value(column, fault.message) if column is not None and nested else None
+        simpler = valid or fallback(one.column, fault.message)
+        one.field, one.state, one.reason = simpler.field, simpler.state, simpler.reason
 
 
 # --- Saving -------------------------------------------------------------------------------------------------
