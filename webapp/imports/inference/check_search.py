@@ -266,18 +266,18 @@ def _evaluates(tree: sql.Expression, rows: Sequence[Row]) -> bool:
     return True
 
 
+_BRACKETED: Final = re.compile(r"(?<![\w\]])\[[A-Za-z_]")
+
+
 def _parsed(check: str) -> sql.Expression | None:
     if len(check) > limits.CHECK_CHARS:
         return None
-    # MySQL quotes names by `; its dialect reads what other servers have in double quotes as texts.
-    dialects = ("mysql",) if "`" in check else ("postgres", "tsql") if "[" in check else ("postgres",)
-    tree: Any = None
-    for dialect in dialects:
-        try:
-            tree = sqlglot.parse_one(check, dialect=dialect)
-            break
-        except (sqlglot.errors.SqlglotError, RecursionError):
-            continue
+    # MySQL quotes names by ` and SQL Server by [ ]; elsewhere brackets follow a word and are arrays.
+    dialect = "mysql" if "`" in check else "tsql" if _BRACKETED.search(check) else "postgres"
+    try:
+        tree = sqlglot.parse_one(check, dialect=dialect)
+    except (sqlglot.errors.SqlglotError, RecursionError):
+        return None
     return tree if isinstance(tree, sql.Expression) else None
 
 
