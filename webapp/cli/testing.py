@@ -32,12 +32,18 @@ LONG: Final = (
     "tests/deploy/test_release.py",
     "tests/typescript/live",
     "tests/upkeep/live",
+    "tests/cli/test_script.py",
     "tests/cli/test_vocab.py",
     "tests/connectors/test_memory_attacks.py",
     "tests/engine/masking/test_a_million.py",
+    "tests/jobs/test_push_http_waits.py",
+    "tests/jobs/test_push_target_away.py",
     "tests/sdk/test_cli_guide.py",
+    "tests/sdk/test_docs_samples.py",
     "tests/sdk/test_wheel.py",
     "tests/security/test_http_ways.py",
+    "tests/views/test_export_parts_workers.py",
+    "tests/views/test_slow_clients.py",
 )
 # What shows a promise on SQLite and Valkey, and with TEST_ON=postgresql on PostgreSQL and Redis; tests/promises itself
 # goes through both.
