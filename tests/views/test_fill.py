@@ -313,6 +313,26 @@ def test_a_lookup_table_with_all_its_values_is_left_and_a_check_limits_the_paren
         assert {row[0] for row in special} <= {2, 3}
 
 
+COUNTRIES = """
+CREATE TABLE countries (country_code char(2) PRIMARY KEY, country_name varchar(80) NOT NULL);
+CREATE TABLE towns (
+    id integer PRIMARY KEY, name varchar(80) NOT NULL,
+    country_code char(2) NOT NULL REFERENCES countries (country_code)
+);
+"""
+
+
+def test_a_half_filled_lookup_table_gets_the_values_that_are_missing(edith, target, work):
+    present = ["AT", "BR", "CN", "DE", "FR", "IT", "JP", "PL", "US", "ZA"]
+    rows = ", ".join(f"('{code}', 'Country {code}')" for code in present)
+    with target(f"{COUNTRIES} INSERT INTO countries VALUES {rows};") as database:
+        assert filled(edith, database, work, rows=240) == {}
+        codes = [row[0] for row in database.execute("SELECT country_code FROM countries")]
+        assert len(codes) == len(set(codes)) > 230
+        assert set(present) < set(codes)
+        assert database.count("towns") == 240
+
+
 THREADS = """
 CREATE TABLE comments (
     id {identity}, root_id integer NOT NULL REFERENCES comments (id), text varchar(60) NOT NULL

@@ -537,13 +537,15 @@ def create(
 
     drafts = draft(entities)
     unneeded: list[dict[str, str]] = []
-    if existing is not None and (unneeded := _unneeded(drafts, samples, existing)):
+    full = _without_existing_values(drafts, samples, words) if existing is not None else {}
+    if existing is not None and (unneeded := _unneeded(drafts, samples, existing, full)):
         left = {one["table"] for one in unneeded}
         entities = [_through_triggers(one, entities, left) for one in entities if one.name not in left]
         if not entities:
             text = "No table needs rows: " + unneeded[0]["message"]
             raise validation_error([Fault("tables", "nothing_to_fill", text, "Choose other tables.")])
         drafts = draft(entities)
+        _without_existing_values(drafts, samples, words)
     if any(one.kind == "operation" for one in entities):
         _check_has_fields(drafts)
     else:
@@ -569,28 +571,77 @@ def create(
     )
 
 
+_FEW_VALUES: Final = (
+    2_000  # chosen: unique fields with at most so many values leave out those that a table has
+)
+
+
+def _without_existing_values(
+    drafts: Sequence[Draft], samples: Mapping[str, pa.RecordBatch], words: Vocabulary
+) -> dict[str, int]:
+    """Leave out the values that a table has already where a unique field has few: a half-filled list of countries gets
+    those that are missing. Return the tables that have all values of such a field, with their number."""
+    full: dict[str, int] = {}
+    for draft in drafts:
+        sample = samples.get(draft.entity.name)
+        if sample is None or not sample.num_rows:
+            continue
+        for one in draft.found:
+            if (
+                one.field is None
+                or one.field.get("unique") is not True
+                or one.column not in sample.schema.names
+            ):
+                continue
+            values = _all_values(one.field, words)
+            known = {str(value).casefold() for value in sample.column(one.column).to_pylist()}
+            free = [value for value in values if str(value).casefold() not in known]
+            if not values or len(free) == len(values):
+                continue
+            if not free:
+                full[draft.entity.name] = len(values)
+                continue
+            one.field = definition(one.column, "enum", {"values": free}, unique=True)
+            one.reason = f"{one.reason} Values that the table has already are left out."
+    return full
+
+
+def _all_values(field: Field, words: Vocabulary) -> list[str | int]:
+    """Return all texts or integers of a unique field that has few; else none."""
+    alone = {key: value for key, value in field.items() if key not in ("group", "percent_blank")}
+    try:
+        plan = compile_plan(parse([alone]), words)
+        space = plan.layer.columns[field["name"]].type.space()
+        if space is None or space > _FEW_VALUES:
+            return []
+        (column,) = BoundPlan(plan, GenerationContext("values", clock.now())).block(0, space)
+    except (SpecError, KeyError):
+        return []
+    values = column.to_pylist()
+    return values if all(isinstance(value, str) or type(value) is int for value in values) else []
+
+
 def _unneeded(
-    drafts: Sequence[Draft], samples: Mapping[str, pa.RecordBatch], existing: Literal["add", "use"]
+    drafts: Sequence[Draft],
+    samples: Mapping[str, pa.RecordBatch],
+    existing: Literal["add", "use"],
+    full: Mapping[str, int],
 ) -> list[dict[str, str]]:
-    """Tables that are filled without rows of ours: `{table, code, message, hint}`."""
+    """Tables that are filled without rows of ours: `{table, code, message, hint}`. ``full`` are those that have all
+    values of a unique column, with their number."""
     filled = {one.entity.name for one in drafts}
     found = []
     for draft in drafts:
         entity, sample = draft.entity, samples.get(draft.entity.name)
         rows = 0 if sample is None else sample.num_rows
-        values = [
-            len(one["options"].get("values", ()))
-            for one in draft.fields
-            if one["type"] == "enum" and one.get("unique") is True
-        ]
         if entity.obstacle:
             code, text = "takes_no_rows", entity.obstacle
         elif entity.filled_by in filled:
             code, text = "filled_by_trigger", f"A trigger of {entity.filled_by} fills it."
         elif rows and existing == "use":
             code, text = "has_rows", "It has rows, which are used."
-        elif rows and values and min(values) <= rows:
-            code, text = "has_rows", f"It has rows for all {min(values)} values that it can hold."
+        elif entity.name in full:
+            code, text = "has_rows", f"It has rows for all {full[entity.name]} values that it can hold."
         else:
             continue
         found.append({"table": entity.name, "code": code, "message": text, "hint": ""})
