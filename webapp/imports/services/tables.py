@@ -589,6 +589,7 @@ def _without_existing_values(
         for one in draft.found:
             if (
                 one.field is None
+                or one.field["type"] in _OUTSIDE
                 or one.field.get("unique") is not True
                 or one.column not in sample.schema.names
             ):
