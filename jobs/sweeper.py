@@ -42,9 +42,9 @@ from webapp.work import batch_delete, jobs_queue
 from webapp.work.batch_delete import Turn
 from webapp.work.jobs_queue import KINDS
 
-# The notifier: detects finished work, and sends webhook deliveries and e-mails that are due.
+log = logging.getLogger(__name__)
 
-notifier_log = logging.getLogger(__name__)
+# The notifier: detects finished work, and sends webhook deliveries and e-mails that are due.
 
 
 class Courier:
@@ -80,9 +80,9 @@ class Courier:
             try:
                 self.turn()
             except SQLAlchemyError as error:
-                notifier_log.warning("the database does not answer: %s", type(error).__name__)
+                log.warning("the database does not answer: %s", type(error).__name__)
             except Exception:  # the next iteration tries again
-                notifier_log.exception("the notifier failed and will try again")
+                log.exception("the notifier failed and will try again")
             if self._stopping.wait(limits.COURIER_SECONDS):
                 break
 
@@ -92,7 +92,7 @@ class Courier:
         with self.app.app_context():
             told = notifications.tell(self.now) + limit_notifications.send_pending(self.now)
             if told:
-                notifier_log.info("created %d events", told)
+                log.info("created %d events", told)
             while not self._stopping.is_set():
                 delivery = self._next()
                 if delivery is None:
@@ -121,7 +121,7 @@ class Courier:
             with self.app.app_context():
                 webhook_delivery.deliver(delivery, self.now)
         except Exception:  # its claim expires, and it is sent again
-            notifier_log.exception("delivery %s: the result could not be saved", delivery.id)
+            log.exception("delivery %s: the result could not be saved", delivery.id)
         finally:
             with self._lock:
                 self._busy[delivery.webhook_id] -= 1
@@ -131,10 +131,8 @@ class Courier:
             with self.app.app_context():
                 mail.send_due(self.now, self._stopping)
         except Exception:  # its claim expires, and it is sent again
-            notifier_log.exception("the result of an e-mail could not be saved")
+            log.exception("the result of an e-mail could not be saved")
 
-
-log = logging.getLogger(__name__)
 
 LEASE_KEY: Final = "rowsmith:sweeper"
 # Acquire the key if it is free, or extend it if we hold it. KEYS[1] is the key; ARGV: owner, milliseconds.
