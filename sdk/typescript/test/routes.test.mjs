@@ -117,6 +117,14 @@ const CALLS = {
     restoreVersion: (one, how) => one.restoreVersion("x", 1, how),
     diff: (one, how) => one.diff("x", 1, { to: 2 }, how),
   },
+  schedules: {
+    list: (one, how) => one.list({ q: "x" }, how).all(),
+    create: (one, how) => one.create({ name: "x", cron: "0 2 * * *", repeats: "x" }, how),
+    get: (one, how) => one.get("x", how),
+    update: (one, how) => one.update("x", { enabled: false }, how),
+    delete: (one, how) => one.delete("x", how),
+    start: (one, how) => one.start("x", how),
+  },
   runs: {
     start: (one, how) => one.start("x", { A: "b" }, how),
     run: (one, how) => one.run("x", { A: "b" }, how),
