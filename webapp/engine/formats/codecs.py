@@ -350,10 +350,10 @@ class MixedCodec(BaseCodec):
         return marked if inner is None or not self._marks else marked | inner
 
 
-def as_text(column: pa.Array, spelled: Column) -> pa.Array:
-    """Return a mixed column as text; ``spelled`` are its values as written, without quotes."""
+def as_text(column: pa.Array, writer: Column) -> pa.Array:
+    """Return a mixed column as text; ``writer`` writes its values, without quotes."""
     if not len(column):
         return pa.array([], pa.string())
     values, texts = mixed_columns.parts(column)
-    written = Layout([spelled], Frame(), joint=False).texts_of([values])
+    written = Layout([writer], Frame(), joint=False).texts_of([values])
     return pc.coalesce(texts, pc.if_else(values.is_valid(), written, pa.scalar(None, pa.string())))

@@ -579,8 +579,8 @@ _FEW_VALUES: Final = (
 def _without_existing_values(
     drafts: Sequence[Draft], samples: Mapping[str, pa.RecordBatch], words: Vocabulary
 ) -> dict[str, int]:
-    """Leave out the values that a table has already where a unique field has few: a half-filled list of countries gets
-    those that are missing. Return the tables that have all values of such a field, with their number."""
+    """Leave out the values that a table already has where a unique field has few, so that the rest of a half-filled
+    lookup table can be filled. Return the tables that have all values of such a field, with their number."""
     full: dict[str, int] = {}
     for draft in drafts:
         sample = samples.get(draft.entity.name)
@@ -603,7 +603,7 @@ def _without_existing_values(
                 full[draft.entity.name] = len(values)
                 continue
             one.field = definition(one.column, "enum", {"values": free}, unique=True)
-            one.reason = f"{one.reason} Values that the table has already are left out."
+            one.reason = f"{one.reason} Values that the table already has are left out."
     return full
 
 
