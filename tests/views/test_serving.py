@@ -76,6 +76,15 @@ POST = b"POST /sign-in HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Type: application/
 
 
 @pytest.mark.parametrize(
+    "request_", [GET + b"\r\n", b"broken\r\n\r\n", GET + b"X: " + b"x" * 70_000 + b"\r\n\r\n"]
+)
+def test_no_answer_names_the_server_software(send, request_):
+    answer = send(request_)
+    assert "Server" not in answer.headers
+    assert b"gunicorn" not in answer.body
+
+
+@pytest.mark.parametrize(
     ("sent", "status", "code"),
     [
         (b"GET /" + b"a" * limits.MAX_REQUEST_LINE_BYTES + b" HTTP/1.1\r\n\r\n", 414, "uri_too_long"),
