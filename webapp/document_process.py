@@ -6,8 +6,8 @@ dotted name in a separate process, and returns its result as JSON. Three kinds o
 - The server, `python -m webapp.document_process`, is started by the first call in a process. It imports the
 requested modules, has one thread and never reads a document, so it can be forked at any time.
 - The worker, which is forked for each document, reads it within the limits and exits.
-- The supervisor, which is forked between the two, kills the worker at the time limit and reports how it
-ended.
+- The supervisor, which is forked between the two, reports how the worker ended, and kills it when the calling
+process closes the connection: at the time limit, or because it ended.
 
 All of them end when the process that started the server ends.
 """
@@ -22,6 +22,7 @@ import logging
 import math
 import os
 import resource
+import select
 import shutil
 import signal
 import socket
@@ -29,9 +30,10 @@ import struct
 import sys
 import tempfile
 import threading
+import time
 import traceback
 from collections import OrderedDict
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import IO, Any, Final, NoReturn
 
 import orjson
@@ -42,7 +44,7 @@ from webapp.fork_server import ForkServer, die_with_parent, serve
 
 log = logging.getLogger(__name__)
 
-_STATUS: Final = struct.Struct("<ii")  # how the worker ended, and whether it exceeded the time limit
+_STATUS: Final = struct.Struct("<i")  # how the worker ended
 _JSON, _BYTES, _LIMIT, _REJECTED, _BUG = b"j", b"b", b"l", b"r", b"x"  # kinds of a worker's response
 _turns = threading.BoundedSemaphore(limits.DOCUMENTS_AT_ONCE)
 _server: Final = ForkServer("webapp.document_process")
@@ -50,6 +52,7 @@ _REMEMBERED: Final = 512
 _REMEMBERED_BYTES: Final = 4_096
 _remembered: Final[OrderedDict[tuple[str, bytes], Any]] = OrderedDict()
 _remembering: Final = threading.Lock()
+_TICK_SECONDS: Final = 0.5
 
 
 class DocumentError(Exception):
@@ -65,12 +68,15 @@ def run(
     document: bytes | IO[bytes],
     arguments: Mapping[str, Any] | None = None,
     seconds: int = limits.DOCUMENT_CPU_SECONDS,
+    elapsed: float = limits.DOCUMENT_SECONDS,
+    tick: Callable[[], None] | None = None,
 ) -> Any:
     """Call `function`, such as `"package.module:name"`, in a separate process, and return its result.
 
     The function gets the document as a binary file, positioned at its beginning, and `arguments` by name. The
-    arguments must be JSON, and the result JSON or bytes. `seconds` limits the CPU time. If `document` is a
-    file, its position is undefined afterwards.
+    arguments must be JSON, and the result JSON or bytes. `seconds` limits the CPU time, `elapsed` the time by
+    the clock. `tick` is called about twice a second while the document is read; if it raises, reading stops.
+    If `document` is a file, its position is undefined afterwards.
 
     Raises `DocumentError` if a limit is exceeded or the worker crashes. An `ApiError` of the function is
     raised here. Error: unavailable, if too many documents are being read.
@@ -85,7 +91,7 @@ def run(
     try:
         with contextlib.ExitStack() as stack:
             descriptor = stack.enter_context(_on_disk(document))
-            return _result(function, *_exchanged(module, request, descriptor), seconds)
+            return _result(function, *_exchanged(module, request, descriptor, elapsed, tick), seconds)
     finally:
         _turns.release()
 
@@ -157,33 +163,50 @@ def too_deep(most: int = limits.DOCUMENT_LEVELS) -> DocumentError:
 # --- In the calling process ---------------------------------------------------------------------------------
 
 
-def _exchanged(module: str, request: bytes, document: int) -> tuple[bytes, int, bool]:
-    """Send a request to a worker, and return its response, its wait status, and whether it exceeded the time
-    limit."""
+def _exchanged(
+    module: str, request: bytes, document: int, elapsed: float, tick: Callable[[], None] | None
+) -> tuple[bytes, int]:
+    """Send a request to a worker, and return its response and its wait status. Raises `DocumentError` at the
+    time limit."""
     ours, theirs = socket.socketpair()
     with ours:
-        ours.settimeout(limits.DOCUMENT_SECONDS + limits.DOCUMENT_START_SECONDS)
+        ours.settimeout(elapsed)
         with theirs:
             if not _server.ask(module, [theirs.fileno(), document]):
                 text = "The process that reads documents could not be started."
                 raise ApiError("unavailable", text, headers={"Retry-After": "5"})
         answer = bytearray()
+        until = time.monotonic() + elapsed
         try:
             ours.sendall(request)
             ours.shutdown(socket.SHUT_WR)
-            while piece := ours.recv(limits.MB):
+            while True:
+                left = until - time.monotonic()
+                if left <= 0:
+                    raise TimeoutError
+                ours.settimeout(min(left, _TICK_SECONDS) if tick else left)
+                try:
+                    piece = ours.recv(limits.MB)
+                except TimeoutError:
+                    if tick:
+                        tick()
+                    continue
+                if not piece:
+                    break
                 answer += piece
         except ConnectionError:
             pass  # the processes were killed: the status is missing
         except TimeoutError:
-            _server.stop()  # the server no longer forks
+            text = f"Reading the document takes more than {elapsed:g} s."
+            hint = "Split it into smaller documents, or try again when the system is less busy."
+            raise DocumentError(text, hint) from None
     if len(answer) < _STATUS.size:
         raise ApiError(
             "unavailable", "Reading the document was interrupted. Try again.", headers={"Retry-After": "5"}
         )
-    status, late = _STATUS.unpack(answer[-_STATUS.size :])
+    (status,) = _STATUS.unpack(answer[-_STATUS.size :])
     del answer[-_STATUS.size :]
-    return bytes(answer), status, bool(late)
+    return bytes(answer), status
 
 
 def _forget() -> None:
@@ -195,12 +218,7 @@ def _forget() -> None:
 os.register_at_fork(after_in_child=_forget)
 
 
-def _result(function: str, answer: bytes, status: int, late: bool, seconds: int) -> Any:
-    if late:
-        text = f"Reading the document takes more than {limits.DOCUMENT_SECONDS:g} s."
-        raise DocumentError(
-            text, "Split it into smaller documents, or try again when the system is less busy."
-        )
+def _result(function: str, answer: bytes, status: int, seconds: int) -> Any:
     code = os.waitstatus_to_exitcode(status)
     if code == -signal.SIGXCPU:
         text = f"Reading the document takes more than {seconds} s of CPU time."
@@ -230,27 +248,28 @@ def _result(function: str, answer: bytes, status: int, late: bool, seconds: int)
 
 def _supervise(connection: int, document: int) -> NoReturn:
     """Fork the worker, wait for it, and report how it ended. Never returns."""
-    late = False
     try:
         die_with_parent()
         signal.signal(signal.SIGCHLD, signal.SIG_DFL)
         worker = os.fork()
         if worker == 0:
             _work(connection, document)
-
-        def end(*_: Any) -> None:
-            nonlocal late
-            late = True
-            os.kill(worker, signal.SIGKILL)
-
-        signal.signal(signal.SIGALRM, end)
-        signal.setitimer(signal.ITIMER_REAL, limits.DOCUMENT_SECONDS)
+        threading.Thread(target=_kill_when_closed, args=(connection, worker), daemon=True).start()
         status = os.waitpid(worker, 0)[1]
-        with socket.socket(fileno=connection) as reply:
-            reply.sendall(_STATUS.pack(status, late))
+        os.write(connection, _STATUS.pack(status))
+    except BrokenPipeError:
+        pass  # the caller is no longer waiting
     except BaseException:
         traceback.print_exc()
     os._exit(0)
+
+
+def _kill_when_closed(connection: int, worker: int) -> None:
+    """Kill the worker when the caller closes its end of the connection."""
+    closed = select.poll()
+    closed.register(connection, 0)  # only POLLHUP, which is always reported
+    closed.poll()
+    os.kill(worker, signal.SIGKILL)
 
 
 def _work(connection: int, document: int) -> NoReturn:

@@ -16,7 +16,7 @@ _SHIFTS: Final = tuple(range(120, -10, -10))
 PREFIXES: Final = frozenset(
     (
         "tpl fld dst scn sch run con end psh exp prt fil sec key usr ws team prj aud "
-        "ses inv lnk mem idm req mky idn rec mai whk dlv lim cmp drf"
+        "ses inv lnk mem idm req mky idn rec mai whk dlv lim cmp drf imp"
     ).split()
 )
 _FORM = re.compile(r"^([a-z]+)_([0-7][0-9A-HJKMNP-TV-Z]{25})$")

@@ -732,6 +732,14 @@ IMPORT_SHEET_BYTES: Final = 128 * MB  # one unpacked sheet of a workbook
 IMPORT_STRINGS_BYTES: Final = 64 * MB  # the unpacked shared strings of a workbook
 IMPORT_SHEET_CELLS: Final = 250_000  # measured: openpyxl reads this many cells of a sheet in 4 s
 IMPORT_CELL_CHARS: Final = 1_000  # characters of a cell that a sample keeps
+IMPORT_IN_REQUEST_BYTES: Final = 64_000  # larger documents of the import page are read by a worker
+# Of an import that a worker reads. Measured: 2,000 tables of SQL with 24 columns each take 50 s, an OpenAPI
+# document with 1,100 operations 60 s.
+IMPORT_CPU_SECONDS: Final = 300
+IMPORT_SECONDS: Final = 900.0  # elapsed time
+OPEN_IMPORTS: Final = 20  # imports of a workspace that are queued or running
+IMPORT_HOURS: Final = 24  # how long the document and the result of such an import are kept
+IMPORT_DAYS: Final = 7  # after which an import is deleted that no worker took
 IMPORT_ECHO_CHARS: Final = 200_000  # pasted text that is shown again on a page
 # --- Documents ---------------------------------------------------------------------------------------------
 # Uploaded and fetched documents are parsed in a child process (webapp/document_process.py). Measured: 50 MB

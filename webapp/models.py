@@ -21,7 +21,7 @@ from webapp.connections.models import Connection, Endpoint, Fetched, MaskingKey,
 from webapp.datasets.models import Dataset, DatasetVersion
 from webapp.exports.models import Export, ExportPart
 from webapp.files.models import CompatObject, KeyMapEntry, StorageHold, WorkspaceFile
-from webapp.imports.models import TemplateImport
+from webapp.imports.models import ImportJob, TemplateImport
 from webapp.mail.models import Mail, NoticeChoice
 from webapp.metering.models import UsageFold, UsageHour
 from webapp.model_base import JSON_DOC, Base, UtcTime
@@ -58,6 +58,7 @@ __all__ = [
     "Fetched",
     "IdempotencyRecord",
     "Identity",
+    "ImportJob",
     "Invitation",
     "KeyMapEntry",
     "LimitWarning",

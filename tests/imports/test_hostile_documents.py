@@ -296,3 +296,29 @@ def test_the_result_of_a_document_is_remembered(monkeypatch):
     for document in (b"first", b"the second", b"first"):
         assert document_process.run_once("tests.fakes.bad_parsers:size", document) == len(document)
     assert [document for _, document in calls] == [b"first", b"the second"]
+
+
+def test_reading_ends_when_its_caller_gives_up(tmp_path):
+    pid_file = tmp_path / "pid"
+
+    def give_up():
+        if pid_file.exists():
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        document_process.run(
+            "tests.imports.slow_document:read", b"", {"pid_file": str(pid_file)}, tick=give_up
+        )
+    pid = int(pid_file.read_text())
+    for _ in range(100):
+        if not os.path.exists(f"/proc/{pid}"):
+            return
+        time.sleep(0.05)
+    raise AssertionError("the process goes on")
+
+
+def test_the_time_limit_is_that_of_the_caller(tmp_path):
+    with pytest.raises(document_process.DocumentError, match=r"takes more than 0\.5 s"):
+        document_process.run(
+            "tests.imports.slow_document:read", b"", {"pid_file": str(tmp_path / "pid")}, elapsed=0.5
+        )

@@ -45,6 +45,7 @@ MORE = {
     ("DELETE", "/members/<member_id>"): ["member.remove", "api_key.revoke"],
     ("DELETE", "/pushes/<push_id>"): ["push.cancel", "push.end"],  # a queued push ends immediately
     ("DELETE", "/exports/<export_id>"): ["export.cancel", "export.end"],
+    ("DELETE", "/imports/<import_id>"): ["import.cancel"],
     ("DELETE", "/scenarios/<scenario_id>/runs/<run_id>"): ["run.cancel", "run.end"],
 }
 

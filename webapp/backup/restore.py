@@ -35,6 +35,7 @@ from webapp.backup.tables import REVISION, Table
 from webapp.config import Settings
 from webapp.exports.models import Export, ExportPart
 from webapp.extensions import db, reading, writing
+from webapp.imports.models import ImportJob
 from webapp.mail.models import Mail
 from webapp.pushes.models import Push
 from webapp.pushes.services import completion
@@ -395,7 +396,7 @@ def settle(made_at: str) -> dict[str, list[str]]:
     with writing() as session:
         open_exports = select(Export.id, Export.file_name, Export.format).where(Export.status.in_(_OPEN))
         exports = [f"{row.id} {row.file_name or row.format}" for row in session.execute(open_exports)]
-        for model in (Export, ExportPart):
+        for model in (Export, ExportPart, ImportJob):
             _free(session, model)
         runs = _end(session, Run, now, made_at)
         pushes = _end(session, Push, now, made_at)

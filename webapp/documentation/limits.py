@@ -86,6 +86,8 @@ TOLD: Final = {
         ("One SQL statement of an import", "IMPORT_STATEMENT_CHARS"),
         ("Cells of a sheet that an import looks at", "IMPORT_SHEET_CELLS"),
         ("Tables of an import", "IMPORT_TABLES"),
+        ("Processor time of a worker for reading a document", "IMPORT_CPU_SECONDS"),
+        ("Imports of a workspace that are queued or running", "OPEN_IMPORTS"),
         ("A PEP 723 block of a program", "MAX_REQUIREMENTS_BLOCK_CHARS"),
     ),
     "Files of rows": (

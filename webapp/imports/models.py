@@ -1,14 +1,16 @@
-"""Models of imports, in addition to the templates that they create."""
+"""Models of imports, in addition to the templates that they create: what each import found, and imports that a worker
+does."""
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, ClassVar
 
-from sqlalchemy import Integer, String
+from sqlalchemy import Boolean, Integer, String
 from sqlalchemy.orm import Mapped, mapped_column
 
 from webapp import limits
-from webapp.model_base import JSON_DOC, Base, Created, reference
+from webapp.model_base import JSON_DOC, Base, Created, InProject, identity, reference
+from webapp.work.models import Work
 
 
 class TemplateImport(Created, Base):
@@ -31,3 +33,26 @@ class TemplateImport(Created, Base):
     """The table, as the file calls it."""
     report: Mapped[list[dict[str, Any]]] = mapped_column(JSON_DOC)
     columns: Mapped[dict[str, Any]] = mapped_column(JSON_DOC)
+
+
+class ImportJob(Work, InProject, Base):
+    """One import that a worker does. The document and the result are files in storage, which are deleted with the row
+    a day after its end.
+
+    `request` is the body as accepted: format, name, quantity, save, types, samples.
+    """
+
+    __tablename__ = "import_jobs"
+    work_kind: ClassVar[str] = "import"
+
+    id: Mapped[str] = identity("imp")
+    request: Mapped[dict[str, Any]] = mapped_column(JSON_DOC)
+    document_key: Mapped[str] = mapped_column(String(300))
+    result_key: Mapped[str | None] = mapped_column(String(300))
+    tables: Mapped[int] = mapped_column(Integer, default=0)
+    """In the document; 0 until they are known."""
+    tables_done: Mapped[int] = mapped_column(Integer, default=0)
+    """Whose field types are detected."""
+    saving: Mapped[bool] = mapped_column(Boolean, default=False)
+    """Templates may have been created. An import that is interrupted from here on is not repeated."""
+    created_by: Mapped[str] = reference("users.id", ondelete="CASCADE", index=False)

@@ -24,6 +24,7 @@ from webapp.exports.models import Export, ExportPart
 from webapp.extensions import changed_rows, reading, writing
 from webapp.files.models import CompatObject, KeyMapEntry, WorkspaceFile
 from webapp.files.services import file_store
+from webapp.imports.services import background
 from webapp.mail.models import Mail
 from webapp.model_base import Base
 from webapp.notifications.models import Delivery, LimitWarning, Webhook
@@ -126,6 +127,7 @@ def purge(now: datetime, turn: Turn | None = None, *, bytes_too: bool = True) ->
     if bytes_too:
         file_store.sweep(now)
         sqlite_files.sweep()
+    background.purge(now)
     done = kept_answers.purge(now, pinned) + _drain(gone, turn)
     if turn.over:
         return done

@@ -17,6 +17,7 @@ from webapp.audit.services import audit_log
 from webapp.errors import ApiError
 from webapp.exports.models import Export, ExportPart
 from webapp.extensions import db, redis_client
+from webapp.imports.models import ImportJob
 from webapp.monitoring import health
 from webapp.monitoring.health import Process
 from webapp.pushes.models import Push
@@ -26,7 +27,7 @@ from webapp.work import jobs_queue
 
 # The kind of work that an id is of, by its prefix.
 KIND_OF: Final[Mapping[str, str]] = MappingProxyType(
-    {"exp": "export", "prt": "part", "psh": "push", "run": "run"}
+    {"exp": "export", "imp": "import", "prt": "part", "psh": "push", "run": "run"}
 )
 _PARTS: Final = (health.WORKER, health.RUNNER, health.SWEEPER)
 
@@ -83,6 +84,9 @@ def _statement(actor: Actor, kind: str) -> Select[*tuple[Any, ...]]:
         return named.where(Run.workspace_id == actor.workspace_id)
     if kind == "push":
         return select(Push, Push.id, Push.target).where(Push.workspace_id == actor.workspace_id)
+    if kind == "import":
+        named = select(ImportJob, ImportJob.id, ImportJob.request["name"].as_string())
+        return named.where(ImportJob.workspace_id == actor.workspace_id)
     whole = select(Export, Export.id, Export.file_name).where(Export.part_rows.is_(None))
     return whole.where(Export.workspace_id == actor.workspace_id)
 

@@ -60,6 +60,13 @@ KINDS: Final[Mapping[str, Kind]] = MappingProxyType(
             attempts=limits.MAX_ATTEMPTS,
             turns="webapp.exports.services.export_parts.in_one",
         ),
+        "import": Kind(
+            name="import",
+            job="jobs.imports.run",
+            ended="webapp.imports.services.background.settle",
+            queue="imports",
+            attempts=limits.MAX_ATTEMPTS,
+        ),
         "push": Kind(
             name="push",
             job="jobs.pushes.push.run",

@@ -964,8 +964,25 @@ export interface ImportIn {
   file?: string | null;
   name?: string | null;
   save?: boolean;
+  wait?: boolean;
+  import_id?: string | null;
   types?: string[];
   quantity?: number;
+}
+
+/** An import that a worker does. `tables`: in the document, 0 until they are known; `tables_done`: those whose field */
+export interface ImportJobOut {
+  id: string;
+  status: "queued" | "running" | "completed" | "failed" | "cancelled" | "timed_out";
+  name: string;
+  save: boolean;
+  tables: number;
+  tables_done: number;
+  error: Record<string, any> | null;
+  created_at: string;
+  started_at: string | null;
+  finished_at: string | null;
+  result: ImportOut | null;
 }
 
 /** The templates, the result for each column, and the dataset if there are several. */

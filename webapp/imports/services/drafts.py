@@ -5,7 +5,7 @@ Nothing here is rejected: a column that cannot be made becomes plain text, marke
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, Final
 
 import orjson
@@ -31,11 +31,16 @@ from webapp.row_templates.services import compilation
 Report = list[dict[str, Any]]
 
 
-def drafted(read: Read, words: Vocabulary, rows: int) -> list[Draft]:
-    """A draft for each table, those that refer to others linked with them. `rows`: of each template."""
+def drafted(read: Read, words: Vocabulary, rows: int, tell: Callable[[int], None]) -> list[Draft]:
+    """A draft for each table, those that refer to others linked with them. `rows`: of each template. `tell` is called
+    with the number of tables that are finished."""
     together = [one.entity for one in read.tables]
     named = named_references(together)
-    made = [of_table(one, together, words, rows, named.get(one.entity.name, ())) for one in read.tables]
+    made: list[Draft] = []
+    for one in read.tables:
+        tell(len(made))
+        made.append(of_table(one, together, words, rows, named.get(one.entity.name, ())))
+    tell(len(made))
     return tables.settled(made, words)
 
 

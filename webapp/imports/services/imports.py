@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import IO, Any
 
@@ -51,20 +51,25 @@ def create(
     save: bool,
     types: Sequence[str] = (),
     samples: bool = False,
+    reading: Reading | None = None,
+    before_saving: Callable[[], None] = lambda: None,
 ) -> Made:
     """Create a template for each table of a file; with `save` they are saved (commits), several of them as a dataset
     too. `types` are field types that a person chose, by the place of the column in the report; empty ones are those
-    that were recognized. With `samples` the result has values to show.
+    that were recognized. With `samples` the result has values to show. `reading`: how the document is read by a
+    worker. `before_saving` is called before the first template is saved.
 
     Columns that cannot be converted are red in the report, and become text. Error: validation_error (`unreadable`) if
     nothing of the file can be read, unavailable.
     """
-    read = opened("drafted", sent, form, quantity, types=list(types), samples=samples)
+    read = opened("drafted", sent, form, quantity, reading, types=list(types), samples=samples)
     made = [Draft.from_json(one) for one in read["drafts"]]
     told = read["report"]
     if not save:
         return Made(read["format"], [_shown(one, quantity) for one in made], None, told, read["shown"])
-    skipped = imports_tables.save(actor, made, lambda one: _described(one, sent), quantity)
+    before_saving()
+    seconds = None if reading is None else limits.IMPORT_CPU_SECONDS
+    skipped = imports_tables.save(actor, made, lambda one: _described(one, sent), quantity, seconds=seconds)
     told = told + [
         {"table": one["table"], "column": "", "type": None, "state": "red", "reason": one["message"]}
         for one in skipped
@@ -86,8 +91,20 @@ def create(
     )
 
 
-def opened(function: str, sent: Sent, form: str, rows: int, **more: Any) -> dict[str, Any]:
-    """Run a function of `in_process` on a document, without holding a database session. Error: validation_error,
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """How a worker reads a document: within larger limits than a request, and telling its progress."""
+
+    progress: str
+    """A file, see `process.drafted`."""
+    tick: Callable[[], None]
+    """Called about twice a second."""
+
+
+def opened(
+    function: str, sent: Sent, form: str, rows: int, reading: Reading | None = None, **more: Any
+) -> dict[str, Any]:
+    """Run a function of `process` on a document, without holding a database session. Error: validation_error,
     unavailable."""
     compilation.vocabulary()  # the process opens it from disk
     db.session.rollback()
@@ -98,10 +115,21 @@ def opened(function: str, sent: Sent, form: str, rows: int, **more: Any) -> dict
         "rows": rows,
         **more,
     }
+    dotted = f"webapp.imports.services.process:{function}"
     try:
-        found: dict[str, Any] = document_process.run(
-            f"webapp.imports.services.process:{function}", sent.document, arguments
-        )
+        found: dict[str, Any]
+        if reading is None:
+            found = document_process.run(dotted, sent.document, arguments)
+        else:
+            arguments["progress"] = reading.progress
+            found = document_process.run(
+                dotted,
+                sent.document,
+                arguments,
+                limits.IMPORT_CPU_SECONDS,
+                limits.IMPORT_SECONDS,
+                reading.tick,
+            )
     except document_process.DocumentError as error:
         raise process.unreadable(sent.name, error.message, error.hint) from None
     return found

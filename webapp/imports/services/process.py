@@ -27,15 +27,21 @@ def drafted(
     rows: int,
     types: Sequence[str] = (),
     samples: bool = False,
+    progress: str = "",
 ) -> dict[str, Any]:
     """A draft for each table: `format`, `drafts`, `report`, and with `samples` the `shown` values (see `drafts.shown`).
 
-    `rows`: of each template. `types`: those that a person chose, by the place of the column in the report. Error:
-    validation_error.
+    `rows`: of each template. `types`: those that a person chose, by the place of the column in the report.
+    `progress`: a file in which the number of finished tables and of all tables are written. Error: validation_error.
     """
     words = vocabulary.default(Path(vocabulary_folder))
     read = _read(file, name, form, words)
-    made = drafts.drafted(read, words, rows)
+
+    def tell(done: int) -> None:
+        if progress:
+            Path(progress).write_text(f"{done} {len(read.tables)}")
+
+    made = drafts.drafted(read, words, rows, tell)
     if any(types):
         if faults := drafts.chosen(made, types, words):
             raise validation_error(faults)

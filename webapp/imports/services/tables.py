@@ -904,8 +904,9 @@ def save(
     describe: Callable[[Entity], str],
     quantity: int,
     connection_id: str | None = None,
+    seconds: float | None = None,
 ) -> list[dict[str, str]]:
-    """Save the templates, parents first. Return the tables whose template cannot be saved, with the reason:
+    """Save the templates, parents first, within `seconds` of processor time (None: of a request). Return the tables whose template cannot be saved, with the reason:
     `{table, code, message, hint}`; their drafts stay without `made`, and no template refers to them.
 
     Where tables refer to each other in a ring, one is saved without its reference at first and completed at the end.
@@ -913,6 +914,7 @@ def save(
     those that it refers to, so many wide tables in a chain could take hours.
     """
     began = time.thread_time()
+    seconds = limits.TABLES_SECONDS if seconds is None else seconds
     ready: dict[str, str] = {}
     unfinished: list[Draft] = []
     skipped: list[dict[str, str]] = []
@@ -920,8 +922,8 @@ def save(
     waiting = {one.entity.name: one for one in drafts}
     try:
         while waiting:
-            if time.thread_time() - began > limits.TABLES_SECONDS:
-                text = f"Creating the templates takes more than {limits.TABLES_SECONDS:,.0f} s of processor time."
+            if time.thread_time() - began > seconds:
+                text = f"Creating the templates takes more than {seconds:,.0f} s of processor time."
                 raise validation_error([Fault("tables", "too_slow", text, "Create fewer of them at once.")])
             free = next((one for one in waiting.values() if one.waits.keys() <= ready.keys() | gone), None)
             one = free or min(

@@ -3,13 +3,15 @@ browsers."""
 
 from __future__ import annotations
 
+import os
 import tempfile
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from datetime import datetime
 from typing import Annotated, Any, Final, Literal
 
-from flask import Blueprint, Response, g, request
+from flask import Blueprint, Response, g, request, url_for
 from pydantic import Field, WithJsonSchema
 
 from webapp import limits
@@ -23,9 +25,10 @@ from webapp.extensions import db
 from webapp.files.services import file_store
 from webapp.files.services import files as files_files
 from webapp.files.views import multipart
+from webapp.imports.models import ImportJob
 from webapp.imports.readers import formats
 from webapp.imports.readers.formats import Format
-from webapp.imports.services import drafts, imports, updates
+from webapp.imports.services import background, drafts, imports, updates
 from webapp.imports.services.imports import Sent
 from webapp.imports.views.tables import ColumnReport
 from webapp.row_templates.models import Template
@@ -34,7 +37,7 @@ from webapp.row_templates.services import templates as row_templates_templates
 from webapp.versioning import views as versioned_routes
 from webapp.web.forms.page_form import Control, FormSpec, PageForm
 from webapp.web.inputs import Input
-from webapp.web.responses import Output, reply
+from webapp.web.responses import Output, reply, see_other
 from webapp.web.routing import route
 
 bp = Blueprint("imports", __name__)
@@ -69,9 +72,13 @@ class ImportIn(SourceIn):
     """What to create templates from. With `save` false nothing is saved; `quantity` is that of each template.
 
     `types`: field types for columns, by the place of the column in the `report`; empty texts keep the recognized type.
+    With `wait` false the document is read by a worker, within larger limits. `import_id`: such an import that saved
+    nothing; its document is imported.
     """
 
     save: bool = True
+    wait: bool = True
+    import_id: Annotated[str, Field(max_length=limits.MAX_NAME_CHARS)] | None = None
     types: Annotated[list[_Name], Field(max_length=limits.IMPORT_COLUMNS)] = Field(default_factory=list)
     quantity: Quantity = limits.DEFAULT_QUANTITY
 
@@ -145,6 +152,23 @@ class ImportOut(Output):
     report: list[ColumnReport]
 
 
+class ImportJobOut(Output):
+    """An import that a worker does. `tables`: in the document, 0 until they are known; `tables_done`: those whose field
+    types are detected. `result`: the response of an import that did not wait for a worker; null until the end."""
+
+    id: str
+    status: Literal["queued", "running", "completed", "failed", "cancelled", "timed_out"]
+    name: str
+    save: bool
+    tables: int
+    tables_done: int
+    error: Mapping[str, Any] | None
+    created_at: datetime
+    started_at: datetime | None
+    finished_at: datetime | None
+    result: ImportOut | None
+
+
 class ColumnChange(Output):
     """A column that differs: the template's field, and the field that results from the schema."""
 
@@ -196,51 +220,98 @@ def _again(actor: Actor, error: ApiError) -> Response:
 
 @route(
     bp, "/import", ["POST"], scope="write", body=ImportIn, returns=ImportOut, status=201, idempotent=True,
-    max_body=MOST_BYTES, multipart=_multipart(save={"type": "boolean"}, quantity={"type": "integer"}, types=_TYPES),
-    errors=versioned_routes.SAVES, also={200: ImportOut}, on_fault=_again,
+    max_body=MOST_BYTES,
+    multipart=_multipart(
+        save={"type": "boolean"}, wait={"type": "boolean"}, import_id={"type": "string"},
+        quantity={"type": "integer"}, types=_TYPES,
+    ),
+    errors=(*versioned_routes.SAVES, "quota_exceeded"), also={200: ImportOut, 202: ImportJobOut}, on_fault=_again,
 )  # fmt: skip
 def create(actor: Actor, body: ImportIn) -> Response:
     """Create templates from a file or a schema.
 
     CSV, JSON, NDJSON, XLSX, SQL definitions, JSON Schema, OpenAPI, Avro, Protocol Buffers and Mockaroo
     schemas. Several tables become related templates and a dataset. A column that cannot be converted is red
-    in the report and is imported as text. 200 if nothing was saved.
+    in the report and is imported as text. 200 if nothing was saved. With `wait` false the response is 202 and
+    an import that a worker does: follow it at `GET /imports/{import_id}`.
     """
     person = g.face == "person"
-    with sent_by(actor, body) as sent:
-        made = imports.create(
-            actor,
-            sent,
-            body.format,
-            quantity=body.quantity,
-            save=body.save,
-            types=body.types,
-            samples=person and not body.save,
-        )
+    with _document(actor, body) as sent:
+        options: dict[str, Any] = {
+            "quantity": body.quantity,
+            "save": body.save,
+            "types": body.types,
+            "samples": person and not body.save,
+        }
+        if not body.wait or (person and _size(sent) > limits.IMPORT_IN_REQUEST_BYTES):
+            return _started(background.start(actor, sent, body.format, **options))
+        made = imports.create(actor, sent, body.format, **options)
         echo = _echo(sent) if person and not body.save else ""
-    told = {
-        "format": made.format,
-        "templates": made.templates,
-        "dataset": made.dataset,
-        "report": made.report,
-    }
+    return _made(made, body.save, echo, sent.name if echo else "")
+
+
+def _made(made: imports.Made, saved: bool, echo: str = "", name: str = "", job: Any = None) -> Response:
+    """The result of an import, as JSON or as a part of the page. `echo`: the document, for a browser without
+    JavaScript; `job`: of a worker."""
+    told = _told(made)
+    if g.face == "program":
+        return reply(told, status=201 if saved else 200)
     form = _drawn(_NEW)
     if echo:
         form["content"].data = echo
     context: dict[str, Any] = {
         "form": form,
         "made": told,
-        "saved": body.save,
-        "review": _reviewed(made) if person and not body.save else [],
+        "saved": saved,
+        "review": [] if saved else _reviewed(made),
         "kinds": sorted(REGISTRY, key=lambda kind: kind.label),
-        "name": sent.name if echo else "",
+        "name": name,
+        "job": job,
         "together": 1 < len(made.templates) <= limits.MAX_DATASET_TABLES,
     }
-    if body.save and person:  # the form is replaced, so that it cannot be sent twice
+    if saved:  # the form is replaced, so that it cannot be sent twice
         return reply(
             told, template=PAGE, block="result", status=201, headers={"HX-Retarget": "#result"}, **context
         )
-    return reply(told, template=PAGE, block="review", status=201 if body.save else 200, **context)
+    return reply(told, template=PAGE, block="review", **context)
+
+
+def _told(made: imports.Made) -> dict[str, Any]:
+    return {
+        "format": made.format,
+        "templates": made.templates,
+        "dataset": made.dataset,
+        "report": made.report,
+    }
+
+
+def _started(job: ImportJob) -> Response:
+    where = url_for("imports.show", import_id=job.id)
+    if g.face == "person" and not request.headers.get("HX-Request"):
+        return see_other(where)
+    return _followed(job, 202, {"Location": where})
+
+
+@route(bp, "/imports/<import_id>", scope="write", returns=ImportJobOut)
+def show(actor: Actor, import_id: str) -> Response:
+    """Follow an import that a worker does. It is deleted a day after its end."""
+    return _followed(background.get(actor, import_id))
+
+
+@route(bp, "/imports/<import_id>", ["DELETE"], scope="write", returns=ImportJobOut, errors=("run_finished",))
+def cancel(actor: Actor, import_id: str) -> Response:
+    """Cancel an import that has not finished. Templates that it has saved stay."""
+    return _followed(background.cancel(actor, background.get(actor, import_id, lock=True)))
+
+
+def _followed(job: ImportJob, status: int = 200, headers: Mapping[str, str] | None = None) -> Response:
+    made = background.result(job)
+    data = background.as_json(job)
+    if g.face == "program":
+        return reply({**data, "result": _told(made) if made else None}, status=status, headers=headers)
+    if made is not None:
+        return _made(made, job.request["save"], job=data)
+    return reply(template=PAGE, block="review", status=status, form=_drawn(_NEW), made=None, job=data)
 
 
 @route(bp, "/import/sample", scope="read", hidden=True, programs=False)
@@ -263,7 +334,8 @@ def _reviewed(made: imports.Made) -> list[dict[str, Any]]:
     for place, (told, values) in enumerate(columns):
         if not values:
             continue
-        table = found.setdefault(told["table"], {"name": told["table"], "columns": [], "counts": Counter()})
+        empty = {"name": told["table"], "place": place, "columns": [], "counts": Counter()}
+        table = found.setdefault(told["table"], empty)
         kind = find(told["type"]) if told["type"] else None
         table["columns"].append({**told, **values, "place": place, "label": kind.label if kind else ""})
         table["counts"][told["confidence"]] += 1
@@ -326,6 +398,30 @@ def compare(actor: Actor, template_id: str, body: AgainIn) -> Response:
     if g.face == "person":
         return _page_again(template, found.as_dict(), None)
     return reply(found.as_dict())
+
+
+@contextmanager
+def _document(actor: Actor, body: ImportIn) -> Iterator[Sent]:
+    """The document of a request, or that of an earlier import. On the page, a file that is still chosen is not what was
+    reviewed, so it counts only if it is to be read again."""
+    person, files = g.face == "person", [one for one in request.files.getlist("file") if one.filename]
+    given = bool(body.content or body.file or files)
+    if not body.import_id or (person and given and not body.save):
+        with sent_by(actor, body) as sent:
+            yield sent
+        return
+    if given and not person:
+        text = "Send either a document or the id of an import."
+        raise validation_error([Fault("import_id", "duplicate", text, "import_id, content or file")])
+    job = background.get(actor, body.import_id)
+    with background.document(job) as sent:
+        yield sent
+
+
+def _size(sent: Sent) -> int:
+    if isinstance(sent.document, bytes):
+        return len(sent.document)
+    return sent.document.seek(0, os.SEEK_END)
 
 
 @contextmanager

@@ -67,6 +67,7 @@ __all__ = [
     "FunctionOut",
     "GenerateInput",
     "ImportIn",
+    "ImportJobOut",
     "ImportOut",
     "ImportedTemplate",
     "Invalid",
@@ -1049,8 +1050,26 @@ class ImportIn(TypedDict):
     file: NotRequired[str | None]
     name: NotRequired[str | None]
     save: NotRequired[bool]
+    wait: NotRequired[bool]
+    import_id: NotRequired[str | None]
     types: NotRequired[list[str]]
     quantity: NotRequired[int]
+
+
+class ImportJobOut(TypedDict):
+    """An import that a worker does. `tables`: in the document, 0 until they are known; `tables_done`: those whose field"""
+
+    id: str
+    status: Literal["queued", "running", "completed", "failed", "cancelled", "timed_out"]
+    name: str
+    save: bool
+    tables: int
+    tables_done: int
+    error: dict[str, Any] | None
+    created_at: str
+    started_at: str | None
+    finished_at: str | None
+    result: ImportOut | None
 
 
 class ImportOut(TypedDict):

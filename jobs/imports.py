@@ -1,0 +1,38 @@
+"""Import a document: read it in a process of its own, tell the progress, and save the templates."""
+
+from __future__ import annotations
+
+from jobs.lease import leased
+from webapp.extensions import db
+from webapp.imports.services import background
+from webapp.imports.services.imports import Reading
+
+
+def run(import_id: str) -> None:
+    """Do an import. It is repeated if its worker is lost before it saves templates."""
+    with leased(background.KIND, import_id) as work, background.progress_file() as file:
+        told: dict[str, int] = {}
+
+        def tell() -> None:
+            nonlocal told
+            work.check()
+            if (now := background.told(file)) != told:
+                told = now
+                work.save(**told)
+
+        def before_saving() -> None:
+            tell()
+            work.save(saving=True)
+
+        order = background.Order(import_id)
+        if order.interrupted:
+            text = "The worker was lost while it saved templates. Those that it saved are in the list of templates."
+            work.finish("failed", error={"code": "worker_lost", "message": text, "details": {}})
+            return
+        try:
+            key = order.make(Reading(str(file), tell), before_saving)
+        finally:
+            db.session.remove()
+        work.save(**background.told(file))
+        work.finish(result_key=key)
+    background.settle(import_id)

@@ -1,0 +1,241 @@
+"""Imports that a worker does, because reading a large document takes longer than a request may.
+
+The document is stored, the worker reads it within larger limits and tells how many tables are finished, and its result
+is stored as JSON. Both files are deleted with the row a day after the end.
+"""
+
+from __future__ import annotations
+
+import shutil
+import tempfile
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import asdict
+from datetime import datetime, timedelta
+from pathlib import Path
+from typing import IO, Any, Final
+
+import orjson
+from flask import current_app
+from sqlalchemy import delete, func, or_, select
+
+from webapp import clock, ids, limits, storage
+from webapp.access import tenancy
+from webapp.access.actors import Actor
+from webapp.access.models import Workspace
+from webapp.accounts.services import identity
+from webapp.audit.services import audit_log
+from webapp.errors import ApiError
+from webapp.extensions import db, reading, redis_client, writing
+from webapp.files.services import file_store
+from webapp.imports.models import ImportJob
+from webapp.imports.services import imports
+from webapp.imports.services.imports import Made, Reading, Sent
+from webapp.storage import MissingError
+from webapp.work import jobs_queue
+from webapp.work.models import END_STATES
+
+KIND: Final = "import"
+FOLDER: Final = "imports"
+"""The folder of documents and results in the storage: `imports/<workspace id>/<an id>`."""
+
+
+def start(
+    actor: Actor, sent: Sent, form: str, *, quantity: int, save: bool, types: Sequence[str], samples: bool
+) -> ImportJob:
+    """Store a document and queue its import; commits. Errors: quota_exceeded if the workspace has too many open
+    imports, unavailable if the storage fails."""
+    place = tenancy.here(actor)
+    if actor.user_id is None:
+        raise ApiError("forbidden", "Only a user can import in the background.")
+    _refuse_more(actor.workspace_id)
+    db.session.commit()  # storing the document takes a while
+    key = f"{FOLDER}/{actor.workspace_id}/{ids.new('imp')}"
+    with file_store.reachable():
+        storage.of(current_app).put(key, _pieces(sent.document))
+    try:
+        _refuse_more(actor.workspace_id)
+        job = ImportJob(
+            request={
+                "format": form, "name": sent.name, "quantity": quantity, "save": save, "types": list(types),
+                "samples": samples,
+            },
+            document_key=key,
+            created_by=actor.user_id,
+            created_at=clock.now(),
+            **place,
+        )  # fmt: skip
+        db.session.add(job)
+        db.session.flush()
+        audit_log.record(actor, "import.create", job, join=True, name=sent.name, save=save)
+        jobs_queue.after_commit(db.session, redis_client(), KIND, job.id)
+        db.session.commit()
+    except BaseException:
+        db.session.rollback()
+        storage.of(current_app).delete(key)
+        raise
+    return job
+
+
+def _refuse_more(workspace_id: str) -> None:
+    """Raise quota_exceeded for a workspace with the most open imports. Its row is locked, so that the number holds."""
+    db.session.get_one(Workspace, workspace_id, with_for_update={"key_share": True}, populate_existing=True)
+    of_workspace = ImportJob.workspace_id == workspace_id, ImportJob.status.not_in(END_STATES)
+    number = db.session.scalar(select(func.count()).where(*of_workspace)) or 0
+    if number >= limits.OPEN_IMPORTS:
+        text = (
+            f"A workspace can have {limits.OPEN_IMPORTS} imports running or queued. Wait until one has ended."
+        )
+        raise ApiError("quota_exceeded", text, {"limit": limits.OPEN_IMPORTS, "used": number})
+
+
+def _pieces(document: bytes | IO[bytes]) -> Iterator[bytes]:
+    if isinstance(document, bytes):
+        yield document
+        return
+    document.seek(0)
+    while piece := document.read(limits.MB):
+        yield piece
+
+
+def get(actor: Actor, import_id: str, *, lock: bool = False) -> ImportJob:
+    """Error: not_found."""
+    return tenancy.get(actor, ImportJob, import_id, "write", lock=lock)
+
+
+def as_json(job: ImportJob) -> dict[str, Any]:
+    """Return an import for the API, without its result."""
+    return {
+        "id": job.id,
+        "status": job.status,
+        "name": job.request["name"],
+        "save": job.request["save"],
+        "tables": job.tables,
+        "tables_done": job.tables_done,
+        "error": job.error,
+        "created_at": clock.to_text(job.created_at),
+        "started_at": clock.to_text(job.started_at),
+        "finished_at": clock.to_text(job.finished_at),
+    }
+
+
+def result(job: ImportJob) -> Made | None:
+    """Return what a completed import made; None of any other, and if the result has been deleted."""
+    if job.result_key is None:
+        return None
+    try:
+        return Made(**orjson.loads(b"".join(storage.of(current_app).get(job.result_key))))
+    except MissingError:
+        return None
+
+
+@contextmanager
+def document(job: ImportJob) -> Iterator[Sent]:
+    """Yield the document of an import. Error: not_found if it has been deleted."""
+    with tempfile.TemporaryFile() as copy:
+        try:
+            for piece in storage.of(current_app).get(job.document_key):
+                copy.write(piece)
+        except MissingError:
+            text = "The document of this import has been deleted. Import it again."
+            raise ApiError("not_found", text, {"import_id": job.id}) from None
+        yield Sent(copy, job.request["name"])
+
+
+def cancel(actor: Actor, job: ImportJob) -> ImportJob:
+    """Cancel a locked import; commits. A queued one ends immediately, a running one within a second. Error:
+    run_finished."""
+    if job.ended:
+        raise ApiError("run_finished", "This import has already finished.", {"status": job.status})
+    if job.cancel_requested_at is None:
+        job.cancel_requested_at = clock.now()
+        audit_log.record(actor, "import.cancel", job, join=True)
+    if job.status == "queued":
+        job.status, job.finished_at = "cancelled", clock.now()
+    db.session.commit()
+    return job
+
+
+# --- For workers ---
+
+
+class Order:
+    """What a worker does for one import."""
+
+    def __init__(self, import_id: str) -> None:
+        with reading() as session:
+            self._job = session.get_one(ImportJob, import_id)
+        self.request: Mapping[str, Any] = self._job.request
+        self.interrupted = self._job.saving
+        """Whether an earlier worker was lost while it saved templates. They would be saved a second time."""
+
+    def make(self, reading: Reading, before_saving: Any) -> str:
+        """Import the document, and return the storage key of the result. Errors: those of `imports.create`; forbidden
+        if the person who started the import has lost access."""
+        actor = identity.by_user(self._job.created_by, self._job.project_id)
+        if actor is None:
+            raise ApiError(
+                "forbidden", "The person who started this import no longer has access to the project."
+            )
+        ask = self.request
+        with document(self._job) as sent:
+            made = imports.create(
+                actor,
+                sent,
+                ask["format"],
+                quantity=ask["quantity"],
+                save=ask["save"],
+                types=ask["types"],
+                samples=ask["samples"],
+                reading=reading,
+                before_saving=before_saving,
+            )
+        key = f"{self._job.document_key}.json"
+        storage.of(current_app).put(key, [orjson.dumps(asdict(made))])
+        return key
+
+
+@contextmanager
+def progress_file() -> Iterator[Path]:
+    """Yield the place of a file in which the process that reads a document tells its progress."""
+    folder = tempfile.mkdtemp(prefix="rowsmith-import-")
+    try:
+        yield Path(folder) / "progress"
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def told(file: Path) -> dict[str, int]:
+    """Return `tables` and `tables_done` from a progress file; nothing if it is not there or not complete."""
+    with suppress(OSError, ValueError):
+        done, tables = map(int, file.read_text().split())
+        return {"tables": tables, "tables_done": done}
+    return {}
+
+
+def settle(import_id: str) -> None:
+    """Delete the document of an import that has ended, unless its templates can still be created from it."""
+    with reading() as session:
+        job = session.get(ImportJob, import_id)
+    if job is not None and job.ended and (job.request["save"] or job.status != "completed"):
+        storage.of(current_app).delete(job.document_key)
+
+
+def purge(now: datetime) -> int:
+    """Delete imports that ended a day ago, and those that no worker took for a week, with their files. Called by the
+    sweeper."""
+    old = or_(
+        ImportJob.finished_at < now - timedelta(hours=limits.IMPORT_HOURS),
+        ImportJob.created_at < now - timedelta(days=limits.IMPORT_DAYS),
+    )
+    with reading() as session:
+        found = session.execute(
+            select(ImportJob.id, ImportJob.document_key, ImportJob.result_key).where(old)
+        ).all()
+    for import_id, *keys in found:
+        for key in keys:
+            if key is not None:
+                storage.of(current_app).delete(key)
+        with writing() as session:
+            session.execute(delete(ImportJob).where(ImportJob.id == import_id))
+    return len(found)
