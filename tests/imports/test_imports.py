@@ -189,3 +189,26 @@ def test_a_template_shows_what_its_import_came_to_and_takes_a_changed_schema(app
         f"{at}/import?do=accept", data={"content": V2, "format": "auto", "accept": ["phone", "city"]}
     )
     assert "2 columns updated in version 2" in taken.text
+
+
+LOOKUPS = """CREATE TABLE hs_country (cou_code CHAR(2) PRIMARY KEY, name VARCHAR(80) NOT NULL UNIQUE);
+CREATE TABLE languages (lang CHAR(2) PRIMARY KEY, title VARCHAR(40));
+CREATE TABLE currencies (id INT PRIMARY KEY, iso VARCHAR(3) UNIQUE, name VARCHAR(30) UNIQUE);
+CREATE TABLE offices (id INT PRIMARY KEY, country CHAR(2) NOT NULL REFERENCES hs_country (cou_code));"""
+
+
+def test_a_lookup_table_has_as_many_rows_as_there_are_such_values(edith):
+    """A country has a real code, although 1,000 rows were requested and there are fewer countries."""
+    answer = edith.post("/import", json={"content": LOOKUPS, "quantity": 1000})
+    made = {one["name"]: one for one in answer.json["templates"]}
+    assert fields(made["hs_country"]) == {"cou_code": "country_code", "name": "country"}
+    assert fields(made["currencies"]) == {"id": "row_number", "iso": "currency_code", "name": "enum"}
+    assert made["offices"]["quantity"] == 1000
+    for name in ("hs_country", "languages", "currencies"):
+        assert 20 < made[name]["quantity"] < 300
+        rows = edith.post(f"/templates/{made[name]['id']}/generate", json={}).json
+        assert len(rows) == made[name]["quantity"]
+    assert all(len(row["name"]) <= 30 for row in rows)
+    rows = edith.post(f"/datasets/{answer.json['dataset']['id']}/generate", json={}).json
+    known = {row["cou_code"] for row in rows["hs_country"]}
+    assert {row["country"] for row in rows["offices"]} <= known

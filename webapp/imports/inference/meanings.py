@@ -194,9 +194,14 @@ def _codes(words: str, asked: Asked) -> Iterator[_Kind]:
     elif re.search(r"(^|_)(state|province|region)$", words) and longest in (2, 3):
         yield from (("state_abbr", {}), ("regexp", {"string": "[A-Z]{2}"}))
     elif re.search(r"(^|_)(language|lang)$", words) and longest is not None and longest <= _CODE:
-        yield from (("language", {"format": "code"}), ("enum", {"values": ["en", "de", "fr", "es"]}))
+        yield from (("language", {"format": "code"}), ("enum", {"values": _LANGUAGES}))
 
 
+_LANGUAGES: Final = (
+    "en de fr es it pt nl pl sv da nb fi cs sk sl hr sr hu ro bg el tr ru uk lt lv et ar he fa hi bn ta th vi id ms ja"
+    " zh ko"
+).split()
+"""ISO 639-1 codes, for columns that have no room for longer ones."""
 _OBJECT_ID: Final = 24
 _CODE: Final = 5  # chosen: characters up to which a column takes codes
 

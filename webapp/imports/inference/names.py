@@ -212,6 +212,10 @@ NAMING: Final = frozenset(
 """Types whose values are names of things."""
 FEW: Final = NAMING | {"country_code", "currency_code", "state_abbr"}
 """Types with few values that a unique column may use anyway, while there are enough of them."""
+CLOSED: Final = frozenset(
+    "country country_code continent currency_code currency_name language state state_abbr".split()
+)
+"""Types that have all values there are: a unique column of such a type gets so many rows, and no other values."""
 _FORM_OF_ADDRESS: Final = 10  # chosen: characters up to which a person's title is "Mr." rather than a job
 _MEANT_ALIKE: Final[dict[str, tuple[str, dict[str, Any]]]] = {
     **dict.fromkeys(("fax", "…_fax"), ("phone_number", {})),
@@ -355,12 +359,23 @@ def _by_noun(said: list[str], table: Table, asked: Asked) -> Meaning | None:
     return _of_noun(rest, "name", asked, whole=True)
 
 
+_ABBREVIATED: Final = 3  # chosen: letters that stand for a noun
+
+
 def _without(said: Sequence[str], nouns: Sequence[str]) -> list[str]:
-    """A column's words without those of its table at their front."""
+    """A column's words without those of its table at their front, also if they are abbreviated (`cou_code` of a
+    country)."""
     rest = list(said)
     for noun in nouns:
         if rest and singular(rest[0]) == singular(noun):
             rest = rest[1:]
+    short = rest[0] if len(rest) > 1 else ""
+    if (
+        len(short) >= _ABBREVIATED
+        and not _means(short)
+        and any(noun.startswith(short) and noun != short for noun in nouns)
+    ):
+        rest = rest[1:]
     return rest
 
 

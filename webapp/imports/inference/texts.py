@@ -243,6 +243,8 @@ def _meant(asked: Asked, said: Meant) -> Iterator[Field]:
     if said.type in _PROSE:
         for count in (3, 2, 1):
             yield definition(name, "words", {"count": count}, **common)
+    if asked.unique:
+        yield from _closed(asked, made)
     if asked.longest is None or asked.unique:
         return
     yield from _whole(asked, definition(name, said.type, said.options, **said.common))
@@ -259,7 +261,9 @@ def _named(asked: Asked) -> Iterator[Field]:
             yield from _listed(asked, made)
             continue
         yield made
-        if not asked.unique and asked.longest is not None:
+        if asked.unique:
+            yield from _closed(asked, made)
+        elif asked.longest is not None:
             yield from _whole(asked, made)
 
 
@@ -269,6 +273,24 @@ def _listed(asked: Asked, made: Field) -> Iterator[Field]:
     values = [one for one in dict.fromkeys(_values(asked, _local(asked, made))) if len(one) <= longest]
     if len(values) >= _FEWEST_VALUES:
         yield definition(asked.column.name, "enum", {"values": values[:_MOST_LISTED]})
+
+
+def _closed(asked: Asked, made: Field) -> Iterator[Field]:
+    """Yield a list of the values that fit a unique column, of a type that has all values there are."""
+    if made["type"] not in names.CLOSED or asked.longest is None:
+        return
+    local = _local(asked, made)
+    try:
+        plan = compile_plan(parse([local]), asked.vocabulary)
+        space = plan.layer.columns[made["name"]].type.space()
+        if space is None or not _FEWEST_VALUES <= space <= _MOST_LISTED:
+            return
+        (column,) = BoundPlan(plan, GenerationContext("inference", _PRESENT)).block(0, space)
+    except SpecError:
+        return
+    values = [one for one in column.to_pylist() if len(one) <= asked.longest]
+    if _FEWEST_VALUES <= len(values) < space:
+        yield definition(asked.column.name, "enum", {"values": values}, unique=True)
 
 
 def _dealt(asked: Asked, made: Field) -> bool:
@@ -376,9 +398,14 @@ def _fits(asked: Asked, made: Field) -> bool:
     column = plan.layer.columns[made["name"]]
     space = column.type.space()
     if made.get("unique") and made["type"] != "regexp" and (space is None or space < _MANY):
-        if made["type"] not in names.FEW or not _lasts(asked, plan):
+        closed = made["type"] in (*names.CLOSED, "enum") and space is not None and space >= _FEWEST
+        if not closed and (made["type"] not in names.FEW or not _lasts(asked, plan)):
             return False
-        asked.notes.append("It is unique, and there are not many such values: use few rows.")
+        asked.notes.append(
+            "It is unique, and there are not many such values: use few rows."
+            if space is None
+            else f"It is unique: at most {space:,} rows."
+        )
     told = (field.metadata or {}).get(b"max_length")
     if asked.longest is not None and (told is None or int(told) > asked.longest):
         return False

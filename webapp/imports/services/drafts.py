@@ -41,7 +41,10 @@ def drafted(read: Read, words: Vocabulary, rows: int, tell: Callable[[int], None
         tell(len(made))
         made.append(of_table(one, together, words, rows, named.get(one.entity.name, ())))
     tell(len(made))
-    return tables.settled(made, words)
+    tables.settled(made, words)
+    for draft in made:
+        tables.limit_rows(draft, words, rows)
+    return made
 
 
 def of_table(

@@ -180,7 +180,13 @@ def _shown(draft: Draft, quantity: int) -> dict[str, Any]:
         asked = str(one["options"].get("template_id", ""))
         options = {**one["options"], "template_id": asked.removeprefix(HERE)} if asked else one["options"]
         fields.append({**one, "options": options})
-    return {"id": None, "name": draft.entity.name, "quantity": quantity, "version": None, "fields": fields}
+    return {
+        "id": None,
+        "name": draft.entity.name,
+        "quantity": draft.rows or quantity,
+        "version": None,
+        "fields": fields,
+    }
 
 
 def _saved(draft: Draft) -> dict[str, Any]:

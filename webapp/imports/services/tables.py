@@ -61,17 +61,26 @@ class Draft:
     waits: dict[str, bool] = field(default_factory=dict)
     """By table: whether the reference may be left out at first."""
     made: dict[str, Any] | None = None
+    rows: int | None = None
+    """How many rows the template makes, where its unique fields have fewer values than requested."""
 
     def to_json(self) -> dict[str, Any]:
         """What saving needs, for another process; `from_json` takes it back."""
         found = [[one.column, one.field, one.state, one.reason, one.guessed] for one in self.found]
-        return {"name": self.entity.name, "comment": self.entity.comment, "found": found, "waits": self.waits}
+        return {
+            "name": self.entity.name,
+            "comment": self.entity.comment,
+            "found": found,
+            "waits": self.waits,
+            "rows": self.rows,
+        }
 
     @classmethod
     def from_json(cls, stored: Mapping[str, Any]) -> Draft:
         """A draft from `to_json`. Its entity has no columns."""
         entity = Entity(stored["name"], (stored["name"],), (), comment=stored["comment"])
-        return cls(entity, [Found(*one) for one in stored["found"]], dict(stored["waits"]))
+        found = [Found(*one) for one in stored["found"]]
+        return cls(entity, found, dict(stored["waits"]), rows=stored["rows"])
 
     @property
     def fields(self) -> list[Field]:
@@ -571,6 +580,25 @@ def create(
     )
 
 
+def limit_rows(draft: Draft, words: Vocabulary, rows: int) -> None:
+    """Let a template make as many rows as its unique fields have values, if that is fewer than `rows`."""
+    for one in draft.found:
+        if one.field is None or one.field["type"] in _OUTSIDE or one.field.get("unique") is not True:
+            continue
+        space = _space(one.field, words)
+        if space is not None and 0 < space < min(rows, draft.rows or rows):
+            draft.rows = space
+
+
+def _space(field: Field, words: Vocabulary) -> int | None:
+    """Return how many values a field has by itself; None if that is unknown or unlimited."""
+    alone = {key: value for key, value in field.items() if key not in ("group", "percent_blank")}
+    try:
+        return compile_plan(parse([alone]), words).layer.columns[field["name"]].type.space()
+    except (SpecError, KeyError):
+        return None
+
+
 _FEW_VALUES: Final = (
     2_000  # chosen: unique fields with at most so many values leave out those that a table has
 )
@@ -906,8 +934,9 @@ def save(
     connection_id: str | None = None,
     seconds: float | None = None,
 ) -> list[dict[str, str]]:
-    """Save the templates, parents first, within `seconds` of processor time (None: of a request). Return the tables whose template cannot be saved, with the reason:
-    `{table, code, message, hint}`; their drafts stay without `made`, and no template refers to them.
+    """Save the templates, parents first, within `seconds` of processor time (None: the limit of a request). Return the
+    tables whose template cannot be saved, with the reason, `{table, code, message, hint}`; their drafts stay without
+    `made`, and no template refers to them.
 
     Where tables refer to each other in a ring, one is saved without its reference at first and completed at the end.
     Errors other than of one template (a quota, say) undo everything, also `too_slow`: a template is compiled with
@@ -937,7 +966,7 @@ def save(
                     name=one.entity.name[: limits.MAX_NAME_CHARS],
                     fields=linked(one, ready),
                     description=describe(one.entity),
-                    quantity=quantity,
+                    quantity=quantity if one.rows is None else min(quantity, one.rows),
                     made_from=(connection_id, one.entity.name if connection_id else None),
                 )
             except ApiError as error:
