@@ -31,7 +31,9 @@ from webapp.row_templates.services import compilation
 Report = list[dict[str, Any]]
 
 
-def drafted(read: Read, words: Vocabulary, rows: int, tell: Callable[[int], None]) -> list[Draft]:
+def drafted(
+    read: Read, words: Vocabulary, rows: int, tell: Callable[[int], None] = lambda done: None
+) -> list[Draft]:
     """A draft for each table, those that refer to others linked with them. `rows`: of each template. `tell` is called
     with the number of tables that are finished."""
     together = [one.entity for one in read.tables]
