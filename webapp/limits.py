@@ -732,6 +732,7 @@ IMPORT_SHEET_BYTES: Final = 128 * MB  # one unpacked sheet of a workbook
 IMPORT_STRINGS_BYTES: Final = 64 * MB  # the unpacked shared strings of a workbook
 IMPORT_SHEET_CELLS: Final = 250_000  # measured: openpyxl reads this many cells of a sheet in 4 s
 IMPORT_CELL_CHARS: Final = 1_000  # characters of a cell that a sample keeps
+UNDO_COUNT_SECONDS: Final = 3.0  # for counting rows of tables without a key before a push
 IMPORT_IN_REQUEST_BYTES: Final = 64_000  # larger documents of the import page are read by a worker
 # Of an import that a worker reads. Measured: 2,000 tables of SQL with 24 columns each take 50 s, an OpenAPI
 # document with 1,100 operations 60 s.

@@ -234,8 +234,8 @@ class Runner:
             for place in cycles:
                 steps.loosen(place)
         for place in reversed(places) if kind == "undo" else places:
-            if kind == "undo" and not len(next_numbers(self.order.push, place, self.book.reach(place), 1)):
-                continue  # no row was delivered, so the table may not exist
+            if kind == "undo" and not self._has_rows_to_undo(place):
+                continue
             if self.order.tables[place].references:
                 self.book.close()  # which parents were delivered is read from the ledger
             with self._foreign_keys(session, place):
@@ -249,6 +249,11 @@ class Runner:
         if kind == "push":
             steps.statements("after_sql")
         self.book.close()
+
+    def _has_rows_to_undo(self, place: int) -> bool:
+        """Return whether rows of a table can be found again and were delivered; otherwise the table may not exist."""
+        found_by, reach = self.order.tables[place].found_by, self.book.reach(place)
+        return bool(found_by) and len(next_numbers(self.order.push, place, reach, 1)) > 0
 
     def _send_table(self, session: Session, place: int, again: int) -> int:
         """Send the rows of one table and return the number of chunks. An error of the whole table ends only

@@ -68,6 +68,44 @@ def test_undo_removes_all_rows(edith, target, work):
         assert [database.count(name) for name in ("countries", "people", "invoices")] == [0, 0, 0]
 
 
+KEYLESS = """
+CREATE TABLE people (id integer PRIMARY KEY, name varchar(60) NOT NULL);
+CREATE TABLE visits (
+    person_id integer NOT NULL REFERENCES people (id), day date NOT NULL, note text, seconds double precision
+);
+CREATE TABLE readings (sensor varchar(20) NOT NULL, amount decimal(8, 2));
+"""
+
+
+def test_undo_finds_rows_without_a_key_where_the_table_was_empty(edith, target, work):
+    """Rows of a table that had some are not looked for: one of them could be equal to one of ours."""
+    with target(f"{KEYLESS} INSERT INTO readings VALUES ('theirs', 1.5);") as database:
+        made = edith.post(f"/connections/{database.connection_id}/fill", json={"rows": 40}).json
+        work(made["push"]["id"])
+        tables = ("people", "visits", "readings")
+        assert [database.count(name) for name in tables] == [40, 40, 41]
+        undo = edith.post(f"/pushes/{made['push']['id']}/undo", json={})
+        assert undo.json["counts"]["total"] == 80
+        work(undo.json["id"])
+        assert edith.get(f"/pushes/{undo.json['id']}").json["counts"]["failed"] == 0
+        assert [database.count(name) for name in tables] == [0, 0, 41]
+
+
+def test_a_push_without_any_row_that_can_be_found_again_cannot_be_undone(edith, target, work):
+    with target("CREATE TABLE readings (sensor varchar(20)); INSERT INTO readings VALUES ('x');") as database:
+        made = edith.post(f"/connections/{database.connection_id}/fill", json={"rows": 3}).json
+        work(made["push"]["id"])
+        undo = edith.post(f"/pushes/{made['push']['id']}/undo", json={})
+        assert undo.json["error"]["details"]["fields"][0]["code"] == "missing_keys"
+
+
+def test_the_page_offers_to_undo_a_fill_with_a_table_without_a_key(browser, cast, edith, target, work):
+    with target(KEYLESS) as database:
+        made = edith.post(f"/connections/{database.connection_id}/fill", json={"rows": 3}).json
+        work(made["push"]["id"])
+        assert 'id="ask-undo"' in browser(cast.edith).get(f"/pushes/{made['push']['id']}").text
+
+
 def test_a_dry_run_sends_nothing_and_shows_the_plan(edith, target):
     with target(SCHEMA) as database:
         made = edith.post(
@@ -169,7 +207,7 @@ def test_the_plan_names_tables_that_cannot_be_undone(browser, cast, target):
     ) as database:
         path = f"/connections/{database.connection_id}/fill"
         page = browser(cast.edith).submit(f"{path}/plan", {"rows": "30"}).text
-        assert page.count("so its rows cannot be undone") == 1
+        assert page.count("only if the table is empty now") == 1
 
 
 def test_a_second_fill_adds_rows_and_its_undo_leaves_the_first_ones(edith, target, work):

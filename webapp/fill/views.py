@@ -54,7 +54,9 @@ FORM: Final = FormSpec(
 UNCHECKED: Final = (
     "Foreign key checks are disabled while its rows are written, because tables refer to each other."
 )
-NO_UNDO: Final = "The table has no key that is sent, so its rows cannot be undone."
+NO_UNDO: Final = (
+    "The table has no key that is sent, so an undo finds its rows only if the table is empty now."
+)
 
 
 class FilledTable(Output):

@@ -15,7 +15,7 @@ from sqlalchemy.orm import Session
 
 from webapp.errors import ApiError
 from webapp.extensions import db
-from webapp.pushes.models import Push, PushRange, PushRow
+from webapp.pushes.models import Push, PushRow
 from webapp.pushes.schemas import RetryInput
 from webapp.pushes.services import completion, pushes, retries
 from webapp.pushes.services import rows as pushes_rows
@@ -187,36 +187,3 @@ def repaired_values(
     """Return the values that a retry would send for some rows. `tables` are those of `retries.repaired`."""
     again = Push(tables=tables, pins=push.pins, request={"ask": retries.asked_again(push, ask)}, kind="retry")
     return pushes.values_of(again, ends)
-
-
-@dataclass(slots=True)
-class TableCounts:
-    """The outcome of the rows of one table so far."""
-
-    name: str
-    target: str
-    total: int
-    delivered: int = 0
-    failed: int = 0
-    unknown: int = 0
-
-    @property
-    def pending(self) -> int:
-        """Rows without an outcome."""
-        return max(0, self.total - self.delivered - self.failed - self.unknown)
-
-
-def by_table(push: Push) -> list[TableCounts]:
-    """Return the outcome for each table of a push, in the order of sending."""
-    found = [TableCounts(one["name"], one["target"], one["count"]) for one in push.tables]
-    size = func.sum(PushRange.last - PushRange.first + 1)
-    ended = select(PushRange.table, size).where(PushRange.push_id == push.id).group_by(PushRange.table)
-    for table, rows in db.session.execute(ended):
-        found[table].delivered = int(rows)
-    states = select(PushRow.table, PushRow.state, func.count()).where(PushRow.push_id == push.id)
-    for table, state, rows in db.session.execute(states.group_by(PushRow.table, PushRow.state)):
-        if state != "delivered":
-            found[table].delivered -= rows
-        if state in _STATES:
-            setattr(found[table], state, rows)
-    return found

@@ -226,6 +226,8 @@ def table(wanted: Wanted, can: Capabilities, push_id: str, place: int) -> Planne
         spec["key_columns"] = ["_id"]
     elif not faults:
         _key(planned, named, can)
+        if can.sql and asked.mode == "insert" and not spec["key_columns"] and wanted.entity is not None:
+            spec["undo_columns"] = _comparable(planned)
     return planned
 
 
@@ -326,6 +328,21 @@ def _key(planned: Planned, named: Sequence[str], can: Capabilities) -> None:
     if mode == "update" and set(filled) <= set(spec["key_columns"]):
         text = "Only key columns are written: there is nothing to update."
         planned.faults.append(Fault(asked.mapping_path, "nothing_mapped", text, "Map more fields."))
+
+
+_COMPARED: Final = frozenset({"integer", "decimal", "text", "boolean", "date", "uuid"})
+"""Types whose values are equal to what was sent, in every database."""
+
+
+def _comparable(planned: Planned) -> list[str]:
+    """Return the columns by which rows of a table without a key are found again for undo, if the table was empty."""
+    found = [
+        cell.column
+        for name, cell in planned.mapped.columns().items()
+        if cell.filled and name not in planned.spec["from_parent"] and cell.column.type in _COMPARED
+    ]
+    never_null = [one.name for one in found if not one.nullable]
+    return never_null or [one.name for one in found]
 
 
 def _made_there(entity: Entity, filled: Mapping[str, Any]) -> bool:

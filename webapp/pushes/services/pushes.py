@@ -7,6 +7,7 @@ the body as accepted, and the number of rows charged for it. The outcome of each
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import suppress
 from typing import Any, Final
 
 import numpy as np
@@ -15,6 +16,7 @@ from webapp import clock, limits, pagination, quotas
 from webapp.access import tenancy
 from webapp.access.actors import Actor
 from webapp.audit.services import audit_log
+from webapp.connections.services import inspection
 from webapp.connectors.base import Session
 from webapp.engine import processor_time
 from webapp.errors import ApiError, Fault, Gathered, did_you_mean
@@ -96,6 +98,20 @@ def _table(one: dict[str, Any]) -> dict[str, Any]:
 # --- Creating a push --------------------------------------------------------------------------------------------
 
 
+def _keep_undo_columns(prepared: Prepared) -> None:
+    """Leave the columns by which an undo finds rows without a key only in tables that are empty: elsewhere it could
+    delete rows of others."""
+    keyless = [one.spec for one in prepared.tables if one.spec.get("undo_columns")]
+    there: dict[str, int] = {}
+    if keyless:
+        with suppress(ApiError):
+            names = [one["target"] for one in keyless]
+            there = inspection.counts(prepared.connection, names, limits.UNDO_COUNT_SECONDS)
+    for one in keyless:
+        if there.get(one["target"]) != 0:
+            del one["undo_columns"]
+
+
 def queue(
     actor: Actor,
     prepared: Prepared,
@@ -111,6 +127,7 @@ def queue(
     """
     prepared.check()
     _first_rows(prepared)
+    _keep_undo_columns(prepared)
     ask = prepared.ask.model_dump(mode="json", exclude={"rows"} if prepared.given else None)
     ask["canary"] = getattr(prepared.ask, "canary_rows", None)
     records = prepared.records

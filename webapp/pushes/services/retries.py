@@ -143,7 +143,8 @@ def _nothing_to_send(push: Push, home: Push, ask: RetryInput) -> list[Fault]:
 
 
 def undo(actor: Actor, push: Push, ask: UndoInput) -> Push:
-    """Delete the rows that a push, which has ended, delivered to its target: by their keys, child tables first. Commit,
+    """Delete the rows that a push, which has ended, delivered to its target: by their keys, child tables first. Rows of
+    tables without a key are found by their values if the table was empty before the push, and stay otherwise. Commit,
     and notify a worker. Raise validation_error (no keys, nothing delivered), conflict (the push has not ended, or is
     being undone) or read_only_connection."""
     gathered = Gathered()
@@ -154,8 +155,8 @@ def undo(actor: Actor, push: Push, ask: UndoInput) -> Push:
         )
     _connection(actor, push, ask.confirm, gathered)
     home = _home(push)
-    keyless = [one["name"] for one in home.tables if not one["key_columns"]]
-    if keyless:
+    keyless = [one["name"] for one in home.tables if not found_again(one)]
+    if len(keyless) == len(home.tables):
         text = f"Rows of {', '.join(keyless)} cannot be found again: no key of them was sent."
         gathered.add([Fault("", "missing_keys", text)])
     changed = [one["name"] for one in home.tables if one["mode"] != "insert"]
@@ -163,6 +164,8 @@ def undo(actor: Actor, push: Push, ask: UndoInput) -> Push:
         text = f"What {', '.join(changed)} held before was not kept: only inserted rows can be deleted again."
         gathered.add([Fault("mode", "not_allowed", text)])
     total = home.delivered
+    if keyless:
+        total -= sum(one.delivered for one in read.by_table(db.session(), home) if one.name in keyless)
     if not total:
         gathered.add([Fault("", "nothing_to_send", "No row of this push is at the target.")])
     gathered.raise_all()
@@ -175,6 +178,11 @@ def undo(actor: Actor, push: Push, ask: UndoInput) -> Push:
     db.session.add(again)
     db.session.flush()
     return _rung(actor, again, "push.undo", home)
+
+
+def found_again(table: Mapping[str, Any]) -> bool:
+    """Return whether an undo can find the rows of a table of a push."""
+    return bool(table["key_columns"] or table.get("undo_columns"))
 
 
 def _ended(push: Push) -> Push:

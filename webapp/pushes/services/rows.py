@@ -70,6 +70,8 @@ class TableRows:
         self.offset: int = spec["offset"]
         self.mode = spec["mode"]
         self.key_columns: tuple[str, ...] = tuple(spec["key_columns"])
+        self.found_by: tuple[str, ...] = self.key_columns or tuple(spec.get("undo_columns") or ())
+        """Columns by which an undo finds the rows; none if it leaves them."""
         self.capture: tuple[str, ...] = tuple(spec["capture"])
         self.later: tuple[str, ...] = tuple(spec["later"])
         self.from_parent: Mapping[str, Mapping[str, Any]] = spec["from_parent"]
@@ -139,10 +141,10 @@ class TableRows:
         return WriteSpec(entity, columns, "update", self.key_columns)
 
     def key_writing(self, session: Link) -> WriteSpec:
-        """Return the argument of `Target.delete`: only the key columns. Raises the errors of `writing`."""
+        """Return the argument of `Target.delete`: only the columns of `found_by`. Raises the errors of `writing`."""
         entity = self.entity(session)
-        columns = tuple(_column(entity, name) for name in self.key_columns)
-        return WriteSpec(entity, columns, self.mode, self.key_columns)
+        columns = tuple(_column(entity, name) for name in self.found_by)
+        return WriteSpec(entity, columns, self.mode, self.found_by)
 
     @property
     def new_columns(self) -> tuple[list[Column], tuple[str, ...]]:
@@ -169,8 +171,8 @@ class TableRows:
         return self._batch(rows, (*self.key_columns, *self.later), keys, (), sent=True)
 
     def key_batch(self, rows: np.ndarray, keys: Keys | None = None) -> pa.RecordBatch:
-        """Return the key columns of some rows, as sent or captured."""
-        return self._batch(rows, self.key_columns, keys, (), sent=True)
+        """Return the columns of `found_by` of some rows, as sent or captured."""
+        return self._batch(rows, self.found_by, keys, (), sent=True)
 
     def orphans(self, rows: np.ndarray, keys: Keys) -> np.ndarray:
         """Return a mask (``bool[n]``) of rows whose parent was not delivered and therefore has no key. They cannot be
@@ -479,7 +481,7 @@ def tables(push: Push) -> list[TableRows]:
             for name in one.columns
             if (name in one.from_parent or name in one.references)
             and name not in one.later
-            and (name in one.key_columns or (one.place, name) in referenced)
+            and (name in one.found_by or (one.place, name) in referenced)
         )
     return found
 

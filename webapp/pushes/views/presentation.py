@@ -20,7 +20,7 @@ from webapp.errors import ApiError
 from webapp.exports.views import exports
 from webapp.extensions import db
 from webapp.pushes.models import Push
-from webapp.pushes.services import completion, failures, pushes
+from webapp.pushes.services import completion, failures, pushes, retries
 from webapp.pushes.services.ledger import read
 from webapp.row_templates.models import Template
 from webapp.web import snippets
@@ -125,7 +125,7 @@ def context(
         "shown": items,
         "after": pagination.cursor_of("push_rows", f"{push.id} {state} None", last) if last else None,
         "groups": failures.groups(push) if counts["failed"] or counts["unknown"] else [],
-        "by_table": failures.by_table(push) if len(push.tables) > 1 and push.kind == "push" else [],
+        "by_table": read.by_table(db.session(), push) if len(push.tables) > 1 and push.kind == "push" else [],
         "explained": explained_rows([*items, *(_unknown(push) if state == "failed" else ())]),
         "stopped_by": explained_error(data["error"]),
         "http": connection is not None and KINDS[connection.type].can.by_row,
@@ -137,7 +137,7 @@ def context(
         "connection": connection if connection is not None and connection.deleted_at is None else None,
         "needs": connection.name if connection is not None and connection.environment == "prod" else None,
         "bad": _bad(push),
-        "undo": _undoable(data),
+        "undo": _undoable(push, data),
         "repairs": {"ways": WAYS, "lines": range(LINES), "fields": fields(data)},
         "code": code(data),
     }
@@ -187,9 +187,10 @@ def _source(push: Push) -> dict[str, str] | None:
     return {"name": row.name, "href": f"/{kind}s/{row.id}", "kind": kind}
 
 
-def _undoable(data: Mapping[str, Any]) -> bool:
-    """Return whether the user can undo the push, that is, delete the delivered rows."""
-    inserted = all(one["mode"] == "insert" and one["key_columns"] for one in data["tables"])
+def _undoable(push: Push, data: Mapping[str, Any]) -> bool:
+    """Return whether the user can undo the push, that is, delete the delivered rows, or those of some tables."""
+    inserted = all(one["mode"] == "insert" for one in push.tables)
+    inserted = inserted and any(retries.found_again(one) for one in push.tables)
     return bool(
         data["status"] in END_STATES and data["kind"] != "undo" and data["counts"]["delivered"] and inserted
     )

@@ -11,7 +11,7 @@ from datetime import datetime
 from typing import Any, Final
 
 import numpy as np
-from sqlalchemy import ColumnElement, and_, or_, select
+from sqlalchemy import ColumnElement, and_, func, or_, select
 from sqlalchemy.orm import Session
 
 from webapp import clock, limits
@@ -524,4 +524,37 @@ def _window(
             found.append(end)
             if len(found) == limit:
                 break
+    return found
+
+
+@dataclass(slots=True)
+class TableCounts:
+    """The outcome of the rows of one table so far."""
+
+    name: str
+    target: str
+    total: int
+    delivered: int = 0
+    failed: int = 0
+    unknown: int = 0
+
+    @property
+    def pending(self) -> int:
+        """Rows without an outcome."""
+        return max(0, self.total - self.delivered - self.failed - self.unknown)
+
+
+def by_table(session: Session, push: Push) -> list[TableCounts]:
+    """Return the outcome for each table of a push, in the order of sending."""
+    found = [TableCounts(one["name"], one["target"], one["count"]) for one in push.tables]
+    size = func.sum(PushRange.last - PushRange.first + 1)
+    ended = select(PushRange.table, size).where(PushRange.push_id == push.id).group_by(PushRange.table)
+    for table, rows in session.execute(ended):
+        found[table].delivered = int(rows)
+    states = select(PushRow.table, PushRow.state, func.count()).where(PushRow.push_id == push.id)
+    for table, state, rows in session.execute(states.group_by(PushRow.table, PushRow.state)):
+        if state != "delivered":
+            found[table].delivered -= rows
+        if state in ("failed", "unknown"):
+            setattr(found[table], state, rows)
     return found
