@@ -27,7 +27,8 @@ from jobs.pushes.http import Away, Caller
 from jobs.pushes.table import Sender
 from jobs.pushes.wait import Watch
 from webapp import clock, limits
-from webapp.connections.services import connections
+from webapp.connections.models import Connection
+from webapp.connections.services import connections, inspection
 from webapp.connectors.base import ConnectionLost, ConnectorError, Link, Session
 from webapp.connectors.http.channel import Channel
 from webapp.connectors.sql import base as sql
@@ -258,7 +259,6 @@ class Runner:
     def _send_table(self, session: Session, place: int, again: int) -> int:
         """Send the rows of one table and return the number of chunks. An error of the whole table ends only
         this table if there are others and the push continues after errors."""
-        table = self.order.tables[place]
         while True:
             try:
                 return Sender(self.work, self.book, self.order, session, place, max(0, again)).send_all()
@@ -271,11 +271,7 @@ class Runner:
                 ):
                     raise
                 if self._needs_no_keys(place, error):
-                    message = (
-                        "the target returns no keys for inserted rows, so this push cannot be undone there"
-                    )
-                    self.book.say(f"{table.name}: {message}")
-                    table.capture = ()
+                    self._give_up_keys(place)
                     continue
                 if alone or self.order.ask.get("on_error", "continue") != "continue":
                     raise
@@ -288,6 +284,21 @@ class Runner:
         tables = self.order.tables
         needed = any(item["table"] == place for table in tables for item in table.from_parent.values())
         return error.details.get("sqlstate") == "0A000" and bool(tables[place].capture) and not needed
+
+    def _give_up_keys(self, place: int) -> None:
+        """Go on without the keys of a table's rows. If the table is empty, an undo finds the rows by their values."""
+        table, push = self.order.tables[place], self.order.push
+        spec = {**table.spec, "capture": [], "key_columns": []}
+        message = "the target returns no keys for inserted rows"
+        with reading() as session:
+            connection = session.get_one(Connection, push.connection_id)
+        if inspection.counts(connection, [table.target], limits.UNDO_COUNT_SECONDS).get(table.target) != 0:
+            spec["undo_columns"] = []
+            message += ", so this push cannot be undone there"
+        self.book.say(f"{table.name}: {message}")
+        push.tables = [spec if at == place else one.spec for at, one in enumerate(self.order.tables)]
+        self.work.save(tables=push.tables)
+        table.use(spec)
 
     def _fail_table(self, place: int, error: ConnectorError) -> None:
         """Record all remaining rows of a table as failed, because of an error of the whole table."""

@@ -91,6 +91,31 @@ def test_undo_finds_rows_without_a_key_where_the_table_was_empty(edith, target, 
         assert [database.count(name) for name in tables] == [0, 0, 41]
 
 
+RULED = """
+CREATE TABLE people (id integer GENERATED ALWAYS AS IDENTITY PRIMARY KEY, name varchar(60) NOT NULL);
+CREATE TABLE visits (
+    id serial PRIMARY KEY, person_id integer NOT NULL REFERENCES people (id), day date NOT NULL, seconds integer
+);
+CREATE TABLE old_visits () INHERITS (visits);
+CREATE RULE old AS ON INSERT TO visits WHERE new.day < '1990-01-01'
+    DO INSTEAD INSERT INTO old_visits (person_id, day, seconds) VALUES (new.person_id, new.day, new.seconds);
+"""
+
+
+def test_undo_finds_rows_of_a_table_whose_rules_keep_it_from_returning_keys(
+    app, cast, postgres_url, edith, work
+):
+    with postgres_target(app, cast, postgres_url, RULED) as database:
+        path = f"/connections/{database.connection_id}/fill"
+        made = edith.post(path, json={"rows": 30, "tables": ["people", "visits"]}).json
+        work(made["push"]["id"])
+        assert [database.count(name) for name in ("people", "visits")] == [30, 30]
+        undo = edith.post(f"/pushes/{made['push']['id']}/undo", json={})
+        work(undo.json["id"])
+        assert edith.get(f"/pushes/{undo.json['id']}").json["counts"]["failed"] == 0
+        assert [database.count(name) for name in ("people", "visits")] == [0, 0]
+
+
 def test_a_push_without_any_row_that_can_be_found_again_cannot_be_undone(edith, target, work):
     with target("CREATE TABLE readings (sensor varchar(20)); INSERT INTO readings VALUES ('x');") as database:
         made = edith.post(f"/connections/{database.connection_id}/fill", json={"rows": 3}).json

@@ -226,7 +226,13 @@ def table(wanted: Wanted, can: Capabilities, push_id: str, place: int) -> Planne
         spec["key_columns"] = ["_id"]
     elif not faults:
         _key(planned, named, can)
-        if can.sql and asked.mode == "insert" and not spec["key_columns"] and wanted.entity is not None:
+        captured = bool(spec["capture"])  # rules of a table can prevent that it returns keys
+        if (
+            can.sql
+            and asked.mode == "insert"
+            and wanted.entity is not None
+            and (captured or not spec["key_columns"])
+        ):
             spec["undo_columns"] = _comparable(planned)
     return planned
 

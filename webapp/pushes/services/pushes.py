@@ -101,7 +101,9 @@ def _table(one: dict[str, Any]) -> dict[str, Any]:
 def _keep_undo_columns(prepared: Prepared) -> None:
     """Leave the columns by which an undo finds rows without a key only in tables that are empty: elsewhere it could
     delete rows of others."""
-    keyless = [one.spec for one in prepared.tables if one.spec.get("undo_columns")]
+    keyless = [
+        one.spec for one in prepared.tables if not one.spec["key_columns"] and one.spec.get("undo_columns")
+    ]
     there: dict[str, int] = {}
     if keyless:
         with suppress(ApiError):

@@ -63,7 +63,20 @@ class TableRows:
     `Push.tables`."""
 
     def __init__(self, place: int, spec: Mapping[str, Any], maker: Maker) -> None:
-        self.place, self.spec, self.maker = place, spec, maker
+        self.place, self.maker = place, maker
+        self.use(spec)
+        self.kept: tuple[str, ...] = ()
+        """Columns whose values as sent are stored with the captured keys: keys that refer to rows of other tables.
+        Which row that is depends on the rows that were delivered at the time."""
+        self.siblings: Sequence[TableRows] = ()
+        """All tables of the push, by their places."""
+        self.arrivals: Arrivals | None = None
+        self.block_rows = maker.block_rows
+        self._formulas: dict[str, Expression] = {}
+
+    def use(self, spec: Mapping[str, Any]) -> None:
+        """Take everything from an object of `Push.tables`."""
+        self.spec = spec
         self.name: str = spec["name"]
         self.target: str = spec["target"]
         self.count: int = spec["count"]
@@ -78,14 +91,6 @@ class TableRows:
         self.references: Mapping[str, Mapping[str, Any]] = spec.get("references") or {}
         self.unchecked: tuple[str, ...] = tuple(spec.get("unchecked") or ())
         self.numbered: Mapping[str, int] = spec.get("numbered") or {}
-        self.kept: tuple[str, ...] = ()
-        """Columns whose values as sent are stored with the captured keys: keys that refer to rows of other tables.
-        Which row that is depends on the rows that were delivered at the time."""
-        self.siblings: Sequence[TableRows] = ()
-        """All tables of the push, by their places."""
-        self.arrivals: Arrivals | None = None
-        self.block_rows = maker.block_rows
-        self._formulas: dict[str, Expression] = {}
 
     @property
     def first(self) -> int:
