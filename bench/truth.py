@@ -754,7 +754,7 @@ def _also_own(kind: str, locale: str) -> frozenset[str]:
 
 LISTS = (
     "gender", "marital_status", "country", "language", "currency_name", "department", "industry", "color", "month",
-    "weekday", "words", "university", "product_name",
+    "weekday", "words", "university", "job_title", "product_name",
 )  # fmt: skip
 """Columns whose texts are English in a language other than English if they equal those of en_US."""
 

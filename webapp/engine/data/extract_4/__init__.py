@@ -48,6 +48,7 @@ TABLES: dict[str, Callable[[], pa.Table]] = {
     "engine": engine,
     "local_department": lists.departments,
     "cities": corrections.cities,
+    "postal_heads": corrections.postal_heads,
     "continent_name": lists.continents,
     **{f"product@{name}": products.things(name) for name in products.languages()},
     **{f"product_epithet@{name}": products.epithets(name) for name in products.languages()},

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import cache
+
 import pyarrow as pa
 
 from webapp.engine.data import extract_3
@@ -49,8 +51,50 @@ def cities() -> pa.Table:
     near = [name in at_border.get(country, ()) for country, name in cities]
     out = [name in left_out.get(country, ()) for country, name in cities]
     zone = [right.get((*city, at), at) for city, at in zip(cities, zone, strict=True)]
-    table = table.set_column(table.column_names.index("time_zone"), "time_zone", pa.array(zone, pa.int32()))
+    starts, counts = (table[f"postal_{part}"].to_pylist() for part in ("start", "count"))
+    ranges, _ = _postal()
+    for row, (city, state) in enumerate(zip(cities, _states_of(table), strict=True)):
+        starts[row], counts[row] = ranges.get((city[0], state), (starts[row], counts[row]))
+    for column, values in (("time_zone", zone), ("postal_start", starts), ("postal_count", counts)):
+        table = table.set_column(table.column_names.index(column), column, pa.array(values, pa.int32()))
     table = table.append_column(
         "spread", pa.array([SPREAD_AT_BORDER if one else SPREAD for one in near], pa.int32())
     )
     return table.append_column("left_out", pa.array([int(one) for one in out], pa.int32()))
+
+
+def postal_heads() -> pa.Table:
+    """The beginnings of postal codes of the third extractor, and those of the regions that are corrected."""
+    return _postal()[1]
+
+
+@cache
+def _postal() -> tuple[dict[tuple[str, str], tuple[int, int]], pa.Table]:
+    """{(country, subdivision): its range of heads} of the corrected regions, and all heads with those at the end."""
+    table, heads = extract_3.TABLES["cities"](), extract_3.TABLES["postal_heads"]()
+    rows, ranges = heads.to_pylist(), {}
+    codes = extract_3.TABLES["countries"]()["alpha2"].to_pylist()
+    wrong = {
+        (country, state): change.partition(">")
+        for country, entries in listed_by("corrections")["postal_heads"].items()
+        for state, _, change in (entry.partition("=") for entry in entries)
+    }
+    columns = (table[name].to_pylist() for name in ("country", "postal_start", "postal_count"))
+    for country, start, count, state in zip(*columns, _states_of(table), strict=True):
+        key = codes[country], state
+        if key in ranges or key not in wrong:
+            continue
+        before, _, after = wrong[key]
+        made = []
+        for row in rows[start : start + count]:
+            texts = [row["text"]] if row["text"] != before else [text for text in after.split(",") if text]
+            made += [{**row, "text": text} for text in texts]
+        ranges[key] = len(rows), len(made)
+        rows += made
+    return ranges, pa.Table.from_pylist(rows, heads.schema)
+
+
+def _states_of(table: pa.Table) -> list[str]:
+    """The code of each city's subdivision; "" where it is not known."""
+    codes = extract_3.TABLES["states"]()["code"].to_pylist()
+    return [codes[row] if row >= 0 else "" for row in table["state"].to_pylist()]
