@@ -36,6 +36,7 @@ WORDS: dict[str, Callable[[], Words]] = {
     "first_name_female": corrections.first_names_female,
     "first_name_male": corrections.first_names_male,
     "job_title": lists.job_titles,
+    "company_form": lists.company_forms,
     "university": lists.universities,
     "industry": lists.industries,
     # running text

@@ -39,6 +39,11 @@ def job_titles() -> dict[str, list[str]]:
     return _with_own("job_title")
 
 
+def company_forms() -> dict[str, list[str]]:
+    """What follows the name of a company."""
+    return _with_own("company_form")
+
+
 def industries() -> dict[str, list[str]]:
     """Branches of business."""
     return _with_own("industry")
