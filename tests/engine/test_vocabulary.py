@@ -11,7 +11,7 @@ import pyarrow.compute as pc
 import pytest
 
 from webapp.engine.data import archive, build, vocab_lock, vocabulary
-from webapp.engine.data import extract_3 as extract
+from webapp.engine.data import extract_4 as extract
 from webapp.engine.data.extract import phones, postal, romanize
 from webapp.engine.data.extract.tools import word_list
 from webapp.engine.data.vocab_lock import VocabularyError

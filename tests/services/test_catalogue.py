@@ -6,9 +6,12 @@ import orjson
 import pytest
 
 from webapp.engine.types.registry import REGISTRY
+from webapp.errors import ApiError
 from webapp.row_templates.services import catalogue
 
-KEYS = {"name", "label", "category", "description", "aliases", "options_schema", "example", "capacity"}
+KEYS = {
+    "name", "label", "category", "description", "aliases", "options_schema", "example", "capacity", "lacks",
+}  # fmt: skip
 
 
 def test_every_registered_type_is_listed_whole():
@@ -67,3 +70,19 @@ def test_an_exact_name_is_before_its_beginning_and_a_mistyped_one_is_last():
 
 def test_short_words_are_not_corrected():
     assert "vat_id" not in [entry["name"] for entry in catalogue.search("vxt")]
+
+
+def test_the_catalogue_says_what_a_locale_lacks():
+    lacking = {entry["name"]: entry["lacks"] for entry in catalogue.of_locale(catalogue.entries(), "yo-ng")}
+    assert lacking["product_name"] == "Product Name: no words are known for yo_NG, so these are English."
+    assert lacking["month"] is None
+    assert {"words", "job_title", "color", "industry"} <= {name for name, text in lacking.items() if text}
+    assert catalogue.lacking("ar_PS")["zip_code"].endswith("none are known in PS, so the column is blank.")
+    assert "product_name" not in catalogue.lacking("de_DE")
+
+
+def test_an_unknown_locale_of_the_catalogue_is_rejected():
+    with pytest.raises(ApiError) as error:
+        catalogue.of_locale([], "de_XX")
+    assert error.value.code == "validation_error"
+    assert error.value.details["fields"][0]["code"] == "unknown_locale"

@@ -21,6 +21,7 @@ from webapp.errors import CODES, ApiError
 from webapp.generation.services import generate
 from webapp.paths import ROOT
 from webapp.row_templates.schemas import DraftInput
+from webapp.row_templates.services import catalogue
 from webapp.web.forms import schema_text
 
 ADDRESSES = [*(f"/docs/{address}" for address in pages.all_pages()), "/docs", "/docs/search?q=mail"]
@@ -103,6 +104,16 @@ def test_the_list_of_pages_shows_one_locale_of_a_hundred_and_their_page_shows_al
     assert "/docs/field-types/number" not in html  # what a page opens is listed while one reads it
     assert 'href="/docs/api"' in html
     assert 'href="/docs/postman.json"' in html
+
+
+@pytest.mark.parametrize("locale", ["de_DE", "ja_JP", "ar_PS", "yo_NG"])
+def test_the_page_of_a_locale_has_ten_rows_and_what_it_lacks(browser, locale):
+    html = browser().get(f"/docs/locales/{locale}").text
+    tables = re.findall(r"<tbody>.*?</tbody>", html, re.S)
+    assert [found.count("<tr") for found in tables[: len(pages.COLUMNS)]] == [pages.ROWS] * len(pages.COLUMNS)
+    lacking = catalogue.lacking(locale)
+    assert lacking
+    assert all(f"<code>{kind}</code>" in html for kind in lacking)
 
 
 # --- Pages

@@ -19,7 +19,7 @@ from webapp.engine.blocks import BoundPlan, GenerationContext
 from webapp.engine.plan import compile_plan
 from webapp.engine.spec import parse
 from webapp.paths import ROOT
-from webapp.row_templates.services import compilation
+from webapp.row_templates.services import catalogue, compilation
 
 # One page for each locale: ten sample rows, generated when the page is built, and what the locale lacks.
 
@@ -36,6 +36,7 @@ COLUMNS: Final[dict[str, tuple[str, ...]]] = {
     "Money and companies": (
         "company_name", "industry", "tax_id", "vat_id", "bank_name", "iban", "bic", "currency_name",
     ),
+    "Products": ("product_name", "product_category", "sku"),
     "Words": ("month", "weekday", "color", "language", "university", "words"),
 }  # fmt: skip
 """The columns of the sample rows. All of them are columns of one template, so that a row is one person at one place."""
@@ -63,14 +64,16 @@ def index() -> str:
         " alone, such as `de`, means the first locale of the language. Rows without a locale are of places all over the"
         " world, with texts in English.\n\nA type that has no words in the language of a locale generates English"
         " ones, and a number that a country does not have is blank. Both are reported as warnings of the template, and"
-        " on the page of the locale. Rows never have numbers of another country.\n\n"
+        " on the page of the locale. Rows never have numbers of another country. `GET /field-types?locale=de_DE` says"
+        " the same of each type as `lacks`. Types without *Depends on `locale`* in their reference, such as"
+        " `catch_phrase` and `animal`, are the same in all locales.\n\n"
         + table(("Locale", "Language and country"), rows)
     )
 
 
 def page(name: str) -> str:
     """Return the page of a locale as Markdown, with sample rows."""
-    columns, warnings = _sample(name)
+    columns = _sample(name)
     parts = [
         f"# {text(title(name))}\n\nTen rows of the locale {code(name)} with the seed {code(SEED)}. Each row describes"
         " one person at one place.\n"
@@ -82,19 +85,19 @@ def page(name: str) -> str:
             for row in range(ROWS)
         ]
         parts.append(f"\n## {heading}\n\n{table([code(kind) for kind in shown], rows)}")
-    lacking = [f"- {text(warning)}\n" for warning in warnings]
-    parts.append("\n## What this locale lacks\n\n" + ("".join(lacking) or "Nothing of the columns above.\n"))
+    lacking = [(code(kind), text(message)) for kind, message in catalogue.lacking(name).items()]
+    found = table(("Field type", "What is missing"), lacking) if lacking else "Nothing.\n"
+    parts.append(f"\n## What this locale lacks\n\n{found}")
     return "".join(parts)
 
 
-def _sample(name: str) -> tuple[dict[str, list[object]], list[str]]:
-    """Columns by type, and the warnings."""
+def _sample(name: str) -> dict[str, list[object]]:
+    """Columns by type."""
     fields = [{"name": kind, "type": kind} for kinds in COLUMNS.values() for kind in kinds]
     plan = compile_plan(groups.assign(parse(fields, locale=name)), compilation.vocabulary())
     bound = BoundPlan(plan, GenerationContext(SEED, datetime.fromisoformat(NOW)))
     block = bound.block(0, ROWS)
-    columns = {kind: column.to_pylist() for kind, column in zip(bound.schema.names, block, strict=True)}
-    return columns, [fault.message for fault in bound.warnings]
+    return {kind: column.to_pylist() for kind, column in zip(bound.schema.names, block, strict=True)}
 
 
 DECISIONS: Final = "docs/adr"

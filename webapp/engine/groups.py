@@ -91,7 +91,7 @@ def compiled(key: tuple[str, str], group: tuple[FieldSpec, ...], compiler: Compi
     return Group(name, made, tuple(field.name for field in group), founder)
 
 
-NEWEST = 2
+NEWEST = 3
 """The engine whose rules decide which fields share a group, where no other is named."""
 
 
@@ -138,7 +138,7 @@ def _alone(field: FieldSpec, fields: Sequence[FieldSpec], settled: Collection[st
         return False
     if field.common.unique or field.id in settled:
         return True
-    if engine < NEWEST:
+    if engine < 2:
         kind = field.type.group_kind
         return not any(kind in _kinds(other) and not other.type.joins for other in fields)
     wanted = set(_kinds(field))

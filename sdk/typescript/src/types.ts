@@ -849,6 +849,7 @@ export interface FieldTypeOut {
   options_schema: Record<string, any>;
   example: unknown;
   capacity: number | null;
+  lacks: string | null;
 }
 
 /** A workspace file. Without a `project_id` it is shared with the whole workspace. */

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 from stdnum import ean, isbn, issn
 
 from tests.engine.types.made import assert_laws, bound, table, values
 from webapp.engine.data import vocabulary
-from webapp.engine.types.commerce import Catalogue
+from webapp.engine.types.commerce import EnglishCatalogue, Goods, LocalCatalogue
 
 FIELDS = [
     {"name": "product", "type": "product"},
@@ -25,7 +26,7 @@ def test_rows_depend_only_on_their_number(kind):
 
 
 def contradictions(rows: dict[str, list]) -> list[tuple]:
-    goods = Catalogue(vocabulary.default())
+    goods = EnglishCatalogue(vocabulary.default())
     names = goods.categories.to_pylist()
     category = {thing: names[goods.category[i]] for i, thing in enumerate(goods.things.to_pylist())}
     code = dict(zip(names, goods.codes, strict=True))
@@ -83,3 +84,106 @@ def test_ten_thousand_article_numbers_of_each_kind_pass_python_stdnum():
 def test_article_numbers_come_from_unassigned_ranges():
     assert {number[0] for number in values("ean13", 200) + values("ean8", 200)} == {"2"}
     assert {number[0] for number in values("upc", 200)} == {"4"}
+
+
+WORDS = vocabulary.default()
+LANGUAGES = tuple(dict.fromkeys(WORDS.table("product_language")["name"].to_pylist()))
+
+
+def names_in(language: str) -> dict[str, list[str]]:
+    """Every name of each thing of a language."""
+    goods = LocalCatalogue(WORDS, language)
+    every = goods.pick(np.arange(goods.size, dtype=np.uint64), np.arange(len(goods.things)))
+    names, things = goods.names(every).to_pylist(), goods.things.to_pylist()
+    found: dict[str, list[str]] = {}
+    for thing, name in zip(every.thing.tolist(), names, strict=True):
+        found.setdefault(things[thing], []).append(name)
+    return found
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_products_of_a_language_are_many_and_distinct(language):
+    found = names_in(language)
+    names = [name for listed in found.values() for name in listed]
+    assert len(found) == 70
+    assert len({name.casefold() for name in names}) == len(names) > 3_000
+    assert not [name for name in names if name != " ".join(name.split()) or set("@/_") & set(name)]
+
+
+@pytest.mark.parametrize(
+    ("language", "names"),
+    [
+        (
+            "de",
+            [
+                "Moderner Sessel",
+                "Moderne Wanduhr in Schwarz",
+                "Modernes Sofa in Rot",
+                "Biologischer Honig 500 g",
+            ],
+        ),
+        ("nl", ["Klassieke fauteuil", "Klassiek bed in wit", "Biologische groene thee 100 g"]),
+        (
+            "fr",
+            ["Chaise de bureau élégante coloris bleu", "Canapé élégant", "Huile d'olive artisanale 750 ml"],
+        ),
+        ("it", ["Cuffie moderne colore nero", "Pantaloni classici", "Miele biologico 250 g"]),
+        ("pl", ["Nowoczesne łóżko", "Nowoczesna lampka biurkowa w kolorze białym", "Praktyczne spodnie"]),
+        ("cs", ["Krásná sluchátka", "Odolné kalhoty v modré barvě", "Klasický hrnec"]),
+        ("sv", ["Modernt matbord", "Moderna byxor i svart", "Ekologiskt kaffe 1 kg"]),
+        ("fi", ["Tyylikkäät housut, musta", "Perinteinen saippua 100 g"]),
+        ("ru", ["Современное кресло", "Простая кружка", "Натуральный мёд 500 г"]),
+        ("bg", ["Модерно легло", "Здрави слушалки в черно"]),
+        ("el", ["Μοντέρνος καναπές", "Μοντέρνο κρεβάτι σε λευκό", "Κλασικά ακουστικά"]),
+        ("he", ["אוזניות מודרניות בצבע שחור", "שולחן אוכל קלאסי"]),
+        ("ar", ["ساعة حائط حديثة بلون أسود", "سرير بسيط"]),
+        ("ja", ["モダンな掛け時計 ブラック", "天然はちみつ 500g"]),
+        ("zh", ["现代台灯（黑色）", "有机绿茶 250克"]),
+    ],
+)
+def test_names_of_products_agree_with_the_thing(language, names):
+    every = {name for listed in names_in(language).values() for name in listed}
+    missing = [name for name in names if name not in every]
+    assert missing == []
+
+
+@pytest.mark.parametrize("language", ["de_DE", "pl_PL", "ja_JP", "ar_EG"])
+def test_a_row_is_about_one_product_in_the_language_of_the_locale(language):
+    source = bound(FIELDS, locale=language)
+    goods = LocalCatalogue(WORDS, language[:2])
+    things, categories = goods.things.to_pylist(), goods.categories.to_pylist()
+    for product, title, category, sku in zip(*table(source, 0, 500).values(), strict=True):
+        place = things.index(product)
+        assert goods.is_name_of(np.int64(place), title)
+        assert categories[goods.category[place]] == category
+        assert sku.startswith(f"{goods.codes[goods.category[place]]}-")
+    assert source.warnings == []
+
+
+@pytest.mark.parametrize(
+    ("unique", "count"), [("title", 3_590), ("product", 70), ("category", 10), ("sku", 500)]
+)
+def test_unique_products_of_a_language_do_not_repeat(unique, count):
+    fields = [{**field, "unique": field["name"] == unique} for field in FIELDS]
+    rows = table(bound(fields, locale="de_DE"), 0, count)
+    assert len(set(rows[unique])) == count
+
+
+def test_products_of_a_language_without_words_are_english_with_a_warning():
+    source = bound(FIELDS, locale="yo_NG")
+    assert [(fault.path, fault.code) for fault in source.warnings] == [
+        (f"fields[{at}]", "other_language") for at in range(3)
+    ]
+    assert contradictions(table(source, 0, 100)) == []
+
+
+def test_an_override_is_followed_by_the_product_in_another_language():
+    rows = table(bound(FIELDS, locale="de_DE", overrides={"category": "Küche"}), 0, 50)
+    assert set(rows["product"]) <= set(names_in("de"))
+    assert all(text.startswith("KIT-") for text in rows["sku"])
+
+
+def test_goods_are_places_of_things_and_epithets():
+    goods = LocalCatalogue(WORDS, "de")
+    first = Goods(np.zeros(2, np.int64), np.arange(2))
+    assert goods.names(first).to_pylist() == ["Sessel", "Sessel in Schwarz"]

@@ -17,15 +17,18 @@ bp = Blueprint("field_types", __name__)
 
 
 class CatalogueQuery(Query):
-    """`q` searches names, labels and aliases, letters and digits only. Without `limit` all are listed."""
+    """`q` searches names, labels and aliases, letters and digits only. `locale`, such as de_DE, sets `lacks`. Without
+    `limit` all are listed."""
 
     q: Annotated[str, Field(max_length=limits.MAX_QUERY_TEXT)] = ""
+    locale: Annotated[str, Field(max_length=limits.MAX_LOCALE_CHARS)] = ""
     limit: Annotated[int, Field(ge=1, le=limits.PAGE_LIMIT_MAX)] | None = None
     cursor: str | None = None
 
 
 class FieldTypeOut(Output):
-    """A field type. `capacity`: number of distinct values with default options; null if it is unlimited or unknown."""
+    """A field type. `capacity`: number of distinct values with default options; null if it is unlimited or unknown.
+    `lacks`: what the requested locale has no values for; null if it has them, and without `locale`."""
 
     name: str
     label: str
@@ -35,6 +38,7 @@ class FieldTypeOut(Output):
     options_schema: dict[str, Any]
     example: Any
     capacity: int | None
+    lacks: str | None
 
 
 class FunctionOut(Output):
@@ -76,4 +80,6 @@ def _listed(query: CatalogueQuery) -> Response:
         found, name="field-types", cursor=query.cursor, limit=query.limit, context=query.q
     )
     answer = {**page.as_dict(dict), "functions": catalogue.functions(query.q)}
+    if query.locale:
+        answer["items"] = catalogue.of_locale(answer["items"], query.locale)
     return reply(answer, see=url_for("docs.field_types", q=query.q or None))

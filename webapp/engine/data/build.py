@@ -29,7 +29,7 @@ import pyarrow as pa
 from webapp.engine.data import archive, vocab_lock
 from webapp.engine.data.vocab_lock import REPOSITORY, Lock, VocabularyError, history, lock_of, locked
 
-EXTRACTOR: Final = "extract_3"
+EXTRACTOR: Final = "extract_4"
 """The package beside this file that builds new vocabularies."""
 
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 from abc import abstractmethod
+from collections.abc import Sequence
 from decimal import Decimal
 from functools import cache
 from math import ceil, floor
@@ -20,7 +21,7 @@ from pydantic import Field
 from webapp import limits
 from webapp.engine import text
 from webapp.engine.text_parts import joined
-from webapp.engine.types import codes
+from webapp.engine.types import codes, person
 from webapp.engine.types.amounts import Amount
 from webapp.engine.types.base import FieldType, GroupKind, IndexedType, OptionsModel, longest, pooled
 from webapp.engine.types.codes import DIGITS, UPPER, Code, CodeType, Gap, Pick, Run
@@ -259,24 +260,119 @@ class Duns(CodeType):
 class Catalogue:
     """The vocabulary's goods. ``category[i]`` is the number of the category that thing i belongs to."""
 
-    def __init__(self, vocabulary: Vocabulary) -> None:
-        table = vocabulary.table("product")
+    def __init__(self, table: pa.Table) -> None:
         self.things = pa.array(table["product"].to_pylist())
         names = table["category"].to_pylist()
         found = list(dict.fromkeys(names))
         self.categories = pa.array(found)
         self.category = np.array([found.index(name) for name in names])
         self.codes = tuple(dict(zip(names, table["code"].to_pylist(), strict=True))[name] for name in found)
+        self.size = 0
+        self.longest_name = 0
+
+    @abstractmethod
+    def count(self, things: np.ndarray) -> int:
+        """Return how many names some things have."""
+
+    @abstractmethod
+    def pick(self, index: np.ndarray, things: np.ndarray) -> Goods:
+        """Return the products at places among all names of some things."""
+
+    @abstractmethod
+    def some_epithet(self, things: np.ndarray, draws: RandomStream) -> np.ndarray:
+        """Draw an epithet for each of some things."""
+
+    @abstractmethod
+    def names(self, goods: Goods) -> pa.Array:
+        """Return the names of products."""
+
+    @abstractmethod
+    def is_name_of(self, thing: np.integer, value: str) -> bool:
+        """Return whether a text is a name of a thing."""
+
+
+class EnglishCatalogue(Catalogue):
+    """Goods whose names can have every epithet."""
+
+    def __init__(self, vocabulary: Vocabulary) -> None:
+        super().__init__(vocabulary.table("product"))
         adjectives, styles = (
             vocabulary.words(f"product_{part}").to_pylist() for part in ("adjective", "style")
         )
         self.epithets = pa.array([f"{adjective} {style} " for adjective in adjectives for style in styles])
         self.size = len(self.things) * len(self.epithets)
+        self.longest_name = longest(self.things) + longest(self.epithets)
+
+    def count(self, things: np.ndarray) -> int:
+        return things.size * len(self.epithets)
+
+    def pick(self, index: np.ndarray, things: np.ndarray) -> Goods:
+        # Two divisions by a constant are faster than one divmod.
+        epithet = index // np.uint64(things.size)
+        place = index - epithet * np.uint64(things.size)
+        return Goods(things[place.view(np.int64)], epithet.view(np.int64))
+
+    def some_epithet(self, things: np.ndarray, draws: RandomStream) -> np.ndarray:
+        return draws.below(len(self.epithets), 1).view(np.int64)
+
+    def names(self, goods: Goods) -> pa.Array:
+        return joined((self.epithets, goods.epithet), (self.things, goods.thing))
+
+    def is_name_of(self, thing: np.integer, value: str) -> bool:
+        return value.endswith(f" {self.things[thing].as_py()}")
 
 
-def catalogue(compiler: Compiler) -> Catalogue:
-    """The goods of the compiler's vocabulary, made once."""
-    return compiler.vocabulary.shared("catalogue", lambda: Catalogue(compiler.vocabulary))
+class LocalCatalogue(Catalogue):
+    """Goods of another language: the epithets of a thing agree with it."""
+
+    def __init__(self, vocabulary: Vocabulary, language: str) -> None:
+        table = vocabulary.table(f"product@{language}")
+        super().__init__(table)
+        epithets = vocabulary.table(f"product_epithet@{language}")
+        before, after = (epithets[name].to_pylist() for name in ("before", "after"))
+        # Behind an adjective a thing is spelled with a small letter, except in German.
+        self._spelled = pa.array([*self.things.to_pylist(), *table["inner"].to_pylist()])
+        self._inner = np.array([len(self.things) if text else 0 for text in before])
+        self._before, self._after = pa.array(before), pa.array(after)
+        self._start, self._count = (table[name].to_numpy().astype(np.int64) for name in ("start", "count"))
+        self.size = int(self._count.sum())
+        self.longest_name = longest(self._before) + longest(self._spelled) + longest(self._after)
+
+    def count(self, things: np.ndarray) -> int:
+        return int(self._count[things].sum())
+
+    def pick(self, index: np.ndarray, things: np.ndarray) -> Goods:
+        ends, place = np.cumsum(self._count[things]), index.view(np.int64)
+        at = np.searchsorted(ends, place, side="right")
+        thing = things[at]
+        return Goods(thing, place - (ends[at] - self._count[thing]))
+
+    def some_epithet(self, things: np.ndarray, draws: RandomStream) -> np.ndarray:
+        return (draws.below(1 << 32, 1) % self._count[things].astype(np.uint64)).view(np.int64)
+
+    def names(self, goods: Goods) -> pa.Array:
+        epithet = self._start[goods.thing] + goods.epithet
+        thing = goods.thing + self._inner[epithet]
+        return joined((self._before, epithet), (self._spelled, thing), (self._after, epithet))
+
+    def is_name_of(self, thing: np.integer, value: str) -> bool:
+        count = int(self._count[thing])
+        every = Goods(np.full(count, thing), np.arange(count))
+        return value in self.names(every).to_pylist()
+
+
+def catalogue(compiler: Compiler, fields: Sequence[FieldSpec]) -> Catalogue:
+    """The goods of a group in the language of its locale, in English where it has none; made once."""
+    vocabulary, language = compiler.vocabulary, product_language(compiler, fields)
+    if language is None:
+        return vocabulary.shared("catalogue", lambda: EnglishCatalogue(vocabulary))
+    return vocabulary.shared(("catalogue", language), lambda: LocalCatalogue(vocabulary, language))
+
+
+def product_language(compiler: Compiler, fields: Sequence[FieldSpec]) -> str | None:
+    """The language of the goods of a group, as the vocabulary names it; None if they are English."""
+    found = compiler.vocabulary.positioned("product_language", person.locale_of_group(fields, compiler, None))
+    return None if found is None else found[0].as_py()
 
 
 class Goods:
@@ -293,7 +389,8 @@ class ProductKind(GroupKind):
 
     def __init__(self, fields: tuple[FieldSpec, ...], compiler: Compiler) -> None:
         super().__init__(fields, compiler)
-        self._goods = catalogue(compiler)
+        person.check_locales(fields, compiler)
+        self._goods = catalogue(compiler, fields)
         unique = {field.type for field in fields if field.common.unique}
         self._size = next((size for kind, size in self._sizes() if kind in unique), None)
 
@@ -324,30 +421,34 @@ class ProductKind(GroupKind):
 
     def draw(self, draws: RandomStream, state: Any) -> Goods:
         goods = self._goods
-        things = np.uint64(len(goods.things))
         if self._size is None:
-            index = draws.below(state.size * len(goods.epithets))
-            # Two divisions by a constant are faster than one divmod.
-            epithet = index // np.uint64(state.size)
-            place = index - epithet * np.uint64(state.size)
-            return Goods(state[place.view(np.int64)], epithet.view(np.int64))
+            return goods.pick(draws.below(goods.count(state)), state)
         index = draws.permuted(self._size)
         if self._size == goods.size:
-            epithet, thing = np.divmod(index, things)
-            return Goods(thing.view(np.int64), epithet.view(np.int64))
+            return goods.pick(index, np.arange(len(goods.things)))
+        thing = index.view(np.int64)
         if self._size == len(goods.categories):
-            index = np.searchsorted(goods.category, index.view(np.int64)).astype(np.uint64)
-        return Goods(index.view(np.int64), draws.below(len(goods.epithets), 1).view(np.int64))
+            thing = np.searchsorted(goods.category, thing)
+        return Goods(thing, goods.some_epithet(thing, draws))
+
+
+def _in_language(goods: Catalogue, locale: str | None) -> bool:
+    return locale is None or locale.startswith("en") or isinstance(goods, LocalCatalogue)
 
 
 class _ProductField(FieldType):
     category = "company"
     group_kind = "product"
+    localised = True
     dtype = pa.string()
 
     def __init__(self, field: FieldSpec, options: OptionsModel, compiler: Compiler) -> None:
         super().__init__(field, options, compiler)
-        self._goods = catalogue(compiler)
+        group = compiler.group_of(field)
+        self._goods = catalogue(compiler, group)
+        locale = person.locale_of_group(group, compiler, None)
+        if self.localised and compiler.vocabulary.engine >= 2 and not _in_language(self._goods, locale):
+            compiler.warn_english(field, locale)
 
     def fill_unique(self, context: ColumnContext) -> pa.Array:
         # The group has seen that the field is unique.
@@ -394,18 +495,17 @@ class ProductName(_ProductField):
 
     def __init__(self, field: FieldSpec, options: OptionsModel, compiler: Compiler) -> None:
         super().__init__(field, options, compiler)
-        self.max_length = longest(self._goods.things) + longest(self._goods.epithets)
+        self.max_length = self._goods.longest_name
 
     def fill(self, context: ColumnContext) -> pa.Array:
-        group = context.group()
-        return joined((self._goods.epithets, group.epithet), (self._goods.things, group.thing))
+        return self._goods.names(context.group())
 
     def space(self) -> int:
         return self._goods.size
 
     @staticmethod
     def is_of(goods: Catalogue, thing: np.integer, value: str) -> bool:
-        return value.endswith(f" {goods.things[thing].as_py()}")
+        return goods.is_name_of(thing, value)
 
 
 class ProductCategory(_ProductField):
@@ -454,6 +554,7 @@ class Sku(_ProductField):
         "product sku",
     )
     example = "FUR-7K2M9X"
+    localised = False
 
     class Options(OptionsModel):
         length: int = Field(6, ge=1, le=11, description="Number of characters after the hyphen.")
@@ -466,7 +567,7 @@ class Sku(_ProductField):
         # Without I, O, 0 and 1, which people mix up.
         tail = Run(DIGITS[2:] + UPPER.replace("I", "").replace("O", ""), length)
         self._code = compiler.vocabulary.shared(
-            ("sku", length), lambda: Code(Pick(self._goods.codes), "-", tail)
+            ("sku", length, self._goods.codes), lambda: Code(Pick(self._goods.codes), "-", tail)
         )
         self._tails = self._code.space // len(self._goods.codes)
         self.max_length = self._code.width

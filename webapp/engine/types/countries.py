@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 import numpy as np
 import pyarrow as pa
@@ -116,6 +116,10 @@ class OfCountry:
     longest: int
 
 
+CONTINENTS: Final = ("Africa", "Antarctica", "Asia", "Europe", "North America", "Oceania", "South America")
+"""In the order of the vocabulary's names in other languages."""
+
+
 def continents(geography: Geography) -> list[str]:
     """The continent of each country."""
     return geography.countries["continent"].to_pylist()
@@ -158,6 +162,12 @@ def local_texts(
     if make is languages:
         return vocabulary.shared(
             ("local languages", locale), lambda: _of_country(_local_languages(vocabulary, geography, locale))
+        )
+    names = vocabulary.positioned("continent_name", locale) if make is continents else None
+    if names is not None:
+        local = dict(zip(CONTINENTS, names.to_pylist(), strict=True))
+        return vocabulary.shared(
+            ("local continents", locale), lambda: _of_country([local[name] for name in continents(geography)])
         )
     return None
 

@@ -157,6 +157,12 @@ class Geography:
             _signed(cities, n) for n in ("country", "state", "time_zone")
         )
         self.latitude, self.longitude = _signed(cities, "latitude"), _signed(cities, "longitude")
+        self.spread = _signed(cities, "spread") if "spread" in cities.column_names else None
+        """How far places of each city are from its centre, in the unit of the coordinates, from engine 3 on."""
+        self.drawn = np.ones(len(self.country), bool)
+        """The cities that rows are in, where a vocabulary leaves some out."""
+        if "left_out" in cities.column_names:
+            self.drawn = _signed(cities, "left_out") == 0
         self.population = _signed(cities, "population")
         self.postal = Range(_unsigned(cities, "postal_start"), _unsigned(cities, "postal_count"))
         self.phone = Range(_unsigned(cities, "phone_start"), _unsigned(cities, "phone_count"))
@@ -197,10 +203,12 @@ class Geography:
 
         def make() -> Pool:
             complete = (self.state >= 0) & (self.postal.count > 0) & (self.phone.count > 0)
-            inside = np.ones_like(complete) if country is None else self.country == self.country_row(country)
+            inside = (
+                self.drawn if country is None else self.drawn & (self.country == self.country_row(country))
+            )
             names = self.local(local) if local else None
             if names is not None and (inside & names.named).any():
-                inside &= names.named
+                inside = inside & names.named
             found = np.flatnonzero(complete & inside)
             return Pool(found, True) if found.size else Pool(np.flatnonzero(inside), False)
 

@@ -662,19 +662,22 @@ class _Coordinate(PlaceField):
         return "Two places may share a degree; make the city unique, or use a number."
 
 
-def _apart(random32: np.ndarray) -> np.ndarray:
-    """``int64[n]`` of -_SPREAD .. _SPREAD."""
-    return (random32 * np.uint64(2 * _SPREAD + 1) >> _U32).view(np.int64) - _SPREAD
+def _apart(geography: Geography, city: np.ndarray, random32: np.ndarray) -> np.ndarray:
+    """``int64[n]``: how far a place is from the centre of its city."""
+    if geography.spread is None:
+        return (random32 * np.uint64(2 * _SPREAD + 1) >> _U32).view(np.int64) - _SPREAD
+    spread = geography.spread[city]
+    return (random32 * (2 * spread + 1).view(np.uint64) >> _U32).view(np.int64) - spread
 
 
 def latitude_units(geography: Geography, city: np.ndarray, bits: np.ndarray) -> np.ndarray:
     """``int64[n]`` of 1e-5 degrees north: somewhere in each city, by random bits."""
-    return geography.latitude[city] + _apart(bits >> _U32)
+    return geography.latitude[city] + _apart(geography, city, bits >> _U32)
 
 
 def longitude_units(geography: Geography, city: np.ndarray, bits: np.ndarray) -> np.ndarray:
     """``int64[n]`` of 1e-5 degrees east."""
-    return geography.longitude[city] + _apart(bits & _LOW_32)
+    return geography.longitude[city] + _apart(geography, city, bits & _LOW_32)
 
 
 class Latitude(_Coordinate):

@@ -7,9 +7,15 @@ from collections.abc import Iterable
 from functools import lru_cache
 from typing import Any, Final
 
+from webapp.engine import groups
+from webapp.engine.errors import SpecError
 from webapp.engine.formulas.functions import FUNCTIONS
+from webapp.engine.plan import compile_plan
+from webapp.engine.spec import parse
 from webapp.engine.types.base import FieldType
 from webapp.engine.types.registry import REGISTRY, plain
+from webapp.errors import ApiError, Fault, did_you_mean
+from webapp.row_templates.services import compilation
 
 # How well a word fits a type: the first of these that it fits decides, earlier is better.
 _EXACT, _WORD, _BEGINS, _INSIDE_NAME, _INSIDE_TEXT, _MISTYPED = range(6)
@@ -18,7 +24,7 @@ _MISTYPED_CHARS: Final = 4  # shorter words resemble too many others
 
 def entry(kind: type[FieldType]) -> dict[str, Any]:
     """Return one type as served by `/field-types`. `capacity` is the number of distinct values with default options;
-    None if it is unlimited or unknown."""
+    None if it is unlimited or unknown; `lacks` is for a locale (see `of_locale`)."""
     return {
         "name": kind.name,
         "label": kind.label,
@@ -28,7 +34,44 @@ def entry(kind: type[FieldType]) -> dict[str, Any]:
         "options_schema": options_schema(kind),
         "example": kind.example,
         "capacity": kind.capacity(),
+        "lacks": None,
     }
+
+
+def of_locale(items: Iterable[dict[str, Any]], locale: str) -> list[dict[str, Any]]:
+    """Return types with what a locale lacks for each as `lacks`: None, or a text that says which values are missing or
+    in English.
+
+    Error: validation_error for an unknown locale.
+    """
+    vocabulary = compilation.vocabulary()
+    known = vocabulary.resolve(locale)
+    if known is None:
+        hint = did_you_mean(locale, vocabulary.locales) or ""
+        fault = Fault("locale", "unknown_locale", f'There is no locale "{locale}".', hint)
+        raise ApiError("validation_error", details={"fields": [fault.as_dict()]})
+    found = lacking(known)
+    return [{**item, "lacks": found.get(item["name"])} for item in items]
+
+
+@lru_cache(maxsize=128)
+def lacking(locale: str) -> dict[str, str]:
+    """Return what a locale of the present vocabulary lacks: a text by the names of the types that lack something."""
+    found: dict[str, str] = {}
+    for kind in (kind for kind in REGISTRY if kind.localised):
+        fields = [{"name": kind.name, "type": kind.name}]
+        try:
+            plan = compile_plan(groups.assign(parse(fields, locale=locale)), compilation.vocabulary())
+        except SpecError:
+            continue  # `faker`, which requires an option
+        texts = [fault.message for fault in plan.warnings if fault.code in _LACKING]
+        if texts:
+            found[kind.name] = texts[0]
+    return found
+
+
+_LACKING: Final = frozenset({"other_language", "no_values"})
+"""Codes of the warnings that a locale has no values for a type, or English ones."""
 
 
 @lru_cache(maxsize=1024)

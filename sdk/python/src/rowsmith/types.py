@@ -933,6 +933,7 @@ class FieldTypeOut(TypedDict):
     options_schema: dict[str, Any]
     example: Any
     capacity: int | None
+    lacks: str | None
 
 
 class FileOut(TypedDict):

@@ -6,8 +6,11 @@ import { type Calling, type Creating, Resource } from "./base.js";
 
 /** `client.fields`. */
 export class Fields extends Resource {
-  /** Return the catalogue, or the types that match `q`, best match first. */
-  list(query?: { q?: string }, how?: Calling): Pages<types.FieldTypeOut> {
+  /**
+   * Return the catalogue, or the types that match `q`, best match first. With a `locale`, `lacks` says what it has no
+   * values for.
+   */
+  list(query?: { q?: string; locale?: string }, how?: Calling): Pages<types.FieldTypeOut> {
     return this.list_("/field-types", {}, query, how);
   }
 

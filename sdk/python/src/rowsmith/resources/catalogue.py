@@ -17,9 +17,10 @@ if TYPE_CHECKING:
 class Fields(Resource):
     """`api.fields`."""
 
-    def list(self, *, q: Optional[str] = None) -> Pages[types.FieldTypeOut]:
-        """Return the catalogue, or the types that match `q`, best match first."""
-        return self._list("/field-types", {"q": q})
+    def list(self, *, q: Optional[str] = None, locale: Optional[str] = None) -> Pages[types.FieldTypeOut]:
+        """Return the catalogue, or the types that match `q`, best match first. With a locale, `lacks` says what it
+        has no values for."""
+        return self._list("/field-types", {"q": q, "locale": locale})
 
     def functions(self, *, q: Optional[str] = None) -> builtins.list[dict[str, Any]]:
         """Return the functions of formulas."""

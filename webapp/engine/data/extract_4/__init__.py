@@ -1,0 +1,57 @@
+"""The fourth extractor: rows follow the rules of engine 3.
+
+The first three are frozen, as vocabularies that they built can be pinned. What they give is here unchanged where
+nothing else is said: products, and lists of more languages, are new; given names that a language has for the other sex
+only, and wrong time zones and points of some cities, are corrected.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pyarrow as pa
+
+from webapp.engine.data import extract_3
+from webapp.engine.data.extract import Words
+from webapp.engine.data.extract_3.locales import ALIASES, LOCALES
+from webapp.engine.data.extract_4 import corrections, lists, products
+from webapp.engine.data.extract_4.tools import word_list
+
+__all__ = ["ALIASES", "LIBRARIES", "LOCALES", "TABLES", "WORDS", "word_list"]
+
+LIBRARIES = extract_3.LIBRARIES
+"""Distributions whose versions the lock lists."""
+ENGINE = 3
+"""Number of the engine whose rules the rows follow."""
+
+
+def engine() -> pa.Table:
+    """(number) in one row."""
+    return pa.table({"number": pa.array([ENGINE], pa.int32())})
+
+
+WORDS: dict[str, Callable[[], Words]] = {
+    **extract_3.WORDS,
+    # people
+    "first_name_female": corrections.first_names_female,
+    "first_name_male": corrections.first_names_male,
+    "job_title": lists.job_titles,
+    "company_form": lists.company_forms,
+    "university": lists.universities,
+    "industry": lists.industries,
+    # running text
+    "word": lists.words,
+    "color": lists.colors,
+}
+
+TABLES: dict[str, Callable[[], pa.Table]] = {
+    **extract_3.TABLES,
+    "engine": engine,
+    "local_department": lists.departments,
+    "cities": corrections.cities,
+    "postal_heads": corrections.postal_heads,
+    "continent_name": lists.continents,
+    **{f"product@{name}": products.things(name) for name in products.languages()},
+    **{f"product_epithet@{name}": products.epithets(name) for name in products.languages()},
+    "product_language": products.locales,
+}

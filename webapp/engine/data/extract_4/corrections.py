@@ -1,0 +1,100 @@
+"""What `corrections.txt` corrects in lists of names and in the table of cities."""
+
+from __future__ import annotations
+
+from functools import cache
+
+import pyarrow as pa
+
+from webapp.engine.data import extract_3
+from webapp.engine.data.extract_4.tools import listed_by
+
+SPREAD = 500
+"""Places of a city are within this many units of 1e-5 degrees (about 550 m) of its centre."""
+SPREAD_AT_BORDER = 50
+
+
+def first_names_female() -> dict[str, list[str]]:
+    """Given names of women."""
+    return _without("first_name_female")
+
+
+def first_names_male() -> dict[str, list[str]]:
+    """Given names of men."""
+    return _without("first_name_male")
+
+
+def _without(name: str) -> dict[str, list[str]]:
+    wrong = listed_by("corrections")[name]
+    return {
+        locale: [word for word in words if word not in wrong.get(locale, ())]
+        for locale, words in extract_3.WORDS[name]().items()
+    }
+
+
+def cities() -> pa.Table:
+    """The cities of the third extractor with two more columns: ``spread``, how far from its centre places of a city
+    are, in units of 1e-5 degrees, and ``left_out``, 1 for a city that no row is in."""
+    table = extract_3.TABLES["cities"]()
+    codes = extract_3.TABLES["countries"]()["alpha2"].to_pylist()
+    zones = extract_3.TABLES["time_zones"]()["name"].to_pylist()
+    names, countries, zone = (table[column].to_pylist() for column in ("name", "country", "time_zone"))
+    at_border, left_out, wrong_zone = (
+        listed_by("corrections")[what] for what in ("at_border", "left_out", "zone")
+    )
+    right = {}
+    for country, entries in wrong_zone.items():
+        for city, _, change in (entry.partition("=") for entry in entries):
+            before, _, after = change.partition(">")
+            right[country, city, zones.index(before)] = zones.index(after)
+    cities = [(codes[at], name) for name, at in zip(names, countries, strict=True)]
+    near = [name in at_border.get(country, ()) for country, name in cities]
+    out = [name in left_out.get(country, ()) for country, name in cities]
+    zone = [right.get((*city, at), at) for city, at in zip(cities, zone, strict=True)]
+    starts, counts = (table[f"postal_{part}"].to_pylist() for part in ("start", "count"))
+    ranges, _ = _postal()
+    for row, (city, state) in enumerate(zip(cities, _states_of(table), strict=True)):
+        starts[row], counts[row] = ranges.get((city[0], state), (starts[row], counts[row]))
+    for column, values in (("time_zone", zone), ("postal_start", starts), ("postal_count", counts)):
+        table = table.set_column(table.column_names.index(column), column, pa.array(values, pa.int32()))
+    table = table.append_column(
+        "spread", pa.array([SPREAD_AT_BORDER if one else SPREAD for one in near], pa.int32())
+    )
+    return table.append_column("left_out", pa.array([int(one) for one in out], pa.int32()))
+
+
+def postal_heads() -> pa.Table:
+    """The beginnings of postal codes of the third extractor, and those of the regions that are corrected."""
+    return _postal()[1]
+
+
+@cache
+def _postal() -> tuple[dict[tuple[str, str], tuple[int, int]], pa.Table]:
+    """{(country, subdivision): its range of heads} of the corrected regions, and all heads with those at the end."""
+    table, heads = extract_3.TABLES["cities"](), extract_3.TABLES["postal_heads"]()
+    rows, ranges = heads.to_pylist(), {}
+    codes = extract_3.TABLES["countries"]()["alpha2"].to_pylist()
+    wrong = {
+        (country, state): change.partition(">")
+        for country, entries in listed_by("corrections")["postal_heads"].items()
+        for state, _, change in (entry.partition("=") for entry in entries)
+    }
+    columns = (table[name].to_pylist() for name in ("country", "postal_start", "postal_count"))
+    for country, start, count, state in zip(*columns, _states_of(table), strict=True):
+        key = codes[country], state
+        if key in ranges or key not in wrong:
+            continue
+        before, _, after = wrong[key]
+        made = []
+        for row in rows[start : start + count]:
+            texts = [row["text"]] if row["text"] != before else [text for text in after.split(",") if text]
+            made += [{**row, "text": text} for text in texts]
+        ranges[key] = len(rows), len(made)
+        rows += made
+    return ranges, pa.Table.from_pylist(rows, heads.schema)
+
+
+def _states_of(table: pa.Table) -> list[str]:
+    """The code of each city's subdivision; "" where it is not known."""
+    codes = extract_3.TABLES["states"]()["code"].to_pylist()
+    return [codes[row] if row >= 0 else "" for row in table["state"].to_pylist()]

@@ -1,0 +1,86 @@
+"""Lists of words by language: those of the third extractor, and this folder's own."""
+
+from __future__ import annotations
+
+from itertools import product
+
+import pyarrow as pa
+
+from webapp.engine.data import extract_3
+from webapp.engine.data.extract_3 import cldr
+from webapp.engine.data.extract_3 import lists as third
+from webapp.engine.data.extract_3.locales import LOCALES
+from webapp.engine.data.extract_4.tools import listed_by
+
+
+def _own(name: str, locale: str) -> list[str] | None:
+    """This folder's list of a locale, else of its language."""
+    found = listed_by("words").get(name, {})
+    return found.get(locale) or found.get(locale.partition("_")[0])
+
+
+def _with_own(name: str) -> dict[str, list[str]]:
+    made = {locale: list(words) for locale, words in extract_3.WORDS[name]().items()}
+    return {**made, **{locale: words for locale in LOCALES if (words := _own(name, locale))}}
+
+
+def words() -> dict[str, list[str]]:
+    """Common words by locale."""
+    return _with_own("word")
+
+
+def colors() -> dict[str, list[str]]:
+    """Names of colours."""
+    return _with_own("color")
+
+
+def job_titles() -> dict[str, list[str]]:
+    """Titles by locale."""
+    return _with_own("job_title")
+
+
+def company_forms() -> dict[str, list[str]]:
+    """What follows the name of a company."""
+    return _with_own("company_form")
+
+
+def industries() -> dict[str, list[str]]:
+    """Branches of business."""
+    return _with_own("industry")
+
+
+def universities() -> dict[str, list[str]]:
+    """Names such as universities of the larger towns of a locale's country have, in its language."""
+    made = {locale: list(names) for locale, names in extract_3.WORDS["university"]().items()}
+    for locale in LOCALES:
+        forms = _own("university", locale)
+        if forms:
+            towns = third._large_cities(locale)
+            found = [form.format(town) if "{}" in form else form for town, form in product(towns, forms)]
+            made[locale] = list(dict.fromkeys(found))
+    return made
+
+
+def departments() -> pa.Table:
+    """(locale, name): departments in the order of the English list."""
+    found = extract_3.TABLES["local_department"]()
+    rows = list(zip(found["locale"].to_pylist(), found["name"].to_pylist(), strict=True))
+    own = {locale: words for locale in LOCALES if (words := _own("department", locale))}
+    rows = [row for row in rows if row[0] not in own]
+    rows += [(locale, word) for locale, words in own.items() for word in words]
+    return pa.table({"locale": [row[0] for row in rows], "name": [row[1] for row in rows]})
+
+
+_CONTINENTS = ("002", "AQ", "142", "150", "003", "009", "005")
+"""Africa, Antarctica, Asia, Europe, North America, Oceania and South America, by the codes of the CLDR."""
+
+
+def continents() -> pa.Table:
+    """(locale, name): the continents in their alphabetical order in English, for each locale that has them."""
+    rows = []
+    for locale in LOCALES:
+        known = cldr.known(locale)
+        names = known.territories
+        if known.language != "en" and all(code in names for code in _CONTINENTS):
+            rows += [(locale, names[code]) for code in _CONTINENTS]
+    return pa.table({"locale": [row[0] for row in rows], "name": [row[1] for row in rows]})
