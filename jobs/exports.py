@@ -11,8 +11,8 @@ from flask import Flask, current_app
 
 from jobs.lease import Lease, leased
 from webapp import limits, storage
-from webapp.exports.services import export_files, export_parts, exports
-from webapp.exports.services.exports import Order
+from webapp.exports import services as exports
+from webapp.exports.services import Order
 from webapp.extensions import application
 from webapp.generation.services.parallel_rows import processes_for
 from webapp.generation.services.rows import Recipe, Stream
@@ -21,7 +21,7 @@ from webapp.monitoring import metrics
 
 def run(export_id: str) -> None:
     """Create an export's file, or start again if a worker was lost. Every attempt produces the same bytes."""
-    with leased(exports.KIND, export_id, may=export_parts.whole(export_id)) as work:
+    with leased(exports.KIND, export_id, may=exports.whole(export_id)) as work:
         _make(work, exports.order(work.id), work.save)
     exports.settle(export_id)
 
@@ -31,9 +31,9 @@ def run_part(part_id: str) -> None:
 
     def tell(**values: Any) -> None:
         work.save(**values)
-        export_parts.progress(part_id)
+        exports.progress(part_id)
 
-    with leased(export_parts.KIND, part_id, may=export_parts.may_start(part_id)) as work:
+    with leased(exports.PART_KIND, part_id, may=exports.may_start(part_id)) as work:
         _make(work, exports.part_order(work.id), tell)
     exports.settle_part(part_id)
 
@@ -64,11 +64,11 @@ def _make(work: Lease, order: Order, tell: Callable[..., None]) -> None:
     # Each attempt has its own key, so that a late worker cannot overwrite the file of the next attempt.
     key = f"{order.folder}/{work.epoch}.{order.extension}"
     watched = _watched(app, work, output, tell)
-    digest = Digest(export_files.reserved(app, order.folder.split("/")[1], key, watched))
+    digest = Digest(exports.reserved(app, order.folder.split("/")[1], key, watched))
     try:
         _put(work, order, output, key, digest)
     finally:
-        export_files.release(key)
+        exports.release(key)
 
 
 def _put(work: Lease, order: Order, output: Stream, key: str, digest: Digest) -> None:

@@ -27,7 +27,7 @@ from webapp import clock, limits
 from webapp.connectors.redaction import Cutter
 from webapp.extensions import reading
 from webapp.scenarios.models import Run, RunChunk
-from webapp.scenarios.services import environment_variables, run_logs
+from webapp.scenarios.services import environment_variables, run_completion
 from webapp.scenarios.services.run_completion import MARK
 from webapp.work.log_lines import COMMANDS
 
@@ -92,7 +92,7 @@ class RunLog:
                 self._write(part)
                 del self._waiting[: len(part)]
             self._size, self._since = 0, None
-        if time.monotonic() >= self._quiet_until and not run_logs.wake(self._work.id):
+        if time.monotonic() >= self._quiet_until and not run_completion.wake(self._work.id):
             self._quiet_until = time.monotonic() + limits.RUN_POLLED_SECONDS
 
     def _write(self, lines: Sequence[str]) -> None:

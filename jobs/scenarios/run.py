@@ -31,11 +31,11 @@ from webapp.accounts.services import identity
 from webapp.connectors import redaction
 from webapp.errors import ApiError
 from webapp.extensions import application, db, reading, writing
-from webapp.files.services.files import sync
+from webapp.files.services import sync
 from webapp.operations import retention
 from webapp.scenarios.models import Run
-from webapp.scenarios.services import environment_variables, run_completion, run_logs
-from webapp.scenarios.services.outputs import store_outputs
+from webapp.scenarios.services import environment_variables, run_completion
+from webapp.scenarios.services.run_completion import store_outputs
 
 
 class Chart:
@@ -352,7 +352,7 @@ class Watch:
             pass  # noticed at the next check
         except Exception as error:  # only the chart misses a point
             log.warning("%s: could not save the usage: %s", self.runner.work.id, type(error).__name__)
-        run_logs.wake(self.runner.work.id)
+        run_completion.wake(self.runner.work.id)
 
 
 def _exit_code(end: End) -> int | None:

@@ -15,10 +15,10 @@ from webapp.access import actors
 from webapp.errors import ApiError
 from webapp.exports.models import ExportPart
 from webapp.extensions import db
-from webapp.files.services import files
-from webapp.files.services import files as files_files
+from webapp.files import services as files
+from webapp.files import services as files_files
 from webapp.scenarios.models import Run, Scenario
-from webapp.scenarios.services import outputs
+from webapp.scenarios.services import run_completion
 from webapp.storage import MissingError
 
 
@@ -93,7 +93,7 @@ def test_a_run_gets_its_files_and_leaves_its_outputs(app, cast, edith, tmp_path)
         assert (tmp_path / "uploads" / "in" / "a.csv").read_bytes() == b"a\n1\n"
         (tmp_path / "outputs").mkdir()
         (tmp_path / "outputs" / "result").write_bytes(b"z" * (limits.STORAGE_PART_BYTES + 5))
-        done = outputs.store_outputs(run, tmp_path / "outputs")
+        done = run_completion.store_outputs(run, tmp_path / "outputs")
         db.session.remove()
     assert (done.refused, [one["size"] for one in done.files]) == ([], [limits.STORAGE_PART_BYTES + 5])
     assert len(edith.get(f"{URL}/{done.files[0]['file_id']}").data) == limits.STORAGE_PART_BYTES + 5

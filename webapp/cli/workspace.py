@@ -8,7 +8,7 @@ from sqlalchemy import select
 
 from webapp.access import actors
 from webapp.access.models import Workspace
-from webapp.accounts.services import workspace_deletion
+from webapp.accounts.services import workspaces
 from webapp.cli import operator
 from webapp.cli.datadir import CliError
 from webapp.extensions import db
@@ -27,7 +27,7 @@ def run(arguments: argparse.Namespace) -> int:
         found = operator.workspace(arguments.workspace)
         if found.deleted_at is None:
             raise CliError(f"The workspace {found.name} is not deleted: there is nothing to restore.")
-        workspace_deletion.restore(actors.system(found.id), found)
+        workspaces.restore_workspace(actors.system(found.id), found)
         print(line(found))
     return 0
 

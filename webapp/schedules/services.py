@@ -23,8 +23,8 @@ from webapp.audit.services import audit_log
 from webapp.datasets.models import Dataset
 from webapp.datasets.schemas import DatasetExportInput
 from webapp.errors import ApiError, Fault, validation_error
+from webapp.exports import services as exports
 from webapp.exports.models import Export
-from webapp.exports.services import exports
 from webapp.extensions import changed_rows, db, reading
 from webapp.metering import stored_json
 from webapp.pushes.models import Push

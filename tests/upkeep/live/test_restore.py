@@ -19,10 +19,10 @@ from webapp.backup import backup, revisions
 from webapp.cli.datadir import CliError
 from webapp.connections.models import Connection, Secret
 from webapp.connections.services import secrets
+from webapp.exports import services as exports
 from webapp.exports.models import Export, ExportPart
-from webapp.exports.services import export_files
 from webapp.extensions import db, writing
-from webapp.files.services import file_store
+from webapp.files import services as files
 from webapp.model_base import Base
 from webapp.pushes.models import Push, PushRow
 from webapp.row_templates.models import Template, TemplateVersion
@@ -213,8 +213,8 @@ def test_bytes_that_are_replaced_while_a_backup_copies_stay_until_it_has_them(bu
         actor = actors.system(workspace.id)
 
         def put(body: bytes) -> str:
-            held = file_store.put(actor, len(body), [body])
-            file_store.keep(actor, "one.txt", held, content_type="text/plain")
+            held = files.put(actor, len(body), [body])
+            files.keep(actor, "one.txt", held, content_type="text/plain")
             return held.key
 
         def there() -> set[str]:
@@ -266,7 +266,7 @@ def test_backup_ignores_files_of_an_export_that_is_being_removed(busy, file, mon
         delete = Storage.delete
         monkeypatch.setattr(Storage, "delete", killed_at_the_second_file)
         with pytest.raises(SystemExit):
-            export_files.remove_files(export_id, datetime.now(UTC))
+            exports.remove_files(export_id, datetime.now(UTC))
         monkeypatch.undo()
         assert len(deleted) == 1
         db.session.remove()

@@ -19,7 +19,7 @@ from webapp import app_vault, clock, limits
 from webapp.access import actors
 from webapp.access.actors import Actor
 from webapp.access.models import BrowserSession, Membership, RecoveryCode, SecondFactor, User, Workspace
-from webapp.accounts.services import reauthentication, sessions
+from webapp.accounts.services import sessions
 from webapp.audit.services import audit_log
 from webapp.errors import ApiError, Fault, validation_error
 from webapp.extensions import changed_rows, db
@@ -117,7 +117,7 @@ def confirm(actor: Actor, password: str, code: str) -> list[str]:
     if found is None or found.confirmed_at is not None:
         raise ApiError("conflict", "No set-up is in progress. Start again.")
     secret, sealed = _opened(found), found.sealed
-    attempt = reauthentication.by_password(actor, password, code=True)
+    attempt = sessions.by_password(actor, password, code=True)
     step = _step_of(secret, totp.clean(code))
     if step is None:
         raise validation_error(
@@ -232,7 +232,7 @@ def _must_know(actor: Actor, password: str, code: str) -> None:
     enabled."""
     if not is_on(actor.user_id or ""):
         raise ApiError("conflict", "Two-factor sign-in is not on.")
-    attempt = reauthentication.by_password(actor, password, code=True)
+    attempt = sessions.by_password(actor, password, code=True)
     if takes(actor.user_id or "", code) is None:
         raise validation_error([Fault("code", "invalid", WRONG)])
     attempt.succeeded()

@@ -18,8 +18,8 @@ from webapp.access.actors import Actor, require
 from webapp.audit.services import audit_log
 from webapp.errors import ApiError
 from webapp.extensions import changed_rows, db
+from webapp.files import services as files
 from webapp.files.models import KeyMapEntry
-from webapp.files.services import file_store
 
 
 def maps(actor: Actor) -> list[Any]:
@@ -66,7 +66,7 @@ def put(
     )  # fmt: skip
     db.session.commit()
     for key in removed:
-        file_store.drop(key)
+        files.drop(key)
     return len(values)
 
 
@@ -122,7 +122,7 @@ def _make_room(actor: Actor, map_name: str, object_name: str, sizes: Mapping[str
     entries, or its files, sets and key maps together would exceed the quota of files. Locks the workspace's row, so
     that concurrent requests cannot both use the last of it. Returns the storage keys of deleted files that were purged
     to free space, to be removed after the commit."""
-    file_store.lock(actor.workspace_id)
+    files.lock(actor.workspace_id)
     mine = KeyMapEntry.workspace_id == actor.workspace_id
     count = db.session.scalar(select(func.count()).select_from(KeyMapEntry).where(mine)) or 0
     replaced = _of(actor, map_name, object_name).where(KeyMapEntry.old_key.in_(sizes))
@@ -136,4 +136,4 @@ def _make_room(actor: Actor, map_name: str, object_name: str, sizes: Mapping[str
     size = sum(sizes.values()) - taken
     if size <= 0:
         return []
-    return [key for _, key in file_store.make_room(actor, size, replaces=0, what="these keys need")]
+    return [key for _, key in files.make_room(actor, size, replaces=0, what="these keys need")]

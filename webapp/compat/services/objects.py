@@ -19,8 +19,8 @@ from webapp.access.models import Project, User
 from webapp.audit.services import audit_log
 from webapp.errors import ApiError
 from webapp.extensions import db
+from webapp.files import services as files
 from webapp.files.models import CompatObject
-from webapp.files.services import file_store
 
 WORDS: Final = {
     "set": "set",
@@ -185,13 +185,13 @@ def _put_rows(actor: Actor, row: CompatObject, rows: Any) -> list[str]:
 
 def _drop(keys: Iterable[str]) -> None:
     for key in keys:
-        file_store.drop(key)
+        files.drop(key)
 
 
 def _make_room(actor: Actor, more: int) -> list[str]:
     """Raise `quota_exceeded` if the sets of the workspace would exceed their limit with `more` bytes, or its files,
     sets and key maps together the quota of files. Returns as `_put_rows`."""
-    file_store.lock(actor.workspace_id)
+    files.lock(actor.workspace_id)
     used = select(func.coalesce(func.sum(CompatObject.size), 0)).where(
         CompatObject.workspace_id == actor.workspace_id
     )
@@ -200,4 +200,4 @@ def _make_room(actor: Actor, more: int) -> list[str]:
         most = limits.MAX_SETS_BYTES // limits.MB
         text = f"The sets of a workspace can take at most {most} MB. Delete some, or keep rows in workspace files."
         raise ApiError("quota_exceeded", text, {"limit_bytes": limits.MAX_SETS_BYTES, "used_bytes": taken})
-    return [key for _, key in file_store.make_room(actor, more, replaces=0, what="this set needs")]
+    return [key for _, key in files.make_room(actor, more, replaces=0, what="this set needs")]

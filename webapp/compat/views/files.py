@@ -27,11 +27,11 @@ from webapp.compat.views.words import Anything, Loose, camelled, everything, pla
 from webapp.errors import ApiError, Fault, did_you_mean, validation_error
 from webapp.extensions import db
 from webapp.files import names
+from webapp.files import services as files
+from webapp.files import services as files_files
+from webapp.files import views as files_files_module
 from webapp.files.models import WorkspaceFile
-from webapp.files.services import file_store
-from webapp.files.services import files as files_files
-from webapp.files.views import files as files_files_module
-from webapp.files.views.multipart import Spool
+from webapp.files.multipart import Spool
 from webapp.scenarios.models import Scenario
 from webapp.scenarios.services import scenarios
 from webapp.security import sealing
@@ -59,7 +59,7 @@ class ByKey(Anything):
 
 def _used(workspace_id: str) -> int:
     """The bytes of a workspace's files, sets and key maps."""
-    used = file_store.usage(workspace_id)
+    used = files.usage(workspace_id)
     return used.bytes + used.compat_bytes
 
 

@@ -19,8 +19,8 @@ from webapp.compat.services import objects
 from webapp.compat.views.objects import Patch, Placed
 from webapp.compat.views.routing import ROOT, call
 from webapp.compat.views.words import Anything, Loose, everything, placed
-from webapp.connections.services import connections, endpoint_list
-from webapp.endpoints.services import endpoints
+from webapp.connections.services import connections
+from webapp.endpoints import services as endpoints
 from webapp.errors import ApiError, Fault, validation_error
 from webapp.extensions import db
 from webapp.files.models import CompatObject
@@ -159,7 +159,7 @@ def _within(actor: Actor, kind: str, folder: str) -> Iterable[tuple[str, Rename]
         templates.change(actor, head, {"name": after + head.name.removeprefix(before)})
 
     def endpoint(object_id: str, before: str, after: str) -> None:
-        row = endpoint_list.get(actor, object_id, "write", lock=True)
+        row = connections.get_endpoint(actor, object_id, "write", lock=True)
         endpoints.change(actor, row, {"name": after + row.name.removeprefix(before)})
 
     def connection(object_id: str, before: str, after: str) -> None:
@@ -173,7 +173,7 @@ def _within(actor: Actor, kind: str, folder: str) -> Iterable[tuple[str, Rename]
         statement = tenancy.listing(actor, Template).with_only_columns(Template.id, Template.name)
         named = db.session.execute(statement.order_by(Template.id.desc()))
         return [(row.id, template) for row in named if row.name.startswith(f"{folder}/")]
-    held = [(one, endpoint) for one in inside(endpoint_list.listing, of_row)]
+    held = [(one, endpoint) for one in inside(connections.list_endpoints, of_row)]
     return [*held, *((one, connection) for one in inside(connections.listing, of_row))]
 
 

@@ -20,10 +20,10 @@ from webapp.compat.views import statements
 from webapp.compat.views.routing import ROOT, call
 from webapp.compat.views.words import Loose
 from webapp.connections.models import Connection
-from webapp.connections.services import access, endpoint_list
+from webapp.connections.services import access, connections
 from webapp.connectors.base import ConnectorError, Session
 from webapp.connectors.reader_process import ReaderProcess
-from webapp.endpoints.services import endpoints
+from webapp.endpoints import services as endpoints
 from webapp.errors import ApiError, Fault, validation_error
 from webapp.extensions import db
 from webapp.pushes.schemas import ExportDbInput, ExportInput, ExportRestInput
@@ -145,7 +145,7 @@ def _counted(push: dict[str, Any]) -> dict[str, Any]:
 def _request(actor: Actor, ask: ExportInput) -> dict[str, Any]:
     if ask.endpoint_id is None:
         return {"method": "POST", "url": ask.target or "", "headers": {}}
-    found = endpoints.as_json(endpoint_list.get(actor, ask.endpoint_id, "push"))
+    found = endpoints.as_json(connections.get_endpoint(actor, ask.endpoint_id, "push"))
     return {"method": found["method"], "url": found["url"] or found["path"], "headers": {}}
 
 

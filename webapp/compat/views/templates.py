@@ -25,7 +25,7 @@ from webapp.compat.views.words import (
     settled,
 )
 from webapp.generation.services import generate
-from webapp.generation.views.generate import DraftIn, more_of_draft
+from webapp.generation.views import DraftIn, more_of_draft
 from webapp.row_templates.services import templates
 from webapp.versioning.views import matched
 from webapp.web.responses import reply

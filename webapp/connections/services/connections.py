@@ -1,4 +1,7 @@
-"""Create, change, list, delete and restore connections. Their secrets are encrypted."""
+"""Create, change, list, delete and restore connections, and find endpoints.
+
+Secrets of connections are encrypted. Requests of endpoints are defined in `webapp.endpoints`.
+"""
 
 from __future__ import annotations
 
@@ -19,9 +22,38 @@ from webapp.connections.services.access import check_disk
 from webapp.connectors import KINDS
 from webapp.errors import ApiError, Fault, did_you_mean, validation_error
 from webapp.extensions import db
-from webapp.files.services import file_store
-from webapp.versioning import usages
-from webapp.versioning.services import versions
+from webapp.files import services as files
+from webapp.versioning import services as versioning
+
+
+def get_endpoint(actor: Actor, endpoint_id: str, scope: str = "read", **how: bool) -> Endpoint:
+    """Return an endpoint. Errors: not_found, forbidden."""
+    return tenancy.get(actor, Endpoint, endpoint_id, scope, **how)
+
+
+def list_endpoints(
+    actor: Actor,
+    *,
+    cursor: str | None = None,
+    limit: int = limits.PAGE_LIMIT_DEFAULT,
+    q: str | None = None,
+    connection_id: str | None = None,
+) -> pagination.Page[Endpoint]:
+    """Return a page of the project's endpoints, newest first. `q` searches names."""
+    statement = tenancy.listing(actor, Endpoint)
+    if connection_id is not None:
+        statement = statement.where(Endpoint.connection_id == connection_id)
+    return pagination.page(
+        statement,
+        name="endpoints",
+        identity=Endpoint.id,
+        cursor=cursor,
+        limit=limit,
+        search=(q, Endpoint.name),
+        context=f"{actor.project_id} {connection_id}",
+        sizes=(Endpoint.settings,),
+    )
+
 
 ENVIRONMENTS: Final = ("dev", "test", "prod")
 _ALIASES: Final = {
@@ -236,8 +268,8 @@ def _told(connection: Connection) -> dict[str, Any]:
 
 def delete(actor: Actor, connection: Connection) -> None:
     """Soft-delete a locked connection, and commit. Error: in_use, with the objects and running pushes that use it."""
-    usages.refuse(actor, usages.of(actor, connection), "connection")
-    versions.soft_delete(actor, connection)
+    versioning.refuse(actor, versioning.of(actor, connection), "connection")
+    versioning.soft_delete(actor, connection)
 
 
 def restore(actor: Actor, connection: Connection) -> None:
@@ -246,6 +278,6 @@ def restore(actor: Actor, connection: Connection) -> None:
     Errors: not_found after 30 days, quota_exceeded (too many SQLite files).
     """
     if connection.type == sqlite_files.KIND and connection.deleted_at is not None:
-        file_store.lock(connection.workspace_id)
+        files.lock(connection.workspace_id)
         sqlite_files.check_number(connection)
-    versions.restore(actor, connection)
+    versioning.restore(actor, connection)

@@ -22,7 +22,7 @@ from webapp.extensions import db
 from webapp.monitoring import log_redaction
 from webapp.net import hosts
 from webapp.security.vault import VaultError
-from webapp.versioning import usages
+from webapp.versioning import services as versioning
 
 NAME: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_.-]{0,99}")
 REFERENCE: Final = re.compile(r"\$\{([^{}]*)\}")
@@ -186,7 +186,7 @@ def delete(actor: Actor, name: str) -> Secret:
     secret = _named(actor.workspace_id, name, lock=True)
     if secret is None:
         raise not_found("secret", name)
-    users = [{"type": one.type, "id": one.id, "name": one.name} for one in usages.of(actor, secret)]
+    users = [{"type": one.type, "id": one.id, "name": one.name} for one in versioning.of(actor, secret)]
     if users:
         message = f"{len(users)} object(s) use this secret: {', '.join(one['name'] for one in users[:3])}."
         raise ApiError("in_use", message, {"used_by": users})

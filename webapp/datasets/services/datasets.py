@@ -21,7 +21,7 @@ from webapp.extensions import db
 from webapp.generation.services import rows
 from webapp.row_templates.models import Template, TemplateVersion
 from webapp.row_templates.services import related_templates, relations
-from webapp.versioning.services import versions as objects_versions
+from webapp.versioning import services as objects_versions
 
 CHANGEABLE: Final = ("name", "description", "templates", "seed", "anchor")
 """The attributes that clients can set; together with `warnings` they are the stored spec of a version."""

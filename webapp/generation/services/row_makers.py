@@ -31,7 +31,7 @@ from webapp.engine.mixed_columns import clean_type, is_mixed
 from webapp.engine.random import RandomStream
 from webapp.engine.relations import RELATION
 from webapp.errors import Fault, did_you_mean
-from webapp.sources.services.columns import kind_of_value, text_of
+from webapp.sources.services.files import kind_of_value, text_of
 
 
 class View(ABC):

@@ -20,9 +20,9 @@ from webapp.datasets.views.datasets import DatasetOut
 from webapp.engine.types.registry import REGISTRY, find
 from webapp.errors import ApiError, Fault, validation_error
 from webapp.extensions import db
-from webapp.files.services import file_store
-from webapp.files.services import files as files_files
-from webapp.files.views import multipart
+from webapp.files import multipart
+from webapp.files import services as files_files
+from webapp.files import services as files_services
 from webapp.imports.readers import formats
 from webapp.imports.readers.formats import Format
 from webapp.imports.services import drafts, imports, updates
@@ -347,7 +347,7 @@ def sent_by(actor: Actor, body: SourceIn) -> Iterator[Sent]:
     elif body.file:
         file = files_files.find(actor, body.file)
         with tempfile.TemporaryFile() as copy:
-            for piece in file_store.pieces(file.storage_key):
+            for piece in files_services.pieces(file.storage_key):
                 copy.write(piece)
             yield Sent(copy, name or file.name)
     else:

@@ -26,8 +26,8 @@ from webapp.errors import Fault, Gathered, validation_error
 from webapp.extensions import db
 from webapp.row_templates.models import Template, TemplateVersion
 from webapp.row_templates.services import compilation, field_ids, related_templates, vocabularies
-from webapp.versioning import usages
-from webapp.versioning.services import versions as objects_versions
+from webapp.versioning import services as objects_versions
+from webapp.versioning import services as versioning
 
 CHANGEABLE: Final = ("name", "description", "quantity", "fields", "locale", "anchor", "source", "invalid")
 """The attributes that clients can set; together with `warnings` they are the stored spec of a version."""
@@ -213,7 +213,7 @@ def faults(actor: Actor, changes: Mapping[str, Any], template_id: str = "") -> N
 def _check_connections(actor: Actor, spec: Mapping[str, Any], before: Mapping[str, Any]) -> None:
     """Reject references to connections that do not exist or that the actor cannot see. References of the previous
     version are allowed. Error: validation_error with all of them."""
-    held = usages.named_in([before["fields"], before.get("source")])
+    held = versioning.named_in([before["fields"], before.get("source")])
     source = (spec["source"] or {}).get("connection_id")
     named = [("source.connection_id", source), *_connections_in(spec["fields"], "fields")]
     wanted = {item for _, item in named if isinstance(item, str) and item.startswith("con_")} - held

@@ -37,15 +37,14 @@ from webapp.engine.masking import Keys
 from webapp.engine.source_data import SourceSpec, SourceTable
 from webapp.errors import ApiError, Fault, validation_error
 from webapp.extensions import db, reading
+from webapp.files import services as files_files
+from webapp.files import services as files_services
 from webapp.files.models import WorkspaceFile
-from webapp.files.services import file_store
-from webapp.files.services import files as files_files
 from webapp.row_templates.models import Template
 from webapp.row_templates.services.compiled_plans import Source
 from webapp.sources.services import fetched_files, files, masking_keys
-from webapp.sources.services import spool as real_data_spool
-from webapp.sources.services.columns import Kinds
-from webapp.sources.services.spool import too_large
+from webapp.sources.services import files as real_data_spool
+from webapp.sources.services.files import Kinds, too_large
 
 
 def settled(batches: Iterable[pa.RecordBatch], limit: int | None = None) -> Iterator[pa.RecordBatch]:
@@ -376,7 +375,7 @@ def _file_again(place: _Place) -> SourceTable:
 def _read(file: WorkspaceFile, place: _Place) -> SourceTable:
     try:
         with real_data_spool.unnamed() as copy, real_data_spool.Spool() as spool:
-            for piece in file_store.pieces(file.storage_key):
+            for piece in files_services.pieces(file.storage_key):
                 copy.write(piece)
             copy.seek(0)
             limit = place.limit or None
