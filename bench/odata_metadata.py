@@ -16,7 +16,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-from webapp.connectors.odata import entities as odata_entities
+from webapp.connectors.odata import metadata as odata_entities
 from webapp.connectors.odata import metadata as odata_metadata
 
 KINDS = (

@@ -34,9 +34,9 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 from webapp.connectors.base import ConnectorError
 from webapp.connectors.http.request_template import Renderer
 from webapp.connectors.json_schema.validation import Document, Unresolved
+from webapp.connectors.openapi import document
 from webapp.connectors.openapi import document as openapi_document
-from webapp.connectors.openapi import metadata as openapi_metadata
-from webapp.connectors.openapi import yaml_document
+from webapp.connectors.openapi import document as openapi_metadata
 from webapp.connectors.openapi.connector import request_of
 from webapp.engine.blocks import BoundPlan, GenerationContext
 from webapp.engine.plan import compile_plan
@@ -148,7 +148,7 @@ def prepared(whole: Any, version: str) -> Any:
 
 def _loaded(raw: bytes) -> dict[str, Any]:
     """Return a document without the limits of the product."""
-    found = orjson.loads(raw) if raw.lstrip()[:1] == b"{" else yaml_document.load(raw)
+    found = orjson.loads(raw) if raw.lstrip()[:1] == b"{" else document.load(raw)
     return found if isinstance(found, dict) else {}
 
 

@@ -19,10 +19,9 @@ from webapp import clock, limits, storage
 from webapp.access import actors
 from webapp.access.models import Workspace
 from webapp.audit.services import audit_log
-from webapp.backup import keys, revisions, tables
-from webapp.backup.archive import Lacking, Manifest, Reader, TablePart, Writer
-from webapp.backup.errors import UpkeepError, told
-from webapp.backup.tables import Table
+from webapp.backup import database, keys
+from webapp.backup.archive import Lacking, Manifest, Reader, TablePart, UpkeepError, Writer, told
+from webapp.backup.database import Table
 from webapp.config import Settings
 from webapp.extensions import READS, db
 from webapp.row_templates.services import vocabularies
@@ -296,7 +295,7 @@ def make(
             held.copy_new()  # most of them, before the snapshot begins
         with ExitStack() as stack:
             connection, there, lacking = _moment(settings, held, stack, files)
-            revision = tables.revision(connection)
+            revision = database.revision(connection)
             if revision is None:
                 raise UpkeepError("There is nothing to back up: the database has no tables of Rowsmith.")
             tell(f"revision {revision}, {len(there)} tables")
@@ -330,7 +329,7 @@ def make(
 
 def note(manifest: Manifest) -> None:
     """An entry in the trail of each workspace: all of its data has left. Needs the application's context."""
-    if manifest.revision != revisions.head():
+    if manifest.revision != database.head():
         return  # older releases have different audit tables; `upgrade` creates such backups
     for workspace_id in db.session.scalars(select(Workspace.id)).all():
         audit_log.record(actors.system(workspace_id), "service.backup", join=True, keys=manifest.keys)
@@ -339,7 +338,7 @@ def note(manifest: Manifest) -> None:
 
 def _moment(
     settings: Settings, held: Files, stack: ExitStack, files: bool
-) -> tuple[sa.Connection, list[tables.Table], list[Lacking]]:
+) -> tuple[sa.Connection, list[database.Table], list[Lacking]]:
     """Open a snapshot until the stack closes, with all of its files copied. If files are deleted in the meantime, try
     again until none are missing, the same ones are missing as before, or the attempts are used up. Report missing
     files."""
@@ -347,7 +346,7 @@ def _moment(
     for last in (*[False] * limits.UPKEEP_SNAPSHOTS, True):
         with batch_delete.holding(), ExitStack() as trial:
             connection = trial.enter_context(snapshot(settings))
-            there = tables.tables(connection)
+            there = database.tables(connection)
             lacking: list[Lacking] = []
             if files:
                 held.copy_named(connection, there)
@@ -360,10 +359,10 @@ def _moment(
     return connection, there, lacking
 
 
-def _table(connection: sa.Connection, table: tables.Table, writer: Writer) -> TablePart:
+def _table(connection: sa.Connection, table: database.Table, writer: Writer) -> TablePart:
     part, rows = f"tables/{table.name}.ndjson", 0
     with writer.part(part) as file:
-        for line in tables.lines(connection, table):
+        for line in database.lines(connection, table):
             file.write(line)
             rows += 1
     return TablePart(rows=rows, columns=dict(table.columns), key=list(table.key), part=part)

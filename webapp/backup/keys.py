@@ -12,8 +12,8 @@ import sqlalchemy as sa
 from cryptography.hazmat.primitives.kdf.scrypt import Scrypt
 
 from webapp import app_vault, limits
-from webapp.backup import tables
-from webapp.backup.errors import UpkeepError
+from webapp.backup import database
+from webapp.backup.archive import UpkeepError
 from webapp.config import Settings
 from webapp.security import sealing
 from webapp.security.vault import Vault, VaultError
@@ -115,7 +115,7 @@ _BEGINS = "sealed"
 def count(connection: sa.Connection, ring: Sequence[str]) -> tuple[int, int]:
     """Return how many secrets a ring can decrypt, and how many it cannot."""
     vault, opened, lost = Vault(ring), 0, 0
-    for table in tables.tables(connection):
+    for table in database.tables(connection):
         for name, kind in table.columns.items():
             if kind != "binary" or not name.startswith(_BEGINS):
                 continue

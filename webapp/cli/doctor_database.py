@@ -12,8 +12,8 @@ from typing import Final
 import sqlalchemy as sa
 
 from webapp import limits
+from webapp.backup import database
 from webapp.backup import keys as backup_keys
-from webapp.backup import revisions, tables
 from webapp.backup.backup import engine
 from webapp.cli.findings import FAIL, OK, WARN, Check, Finding, Patient
 from webapp.extensions import READS
@@ -42,19 +42,19 @@ def answers(patient: Patient) -> Iterator[Finding]:
         return
     try:
         with reading(patient) as connection:
-            found = tables.revision(connection)
+            found = database.revision(connection)
             patient.known["database"] = found
     except sa.exc.DBAPIError as error:
         said = str(error.orig).strip().splitlines()[-1]
         shown = sa.make_url(made.sqlalchemy_url).render_as_string(hide_password=True)
         yield Finding(FAIL, "database", f"{shown} does not answer: {said}.", "start it, or mend DATABASE_URL")
         return
-    head = revisions.head()
+    head = database.head()
     if found is None:
         yield Finding(WARN, "database", "It has no tables yet.", _begin(patient))
     elif found == head:
         yield Finding(OK, "database", f"It answers, at revision {found}.")
-    elif revisions.known(found):
+    elif database.known(found):
         message = f"It is at revision {found}; this release needs {head}."
         yield Finding(FAIL, "database", message, f"./rowsmith upgrade{patient.at}")
     else:
@@ -148,7 +148,7 @@ def vault_keys(patient: Patient) -> Iterator[Finding]:
 
 def words(patient: Patient) -> Iterator[Finding]:
     """Check for pinned vocabularies that are missing."""
-    if patient.known.get("database") != revisions.head():
+    if patient.known.get("database") != database.head():
         return
     from webapp import create_app
     from webapp.extensions import db
@@ -172,7 +172,7 @@ def words(patient: Patient) -> Iterator[Finding]:
 
 def secret_hosts(patient: Patient) -> Iterator[Finding]:
     """Check whether named secrets can be sent to any host."""
-    if patient.known.get("database") != revisions.head():
+    if patient.known.get("database") != database.head():
         return
     table = sa.table("secrets", sa.column("name"), sa.column("allowed_hosts"))
     anywhere = sa.select(sa.func.count()).where(table.c.name.is_not(None), table.c.allowed_hosts.is_(None))

@@ -15,7 +15,7 @@ from webapp import app_vault, limits
 from webapp.access import actors
 from webapp.access.models import Membership, Project, Team, User, Workspace
 from webapp.audit.models import AuditEntry
-from webapp.backup import backup, revisions
+from webapp.backup import backup, database
 from webapp.cli.datadir import CliError
 from webapp.connections.models import Connection, Secret
 from webapp.connections.services import secrets
@@ -188,7 +188,7 @@ def test_other_keys_in_the_data_folder_are_kept_in_addition_to_those_of_the_back
 
 def test_a_backup_of_a_newer_release_is_rejected(busy, new_place, file, monkeypatch):
     assert busy.run("backup", str(file), "--include-keys") == 0
-    monkeypatch.setattr(revisions, "known", lambda _revision: False)
+    monkeypatch.setattr(database, "known", lambda _revision: False)
     with pytest.raises(CliError, match="created by a newer release"):
         new_place("sqlite").run("restore", str(file))
 

@@ -12,19 +12,7 @@ one group.
 
 from __future__ import annotations
 
-from webapp.compat.views import (
-    files,
-    folders,
-    keymaps,
-    objects,
-    people,
-    places,
-    plans,
-    routing,
-    sending,
-    targets,
-    templates,
-)
+from webapp.compat.views import files, objects, people, plans, routing, sending, targets
 from webapp.compat.views.routing import Door, bp
 
 __all__ = [

@@ -10,9 +10,18 @@ from flask import Response
 from webapp import limits, spelling
 from webapp.access.actors import Actor
 from webapp.audit.services import audit_log
-from webapp.compat.views.folders import ENDPOINTS, Folders
-from webapp.compat.views.routing import ROOT, call
-from webapp.compat.views.words import Anything, Loose, camelled, everything, placed, read, settled
+from webapp.compat.views.objects import ENDPOINTS, Folders
+from webapp.compat.views.routing import (
+    ROOT,
+    Anything,
+    Loose,
+    call,
+    camelled,
+    everything,
+    placed,
+    read,
+    settled,
+)
 from webapp.connections.models import Connection
 from webapp.connections.services import access, connections, inspection, sqlite_files
 from webapp.connections.services import settings as connections_settings

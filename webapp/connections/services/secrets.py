@@ -20,7 +20,7 @@ from webapp.connections.models import Connection, Secret
 from webapp.errors import ApiError, Fault, did_you_mean, validation_error
 from webapp.extensions import db
 from webapp.monitoring import log_redaction
-from webapp.net import hosts
+from webapp.net import urls
 from webapp.security.vault import VaultError
 from webapp.versioning import services as versioning
 
@@ -140,7 +140,7 @@ def _hosts(given: Sequence[str]) -> tuple[list[str], list[Fault]]:
     found, faults = [], []
     for place, entry in enumerate(given):
         try:
-            found.append(hosts.checked(entry))
+            found.append(urls.checked(entry))
         except ValueError as error:
             faults.append(
                 Fault(f"allowed_hosts[{place}]", "invalid", f"{str(error)[:1].upper()}{str(error)[1:]}.")
@@ -290,10 +290,10 @@ def check_references(
                 continue
             secret = known[name]
             for host, port in places or ():
-                if secret.allowed_hosts is None or hosts.allowed(secret.allowed_hosts, host, port):
+                if secret.allowed_hosts is None or urls.allowed(secret.allowed_hosts, host, port):
                     continue
                 try:
-                    entry = hosts.checked(f"[{host}]" if ":" in host else host)
+                    entry = urls.checked(f"[{host}]" if ":" in host else host)
                 except ValueError:
                     text = f'Enter the host in full, so that the destination of the secret "{name}" can be checked.'
                     faults.append(Fault(path, "host_not_allowed", text))

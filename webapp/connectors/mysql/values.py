@@ -16,8 +16,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from webapp.connectors.arrow_values import fitted, hexed
 from webapp.connectors.base import RowError
+from webapp.connectors.column_values import fitted, hexed
 from webapp.connectors.schema import Column
 from webapp.engine.formats import codecs
 from webapp.engine.formats.column import Codec, Frame, Wrapping

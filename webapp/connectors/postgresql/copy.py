@@ -20,8 +20,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from webapp.connectors.arrow_values import fitted, hexed, plain
 from webapp.connectors.base import RowError
+from webapp.connectors.column_values import fitted, hexed, plain
 from webapp.connectors.schema import Column
 from webapp.engine.formats import FormatError, views
 from webapp.engine.formats.codecs import BoolCodec, TextCodec, TimestampCodec

@@ -15,8 +15,8 @@ from typing import Any, Final, TypeVar
 import pyarrow as pa
 
 from webapp import limits
-from webapp.connectors.arrow_values import fitted
 from webapp.connectors.base import ConnectorError, WriteSpec
+from webapp.connectors.column_values import fitted
 from webapp.connectors.schema import Column, Entity
 from webapp.engine import placeholders
 from webapp.engine.formats import codecs

@@ -12,7 +12,7 @@ from webapp.connectors.base import ConnectorError
 from webapp.connectors.json_schema.shapes import LEFT_OUT, Shape, Shaper
 from webapp.connectors.json_schema.validation import Document
 from webapp.connectors.openapi import document as openapi_document
-from webapp.connectors.openapi import metadata as openapi_metadata
+from webapp.connectors.openapi import document as openapi_metadata
 from webapp.connectors.schema import Column, Entity
 from webapp.imports.readers import csv
 from webapp.imports.readers.base import Problem, Read, Source, Table, Unreadable, clean, decoded, named

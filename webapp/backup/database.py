@@ -1,14 +1,19 @@
-"""Tables as a backup has them: named columns of seven kinds, the same for SQLite and PostgreSQL.
+"""The database of a backup: the revisions of its schema, and its tables as named columns of seven kinds.
 
-They are read from the database itself, not from our models, so that a database of an earlier release can be backed up
-and restored by a later one. A row is a JSON array. Times are RFC 3339 in UTC, bytes base 64, and a JSON document is
-its own text: its keys keep their order and its numbers their form.
+Revisions are those of Alembic (Flask-Migrate). Importing Alembic takes a third of a second, so this is not among the
+extensions: no server or worker migrates.
+
+Tables are the same for SQLite and PostgreSQL. They are read from the database itself, not from our models, so that a
+database of an earlier release can be backed up and restored by a later one. A row is a JSON array. Times are RFC 3339
+in UTC, bytes base 64, and a JSON document is its own text: its keys keep their order and its numbers their form.
 """
 
 from __future__ import annotations
 
 import base64
+import dataclasses
 import json
+import logging
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -17,9 +22,62 @@ from typing import Any, Final
 
 import orjson
 import sqlalchemy as sa
+from alembic import command
+from alembic.script import ScriptDirectory
+from alembic.util import CommandError
+from flask import Flask
+from flask_migrate import Migrate
 
-from webapp import limits
-from webapp.backup.errors import UpkeepError
+from webapp import create_app, limits
+from webapp.backup.archive import UpkeepError
+from webapp.config import Settings
+from webapp.extensions import db
+from webapp.paths import ROOT
+
+FOLDER = ROOT / "webapp" / "migrations"
+
+
+def init_app(app: Flask) -> Migrate:
+    """Let `flask_migrate` functions work on the database of an application. Nothing is connected yet."""
+    return Migrate(app, db, directory=str(FOLDER), compare_type=True, render_as_batch=True)
+
+
+def head() -> str:
+    """The revision of this release."""
+    found = ScriptDirectory(str(FOLDER)).get_current_head()
+    assert found
+    return found
+
+
+def known(revision: str) -> bool:
+    """Return whether this release knows a revision: an unknown one is from a newer release."""
+    try:
+        return ScriptDirectory(str(FOLDER)).get_revision(revision) is not None
+    except CommandError:
+        return False
+
+
+def on(settings: Settings, url: str) -> Settings:
+    """The settings with another database."""
+    return dataclasses.replace(settings, database_url=url)
+
+
+def bring(settings: Settings, revision: str = "head") -> None:
+    """Migrate the database of these settings to a revision, from any other one. Raises the error of the migration."""
+    app = create_app(settings, routes=False)
+    quiet = logging.getLogger("alembic").level
+    logging.getLogger("alembic").setLevel(logging.WARNING)
+    try:
+        with app.app_context():
+            try:
+                # Flask-Migrate's own function would exit the process if a migration fails.
+                command.upgrade(init_app(app).get_config(str(FOLDER)), revision)
+            finally:
+                db.session.remove()
+                db.engine.dispose()
+    finally:
+        logging.getLogger("alembic").setLevel(quiet)
+
 
 REVISION: Final = "alembic_version"
 """The table that says which revision a database has; no part of a backup's rows."""
