@@ -14,8 +14,7 @@ from webapp import limits, storage
 from webapp.exports import services as exports
 from webapp.exports.services import Order
 from webapp.extensions import application
-from webapp.generation.services.parallel_rows import processes_for
-from webapp.generation.services.rows import Recipe, Stream
+from webapp.generation.services.rows import Recipe, Stream, processes_for
 from webapp.monitoring import metrics
 
 

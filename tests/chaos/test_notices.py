@@ -25,7 +25,7 @@ from webapp.extensions import writing
 from webapp.mail.models import Mail
 from webapp.notifications.models import Delivery, Webhook
 from webapp.notifications.services import webhooks
-from webapp.security.vault import Vault
+from webapp.security.sealing import Vault
 
 
 @pytest.fixture

@@ -8,7 +8,7 @@ import pytest
 
 from tests.conftest import SECRET_KEY, VAULT_KEY
 from webapp import limits
-from webapp.backup import keys as backup_keys
+from webapp.backup import backup as backup_keys
 from webapp.backup.archive import UpkeepError
 
 OTHER = "b3RoZXJvdGhlcm90aGVyb3RoZXJvdGhlcm90aGVyMTI="

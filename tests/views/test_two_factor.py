@@ -19,7 +19,7 @@ from webapp.accounts.services import people, sign_in, two_factor
 from webapp.audit.models import AuditEntry
 from webapp.extensions import db
 from webapp.security import totp
-from webapp.security.vault import Vault
+from webapp.security.sealing import Vault
 
 WRONG = "This code is wrong, or was used already."
 PROOF = {"password": PASSWORD}

@@ -30,7 +30,7 @@ from webapp.access import actors
 from webapp.access.models import Workspace
 from webapp.audit.services import audit_log
 from webapp.backup import backup, database
-from webapp.backup import keys as backup_keys
+from webapp.backup import backup as backup_keys
 from webapp.backup.archive import Manifest, Reader, UpkeepError, synced, told
 from webapp.backup.backup import engine, snapshot
 from webapp.backup.database import REVISION, Table

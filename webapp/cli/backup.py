@@ -17,7 +17,7 @@ from typing import Final
 
 from webapp import clock, limits
 from webapp.backup import backup, database, restore
-from webapp.backup import keys as backup_keys
+from webapp.backup import backup as backup_keys
 from webapp.backup.archive import Manifest, Reader, UpkeepError, told
 from webapp.backup.restore import Restored
 from webapp.cli import assets, doctor, operator

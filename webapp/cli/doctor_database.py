@@ -12,12 +12,12 @@ from typing import Final
 import sqlalchemy as sa
 
 from webapp import limits
+from webapp.backup import backup as backup_keys
 from webapp.backup import database
-from webapp.backup import keys as backup_keys
 from webapp.backup.backup import engine
 from webapp.cli.findings import FAIL, OK, WARN, Check, Finding, Patient
 from webapp.extensions import READS
-from webapp.security.vault import Vault
+from webapp.security.sealing import Vault
 
 
 @contextmanager

@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING, Final
 from urllib.parse import urlsplit
 
 from webapp import limits
-from webapp.config.mail import mail_faults
-from webapp.config.oidc import oidc_faults
+from webapp.config.values import mail_faults, oidc_faults
 
 if TYPE_CHECKING:
     from webapp.config import Settings

@@ -1,12 +1,27 @@
-"""Convert the text of a setting to its value. Each function raises ValueError with a description of valid values."""
+"""Convert the text of a setting to its value, and check the settings of mail and OpenID Connect.
+
+Each function that converts raises ValueError with a description of valid values. The checks find what is insecure or
+contradictory.
+"""
 
 from __future__ import annotations
 
 import ipaddress
+import re
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Final
-from urllib.parse import urlsplit
+from email.errors import HeaderParseError
+from email.headerregistry import Address
+from email.utils import parseaddr
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+from urllib.parse import parse_qsl, unquote, urlsplit
+
+from webapp import limits
+
+if TYPE_CHECKING:
+    from webapp.config import Settings
+
 
 SANDBOXES: Final = ("auto", "bubblewrap", "landlock", "plain")
 LOG_LEVELS: Final = ("DEBUG", "INFO", "WARNING", "ERROR")
@@ -125,3 +140,165 @@ def scanner(text: str) -> Scanner:
     if not whole or parts.query or parts.fragment or parts.username:
         raise ValueError("must be clamd://host:3310 or clamd:///run/clamav/clamd.ctl")
     return Scanner("" if host else parts.path, host, CLAMD_PORT if port is None else port)
+
+
+PORTS: Final = {
+    "smtp": 587,
+    "smtps": 465,
+}  # RFC 6409: submission; RFC 8314: submission by TLS from the first byte
+TLS: Final = ("on", "off")
+
+
+@dataclass(frozen=True, slots=True)
+class MailServer:
+    """The mail server. `implicit`: TLS from the first byte, else STARTTLS if `tls` is set. `ca`: a PEM file of
+    certificate authorities in addition to the system's, or ""."""
+
+    host: str
+    port: int
+    user: str
+    password: str
+    implicit: bool
+    tls: bool
+    ca: str
+
+    def __repr__(self) -> str:
+        return f"MailServer({self.host}:{self.port})"  # the password belongs in no log
+
+
+def mail_server(url: str) -> MailServer:
+    """SMTP_URL, taken apart. ValueError with a sentence that repeats nothing of it."""
+    try:
+        parts = urlsplit(url)
+        host, port = parts.hostname, parts.port
+    except ValueError:
+        raise ValueError("is not a URL.") from None
+    if parts.scheme not in PORTS:
+        raise ValueError("must begin with smtp:// or smtps://.")
+    if not host:
+        raise ValueError("names no mail server.")
+    if parts.path.strip("/") or parts.fragment:
+        raise ValueError("must be smtp(s)://user:password@host:port, without a path.")
+    wanted = dict(parse_qsl(parts.query, keep_blank_values=True))
+    if unknown := set(wanted) - {"tls", "ca"}:
+        raise ValueError(f"has an option that does not exist: {min(unknown)}. There are tls and ca.")
+    tls = wanted.get("tls", "on")
+    if tls not in TLS:
+        raise ValueError("has an option tls that is neither on nor off.")
+    user, password = unquote(parts.username or ""), unquote(parts.password or "")
+    if bool(user) != bool(password):
+        raise ValueError("has a user without a password, or a password without a user.")
+    if not f"{user}{password}".isprintable():
+        raise ValueError("has a user or a password with signs that cannot be sent.")
+    _tls_faults(parts.scheme, tls, user, wanted.get("ca", ""))
+    number = PORTS[parts.scheme] if port is None else port
+    return MailServer(
+        host, number, user, password, parts.scheme == "smtps", tls == "on", wanted.get("ca", "")
+    )
+
+
+def _tls_faults(scheme: str, tls: str, user: str, ca: str) -> None:
+    if tls == "off" and scheme == "smtps":
+        raise ValueError("is smtps:// and says tls=off; choose one.")
+    if tls == "off" and user:
+        raise ValueError("says tls=off and has a password, which would be sent in the open.")
+    if tls == "off" and ca:
+        raise ValueError("says tls=off and names a file of authorities; choose one.")
+    if ca and not Path(ca).is_file():
+        raise ValueError(f"names a file of authorities that is not there: {ca}.")
+
+
+def sender(text: str) -> Address:
+    """MAIL_FROM: an address, or `Name <address>`. ValueError with a sentence."""
+    if not text.isprintable():
+        raise ValueError("must be one line.")
+    name, address = parseaddr(text)
+    try:
+        made = Address(display_name=name, addr_spec=address)
+    except (ValueError, IndexError, HeaderParseError):
+        raise ValueError("is not an address such as rowsmith@example.org.") from None
+    if not made.username or not made.domain:
+        raise ValueError("is not an address such as rowsmith@example.org.")
+    return made
+
+
+def mail_faults(s: Settings) -> list[str]:
+    """Return the errors in the mail settings; none if mail is not configured."""
+    out = [*_said("SMTP_URL", mail_server, s.smtp_url), *_said("MAIL_FROM", sender, s.mail_from)]
+    if bool(s.smtp_url) != bool(s.mail_from):
+        there, missing = ("SMTP_URL", "MAIL_FROM") if s.smtp_url else ("MAIL_FROM", "SMTP_URL")
+        out.append(f"{there} is set without {missing}; mail needs both.")
+    if s.smtp_url and not s.vault_keys:
+        out.append("SMTP_URL is set without VAULT_KEYS: mails that wait are stored sealed.")
+    if s.smtp_url and not s.public_url and not s.is_local:
+        out.append("SMTP_URL is set without PUBLIC_URL, which the links in mails begin with.")
+    return out
+
+
+def _said(name: str, read: Any, text: str) -> list[str]:
+    if not text:
+        return []
+    try:
+        read(text)
+    except ValueError as error:
+        return [f"{name} {error}"]
+    return []
+
+
+NEW_PEOPLE: Final = ("invited", "viewer", "editor")
+SECOND_FACTOR: Final = ("ask", "trust")
+_DOMAIN: Final = re.compile(r"(?!-)[a-z0-9-]{1,63}(\.(?!-)[a-z0-9-]{1,63})+")
+
+
+def oidc_faults(s: Settings, is_loopback: bool) -> list[str]:
+    """Return the errors of the settings; none without OpenID Connect. `is_loopback`: the issuer is local."""
+    out = []
+    given = {
+        "OIDC_ISSUER": s.oidc_issuer,
+        "OIDC_CLIENT_ID": s.oidc_client_id,
+        "OIDC_CLIENT_SECRET": s.oidc_client_secret,
+    }
+    missing = [name for name, value in given.items() if not value]
+    others = (s.oidc_domains, s.oidc_new_people != "invited", s.oidc_workspace, s.oidc_second_factor != "ask")
+    if len(missing) == 3:
+        return (
+            ["OIDC_ISSUER is not set; without it the other OIDC settings mean nothing."]
+            if any(others)
+            else []
+        )
+    if missing:
+        out.append(
+            f"{missing[0]} is not set; sign-in by OpenID Connect needs OIDC_ISSUER, its client and its secret."
+        )
+    out += _issuer_faults(s.oidc_issuer, is_loopback) if s.oidc_issuer else []
+    bad = [one for one in s.oidc_domains if not _DOMAIN.fullmatch(one)]
+    if bad:
+        out.append(f"OIDC_DOMAINS must list domains such as example.org; {bad[0]!r} is not a domain.")
+    if s.oidc_new_people != "invited" and not s.oidc_domains:
+        out.append("OIDC_NEW_PEOPLE accepts users without an invitation; set OIDC_DOMAINS to their domains.")
+    if not s.public_url and not s.is_local:
+        out.append(
+            "OIDC_ISSUER is set without PUBLIC_URL, the address that the provider sends people back to."
+        )
+    return out
+
+
+def _issuer_faults(url: str, is_loopback: bool) -> list[str]:
+    try:
+        parts = urlsplit(url)
+        host, _ = parts.hostname, parts.port
+    except ValueError:
+        return ["OIDC_ISSUER is not a URL."]
+    if (
+        parts.scheme not in ("http", "https")
+        or not host
+        or parts.query
+        or parts.fragment
+        or "@" in parts.netloc
+    ):
+        return ["OIDC_ISSUER must be https://host or https://host/path, as the provider's metadata call it."]
+    if parts.scheme == "http" and not is_loopback:
+        return ["OIDC_ISSUER is plain http; a provider outside loopback needs https."]
+    if len(url) > limits.OIDC_ISSUER_CHARS:
+        return [f"OIDC_ISSUER has more than {limits.OIDC_ISSUER_CHARS} characters."]
+    return []

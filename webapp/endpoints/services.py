@@ -13,7 +13,7 @@ from urllib.parse import urlsplit
 
 from sqlalchemy import select
 
-from webapp import clock, ids, limits, spelling
+from webapp import clock, ids, json_input, limits
 from webapp.access import tenancy
 from webapp.access.actors import Actor, require
 from webapp.audit.services import audit_log
@@ -240,7 +240,7 @@ def restore(actor: Actor, endpoint: Endpoint) -> None:
 
 def _spelled(given: Mapping[str, Any]) -> dict[str, Any]:
     """Return the input with enumerated values (`push_mode`, `auth.type`) in their stored spelling."""
-    return spelling.canonical(KINDS[_OWN].Settings, given)
+    return json_input.canonical(KINDS[_OWN].Settings, given)
 
 
 def _one_address(given: Mapping[str, Any]) -> None:

@@ -36,12 +36,12 @@ from webapp.access.actors import Actor
 from webapp.access.models import User
 from webapp.audit.services import audit_log
 from webapp.config import Settings
-from webapp.config.mail import MailServer, sender
+from webapp.config.values import MailServer, sender
 from webapp.errors import ApiError, Fault, validation_error
 from webapp.extensions import changed_rows, db, reading, writing
 from webapp.mail.models import MAIL_CHOICES, Mail, NoticeChoice
 from webapp.net import smtp
-from webapp.security.vault import VaultError
+from webapp.security.sealing import VaultError
 
 
 @dataclass(frozen=True, slots=True)

@@ -24,7 +24,7 @@ from webapp.audit.services import audit_log
 from webapp.errors import ApiError, Fault, validation_error
 from webapp.extensions import changed_rows, db
 from webapp.security import totp
-from webapp.security.vault import VaultError
+from webapp.security.sealing import VaultError
 
 WRONG = "This code is wrong, or was used already. Wait for the next one."
 REQUIRED = "require_two_factor"  # the switch in a workspace's settings

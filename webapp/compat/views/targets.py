@@ -7,7 +7,7 @@ from typing import Any
 
 from flask import Response
 
-from webapp import limits, spelling
+from webapp import json_input, limits
 from webapp.access.actors import Actor
 from webapp.audit.services import audit_log
 from webapp.compat.views.objects import ENDPOINTS, Folders
@@ -129,7 +129,7 @@ def connection_test(actor: Actor, body: Loose) -> Response:
     here = settled(actor, "write", said)
     given = read(ConnectionIn, {"name": "test", **said})
     kind = connections.kind_of(_kind(given))
-    settings = spelling.canonical(KINDS[kind].Settings, given.given())
+    settings = json_input.canonical(KINDS[kind].Settings, given.given())
     connections_settings.check(here, here.project_id, KINDS[kind], settings, {})
     # It is in no session, so it is never saved, and its secrets are not encrypted.
     tried = Connection(

@@ -11,7 +11,7 @@ from typing import Any, Final
 from sqlalchemy import select, update
 from sqlalchemy.orm import Session
 
-from webapp import clock, limits, pagination, spelling
+from webapp import clock, json_input, limits, pagination
 from webapp.access import tenancy
 from webapp.access.actors import Actor, require
 from webapp.audit.services import audit_log
@@ -132,7 +132,7 @@ def forget_tables(session: Session, connection_id: str | None) -> None:
 
 def kind_of(word: str, path: str = "type") -> str:
     """Return the name of a kind in the API for any spelling. Error: validation_error, with the closest match."""
-    found = spelling.plain(word)
+    found = json_input.plain(word)
     found = _ALIASES.get(found, found)
     if found in KINDS:
         return found
@@ -146,7 +146,7 @@ def check(actor: Actor, type: str, settings: Mapping[str, Any], connection: Conn
     kind = KINDS[kind_of(type)]
     project_id = actor.project_id if connection is None else connection.project_id
     stored = {} if connection is None else connection.settings
-    connections_settings.check(actor, project_id, kind, spelling.canonical(kind.Settings, settings), stored)
+    connections_settings.check(actor, project_id, kind, json_input.canonical(kind.Settings, settings), stored)
 
 
 def create(
@@ -205,7 +205,7 @@ def draft(
     require(actor, "write")
     kind = kind_of(type)
     check_disk(kind)
-    settings = spelling.canonical(KINDS[kind].Settings, settings)
+    settings = json_input.canonical(KINDS[kind].Settings, settings)
     connection = Connection(
         **tenancy.here(actor), name=name, type=kind, settings={}, created_by=actor.user_id, **columns
     )
@@ -241,7 +241,7 @@ def put_in(actor: Actor, connection: Connection, changes: Mapping[str, Any]) -> 
     before = _told(connection)
     file = sqlite_files.name_of(connection) if connection.type == sqlite_files.KIND else ""
     if fresh is not None:
-        fresh = spelling.canonical(kind.Settings, fresh)
+        fresh = json_input.canonical(kind.Settings, fresh)
         grants = connections_settings.check(actor, connection.project_id, kind, fresh, connection.settings)
         ends = select(Endpoint.settings).where(
             Endpoint.connection_id == connection.id, Endpoint.deleted_at.is_(None)

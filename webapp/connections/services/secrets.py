@@ -19,9 +19,9 @@ from webapp.audit.services import audit_log
 from webapp.connections.models import Connection, Secret
 from webapp.errors import ApiError, Fault, did_you_mean, validation_error
 from webapp.extensions import db
-from webapp.monitoring import log_redaction
+from webapp.monitoring import process_log
 from webapp.net import urls
-from webapp.security.vault import VaultError
+from webapp.security.sealing import VaultError
 from webapp.versioning import services as versioning
 
 NAME: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_.-]{0,99}")
@@ -32,7 +32,7 @@ def opened(secret: Secret) -> str:
     """Decrypt a secret. Error: unavailable, if its key is missing."""
     try:
         text = vault().open(secret.sealed)
-        log_redaction.learn(text)
+        process_log.learn(text)
         return text
     except VaultError as error:
         raise ApiError("unavailable", str(error), {"secret": secret.name or secret.id}) from None

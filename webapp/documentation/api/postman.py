@@ -13,7 +13,7 @@ import re
 from collections.abc import Mapping
 from typing import Any, Final
 
-from webapp.documentation.api import examples
+from webapp.documentation.api import samples
 from webapp.documentation.api.reference import JSON, Group, Operation
 
 FORMAT: Final = "https://schema.getpostman.com/json/collection/v2.1.0/collection.json"
@@ -43,7 +43,7 @@ def collection(groups: Mapping[str, Group], version: str, base_url: str) -> dict
             {"key": "base_url", "value": base_url, "type": "string"},
             {"key": "api_key", "value": "", "type": "string"},
             *(
-                {"key": name, "value": examples.PARTS.get(name, name.upper()), "type": "string"}
+                {"key": name, "value": samples.PARTS.get(name, name.upper()), "type": "string"}
                 for name in shared
             ),
         ],
@@ -90,7 +90,9 @@ def _url(operation: Operation) -> dict[str, Any]:
         ]
     parts = [one[1:] for one in segments if one.startswith(":")]
     if parts:
-        url["variable"] = [{"key": one, "value": _shown(examples.part(operation.key, one))} for one in parts]
+        url["variable"] = [
+            {"key": one, "value": _shown(samples.example_part(operation.key, one))} for one in parts
+        ]
     return url
 
 
@@ -106,7 +108,7 @@ def _headers(operation: Operation) -> list[dict[str, Any]]:
 
 
 def _body(operation: Operation) -> dict[str, Any] | None:
-    example = examples.BODIES.get(operation.key)
+    example = samples.BODIES.get(operation.key)
     if example is not None:
         text = _shown(json.dumps(example, ensure_ascii=False, indent=2))
         return {"mode": "raw", "raw": text, "options": {"raw": {"language": "json"}}}
@@ -115,7 +117,7 @@ def _body(operation: Operation) -> dict[str, Any] | None:
             {"key": row.name, "type": "file" if row.kind == "file" else "text", "description": row.text}
             for row in operation.body_rows
         ]
-        given = {"name": examples.FILE_NAME}
+        given = {"name": samples.FILE_NAME}
         for one in parts:
             one |= {"src": ""} if one["type"] == "file" else {"value": given.get(one["key"], "")}
             if one["type"] == "text" and not one["value"]:

@@ -1,5 +1,7 @@
 """Static types of formulas: the kind of a value, its decimal places, its minimum and maximum, its longest text.
 
+Errors of formulas have positions.
+
 Numbers are whole units of their last decimal, held as 64-bit integers: ``integer`` has no places, ``decimal`` has
 some. Where bounds are known they are in those units too.
 """
@@ -11,6 +13,31 @@ from dataclasses import dataclass, field, replace
 import pyarrow as pa
 
 from webapp import limits
+
+
+class FormulaError(ValueError):
+    """A formula that cannot be parsed or evaluated. ``position`` counts characters from 1."""
+
+    def __init__(self, code: str, message: str, position: int = 1, hint: str | None = None) -> None:
+        self.code, self.message, self.position, self.hint = code, message, position, hint
+        super().__init__(message)
+
+
+class FormulaErrors(ValueError):
+    """Everything that is wrong with one formula; ``errors`` is never empty."""
+
+    def __init__(self, errors: list[FormulaError]) -> None:
+        self.errors = errors
+        super().__init__("; ".join(error.message for error in errors))
+
+
+class ValueFault(ArithmeticError):
+    """A value of some row that cannot be carried further: too large a number, too long a text."""
+
+    def __init__(self, code: str, message: str, hint: str = "") -> None:
+        self.code, self.message, self.hint = code, message, hint
+        super().__init__(message)
+
 
 LEAST, MOST = -(2**63) + 1, 2**63 - 1
 """The largest absolute value of a number, in units of its last decimal."""

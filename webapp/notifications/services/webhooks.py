@@ -49,7 +49,7 @@ from webapp.notifications.models import Delivery, Webhook
 from webapp.pushes.models import Push
 from webapp.pushes.services.ledger import read
 from webapp.scenarios.models import Run
-from webapp.security.vault import VaultError
+from webapp.security.sealing import VaultError
 from webapp.versioning import services as versioning
 from webapp.work.models import END_STATES, Work
 

@@ -29,8 +29,7 @@ from webapp.pushes.services import completion, planning, targets, value_checks
 from webapp.pushes.services import rows as pushes_rows
 from webapp.pushes.services.ledger import read
 from webapp.pushes.services.planning import Planned
-from webapp.pushes.services.preparation import Prepared
-from webapp.pushes.services.request_faults import Nobody
+from webapp.pushes.services.preparation import Nobody, Prepared
 from webapp.row_templates.models import Template
 from webapp.work import jobs_queue
 

@@ -26,7 +26,7 @@ from webapp.extensions import db, may_write, only_reads, redis_client
 from webapp.generation.services.row_makers import Maker
 from webapp.pushes.models import Push, PushRange, PushRow
 from webapp.pushes.schemas import RetryInput, UndoInput
-from webapp.pushes.services import completion, planning, pushes, request_faults, targets
+from webapp.pushes.services import completion, planning, preparation, pushes, targets
 from webapp.pushes.services import rows as pushes_rows
 from webapp.pushes.services.ledger import read
 from webapp.pushes.services.ledger.read import RowEnd, row_end
@@ -363,7 +363,7 @@ def _check_requests(
         return
     rows = [pushes_rows.TableRows(at, one, makers[one.get("recipe", 0)]) for at, one in enumerate(tables)]
     with gathered.check(), targets.channel_of(targets.again(connection, home)) as channel:
-        gathered.add(fault for one in rows for fault in request_faults.of_table(channel, one, sound=sound))
+        gathered.add(fault for one in rows for fault in preparation.of_table(channel, one, sound=sound))
 
 
 def _mapping(before: Mapping[str, Any], ask: RetryInput, maker: Maker) -> dict[str, str | None]:
