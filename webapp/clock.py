@@ -38,6 +38,8 @@ def to_text(moment: datetime | None) -> str | None:
     return moment.astimezone(UTC).isoformat().replace("+00:00", "Z")
 
 
+# --- Times that callers send --------------------------------------------------------------------------------
+
 _FORM: Final = re.compile(r"\d{4}-\d\d-\d\d[Tt ]\d\d:\d\d:\d\d(\.\d{1,9})?([Zz]|[+-]\d\d:\d\d)")
 
 PRESENT: Final = "present"

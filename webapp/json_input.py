@@ -79,6 +79,8 @@ class ExactModel(BaseModel):
         return _rewritten(source, handler, alone)
 
 
+# --- Words of enumerations ----------------------------------------------------------------------------------
+
 _BETWEEN: Final = re.compile(r"[-_ ]+")
 _CHARS: Final = 100  # no word of an enumeration is longer
 

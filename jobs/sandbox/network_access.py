@@ -176,6 +176,8 @@ def _is_public(address: Address) -> bool:
 DNS_ADDRESS: Final = "127.0.0.1"
 DNS_PORT: Final = 53
 _LARGEST_DNS_MESSAGE: Final = 65_535
+# --- DNS ----------------------------------------------------------------------------------------------------
+
 _MAX_PENDING: Final = 64  # unanswered queries; the oldest is dropped
 _DNS_SECONDS: Final = 15.0
 _MAX_BATCH: Final = 32  # queries accepted before other events are handled
@@ -302,6 +304,8 @@ def dns_files(
 
 
 PROXY_HOST: Final = "127.0.0.1"
+# --- Proxies ------------------------------------------------------------------------------------------------
+
 PROXY_PORT: Final = 3128
 _AT_ONCE: Final = 64  # connections
 _PIECE: Final = 65_536

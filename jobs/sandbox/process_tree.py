@@ -39,6 +39,8 @@ _MOST_LOCKS: Final = 10_000  # SQLite holds a few; counting millions would take 
 _MAPPING: Final = 256
 _PIPE: Final = 65_536
 _SMALL_PIPE: Final = 8_192  # of a user who is above pipe-user-pages-soft (pipe(7))
+# --- Processes ----------------------------------------------------------------------------------------------
+
 _PAGE: Final = os.sysconf("SC_PAGE_SIZE")
 
 # linux/netlink.h, linux/sock_diag.h, linux/unix_diag.h, linux/inet_diag.h

@@ -343,6 +343,8 @@ _SENDING: Final = (("sendto", 3), ("sendmsg", 2), ("sendmmsg", 3))
 
 # _IOWR('!', 0, struct seccomp_notif), _IOWR('!', 1, seccomp_notif_resp), _IOW('!', 2, __u64), _IOW('!', 3, _addfd)
 _RECEIVE, _RESPOND, _VALID, _INJECT = 0xC0502100, 0xC0182101, 0x40082102, 0x40182103
+# --- Notifications ------------------------------------------------------------------------------------------
+
 _NOTIFICATION: Final = struct.Struct("=QIIiIQ6Q")
 _RESPONSE: Final = struct.Struct("=QqiI")
 _ADD: Final = struct.Struct("=QIIII")

@@ -101,6 +101,8 @@ class Usage:
     processes: int = 0
 
 
+# --- The launcher's plan ------------------------------------------------------------------------------------
+
 _DATA_SLACK: Final = (
     2048 * MB
 )  # allocators reserve memory that they never use; the supervisor measures what is used

@@ -31,6 +31,8 @@ from webapp.scenarios.services import environment_variables, run_completion
 from webapp.scenarios.services.run_completion import MARK
 from webapp.work.log_lines import COMMANDS
 
+log = logging.getLogger(__name__)
+
 
 class RunLog:
     """The log of the run whose lease is held. Thread-safe. Calls need an application context."""
@@ -209,8 +211,6 @@ class Lines:
 # The thread that reads the program's output from a pipe, splits it into lines and writes them to the log.
 #
 # If the database is slow, the pipe fills and the program blocks: nothing is lost, and memory is bounded.
-
-log = logging.getLogger(__name__)
 
 
 class LogReader(threading.Thread):

@@ -37,6 +37,8 @@ from webapp.scenarios.models import Run
 from webapp.scenarios.services import environment_variables, run_completion
 from webapp.scenarios.services.run_completion import store_outputs
 
+log = logging.getLogger(__name__)
+
 
 class Chart:
     """Usage samples for a chart. When there are too many, every second one is dropped and the interval
@@ -65,8 +67,6 @@ class Chart:
         """Return the columns of the run's row."""
         return {"usage": [*self._points], "max_rss_bytes": self.max_memory, "cpu_ms": self.cpu_ms}
 
-
-log = logging.getLogger(__name__)
 
 KIND: Final = "run"
 # Error codes by the sandbox limit that ended the program.

@@ -56,6 +56,8 @@ def told(doing: str, folder: Path) -> Iterator[None]:
         raise UpkeepError(f"{doing}: the database says: {said}.") from error
 
 
+# --- The file -----------------------------------------------------------------------------------------------
+
 FORMAT: Final = "rowsmith-backup"
 FORMAT_VERSION: Final = 1
 MANIFEST: Final = "manifest.json"

@@ -147,6 +147,9 @@ def count(connection: sa.Connection, ring: Sequence[str]) -> tuple[int, int]:
     return opened, lost
 
 
+# --- Backup -------------------------------------------------------------------------------------------------
+
+
 def engine(url: str) -> sa.Engine:
     """An engine that keeps no connection. `url` as `Settings.sqlalchemy_url`."""
     if url.startswith("sqlite"):

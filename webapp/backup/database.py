@@ -42,6 +42,9 @@ def init_app(app: Flask) -> Migrate:
     return Migrate(app, db, directory=str(FOLDER), compare_type=True, render_as_batch=True)
 
 
+# --- Revisions ----------------------------------------------------------------------------------------------
+
+
 def head() -> str:
     """The revision of this release."""
     found = ScriptDirectory(str(FOLDER)).get_current_head()
@@ -78,6 +81,8 @@ def bring(settings: Settings, revision: str = "head") -> None:
     finally:
         logging.getLogger("alembic").setLevel(quiet)
 
+
+# --- Tables -------------------------------------------------------------------------------------------------
 
 REVISION: Final = "alembic_version"
 """The table that says which revision a database has; no part of a backup's rows."""

@@ -87,6 +87,8 @@ def _on_a_copy(settings: Settings) -> None:
         place.take_over()
 
 
+# --- Restoring ----------------------------------------------------------------------------------------------
+
 SCHEMA: Final = "rowsmith_restoring"
 _BESIDE: Final = ("-wal", "-shm", "-journal")
 

@@ -333,6 +333,8 @@ def shown_options(kind: Kind, options: Mapping[str, Any]) -> tuple[str, ...]:
     return tuple(name for name in keys(kind.Options) if name not in hidden)
 
 
+# --- Edits of a draft ---------------------------------------------------------------------------------------
+
 Values = MultiDict[str, str]
 Field = dict[str, Any]
 INVALID: Final = "invalid."

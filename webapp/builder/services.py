@@ -125,6 +125,8 @@ def between(template: Template, old: int, new: int, seed: str | None = None) -> 
     return out
 
 
+# --- Drafts -------------------------------------------------------------------------------------------------
+
 Spec = dict[str, Any]
 
 
@@ -304,6 +306,8 @@ def as_sent(template: Template, number: int | None = None) -> Spec:
     spec = templates.version_of(template, number).spec
     return {key: deepcopy(spec[key]) for key in templates.CHANGEABLE if spec.get(key) is not None}
 
+
+# --- Rows of a draft ----------------------------------------------------------------------------------------
 
 Result = TypeVar("Result")
 Parse = Callable[[Mapping[str, Any]], DraftInput]

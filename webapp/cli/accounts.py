@@ -51,6 +51,8 @@ def sign_in_link(settings: Settings, user: User) -> str:
     return f"{settings.public_url}/sign-in/{sign_in.make_link(user)}"
 
 
+# --- plan ---------------------------------------------------------------------------------------------------
+
 _OWN_LIMITS: Final = ("requests_per_minute", "rows_per_hour", "rows_per_generation")
 
 
@@ -90,6 +92,9 @@ def _limits_line(workspace: Workspace) -> str:
         f"{workspace.id}  {workspace.name}  {workspace.plan}: {now.requests_per_minute:,} requests a minute, "
         f"{now.rows_per_hour:,} rows per hour, {now.rows_per_generation:,} rows per job"
     )
+
+
+# --- key ----------------------------------------------------------------------------------------------------
 
 
 def run_key(arguments: argparse.Namespace) -> int:
@@ -148,6 +153,9 @@ def _revoke_key(arguments: argparse.Namespace) -> None:
     print(f"{handle} is revoked")
 
 
+# --- workspace ----------------------------------------------------------------------------------------------
+
+
 def run_workspace(arguments: argparse.Namespace) -> int:
     """List all workspaces, deleted ones marked; or take a deletion back."""
     # The list is also needed without a running service, such as after a restoration.
@@ -170,6 +178,9 @@ def _workspace_line(workspace: Workspace) -> str:
     """One workspace."""
     state = f"deleted {workspace.deleted_at:%Y-%m-%d %H:%M} UTC" if workspace.deleted_at else workspace.plan
     return f"{workspace.id}  {workspace.name}  {state}"
+
+
+# --- setup --------------------------------------------------------------------------------------------------
 
 
 def run_setup(arguments: argparse.Namespace) -> int:

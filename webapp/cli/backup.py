@@ -96,6 +96,8 @@ _KEYS = {
 }
 
 
+# --- restore ------------------------------------------------------------------------------------------------
+
 _NAMES: Final = ("SECRET_KEY", "VAULT_KEYS")
 
 
@@ -205,6 +207,8 @@ class Ring:
         if self._replaces:
             self._data.replace_keys(self._kept)
 
+
+# --- upgrade ------------------------------------------------------------------------------------------------
 
 # Checks of the doctor that show whether the upgrade was successful.
 _TELLING = ("packages", "settings", "data folder", "database", "integrity", "keys", "vocabularies")

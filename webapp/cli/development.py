@@ -166,6 +166,8 @@ def passes(name: str, command: list[str], env: dict[str, str]) -> bool:
     return subprocess.run(command, cwd=ROOT, env=env, stdin=subprocess.DEVNULL, check=False).returncode == 0
 
 
+# --- soak ---------------------------------------------------------------------------------------------------
+
 TEST: Final = "tests/soak/test_mixed_load.py"
 
 
@@ -190,6 +192,8 @@ def run_soak(arguments: argparse.Namespace) -> int:
     command = [sys.executable, "-m", "pytest", "-s", "-o", "faulthandler_timeout=0", TEST]
     return subprocess.run(command, cwd=ROOT, env=env, stdin=subprocess.DEVNULL, check=False).returncode
 
+
+# --- format -------------------------------------------------------------------------------------------------
 
 TOOLS: Final = ROOT / "tools" / "format"
 FILES: Final = ("package.json", "package-lock.json", "format.js")
@@ -231,6 +235,8 @@ def ensure() -> Path:
                 raise
     return place
 
+
+# --- lock ---------------------------------------------------------------------------------------------------
 
 COMPILE: Final = (
     "pip compile --quiet --universal --upgrade --python-version 3.11 --generate-hashes --no-emit-index-url"
@@ -286,6 +292,8 @@ def _npm(npm: str, folder: Path) -> None:
     if subprocess.run([*command, "--no-audit", "--no-fund"], cwd=folder, check=False).returncode != 0:
         raise CliError(f"{folder / 'package-lock.json'} could not be resolved; the lines above say why.")
 
+
+# --- build --------------------------------------------------------------------------------------------------
 
 PYTHON_PACKAGES: Final = (".", "sdk/python", "sdk/mcp", "sdk/spark")
 SUMS: Final = "SHA256SUMS"

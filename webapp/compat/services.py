@@ -145,6 +145,8 @@ def _make_room_for_keys(actor: Actor, map_name: str, object_name: str, sizes: Ma
     return [key for _, key in files.make_room(actor, size, replaces=0, what="these keys need")]
 
 
+# --- Objects ------------------------------------------------------------------------------------------------
+
 WORDS: Final = {
     "set": "set",
     "custom_data_type": "custom data type",

@@ -142,6 +142,8 @@ def scanner(text: str) -> Scanner:
     return Scanner("" if host else parts.path, host, CLAMD_PORT if port is None else port)
 
 
+# --- Mail ---------------------------------------------------------------------------------------------------
+
 PORTS: Final = {
     "smtp": 587,
     "smtps": 465,
@@ -244,6 +246,8 @@ def _said(name: str, read: Any, text: str) -> list[str]:
         return [f"{name} {error}"]
     return []
 
+
+# --- OpenID Connect -----------------------------------------------------------------------------------------
 
 NEW_PEOPLE: Final = ("invited", "viewer", "editor")
 SECOND_FACTOR: Final = ("ask", "trust")

@@ -165,6 +165,8 @@ def _text(value: Any) -> str | None:
     return str(value)
 
 
+# --- Single values ------------------------------------------------------------------------------------------
+
 TRUE: Final = ("true", "t", "yes", "y", "1")
 FALSE: Final = ("false", "f", "no", "n", "0")
 Converter = Callable[[Any, Column], Any]

@@ -327,6 +327,8 @@ def _label(name: str) -> str:
     return kind.label if kind else name
 
 
+# --- Diagram ------------------------------------------------------------------------------------------------
+
 _WIDTH: Final = 220  # of a card
 _HEAD: Final = 81  # its border, name and rows
 _LINE: Final = 24  # one field

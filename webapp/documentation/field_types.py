@@ -104,6 +104,8 @@ def _sizes(schema: Schema, least: str, most: str, unit: str = "") -> str:
     return f", at least {low:,}{unit}" if low else ""
 
 
+# --- Field types --------------------------------------------------------------------------------------------
+
 _STATUS: Final = {
     "name": "status",
     "type": "list_sequential",

@@ -48,6 +48,8 @@ def _cell(markdown: str) -> str:
     return markdown.replace("|", "\\|")
 
 
+# --- Error codes --------------------------------------------------------------------------------------------
+
 ADVICE: Final = MappingProxyType(
     {
         # code: (when it comes, what to do)
@@ -224,6 +226,9 @@ def error_codes_page() -> str:
             f"**When.** {text(when)}\n\n**What to do.** {text(then)}\n"
         )
     return "".join(parts)
+
+
+# --- Limits -------------------------------------------------------------------------------------------------
 
 
 def _bytes(number: float) -> str:

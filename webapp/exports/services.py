@@ -58,6 +58,8 @@ from webapp.storage import Storage
 from webapp.work import jobs_queue
 from webapp.work.models import END_STATES
 
+log = logging.getLogger(__name__)
+
 AREA: Final = "exports"
 
 
@@ -188,6 +190,8 @@ def remove_files(export_id: str, now: datetime) -> None:
         session.execute(parts, execution_options={"synchronize_session": False})
         session.execute(whole.values(storage_key=None), execution_options={"synchronize_session": False})
 
+
+# --- Parts --------------------------------------------------------------------------------------------------
 
 PART_KIND: Final = "part"
 OPEN: Final = ("queued", "running")
@@ -494,7 +498,7 @@ def untold() -> list[str]:
         return list(session.scalars(statement))
 
 
-log = logging.getLogger(__name__)
+# --- Exports ------------------------------------------------------------------------------------------------
 
 KIND: Final = "export"
 _SETTLED: Final = "settled"  # in the request of an export whose follow-up is done

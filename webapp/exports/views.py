@@ -394,6 +394,8 @@ def export(actor: Actor, dataset_id: str, body: DatasetExportInput) -> Response:
     return reply(as_dict(made), status=201, see=where, headers={"Location": where})
 
 
+# --- Parts --------------------------------------------------------------------------------------------------
+
 parts_bp = Blueprint("export_parts", __name__)
 
 
@@ -514,6 +516,8 @@ def retry(actor: Actor, export_id: str) -> Response:
     where = url_for("exports.show", export_id=export.id)
     return reply(as_dict(export), status=201, see=where, headers={"Location": where})
 
+
+# --- Answer keys --------------------------------------------------------------------------------------------
 
 answer_keys_bp = Blueprint("answer_keys", __name__)
 

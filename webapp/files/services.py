@@ -499,6 +499,8 @@ def _age(key: str, now: datetime) -> float:
     return now.timestamp() - made / 1000 if len(text) == 26 else 0.0
 
 
+# --- Files of projects --------------------------------------------------------------------------------------
+
 _TYPE: Final = re.compile(
     rf"[a-z0-9][a-z0-9!#$&^_.+-]{{0,{limits.FILE_TYPE_CHARS - 1}}}/[a-z0-9][a-z0-9!#$&^_.+-]{{0,70}}"
 )

@@ -191,6 +191,8 @@ def as_dict(file: WorkspaceFile) -> dict[str, Any]:
 
 bp = Blueprint("workspace_files", __name__)
 
+# --- Routes -------------------------------------------------------------------------------------------------
+
 # What a browser shows or saves and never runs; all else goes out as bytes of no kind. With nosniff, no file can be
 # a script or a style sheet of a page of ours either.
 _INERT: Final = frozenset(

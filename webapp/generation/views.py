@@ -76,6 +76,8 @@ class LeakReport(Output):
     unmasked: list[str] = Field(default_factory=list)
 
 
+# --- The export dialog --------------------------------------------------------------------------------------
+
 _FORMATS: Final = (
     ("csv", "Comma-separated"),
     ("json", "One array"),
@@ -158,6 +160,8 @@ def again(actor: Actor, error: ApiError, template_id: str) -> Response:
 
 
 bp = Blueprint("generate", __name__)
+
+# --- Routes -------------------------------------------------------------------------------------------------
 
 _PRODUCES = tuple(kind.media_type for name, kind in FORMATS.items() if name != "json")
 _ROWS = Raw({"type": "array", "items": {"type": "object"}})

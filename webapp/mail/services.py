@@ -43,6 +43,8 @@ from webapp.mail.models import MAIL_CHOICES, Mail, NoticeChoice
 from webapp.net import smtp
 from webapp.security.sealing import VaultError
 
+log = logging.getLogger(__name__)
+
 
 @dataclass(frozen=True, slots=True)
 class Choice:
@@ -90,7 +92,7 @@ def choose(actor: Actor, chosen: Choice) -> None:
     db.session.commit()
 
 
-log = logging.getLogger(__name__)
+# --- E-mails ------------------------------------------------------------------------------------------------
 
 NO_ADDRESS: Final = "This is no address that mail can be sent to."
 

@@ -132,6 +132,8 @@ def _credentials_of_request() -> Iterator[str]:
             yield value
 
 
+# --- Log ----------------------------------------------------------------------------------------------------
+
 TEXT: Final = "%(asctime)s %(levelname)s %(name)s: %(message)s"
 REQUESTS: Final = "rowsmith.requests"
 """The logger of the line that each request leaves."""

@@ -54,6 +54,8 @@ def ended(actor: Actor, query: EndedQuery) -> Response:
 
 
 bp = Blueprint("webhooks", __name__)
+# --- Webhooks -----------------------------------------------------------------------------------------------
+
 LIST: Final = "webhooks/list.html"
 SHOW: Final = "webhooks/show.html"
 ONE: Final = "/webhooks/<webhook_id>"

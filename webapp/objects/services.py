@@ -344,6 +344,8 @@ FINDERS: Final[Mapping[Any, Finder]] = {
 }
 
 
+# --- Moves between projects ---------------------------------------------------------------------------------
+
 Related = Literal["refuse", "take", "leave"]
 
 
@@ -466,6 +468,8 @@ def _put(one: Any, project: Project) -> None:
 def _moved_entry(one: Any) -> dict[str, str]:
     return {"type": word_of(type(one)), "id": one.id, "name": one.name}
 
+
+# --- Trash --------------------------------------------------------------------------------------------------
 
 TRASH: Final[Mapping[str, tuple[Any, str]]] = {
     "template": (Template, "write"),

@@ -275,6 +275,8 @@ def _one(model: Any, row_id: str) -> int:
 
 # The removal of workspaces that were deleted more than 30 days ago. Called by the sweeper.
 
+# --- Removal of what has expired ----------------------------------------------------------------------------
+
 _HOLDERS: Final = (Project, Team, WorkspaceFile)
 """Return the tables of objects with files or many dependent rows."""
 

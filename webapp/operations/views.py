@@ -155,6 +155,8 @@ def waiting() -> dict[str, Any]:
         return {"queues": {}, "oldest_lease_seconds": None}
 
 
+# --- Metrics ------------------------------------------------------------------------------------------------
+
 metrics_bp = Blueprint("metrics", __name__)
 FORMAT: Final = "text/plain; version=0.0.4; charset=utf-8"
 
@@ -206,6 +208,8 @@ def _is_this_machine(origin: addresses.Origin) -> bool:
     known = addresses.is_loopback(origin.address) and not addresses.is_run(origin.address)
     return known and origin.address != "::1" and not origin.forwarded
 
+
+# --- Status page --------------------------------------------------------------------------------------------
 
 status_bp = Blueprint("status", __name__)
 _USES = (

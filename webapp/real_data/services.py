@@ -642,6 +642,8 @@ def _classified(table: str, columns: Sample) -> list[Found]:
     return classify(table, columns, compilation.vocabulary())
 
 
+# --- Masked copies ------------------------------------------------------------------------------------------
+
 AS_IT_IS: Final = "source_column"
 """The field type that copies a column unchanged."""
 _DATES: Final = "date_of_birth"
@@ -737,6 +739,9 @@ def _masked_field(chosen: Choice) -> dict[str, Any]:
         masking = {**masking, "person": chosen.person or None}
     made = {"name": chosen.name, "type": chosen.type, "sensitive": True, "masking": dict(masking)}
     return made | ({"options": {"format": chosen.format}} if chosen.format and chosen.type == _DATES else {})
+
+
+# --- Subsets ------------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True)

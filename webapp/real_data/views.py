@@ -158,6 +158,8 @@ def rotate(actor: Actor) -> Response:
 # The results of the leak check, as the API shows them for exports and pushes.
 
 
+# --- Masked copies ------------------------------------------------------------------------------------------
+
 masked_bp = Blueprint("masked", __name__, url_prefix="/templates")
 PAGE: Final = "templates/masked.html"
 _FILE: Final = "file"
@@ -346,6 +348,8 @@ def _by_column(error: ApiError | None, chosen: list[Choice]) -> dict[str, str]:
         found[name] = f"{found[name]} {message}" if name in found else message
     return found
 
+
+# --- Subsets ------------------------------------------------------------------------------------------------
 
 subsets_bp = Blueprint("subsets", __name__)
 

@@ -35,6 +35,8 @@ from webapp.row_templates.schemas import TemplateExportInput
 from webapp.scenarios.services import schedules as times
 from webapp.schedules.models import Schedule
 
+log = logging.getLogger(__name__)
+
 # Repetitions in words: `every day at 02:00` as a cron expression, and back.
 
 Every = Literal["hour", "day", "weekdays", "week", "month", "last_day", "cron"]
@@ -118,7 +120,6 @@ def in_words(cron: str) -> str:
     }[repeat.every]
 
 
-log = logging.getLogger(__name__)
 SCOPES: Final = {"export": "generate", "push": "push"}
 
 

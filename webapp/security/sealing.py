@@ -63,6 +63,9 @@ def unsign(key: bytes, text: str) -> object | None:
     return value
 
 
+# --- Stored secrets -----------------------------------------------------------------------------------------
+
+
 class VaultError(Exception):
     """A secret cannot be sealed or opened; the message says what is missing, and holds nothing of it."""
 

@@ -101,6 +101,9 @@ def named_in(said: Any) -> set[str]:
 # Deleting objects and restoring them within 30 days.
 
 
+# --- Versions -----------------------------------------------------------------------------------------------
+
+
 def soft_delete(actor: Actor, row: Any) -> None:
     """Mark a row deleted, with its audit entry, and commit. Doing it twice changes nothing."""
     if row.deleted_at is None:

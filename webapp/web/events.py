@@ -39,6 +39,8 @@ from webapp.errors import ApiError
 from webapp.extensions import application, db, make_redis
 from webapp.work.log_lines import Piece
 
+log = logging.getLogger(__name__)
+
 _SLOTS: Final = "rowsmith.stream_slots"
 STOPPING: Final = "rowsmith.stopping"  # an extension: returns whether this web process is stopping
 # Linux reports a client that has disconnected; elsewhere the next write fails.
@@ -150,6 +152,9 @@ def _disconnection(socket: Any) -> Callable[[], bool]:
     return is_disconnected
 
 
+# --- Progress of a job --------------------------------------------------------------------------------------
+
+
 class State(Protocol):
     """The state of a job at one moment."""
 
@@ -212,7 +217,8 @@ def follow(look: Callable[[], State | None]) -> Response:
 
 # One reader for all followers of the same job in this process.
 
-log = logging.getLogger(__name__)
+
+# --- Log lines ----------------------------------------------------------------------------------------------
 
 _HUB: Final = "rowsmith.log_hub"
 _LISTEN_SECONDS: Final = 0.1  # chosen: a new follower's word is listened to after this at most

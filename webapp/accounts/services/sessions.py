@@ -118,6 +118,9 @@ def again(actor: Actor, password: str) -> None:
         by_password(actor, password).succeeded()
 
 
+# --- Browser sessions ---------------------------------------------------------------------------------------
+
+
 def mine(actor: Actor) -> Select[BrowserSession]:
     """Return a query for the actor's active sessions. Error: forbidden for a key with fewer permissions than its
     user."""

@@ -195,6 +195,9 @@ def _announced(workspace_id: str) -> None:
     db.session.commit()
 
 
+# --- Deletion of a workspace --------------------------------------------------------------------------------
+
+
 def delete_workspace(actor: Actor, confirm: str) -> Workspace:
     """Delete the actor's workspace, and commit: API keys and sessions stop working, schedules stop, running work is
     cancelled. `confirm` is the workspace's name.

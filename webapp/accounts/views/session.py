@@ -495,6 +495,8 @@ def change_password(actor: Actor, body: PasswordForm) -> Response:
     return reply(see=url_for("session.me"), flashed="Your password is changed. Other sessions have ended.")
 
 
+# --- Browser sessions of the user ---------------------------------------------------------------------------
+
 sessions_bp = Blueprint("sessions", __name__)
 
 
@@ -566,6 +568,8 @@ def end_one(actor: Actor, session_id: str) -> Response:
     sessions.end(actor, row)
     return reply(data, see=url_for("session.me"), flashed="The session has ended.")
 
+
+# --- Home page and preferences ------------------------------------------------------------------------------
 
 pages_bp = Blueprint("pages", __name__)
 _YEAR: Final = 31_536_000  # seconds a browser keeps how it shows things

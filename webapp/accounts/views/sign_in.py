@@ -178,6 +178,8 @@ def oidc_answer(query: AnswerQuery) -> Response:
     return enter(entered, target)
 
 
+# --- Two-factor authentication and linked accounts ----------------------------------------------------------
+
 two_factor_bp = Blueprint("two_factor", __name__)
 
 

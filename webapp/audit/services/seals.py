@@ -31,6 +31,8 @@ from webapp.audit.models import AuditEntry, AuditHead, AuditPending, AuditSeal
 from webapp.extensions import READS, changed_rows, db, reading, writing
 from webapp.metering import hourly
 
+log = logging.getLogger(__name__)
+
 GENESIS: Final = "0" * 64
 FIELDS: Final = (
     "id",
@@ -103,8 +105,6 @@ def unpacked(links: bytes) -> list[tuple[str, bytes]]:
 def _id(raw: bytes) -> str:
     return _PREFIX + ids.ulid(int.from_bytes(raw[:6], "big"), raw[6:])
 
-
-log = logging.getLogger(__name__)
 
 COLUMNS: Final = tuple(getattr(AuditEntry, name) for name in FIELDS)
 _ANCHOR_BYTES: Final = 4_096
@@ -401,6 +401,8 @@ def forget(session: Session) -> None:
         session.execute(delete(AuditPending).where(AuditPending.workspace_id == workspace_id))
         session.execute(delete(AuditHead).where(AuditHead.workspace_id == workspace_id))
 
+
+# --- Verification -------------------------------------------------------------------------------------------
 
 _LATE: Final = timedelta(seconds=limits.AUDIT_LATE_SECONDS)
 

@@ -100,6 +100,9 @@ bp = Blueprint("builder", __name__)
 # --- Pages ------------------------------------------------------------------------------------------------
 
 
+# --- The builder --------------------------------------------------------------------------------------------
+
+
 def page(actor: Actor, template: Template) -> Response:
     """Render the builder for a saved template, with the user's draft of it."""
     return draft_page.page(

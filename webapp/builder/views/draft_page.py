@@ -339,6 +339,8 @@ def _numbered(kind: str) -> Iterator[str]:
 
 # Upload a file as the source of rows: stored as a workspace file, without replacing another one.
 
+# --- Source of the rows -------------------------------------------------------------------------------------
+
 _KNOWN: Final = "CSV, TSV, JSON, NDJSON, XLSX or Parquet, detected by the file extension."
 
 
@@ -480,6 +482,8 @@ class SourceCard:
             self.error = error
             return []
 
+
+# --- Columns of the grid ------------------------------------------------------------------------------------
 
 # Category of types: family, which has a colour, and icon. Some types have an icon of their own.
 _FAMILIES: Final[Mapping[str, tuple[str, str]]] = MappingProxyType(
@@ -656,6 +660,8 @@ def strips(shown: Sequence[Line]) -> list[tuple[str, str, int]]:
     names = {line.group_id: line.group for line in shown if line.group_id}
     return [(names.get(name, "") if span > 1 else "", family, span) for name, family, span in found]
 
+
+# --- The page -----------------------------------------------------------------------------------------------
 
 PAGE: Final = "templates/builder.html"
 _WITHOUT_ROWS: Final = ("json", "versions", "api")

@@ -547,6 +547,8 @@ def faulty(given: dict[str, Any], found: list[Fault]) -> dict[str, Any]:
     return {"faults": shown}
 
 
+# --- Source of the rows -------------------------------------------------------------------------------------
+
 sources_bp = Blueprint("draft_sources", __name__, url_prefix="/builder")
 
 

@@ -164,6 +164,8 @@ def diff(actor: Actor, template_id: str, number: int, query: DiffQuery) -> Respo
     return reply(row_templates_diff.between(template, number, other, query.seed))
 
 
+# --- Catalogue of field types -------------------------------------------------------------------------------
+
 field_types_bp = Blueprint("field_types", __name__)
 
 

@@ -343,6 +343,8 @@ def _spooled(spools: list[Spool]) -> Callable[..., Any]:
     return make
 
 
+# --- Key maps -----------------------------------------------------------------------------------------------
+
 MAP: Final = f"{ROOT}/keymaps/<path:map_name>"
 
 MapName = Annotated[str, Field(min_length=1, max_length=limits.KEY_MAP_NAME_CHARS)]

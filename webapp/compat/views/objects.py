@@ -381,6 +381,8 @@ def _masked(field: Any, rules: Mapping[str, Mapping[str, Any]], policy: Mapping[
     return {**field, "sensitive": True, "masking": masking}
 
 
+# --- Folders ------------------------------------------------------------------------------------------------
+
 TEMPLATES: Final = "template_folder"
 ENDPOINTS: Final = "endpoint_folder"
 _KEYS: Final = {TEMPLATES: "templateFolderId", ENDPOINTS: "endpointFolderId"}
@@ -583,6 +585,8 @@ def endpoint_folder_delete(actor: Actor, folder_id: str) -> Response:
     services.delete_object(actor, row)
     return reply(shown)
 
+
+# --- Templates ----------------------------------------------------------------------------------------------
 
 ONE = f"{ROOT}/templates/<template_id>"
 _OURS = frozenset({"seed", "warnings", "references", "version", "deleted_at", "label"})

@@ -263,6 +263,8 @@ def validate(actor: Actor) -> Response:
     return reply({"message": "API key is valid", "valid": True, **told})
 
 
+# --- Projects and teams -------------------------------------------------------------------------------------
+
 PROJECT = f"{ROOT}/projects/<project_id>"
 TEAM = f"{ROOT}/teams/<team_id>"
 

@@ -249,6 +249,8 @@ def _field_out(field: Mapping[str, Any]) -> dict[str, Any]:
     }  # fmt: skip
 
 
+# --- Routes -------------------------------------------------------------------------------------------------
+
 ROOT: Final = "/compat"
 # How programs that call by `fetch` name themselves: Node (18 as undici), Deno, Bun, browsers.
 _FETCH: Final = re.compile(r"node|undici|Deno/|Bun/|Mozilla/")

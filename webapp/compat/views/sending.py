@@ -139,6 +139,8 @@ def _unquoted(name: str) -> str:
     return name[1:-1] if name[0] in "`[" else name
 
 
+# --- Routes -------------------------------------------------------------------------------------------------
+
 _NOT_PLAIN = (
     "Only admins carry out statements. What others may send are rows: a plain INSERT with its columns named and "
     "literal values, or `table` and `rows`."

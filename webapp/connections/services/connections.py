@@ -55,6 +55,8 @@ def list_endpoints(
     )
 
 
+# --- Connections --------------------------------------------------------------------------------------------
+
 ENVIRONMENTS: Final = ("dev", "test", "prod")
 _ALIASES: Final = {
     "postgres": "postgresql", "mariadb": "mysql", "sqlserver": "mssql", "mongo": "mongodb", "openai": "ai",

@@ -290,6 +290,8 @@ def _text(message: Any) -> str:
     return content or ""
 
 
+# --- Verification -------------------------------------------------------------------------------------------
+
 _HELLO: Final = Prompt("You are being tested.", "Answer with the one word: ready")
 
 
@@ -437,6 +439,8 @@ def _models(reply: Reply) -> list[str] | None:
     except (orjson.JSONDecodeError, LookupError, TypeError):
         return None
 
+
+# --- Connector ----------------------------------------------------------------------------------------------
 
 _Price = Annotated[float, Field(ge=0, le=1_000_000, allow_inf_nan=False)]
 

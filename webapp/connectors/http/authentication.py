@@ -58,6 +58,8 @@ BINDS = frozenset({"verify_tls", "ca_certificate"})
 """Settings that affect who can receive a secret."""
 
 
+# --- Authentication -----------------------------------------------------------------------------------------
+
 SECRET: Final[dict[str, JsonValue]] = {"secret": True}
 _NAME: Final = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~-]+")  # RFC 9110, 5.6.2: token
 _VALUE: Final = re.compile(r"[!-~\xa1-\xff](?:[\t -~\xa1-\xff]*[!-~\xa1-\xff])?")

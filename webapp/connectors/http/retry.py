@@ -142,6 +142,8 @@ def _moment(text: str) -> float | None:
         return None
 
 
+# --- Outcomes of rows ---------------------------------------------------------------------------------------
+
 _OF_NET: Final = {"timeout": "timeout", "reset": "reset", "bad_response": "reset", "redirected": "redirected"}
 # The cause is the target, not the row: nothing listens there, or nothing responds.
 _AWAY: Final = frozenset({"unresolved", "refused", "unreachable", "timeout", "reset"})

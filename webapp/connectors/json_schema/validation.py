@@ -205,6 +205,8 @@ def texts(source: str, count: int) -> tuple[str, ...]:
     return tuple(drawn.to_pylist())
 
 
+# --- Validation ---------------------------------------------------------------------------------------------
+
 Schema = Mapping[str, Any] | bool
 _PLACE: Final = re.compile(r"[0-9]{1,9}")
 _TURNS: Final = 60  # chosen: references that are followed one after another

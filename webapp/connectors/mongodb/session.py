@@ -196,6 +196,8 @@ def _checks(schema: Mapping[str, Any]) -> Iterator[str]:
 
 
 _LEAST, _MOST = -(2**63), 2**63 - 1
+# --- Values -------------------------------------------------------------------------------------------------
+
 _DIGITS: Final = create_decimal128_context()  # 34 digits (IEEE 754 decimal128)
 _LONG: Final = Column("", "integer", "long", bits=64)
 _INT: Final = Column("", "integer", "int", bits=32)
@@ -450,6 +452,8 @@ def same(value: Any) -> Any:
 
 
 # Convert errors of rejected documents: duplicates in a unique index, and violations of the validator.
+
+# --- Session ------------------------------------------------------------------------------------------------
 
 _DUPLICATE_KEY: Final = 11000
 _INVALID: Final = 121

@@ -200,6 +200,8 @@ if TYPE_CHECKING:
 else:
     _Connection = pymysql.connections.Connection
 
+# --- Connection ---------------------------------------------------------------------------------------------
+
 VERIFYING: Final = ("verify-ca", "verify-full")
 _FILE_REFUSED: Final = 2068  # MySQL, CR_LOAD_DATA_LOCAL_INFILE_REJECTED
 _MULTIPLE_ON, _MULTIPLE_OFF = 0, 1  # MySQL, "COM_SET_OPTION"

@@ -179,6 +179,8 @@ def _column(writing: WriteSpec, name: str) -> Column:
     return next(column for column in writing.columns if column.name == name)
 
 
+# --- Target -------------------------------------------------------------------------------------------------
+
 _ROW_NUMBER: Final = b"GET DIAGNOSTICS CONDITION 1 @rowsmith_row = ROW_NUMBER"
 # Division by zero, by which an upsert's statement reports that the row conflicts with another unique key.
 _ALIEN: Final = 1365

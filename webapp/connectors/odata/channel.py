@@ -294,6 +294,8 @@ def masked(request: requests.Request, endpoint: ServiceEndpoint, note: str) -> s
     return endpoint.redact("\n".join([*lines, "", body]).rstrip("\n"))
 
 
+# --- Responses ----------------------------------------------------------------------------------------------
+
 _DEPTH: Final = 6  # chosen: errors inside errors
 _DATE: Final = re.compile(r"/Date\((-?\d{1,16})([+-]\d{1,4})?\)/", re.ASCII)
 _TYPED: Final = re.compile(
@@ -462,6 +464,8 @@ def _unquoted(value: str) -> str:
     bare = re.fullmatch(r"(-?\d+(?:\.\d+)?)[LlMmDdFf]", value)
     return bare[1] if bare else value
 
+
+# --- Sending ------------------------------------------------------------------------------------------------
 
 _ACCEPT: Final = {"Accept": "application/json"}
 _VERSIONS: Final = {
@@ -896,6 +900,8 @@ def _split(text: bytes) -> tuple[CaseInsensitiveDict[str], bytes]:
             headers[name.strip()] = value.strip()
     return headers, rest
 
+
+# --- Channel ------------------------------------------------------------------------------------------------
 
 _XML = {"Accept": "application/xml"}
 _JSON = {"Accept": "application/json"}

@@ -191,6 +191,8 @@ def creatable(terms: Mapping[str, Any]) -> bool:
     return str(terms.get("FieldControl", "")).rpartition("/")[2] not in ("ReadOnly", "Hidden")
 
 
+# --- Documents ----------------------------------------------------------------------------------------------
+
 _V4: Final = "http://docs.oasis-open.org/odata/ns/edm"
 _HINT: Final = (
     "Save the response of the service at $metadata, with Accept: application/xml, and upload that file."
@@ -803,6 +805,8 @@ def _constant(kind: str, value: str) -> Any:
             return text
     return text
 
+
+# --- Entity sets --------------------------------------------------------------------------------------------
 
 # Column types for Edm types; below, integers with their bits.
 _TYPES: Final[Mapping[str, ColumnType]] = {

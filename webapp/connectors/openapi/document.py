@@ -170,6 +170,8 @@ def _key(value: Any) -> str:
     return "null" if value is None else str(value)
 
 
+# --- OpenAPI ------------------------------------------------------------------------------------------------
+
 Schema = Mapping[str, Any]
 Encoding = Literal["json", "form", "brackets"]
 FORM_TYPE: Final = "application/x-www-form-urlencoded"
@@ -451,6 +453,8 @@ def _dict(value: Any) -> dict[str, Any]:
 def _list(value: Any) -> list[Any]:
     return value if isinstance(value, list) else []
 
+
+# --- Metadata -----------------------------------------------------------------------------------------------
 
 _TYPES: Final[Mapping[str, ColumnType]] = {
     "integer": "integer", "number": "decimal", "boolean": "boolean", "object": "json", "array": "array",

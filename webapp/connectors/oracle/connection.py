@@ -103,6 +103,9 @@ def failure(row: int, number: int, said: str, entity: Entity) -> RowError:
     return RowError(row, _REASONS.get(number, "refused"), shortened(said), native(number), column)
 
 
+# --- Connection ---------------------------------------------------------------------------------------------
+
+
 class _Sockets:
     """Replaces the driver's `socket` module, so that connections go through the address guard of the calling
     thread."""

@@ -460,6 +460,8 @@ def _after_comment(text: str, at: int) -> int:
     return found.end()
 
 
+# --- Targets ------------------------------------------------------------------------------------------------
+
 Cells = Sequence[Sequence[str]]
 """The literals of each column, row by row."""
 

@@ -212,6 +212,8 @@ def _checks(text: str) -> Iterator[str]:
                 break
 
 
+# --- Session ------------------------------------------------------------------------------------------------
+
 DIALECT: Final = DIALECTS["ansi"]
 _BUSY: Final = ("SQLITE_BUSY", "SQLITE_LOCKED")
 _readers: Final = threading.BoundedSemaphore(limits.QUERY_PROCESSES)

@@ -88,6 +88,8 @@ def row_rejection(error: ConnectorError, entity: Entity) -> RowRejection | None:
     return RowRejection(reason, error.message, str(number), column)
 
 
+# --- Connection ---------------------------------------------------------------------------------------------
+
 _GONE: Final = 20047  # FreeTDS: the connection is dead
 _waiting: Final = threading.local()
 

@@ -145,6 +145,8 @@ def example_holds(key: str) -> bool:
     return not key.startswith(("GET ", "POST ")) or key in _HELD or key.endswith("/undo")
 
 
+# --- Samples ------------------------------------------------------------------------------------------------
+
 METHODS: Final[dict[str, str]] = {
     "GET /api-keys": "api_keys.list",
     "POST /api-keys": "api_keys.create",

@@ -103,6 +103,8 @@ def for_schema(schema: pa.Schema, key: Hashable, make: Callable[[], T]) -> T:
     return made
 
 
+# --- Columns of text ----------------------------------------------------------------------------------------
+
 PLAIN: Final = 0
 NULL: Final = 1
 MARKED: Final = 2

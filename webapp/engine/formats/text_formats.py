@@ -115,6 +115,8 @@ def _element(index: int, most: int) -> Step:
     return step
 
 
+# --- CSV ----------------------------------------------------------------------------------------------------
+
 _LINE_END = "\r\n"
 
 
@@ -196,6 +198,9 @@ class CsvFormat(TextFormat):
     def finish(self) -> Iterator[bytes]:
         """Nothing."""
         return iter(())
+
+
+# --- JSON and NDJSON ----------------------------------------------------------------------------------------
 
 
 class NdjsonFormat(TextFormat):

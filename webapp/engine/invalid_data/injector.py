@@ -151,6 +151,8 @@ def _check_duplicates(asked: Invalid, path: str, faults: list[Fault]) -> None:
         faults.append(Fault(f"{path}.rate", "out_of_range", text, "Write a rate below 1, such as 0.5."))
 
 
+# --- Kinds and their values ---------------------------------------------------------------------------------
+
 WRONG_TYPE: Final = ("abc", "twelve", "not a value", "x1", "#VALUE!", "one two")
 """Texts that are no number, date or truth value. No format escapes their characters (`mixed_columns.PLAIN`)."""
 
@@ -579,6 +581,8 @@ def join_kinds(kinds: Sequence[str]) -> str:
 
 
 _KIND_SALT, _FIELD_SALT, _INSTEAD_SALT, _EARLIER_SALT, _VALUE_SALT = 1, 2, 3, 4, 5
+# --- Injection ----------------------------------------------------------------------------------------------
+
 _NEAR: Final = 1000  # chosen: a duplicate repeats one of this many valid rows before it
 
 

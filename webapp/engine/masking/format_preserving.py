@@ -208,6 +208,8 @@ def telling(column: pa.Array) -> np.ndarray:
     return np.bincount(taken.rows[taken.sorts > 0], minlength=len(values)) > 0
 
 
+# --- Permutations -------------------------------------------------------------------------------------------
+
 MOST = 1 << 63
 """The largest N."""
 _ROUNDS = 8

@@ -49,6 +49,8 @@ class Aes:
         return np.frombuffer(made, _WORD).reshape(-1, 2)
 
 
+# --- Columns ------------------------------------------------------------------------------------------------
+
 _LOOKED_AT = 1024
 _BLOCK = 16
 _SLICE = 65_536

@@ -179,6 +179,8 @@ def _number(size: int) -> bytes:
     return size.to_bytes(8)
 
 
+# --- Rows ---------------------------------------------------------------------------------------------------
+
 _NOT_IN_NAMES: Final = re.compile(r"[^a-z0-9]+")
 
 

@@ -262,6 +262,8 @@ def _item(session: Session, kind: str, work: Any) -> dict[str, str]:
 # --- Notification settings --------------------------------------------------------------------------------
 
 
+# --- Limits that are almost used up -------------------------------------------------------------------------
+
 _LIMITS: Final = {"requests": ("requests", "minute"), "rows": ("rows", "hour")}
 _SECONDS: Final = {"requests": limits.RATE_WINDOW_SECONDS, "rows": limits.ROWS_WINDOW_SECONDS}
 

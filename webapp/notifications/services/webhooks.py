@@ -53,6 +53,8 @@ from webapp.security.sealing import VaultError
 from webapp.versioning import services as versioning
 from webapp.work.models import END_STATES, Work
 
+log = logging.getLogger(__name__)
+
 MODELS: Final[Mapping[str, Any]] = MappingProxyType({"export": Export, "push": Push, "run": Run})
 # Exports and pushes have no time limit.
 ENDS: Final = tuple(
@@ -149,7 +151,7 @@ _OWN: Final[Mapping[str, Callable[[Any], dict[str, Any]]]] = MappingProxyType(
 )
 
 
-log = logging.getLogger(__name__)
+# --- Delivery -----------------------------------------------------------------------------------------------
 
 SECRET_PREFIX: Final = "whsec_"  # noqa: S105 - Standard Webhooks: what a secret begins with
 OFF: Final = "The webhook is turned off."
@@ -415,6 +417,8 @@ def _host(url: str) -> str:
     """Return only the host name: a URL may contain a secret."""
     return mail.plain(urlsplit(url).hostname or "")
 
+
+# --- Webhooks -----------------------------------------------------------------------------------------------
 
 SCOPES: Final = ("project", "workspace")
 

@@ -177,6 +177,8 @@ def folder_of(workspace_id: str, first_push_id: str) -> str:
     return f"pushes/{workspace_id}/{first_push_id}/keys"
 
 
+# --- Plan ---------------------------------------------------------------------------------------------------
+
 _NUMBERED: Final = frozenset({"row_number", "sequence", "uuid", "ulid", "mongodb_objectid"})
 
 

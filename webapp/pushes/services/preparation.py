@@ -216,6 +216,9 @@ def _header_fault(value: str) -> str:
     return "It has line breaks or other control characters."
 
 
+# --- Preparation --------------------------------------------------------------------------------------------
+
+
 @dataclass(slots=True)
 class Prepared:
     """A push that is planned and not saved. `head` are columns of its row, `of` and `told` are used in the audit

@@ -68,6 +68,8 @@ def preview_requests(push_id: str, channel: Channel, place: int, one: Planned) -
     return channel.sending(rows.writing(channel), Nobody()).requests(Rows(batch, numbers, keys))
 
 
+# --- Pushes -------------------------------------------------------------------------------------------------
+
 KIND: Final = "push"
 
 

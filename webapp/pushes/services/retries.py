@@ -413,6 +413,8 @@ def _rung(actor: Actor, made: Push, action: str, home: Push, *, rows: int = 0, *
     return made
 
 
+# --- Failures by reason -------------------------------------------------------------------------------------
+
 _STATES: Final = ("failed", "unknown")
 _SCAN: Final = (
     200_000  # chosen: rows that are compared with the injected data; generating them takes a few seconds

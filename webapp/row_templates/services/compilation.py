@@ -55,6 +55,9 @@ class PlanMemory(Generic[T]):
                 self._held -= gone
 
 
+# --- Compilation --------------------------------------------------------------------------------------------
+
+
 def anchor_of(spec: Mapping[str, Any]) -> datetime | None:
     """Return the anchor of a stored spec."""
     return clock.parse(spec["anchor"]) if spec["anchor"] else None

@@ -304,6 +304,8 @@ def _once(found: list[str], said: Said) -> None:
         said.faults.append(Fault("code", "invalid_requirement", text))
 
 
+# --- Resolving ----------------------------------------------------------------------------------------------
+
 # Variables for package indexes, TLS and proxies, and temporary folders.
 HANDED_ON: Final = (
     "UV_CONFIG_FILE UV_DEFAULT_INDEX UV_INDEX UV_INDEX_URL UV_EXTRA_INDEX_URL UV_FIND_LINKS UV_NO_INDEX "

@@ -126,6 +126,8 @@ def wake(run_id: str) -> bool:
     return True
 
 
+# --- Outputs ------------------------------------------------------------------------------------------------
+
 _DIRECTORY: Final = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 _FILE: Final = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
 _LINK: Final = "It is a link, and links are not followed."
@@ -283,6 +285,8 @@ def _shown(path: str) -> str:
     """Return a path as text, with bytes that are not UTF-8 replaced by U+FFFD."""
     return os.fsencode(path).decode("utf-8", "replace")
 
+
+# --- Completion ---------------------------------------------------------------------------------------------
 
 SCOPES: Final = ("read", "write", "generate", "push", "run")
 API_VERSION: Final = "2026-11-21"  # the newest; a test compares it with what the views know

@@ -235,6 +235,8 @@ def _curl_run(url: str, ask: Mapping[str, Any], more: str) -> str:
 
 
 WIDTH, HEIGHT = 300, 40
+# --- Pages --------------------------------------------------------------------------------------------------
+
 ADVICE: Final[Mapping[str, str]] = MappingProxyType(
     {
         "program_failed": "See the last lines of the log for the error.",

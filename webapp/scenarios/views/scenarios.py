@@ -404,6 +404,8 @@ def history(actor: Actor, scenario_id: str) -> Response:
 
 
 bp = Blueprint("scenarios", __name__)
+# --- Routes -------------------------------------------------------------------------------------------------
+
 ONE = "/scenarios/<scenario_id>"
 
 

@@ -174,6 +174,9 @@ class _Open:
 OPEN: Final = _Open()
 
 
+# --- Columns ------------------------------------------------------------------------------------------------
+
+
 class NotReadable(Exception):
     """The content does not match the file's format. The text is for users."""
 
@@ -289,6 +292,9 @@ def text_of(value: Any) -> str:
     return (
         str(value) if isinstance(value, int) and not isinstance(value, bool) else orjson.dumps(value).decode()
     )
+
+
+# --- Files --------------------------------------------------------------------------------------------------
 
 
 def workbook(file: IO[bytes], sheet: str | None) -> Iterator[pa.RecordBatch]:
