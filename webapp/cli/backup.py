@@ -22,7 +22,7 @@ from webapp.backup.archive import Manifest, Reader, UpkeepError, told
 from webapp.backup.restore import Restored
 from webapp.cli import assets, doctor, operator
 from webapp.cli.datadir import CliError, DataDir, resolve
-from webapp.cli.findings import FAIL, Finding, Patient
+from webapp.cli.findings import FAIL, Patient
 from webapp.cli.prepare import secure_vocabularies
 from webapp.config import Settings
 from webapp.paths import ROOT
@@ -262,7 +262,7 @@ def _examined(arguments: argparse.Namespace, kept: Path | None) -> int:
     found = doctor.examine(Patient(ROOT, arguments.data_dir))
     failed = [one for one in found if one.state == FAIL and one.name in _TELLING]
     for one in failed:
-        print(_line(one))
+        print(f"FAIL  {one.name}  {one.told}" + (f"  mend: {one.mend}" if one.mend else ""))
     if not failed:
         print(
             "The doctor finds nothing wrong. Next: ./rowsmith up (or start web, workers, runners and sweeper)"
@@ -274,7 +274,3 @@ def _examined(arguments: argparse.Namespace, kept: Path | None) -> int:
             f"./rowsmith restore {kept} --force-empty"
         )
     return 1
-
-
-def _line(one: Finding) -> str:
-    return f"FAIL  {one.name}  {one.told}" + (f"  mend: {one.mend}" if one.mend else "")

@@ -1,11 +1,13 @@
-"""Convert the text of a setting to its value, and check the settings of mail and OpenID Connect.
+"""Convert the text of a setting to its value, and check the settings together.
 
 Each function that converts raises ValueError with a description of valid values. The checks find what is insecure or
-contradictory.
+contradictory: in general, of mail, and of OpenID Connect.
 """
 
 from __future__ import annotations
 
+import base64
+import binascii
 import ipaddress
 import re
 from collections.abc import Callable
@@ -192,14 +194,14 @@ def mail_server(url: str) -> MailServer:
         raise ValueError("has a user without a password, or a password without a user.")
     if not f"{user}{password}".isprintable():
         raise ValueError("has a user or a password with signs that cannot be sent.")
-    _tls_faults(parts.scheme, tls, user, wanted.get("ca", ""))
+    _mail_tls_faults(parts.scheme, tls, user, wanted.get("ca", ""))
     number = PORTS[parts.scheme] if port is None else port
     return MailServer(
         host, number, user, password, parts.scheme == "smtps", tls == "on", wanted.get("ca", "")
     )
 
 
-def _tls_faults(scheme: str, tls: str, user: str, ca: str) -> None:
+def _mail_tls_faults(scheme: str, tls: str, user: str, ca: str) -> None:
     if tls == "off" and scheme == "smtps":
         raise ValueError("is smtps:// and says tls=off; choose one.")
     if tls == "off" and user:
@@ -306,3 +308,140 @@ def _issuer_faults(url: str, is_loopback: bool) -> list[str]:
     if len(url) > limits.OIDC_ISSUER_CHARS:
         return [f"OIDC_ISSUER has more than {limits.OIDC_ISSUER_CHARS} characters."]
     return []
+
+
+# --- Checks of all settings ---------------------------------------------------------------------------------
+
+DATABASE_SCHEMES: Final = ("sqlite", "postgresql", "postgresql+psycopg", "postgres")
+REDIS_SCHEMES: Final = ("redis", "rediss", "unix")
+STORAGE_SCHEMES: Final = ("file", "s3")
+
+
+def is_loopback(host: str) -> bool:
+    """Return whether a host name or address in a URL refers to this machine."""
+    host = host.strip("[]").casefold()
+    if host == "localhost" or host.endswith(".localhost"):
+        return True
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return False
+
+
+def faults(s: Settings) -> list[str]:
+    """Return the errors in the settings."""
+    out = [*_key_faults(s), *_url_faults(s), *_tls_faults(s), *mail_faults(s), *_oidc_faults(s)]
+    if s.hosts > 1:
+        if s.is_sqlite:
+            out.append(
+                "DATABASE_URL is SQLite, which supports one machine only; ROWSMITH_HOSTS above 1 needs PostgreSQL."
+            )
+        if urlsplit(s.redis_url).scheme == "unix" or is_loopback(urlsplit(s.redis_url).hostname or ""):
+            out.append(
+                "REDIS_URL is on this machine; with ROWSMITH_HOSTS above 1 every machine must reach it."
+            )
+        if s.storage_url.startswith("file:"):
+            out.append("STORAGE_URL is a local folder; with ROWSMITH_HOSTS above 1 it must be s3://.")
+        if not s.public_url:
+            out.append(
+                "PUBLIC_URL is not set; with ROWSMITH_HOSTS above 1 no host's own address stands for all."
+            )
+    return out
+
+
+def _oidc_faults(s: Settings) -> list[str]:
+    try:
+        host = urlsplit(s.oidc_issuer).hostname or ""
+    except ValueError:
+        host = ""
+    return oidc_faults(s, is_loopback(host))
+
+
+def _key_faults(s: Settings) -> list[str]:
+    out = []
+    least = limits.SECRET_KEY_MIN_CHARS
+    if not s.secret_key:
+        out.append(f"SECRET_KEY is not set: give at least {least} random characters.")
+    elif len(s.secret_key) < least:
+        out.append(f"SECRET_KEY has {len(s.secret_key)} characters; it must have at least {least}.")
+    elif len(set(s.secret_key)) < 8:
+        out.append("SECRET_KEY repeats a few characters; it must be random.")
+    if s.metrics_token and len(s.metrics_token) < least:
+        out.append(
+            f"ROWSMITH_METRICS_TOKEN has {len(s.metrics_token)} characters; it must have at least {least}."
+        )
+    for number, key in enumerate(s.vault_keys, 1):
+        if not _is_fernet_key(key):
+            out.append(f"VAULT_KEYS: key {number} is not a Fernet key (32 bytes in URL-safe base64).")
+    return out
+
+
+def _is_fernet_key(text: str) -> bool:
+    try:
+        return len(base64.urlsafe_b64decode(text.encode())) == 32
+    except (ValueError, binascii.Error):
+        return False
+
+
+def _url_faults(s: Settings) -> list[str]:
+    out = []
+    for name, url, schemes in (
+        ("DATABASE_URL", s.database_url, DATABASE_SCHEMES),
+        ("REDIS_URL", s.redis_url, REDIS_SCHEMES),
+        ("STORAGE_URL", s.storage_url, STORAGE_SCHEMES),
+    ):
+        try:
+            parts = urlsplit(url)
+            _ = parts.port
+        except ValueError:
+            out.append(f"{name} is not a URL.")
+            continue
+        if parts.scheme not in schemes:
+            wanted = ", ".join(f"{scheme}://" for scheme in schemes)
+            out.append(f"{name} must begin with one of {wanted}.")
+        elif parts.scheme in ("postgresql", "postgresql+psycopg", "postgres") and not parts.path.strip("/"):
+            out.append(f"{name} names no database.")
+        elif parts.scheme == "s3" and not parts.netloc:
+            out.append(f"{name} names no bucket.")
+        elif parts.scheme == "file" and (parts.netloc not in ("", "localhost") or not parts.path):
+            out.append(f"{name} must be file:// and an absolute path.")
+    if s.database_url in ("sqlite://", "sqlite:///:memory:"):
+        out.append("DATABASE_URL is SQLite in memory, which web and worker cannot share; name a file.")
+    return out + _public_url_faults(s) + _origin_faults("RUN_API_URL", s.run_api_url)
+
+
+def _origin_faults(name: str, url: str) -> list[str]:
+    if not url:
+        return []
+    try:
+        parts = urlsplit(url)
+        _ = parts.port
+    except ValueError:
+        return [f"{name} is not a URL."]
+    if parts.scheme not in ("http", "https") or not parts.hostname:
+        return [f"{name} must be http(s)://host."]
+    if parts.path.strip("/") or parts.query or parts.fragment:
+        return [f"{name} must be an origin, without a path."]
+    if parts.scheme == "http" and not is_loopback(parts.hostname):
+        return [f"{name} is plain http; outside loopback only https is served."]
+    return []
+
+
+def _public_url_faults(s: Settings) -> list[str]:
+    if found := _origin_faults("PUBLIC_URL", s.public_url):
+        return found
+    parts = urlsplit(s.public_url)
+    if parts.scheme == "https" and not s.tls_cert and not s.trusted_proxies:
+        return ["PUBLIC_URL is https, but neither TLS_CERT nor TRUSTED_PROXIES is set."]
+    return []
+
+
+def _tls_faults(s: Settings) -> list[str]:
+    if bool(s.tls_cert) != bool(s.tls_key):
+        there, missing = ("TLS_CERT", "TLS_KEY") if s.tls_cert else ("TLS_KEY", "TLS_CERT")
+        return [f"{there} is set without {missing}; TLS needs both."]
+    return [
+        f"{name}: there is no file {path}."
+        for name, path in (("TLS_CERT", s.tls_cert), ("TLS_KEY", s.tls_key))
+        if path and not Path(path).is_file()
+    ]

@@ -220,7 +220,9 @@ def _store(
         files.refuse_over(actor.workspace_id, size, replaces=replaces)
         db.session.rollback()
         held = files.put(actor, size, _pieces(file, size), replaces=replaces)
-        row, _ = files.keep(actor, name, held, content_type=_type(name), run_id=run_id, created_by=created_by)
+        row, _ = files.keep(
+            actor, name, held, content_type=type_of(name), run_id=run_id, created_by=created_by
+        )
     except ApiError as error:
         db.session.rollback()
         _refuse(done.refused, shown, error.message)
@@ -229,10 +231,6 @@ def _store(
     done.bytes += row.size
     done.files.append({"name": name, "size": row.size, "file_id": row.id})
     return True
-
-
-def _type(name: str) -> str:
-    return type_of(name)
 
 
 def _pieces(file: Any, size: int) -> Iterator[bytes]:
