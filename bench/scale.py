@@ -34,7 +34,7 @@ sys.path.insert(0, str(ROOT))
 
 from bench.sample import FIELDS
 from bench.serve import rowsmith_server
-from webapp import clock, limits
+from webapp import clock, limits, timestamps
 from webapp.generation.services import rows as generation_rows
 from webapp.row_templates.schemas import GenerateInput
 from webapp.row_templates.services import compiled_plans
@@ -74,7 +74,7 @@ def measured(workers: int, ask: dict[str, Any]) -> tuple[float, dict[str, Any]]:
         for _ in range(workers):
             done(origin, key, template, {"count": WARM_ROWS, "format": ask["format"]})
         export = done(origin, key, template, ask)
-        began, ended = (clock.parse(export[name]) for name in ("started_at", "finished_at"))
+        began, ended = (timestamps.parse(export[name]) for name in ("started_at", "finished_at"))
         manifest = asked(export["manifest_url"], key)
     return export["count"] / (ended - began).total_seconds(), manifest
 

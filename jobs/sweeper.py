@@ -35,7 +35,7 @@ from webapp.monitoring.health import process_name
 from webapp.notifications.models import Delivery
 from webapp.notifications.services import notifications, webhooks
 from webapp.operations import retention
-from webapp.operations.retention import purge
+from webapp.operations.purge import purge
 from webapp.scenarios.services import schedules as scenario_schedules
 from webapp.schedules import services as schedules
 from webapp.work import batch_delete, jobs_queue

@@ -10,7 +10,6 @@ from werkzeug.routing import BaseConverter
 from webapp import quotas
 from webapp.accounts import authentication
 from webapp.accounts.views import api_keys, members, projects, session, sign_in, workspace
-from webapp.accounts.views import session as web_pages
 from webapp.activity import services as activity
 from webapp.activity import views as activity_views
 from webapp.audit import views as audit_views
@@ -27,7 +26,6 @@ from webapp.endpoints.views import endpoints
 from webapp.endpoints.views import pages as endpoints_pages
 from webapp.exports import views as exports_views
 from webapp.files import multipart
-from webapp.files import views as files_pages
 from webapp.files import views as files_views
 from webapp.fill import views as fill_views
 from webapp.generation import views as generation_views
@@ -41,7 +39,6 @@ from webapp.pushes.views import pages as pushes_pages
 from webapp.pushes.views import pushes
 from webapp.real_data import views as real_data_views
 from webapp.scenarios.views import run_pages, runs, scenarios
-from webapp.scenarios.views import scenarios as scenarios_pages
 from webapp.schedules import views as schedules_views
 from webapp.starters import views as starters_views
 from webapp.usage import views as usage_views
@@ -88,7 +85,7 @@ BLUEPRINTS: Final[tuple[Blueprint, ...]] = (
     endpoints.bp,
     pushes_exports.bp,
     templates.field_types_bp,
-    web_pages.pages_bp,
+    session.pages_bp,
     objects_views.bp,
     operations_views.status_bp,
     builder.bp,
@@ -99,10 +96,10 @@ BLUEPRINTS: Final[tuple[Blueprint, ...]] = (
     dataset_destinations.bp,
     scenarios.bp,
     files_views.bp,
-    files_pages.pages_bp,
+    files_views.pages_bp,
     runs.bp,
     run_pages.bp,
-    scenarios_pages.pages_bp,
+    scenarios.pages_bp,
     compat_views.bp,
     activity_views.bp,
     schedules_views.bp,

@@ -1,20 +1,14 @@
-"""Time, in one form: aware UTC datetimes inside, RFC 3339 outside, ending in `Z` when we write it.
+"""Time, in one form: aware UTC datetimes inside, RFC 3339 ending in `Z` outside.
 
 `now` is the only place that asks the machine; what needs another time takes one as an argument, and tests
-replace `source`. `Moment` and `Now` are times that callers send.
+replace `source`.
 """
 
 from __future__ import annotations
 
-import re
 import time
 from collections.abc import Callable
 from datetime import UTC, datetime
-from typing import Annotated, Any, Final
-
-from pydantic import BeforeValidator, Field, WithJsonSchema
-
-from webapp import limits
 
 source: Callable[[], float] = time.time
 
@@ -36,48 +30,3 @@ def to_text(moment: datetime | None) -> str | None:
     if moment.tzinfo is None:
         raise ValueError("a time without a zone")
     return moment.astimezone(UTC).isoformat().replace("+00:00", "Z")
-
-
-# --- Times that callers send --------------------------------------------------------------------------------
-
-_FORM: Final = re.compile(r"\d{4}-\d\d-\d\d[Tt ]\d\d:\d\d:\d\d(\.\d{1,9})?([Zz]|[+-]\d\d:\d\d)")
-
-PRESENT: Final = "present"
-
-
-def parse(value: Any) -> datetime:
-    """An RFC 3339 date-time as aware UTC, microseconds. ValueError for anything else, a naive time included."""
-    if isinstance(value, datetime) and value.tzinfo is not None:
-        return value.astimezone(UTC)
-    if not isinstance(value, str) or not _FORM.fullmatch(value):
-        raise ValueError("a time as 2026-11-21T12:00:00Z, with its zone")
-    try:
-        moment = datetime.fromisoformat(value.upper()).astimezone(UTC)
-    except (ValueError, OverflowError):
-        raise ValueError("there is no such time") from None
-    first, last = limits.NOW_YEARS
-    if not first <= moment.year <= last:
-        raise ValueError(f"the year must be from {first} to {last}")
-    return moment
-
-
-Moment = Annotated[
-    datetime,
-    BeforeValidator(parse, json_schema_input_type=str),
-    Field(json_schema_extra={"format": "date-time"}),
-]
-
-
-def _moment_or_present(value: Any) -> datetime:
-    """A time, or `present` as the time of the clock in whole seconds. What is kept of a request is that time."""
-    return now().replace(microsecond=0) if value == PRESENT else parse(value)
-
-
-Now = Annotated[
-    datetime,
-    BeforeValidator(_moment_or_present),
-    WithJsonSchema(
-        {"anyOf": [{"type": "string", "format": "date-time"}, {"type": "string", "enum": [PRESENT]}]}
-    ),
-]
-"""The time that relative dates depend on, as a request sends it."""

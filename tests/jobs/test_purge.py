@@ -13,7 +13,7 @@ from webapp.access.models import Project, SignInLink, User
 from webapp.connections.models import Connection, Endpoint, Fetched, Secret
 from webapp.exports.models import Export
 from webapp.extensions import reading, writing
-from webapp.operations.retention import purge
+from webapp.operations.purge import purge
 from webapp.pushes.models import Push
 from webapp.row_templates.models import Template, TemplateVersion
 from webapp.web.models import IdempotencyRecord

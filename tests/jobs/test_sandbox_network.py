@@ -14,7 +14,6 @@ from types import SimpleNamespace
 import pytest
 
 from jobs.sandbox import SandboxUnavailable, mode, network_access
-from jobs.sandbox import network_access as sandbox_addresses
 from jobs.sandbox import seccomp as seccomp_notify
 from jobs.scenarios import program
 from tests.conftest import VAULT_KEY
@@ -247,7 +246,7 @@ def test_a_private_address_outside_of_the_opened_networks_is_never_connected_to(
     noted = []
 
     def call(name, one, *arguments):
-        target = sandbox_addresses.target(arguments[0]) if name == "connect" else None
+        target = network_access.target(arguments[0]) if name == "connect" else None
         if target is None or target.address.is_loopback:
             return real(name, one, *arguments)
         noted.append(f"{target.address}:{target.port}")

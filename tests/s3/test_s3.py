@@ -16,7 +16,6 @@ from webapp.errors import ApiError
 from webapp.exports.models import ExportPart
 from webapp.extensions import db
 from webapp.files import services as files
-from webapp.files import services as files_files
 from webapp.scenarios.models import Run, Scenario
 from webapp.scenarios.services import run_completion
 from webapp.storage import MissingError
@@ -134,7 +133,7 @@ def test_a_server_that_is_gone_is_unavailable_and_changes_nothing(app, cast, edi
         acme = actors.system(cast.acme, cast.main, cast.blue)
         with pytest.raises(ApiError, match="storage does not answer"):
             files.sync(cast.acme, cast.main, tmp_path / "uploads")
-        assert files_files.find(acme, "a").size == 3
+        assert files.find(acme, "a").size == 3
         db.session.remove()
     listed = edith.get(URL).json["items"]
     assert [(one["name"], one["size"]) for one in listed] == [("a", 3)]

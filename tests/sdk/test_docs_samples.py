@@ -23,7 +23,6 @@ from tests.jobs.running import Running, running  # noqa: F401
 from tests.sdk.test_every_route import Recorder, document, tries  # noqa: F401
 from tests.views.samples import Shown, shown
 from webapp.documentation.api import samples
-from webapp.documentation.api import samples as api_samples
 from webapp.extensions import db
 from webapp.pushes.views import exports as pushes_exports
 
@@ -300,15 +299,14 @@ def test_the_commonest_python_samples_run(world, monkeypatch, tmp_path, capsys):
 
 def test_methods_are_of_operations_that_there_are(described):
     known = {f"{m.upper()} {path}" for path, methods in described["paths"].items() for m in methods}
-    assert set(api_samples.METHODS) <= known
+    assert set(samples.METHODS) <= known
     assert set(samples.BODIES) <= known
 
 
 def test_an_operation_is_called_by_its_method_where_there_is_one(document, tries):
     for method, path in document:
         named = any(
-            (m, re.sub(r"\{[^}]*\}", "{}", p)) == (method, path)
-            for m, p in map(str.split, api_samples.METHODS)
+            (m, re.sub(r"\{[^}]*\}", "{}", p)) == (method, path) for m, p in map(str.split, samples.METHODS)
         )
         there = [name for name, _ in tries.get((method, path), ())]
         assert named or not there, f"calls.METHODS has no line for {method} {path}: {there}"

@@ -10,7 +10,6 @@ from tests.cast import Cast
 from tests.security.matrix import Case
 from webapp.access import actors
 from webapp.compat import services as compat
-from webapp.compat import services as compat_objects
 from webapp.compat.views.plans import Spec
 from webapp.extensions import db
 from webapp.scenarios.services import scenarios
@@ -31,7 +30,7 @@ def prepare(app: Flask, cast: Cast) -> dict[str, Any]:
     acme = actors.system(cast.acme, cast.main, cast.blue)
     made = scenarios.create(acme, name="Of a client", code="print(1)\n")
     objects = {
-        f"compat_{kind}": compat_objects.create(acme, kind, "Of a client", document).id
+        f"compat_{kind}": compat.create(acme, kind, "Of a client", document).id
         for kind, document in OBJECTS.items()
     }
     compat.put(acme, "of_a_client", "Material", {"a": "b"})

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import pytest
 
-from webapp.real_data import services as real_data
+from webapp.real_data import detection
 from webapp.row_templates.services import compilation
 
 
 def found(columns, table="kunden"):
-    return {one.name: one for one in real_data.classify(table, columns, compilation.vocabulary())}
+    return {one.name: one for one in detection.classify(table, columns, compilation.vocabulary())}
 
 
 @pytest.mark.parametrize(
@@ -38,14 +38,14 @@ def test_names_of_personal_columns_are_known(name, kind):
     ],
 )  # fmt: skip
 def test_national_numbers_are_recognized_by_their_check_digits(values):
-    assert all(map(real_data.national_id, values))
+    assert all(map(detection.national_id, values))
 
 
 @pytest.mark.parametrize(
     "value", ["24.12.1980", "1237 010181", "12345678901", "ORDER-1234567", "2026-01-01", "0049 30 1234"]
 )
 def test_other_values_are_no_national_numbers(value):
-    assert not real_data.national_id(value)
+    assert not detection.national_id(value)
 
 
 @pytest.mark.parametrize(

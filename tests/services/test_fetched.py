@@ -18,7 +18,7 @@ from webapp.errors import ApiError
 from webapp.exports import services as exports
 from webapp.exports.models import Export
 from webapp.extensions import db, writing
-from webapp.operations.retention import pinned
+from webapp.operations.purge import pinned
 from webapp.sources.services import fetched_files, kept_answers
 
 

@@ -17,7 +17,7 @@ from webapp.mail.models import Mail, NoticeChoice
 from webapp.metering import limit_warnings
 from webapp.notifications.models import Delivery, LimitWarning
 from webapp.notifications.services import notifications
-from webapp.operations.retention import purge
+from webapp.operations.purge import purge
 
 ID = [{"name": "id", "type": "row_number"}]
 

@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 
 import pytest
 
-from webapp import clock
+from webapp import timestamps
 
 
 @pytest.mark.parametrize(
@@ -18,8 +18,8 @@ from webapp import clock
     ],
 )
 def test_a_time_with_a_zone_is_read_as_utc(text, moment):
-    assert clock.parse(text) == moment
-    assert clock.parse(text).tzinfo is UTC
+    assert timestamps.parse(text) == moment
+    assert timestamps.parse(text).tzinfo is UTC
 
 
 @pytest.mark.parametrize(
@@ -42,4 +42,4 @@ def test_a_time_with_a_zone_is_read_as_utc(text, moment):
 )
 def test_anything_else_is_rejected(text):
     with pytest.raises(ValueError, match=r"time|year"):
-        clock.parse(text)
+        timestamps.parse(text)

@@ -12,7 +12,7 @@ from webapp.exports.models import Export
 from webapp.extensions import writing
 from webapp.mail.models import Mail, NoticeChoice
 from webapp.notifications.services import notifications
-from webapp.operations.retention import purge
+from webapp.operations.purge import purge
 from webapp.pushes.models import Push
 
 

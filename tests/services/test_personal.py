@@ -9,7 +9,7 @@ from webapp.engine.errors import SpecError
 from webapp.engine.masking import Keys, masker_of
 from webapp.engine.plan import bind_fields
 from webapp.engine.spec import parse
-from webapp.real_data import services as real_data
+from webapp.real_data import detection
 
 CUSTOMERS = {
     "id": [1, 2, 3, 4],
@@ -40,7 +40,7 @@ KINDS = {
 
 
 def found(columns, table="customers"):
-    return {one.name: one for one in real_data.classify(table, columns, vocabulary.default())}
+    return {one.name: one for one in detection.classify(table, columns, vocabulary.default())}
 
 
 def test_every_kind_is_found_and_nothing_else():
@@ -95,19 +95,19 @@ def test_a_column_without_recognizable_content_is_reported():
 @pytest.mark.parametrize(
     ("test", "right", "wrong"),
     [
-        (real_data.email, ["a.b+c@mail.example.org"], ["a@b", "@x.org", "a b@x.org"]),
-        (real_data.iban, ["DE89 3704 0044 0532 0130 00"], ["DE88370400440532013000", "X"]),
-        (real_data.card, ["4111-1111-1111-1111", "340000000000009"], ["4111111111111112", "1" * 16]),
-        (real_data.ssn, ["536-90-4399"], ["000-12-3456", "219099999", "219-09-999"]),
+        (detection.email, ["a.b+c@mail.example.org"], ["a@b", "@x.org", "a b@x.org"]),
+        (detection.iban, ["DE89 3704 0044 0532 0130 00"], ["DE88370400440532013000", "X"]),
+        (detection.card, ["4111-1111-1111-1111", "340000000000009"], ["4111111111111112", "1" * 16]),
+        (detection.ssn, ["536-90-4399"], ["000-12-3456", "219099999", "219-09-999"]),
         (
-            real_data.phone,
+            detection.phone,
             ["+353 1 234 5678", "(030) 123456"],
             ["2024-01-02", "1234567", "10.0.0.1", "12-34"],
         ),
-        (real_data.address_of_network, ["8.8.8.8", "fe80::1"], ["8.8.8", "12", "x"]),
-        (real_data.day, ["1980-02-29", "31.12.1999", "12/31/1999"], ["1981-02-29", "1780-01-01", "x"]),
+        (detection.address_of_network, ["8.8.8.8", "fe80::1"], ["8.8.8", "12", "x"]),
+        (detection.day, ["1980-02-29", "31.12.1999", "12/31/1999"], ["1981-02-29", "1780-01-01", "x"]),
         (
-            real_data.street,
+            detection.street,
             ["12 Main St", "Am Weg 5", "Lindenallee 7"],
             ["Main", "street", "12 apples"],
         ),

@@ -21,7 +21,6 @@ from webapp.mail.models import Mail
 from webapp.net.gate import Gate
 from webapp.notifications.models import Delivery, Webhook
 from webapp.notifications.services import notifications, webhooks
-from webapp.notifications.services import webhooks as notifications_events
 from webapp.pushes.models import Push
 from webapp.scenarios.models import Run
 
@@ -366,7 +365,7 @@ def test_no_secret_is_in_a_log_a_row_or_an_entry_of_the_trail(hooked, target, ca
 
 
 def test_events_are_those_of_the_documentation_and_a_body_has_no_more_than_it_says():
-    assert set(notifications_events.EVENTS) == {
+    assert set(webhooks.EVENTS) == {
         *(
             f"{kind}.{end}"
             for kind in ("export", "push", "run")
@@ -378,7 +377,7 @@ def test_events_are_those_of_the_documentation_and_a_body_has_no_more_than_it_sa
     delivery = Delivery(
         id="dlv_1", event="export.completed", created_at=datetime.fromisoformat("2026-01-01T00:00:00Z")
     )
-    assert json.loads(notifications_events.body(delivery, "ws_1", None, {"id": "exp_1"})) == {
+    assert json.loads(webhooks.body(delivery, "ws_1", None, {"id": "exp_1"})) == {
         "id": "dlv_1",
         "event": "export.completed",
         "created_at": "2026-01-01T00:00:00Z",

@@ -19,7 +19,7 @@ from webapp.errors import ApiError
 from webapp.extensions import db
 from webapp.files import services as files
 from webapp.files.models import WorkspaceFile
-from webapp.operations.retention import purge
+from webapp.operations.purge import purge
 
 
 @pytest.fixture

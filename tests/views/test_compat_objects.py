@@ -14,7 +14,7 @@ from webapp.access.models import Project
 from webapp.accounts.services import workspaces
 from webapp.extensions import db
 from webapp.files.models import CompatObject, KeyMapEntry
-from webapp.operations import retention
+from webapp.operations import purge
 
 GRADE = {"type": "Number", "options": {"min": 5, "max": 5}}
 
@@ -388,7 +388,7 @@ def test_objects_go_with_their_project(dm, app, cast):
         project = db.session.get_one(Project, cast.side)
         workspaces.delete_project(system(cast.acme), project)
         db.session.remove()
-        retention.purge(clock.now() + timedelta(days=limits.RESTORE_DAYS + 1))
+        purge.purge(clock.now() + timedelta(days=limits.RESTORE_DAYS + 1))
         assert [one.id for one in db.session.query(CompatObject)] == [kept["id"]]
         assert db.session.query(KeyMapEntry).count() == 0
         db.session.remove()

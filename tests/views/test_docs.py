@@ -13,7 +13,6 @@ from tests.cast import Browser
 from tests.views.test_pages import MOST_BYTES, unsafe
 from webapp import limits
 from webapp.documentation import field_types, pages, reference, registry, rendering
-from webapp.documentation import reference as documentation_limits
 from webapp.documentation.reference import code, table, text
 from webapp.engine.spec import CommonKeys
 from webapp.engine.types.registry import REGISTRY
@@ -289,11 +288,11 @@ def test_the_limits_of_every_plan_are_listed(browser):
     ],
 )
 def test_a_limit_is_shown_with_its_unit(name, wanted):
-    assert documentation_limits.value(name) == wanted
+    assert reference.value(name) == wanted
 
 
 def test_every_documented_limit_is_a_limit_of_the_service():
-    names = [name for rows in documentation_limits.TOLD.values() for _, name in rows]
+    names = [name for rows in reference.TOLD.values() for _, name in rows]
     assert [name for name in names if not isinstance(getattr(limits, name, None), int | float)] == []
     assert sorted(names) == sorted(set(names))
 

@@ -11,7 +11,7 @@ from webapp import clock, limits, storage
 from webapp.exports import services as exports_services
 from webapp.exports.models import Export, ExportPart
 from webapp.extensions import redis_client
-from webapp.operations import retention
+from webapp.operations import purge
 from webapp.work import jobs_queue
 
 pytestmark = pytest.mark.usefixtures("small_parts")
@@ -116,13 +116,13 @@ def test_a_purge_leaves_files_that_a_retry_has_taken_over(edith, path, parts_of,
     old = clock.now().replace(year=2020)
     row(Export, export["id"], deleted_at=old)
     with app.app_context():
-        retention.purge(clock.now())
+        purge.purge(clock.now())
         store = storage.of(app)
         assert len(store.listing("exports")) == 5
     assert edith.get(f"/exports/{again['id']}/download").data == whole
     row(Export, again["id"], deleted_at=old)
     with app.app_context():
-        retention.purge(clock.now())
+        purge.purge(clock.now())
         assert store.listing("exports") == []
 
 

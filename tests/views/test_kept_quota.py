@@ -12,7 +12,7 @@ from tests.views.targets import sqlite_target
 from webapp import clock, limits, storage
 from webapp.extensions import db
 from webapp.files.models import StorageHold
-from webapp.operations.retention import pinned
+from webapp.operations.purge import pinned
 from webapp.sources.services import kept_answers
 
 DOCUMENT = (

@@ -14,7 +14,7 @@ from webapp import limits
 from webapp.connections.models import Connection
 from webapp.connections.services import sqlite_files
 from webapp.extensions import db
-from webapp.operations import retention
+from webapp.operations import purge
 
 URL = "/connections"
 
@@ -225,4 +225,4 @@ def test_files_that_no_connection_names_any_more_are_removed(app, tessa, setting
         db.session.remove()
     (left,) = (Path(settings.data_dir) / "targets").rglob("*.db")
     assert left.parent.name == kept
-    assert retention.sqlite_files is sqlite_files
+    assert purge.sqlite_files is sqlite_files

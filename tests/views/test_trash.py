@@ -16,7 +16,7 @@ from webapp.access.models import ApiKey, Membership, Project, Workspace
 from webapp.accounts.services import workspaces
 from webapp.audit.models import AuditEntry
 from webapp.extensions import db, redis_client
-from webapp.operations import retention
+from webapp.operations import purge
 from webapp.pushes.models import Push
 from webapp.row_templates.models import Template
 from webapp.work import batch_delete
@@ -301,7 +301,7 @@ def test_a_deleted_workspace_goes_a_little_at_a_time(app, api, cast, monkeypatch
         while db.session.get(Workspace, cast.acme) is not None:
             db.session.rollback()
             looks = count()
-            retention.purge(later, batch_delete.Turn(60, clock=lambda looks=looks: float(next(looks))))
+            purge.purge(later, batch_delete.Turn(60, clock=lambda looks=looks: float(next(looks))))
             turns += 1
             assert turns < 100
         event.remove(db.engine, "after_cursor_execute", watch)
@@ -322,10 +322,10 @@ def test_after_30_days_nothing_of_a_deleted_workspace_is_left_and_all_of_the_oth
     theirs = made(api(cast.mallory), "/templates", name="M", fields=ID)["id"]
     api(cast.olivia).delete("/workspace", json={"confirm": "Acme"})
     with app.app_context():
-        retention.purge(clock.now() + timedelta(days=29))
+        purge.purge(clock.now() + timedelta(days=29))
         assert db.session.get(Workspace, cast.acme) is not None
         db.session.rollback()
-        retention.purge(clock.now() + timedelta(days=31))
+        purge.purge(clock.now() + timedelta(days=31))
         for model in (Project, Template, Membership, ApiKey, Push):
             assert db.session.query(model).filter_by(workspace_id=cast.acme).count() == 0, model
         assert db.session.get(Workspace, cast.acme) is None

@@ -13,7 +13,7 @@ from webapp.access import actors
 from webapp.extensions import db
 from webapp.files import services as files
 from webapp.files.models import WorkspaceFile
-from webapp.operations.retention import purge
+from webapp.operations.purge import purge
 from webapp.scenarios.models import Run
 from webapp.scenarios.services import run_completion
 

@@ -30,7 +30,6 @@ from webapp.access import actors
 from webapp.access.models import Workspace
 from webapp.audit.services import audit_log
 from webapp.backup import backup, database
-from webapp.backup import backup as backup_keys
 from webapp.backup.archive import Manifest, Reader, UpkeepError, synced, told
 from webapp.backup.backup import engine, snapshot
 from webapp.backup.database import REVISION, Table
@@ -611,7 +610,7 @@ def _settle(settings: Settings, place: Place, done: Restored) -> None:
                 audit_log.record(actor, "service.restore", join=True, backup=done.manifest.made_at, **counts)
             db.session.commit()
             with reading() as session:
-                done.lost_secrets = backup_keys.count(session.connection(), settings.vault_keys)[1]
+                done.lost_secrets = backup.count(session.connection(), settings.vault_keys)[1]
         finally:
             _close(app)
 

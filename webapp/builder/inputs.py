@@ -7,10 +7,10 @@ from typing import Annotated
 from pydantic import Field
 
 from webapp import limits
-from webapp.clock import Moment
 from webapp.engine.invalid_data.settings import Invalid
 from webapp.engine.source_data import SourceSpec
 from webapp.row_templates.schemas import READ_ONLY, Fields, Locale, Name
+from webapp.timestamps import Moment
 from webapp.versioning.views import Description
 from webapp.web.inputs import Input
 

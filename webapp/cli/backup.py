@@ -17,7 +17,6 @@ from typing import Final
 
 from webapp import clock, limits
 from webapp.backup import backup, database, restore
-from webapp.backup import backup as backup_keys
 from webapp.backup.archive import Manifest, Reader, UpkeepError, told
 from webapp.backup.restore import Restored
 from webapp.cli import assets, doctor, operator
@@ -43,7 +42,7 @@ def run_backup(arguments: argparse.Namespace) -> int:
     data = DataDir(resolve(arguments.data_dir, os.environ))
     with operator.sentences():
         file = arguments.passphrase_file
-        passphrase = backup_keys.passphrase_of(operator.from_caller(file)) if file else ""
+        passphrase = backup.passphrase_of(operator.from_caller(file)) if file else ""
     env = data.environment(os.environ)
     operator.installed(data, env)
     with operator.application_for(env) as settings:
@@ -164,26 +163,23 @@ class Ring:
         if self._manifest.keys == "none" or len(self._given) == len(_NAMES):
             return {}
         if self._manifest.keys == "plain":
-            text = b"".join(reader.pieces(backup_keys.PLAIN)).decode()
+            text = b"".join(reader.pieces(backup.PLAIN)).decode()
         elif arguments.passphrase_file:
-            passphrase = backup_keys.passphrase_of(operator.from_caller(arguments.passphrase_file))
-            text = backup_keys.opened(b"".join(reader.pieces(backup_keys.SEALED)), passphrase)
+            passphrase = backup.passphrase_of(operator.from_caller(arguments.passphrase_file))
+            text = backup.opened(b"".join(reader.pieces(backup.SEALED)), passphrase)
         else:
             raise CliError(
                 "The keys in this backup are sealed: name the file of their passphrase, --passphrase-file F."
             )
-        secret_key, ring = backup_keys.read_text(text)
+        secret_key, ring = backup.read_text(text)
         return {"SECRET_KEY": secret_key, "VAULT_KEYS": ",".join(ring)}
 
     def _fits(self, held: Mapping[str, str]) -> str | None:
         """Return which key differs from that of the backup; None if both match."""
-        if (
-            not held.get("SECRET_KEY")
-            or backup_keys.mark(held["SECRET_KEY"]) != self._manifest.secret_key_mark
-        ):
+        if not held.get("SECRET_KEY") or backup.mark(held["SECRET_KEY"]) != self._manifest.secret_key_mark:
             return "SECRET_KEY"
         ring = [key.strip() for key in held.get("VAULT_KEYS", "").split(",") if key.strip()]
-        return None if backup_keys.opens(ring, self._manifest.vault_mark) else "VAULT_KEYS"
+        return None if backup.opens(ring, self._manifest.vault_mark) else "VAULT_KEYS"
 
     def _demand(self, held: Mapping[str, str]) -> None:
         wrong = self._fits(held)

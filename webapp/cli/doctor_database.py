@@ -12,8 +12,7 @@ from typing import Final
 import sqlalchemy as sa
 
 from webapp import limits
-from webapp.backup import backup as backup_keys
-from webapp.backup import database
+from webapp.backup import backup, database
 from webapp.backup.backup import engine
 from webapp.cli.findings import FAIL, OK, WARN, Check, Finding, Patient
 from webapp.extensions import READS
@@ -127,13 +126,13 @@ def vault_keys(patient: Patient) -> Iterator[Finding]:
         message = "There is no VAULT_KEYS: no connection with a password can be saved or used."
         yield Finding(FAIL, "keys", message, "set VAULT_KEYS, or bring back the keys.env of the data folder")
         return
-    ring = backup_keys.ring_now(made)
+    ring = backup.ring_now(made)
     vault = Vault(ring)
     assert vault.open(vault.seal("canary")) == "canary"
     opened, lost = 0, 0
     if patient.known.get("database"):
         with reading(patient) as connection:
-            opened, lost = backup_keys.count(connection, ring)
+            opened, lost = backup.count(connection, ring)
     if lost:
         message = f"{lost} of {lost + opened} stored secrets cannot be opened: the key they were sealed by is missing."
         yield Finding(

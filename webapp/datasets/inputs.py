@@ -8,11 +8,11 @@ from flask import g
 from pydantic import Field
 
 from webapp import limits
-from webapp.clock import Moment
 from webapp.datasets.schemas import Tables
 from webapp.datasets.services import datasets
 from webapp.errors import Fault
 from webapp.row_templates.schemas import READ_ONLY, Name, Seed
+from webapp.timestamps import Moment
 from webapp.versioning.views import Description
 from webapp.web.inputs import Input
 

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Final
 from pydantic import Field, model_validator
 
 from webapp import limits
-from webapp.clock import Now
 from webapp.engine.formats import FORMATS
 from webapp.engine.formats.base import Arrays
 from webapp.row_templates.schemas import (
@@ -21,6 +20,7 @@ from webapp.row_templates.schemas import (
     SqlSection,
     section,
 )
+from webapp.timestamps import Now
 
 READ_ONLY: Final = frozenset({"version"})
 """Keys of a table that a client sends back, and that are then ignored."""

@@ -23,7 +23,6 @@ from webapp import limits
 from webapp.errors import ApiError, Fault, did_you_mean, validation_error
 from webapp.extensions import db
 from webapp.files import names, services
-from webapp.files import services as files_files
 from webapp.web.inputs import FORM_ONLY
 
 ENDPOINTS: Final = frozenset(
@@ -69,7 +68,7 @@ class Spool:
         """Append data. Errors: payload_too_large as soon as it is too long, unavailable."""
         self._size += len(data)
         if self._size > limits.MAX_UPLOAD_BYTES:
-            raise files_files.too_large()
+            raise services.too_large()
         with services.reachable():
             return self._file.write(data)
 
@@ -159,7 +158,7 @@ class Request(flask.Request):
             for spool in self._spools:
                 spool.close()
             if isinstance(error, RequestEntityTooLarge):
-                raise files_files.too_large() from None
+                raise services.too_large() from None
             if isinstance(error, ValueError):
                 text = "The body is not multipart/form-data from its first boundary to its last."
                 raise ApiError("invalid_request", text) from None

@@ -16,7 +16,6 @@ from webapp.errors import ApiError, Fault
 from webapp.mail import services as mail
 from webapp.net import urls
 from webapp.notifications.services import notifications, webhooks
-from webapp.notifications.services import webhooks as notifications_events
 from webapp.web.forms.page_form import Control, FormSpec
 from webapp.web.inputs import Input, ListQuery, Moment, Query
 from webapp.web.responses import Listed, Output, json_reply, matching, reply
@@ -66,8 +65,8 @@ READ_ONLY: Final = frozenset(
 )
 
 Url = Annotated[str, Field(min_length=1, max_length=limits.HTTP_URL_CHARS)]
-Event = Literal[(*notifications_events.WILD, *notifications_events.EVENTS)]  # type: ignore[valid-type]  # for pydantic
-Events = Annotated[list[Event], Field(min_length=1, max_length=len(notifications_events.EVENTS) + 4)]
+Event = Literal[(*webhooks.WILD, *webhooks.EVENTS)]  # type: ignore[valid-type]  # for pydantic
+Events = Annotated[list[Event], Field(min_length=1, max_length=len(webhooks.EVENTS) + 4)]
 Description = Annotated[str, Field(max_length=limits.MAX_NAME_CHARS)]
 
 
@@ -111,7 +110,7 @@ class WebhookPatch(WebhookInput):
 def _event_choices() -> list[SelectChoice]:
     """The events, in one group for each kind of work."""
     choices = [SelectChoice("*", "Everything")]
-    for event in notifications_events.ENDS:
+    for event in webhooks.ENDS:
         kind, _, end = event.partition(".")
         if all(one.value != f"{kind}.*" for one in choices):
             choices.append(SelectChoice(f"{kind}.*", f"{_WORK[kind]}: all", optgroup=_WORK[kind]))

@@ -8,9 +8,9 @@ from typing import Annotated, Any, Literal
 from pydantic import BeforeValidator, Field, model_validator
 
 from webapp import limits
-from webapp.clock import Now
 from webapp.connectors.base import Mode
 from webapp.row_templates.schemas import NOW, NOW_OF_DATASET, Count, Locale, Name, RowsInput, RowsOf, Seed
+from webapp.timestamps import Now
 
 ColumnName = Annotated[str, Field(min_length=1, max_length=limits.MAX_NAME_CHARS)]
 Target = Annotated[str, Field(min_length=1, max_length=limits.MAX_NAME_CHARS)]

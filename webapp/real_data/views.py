@@ -26,7 +26,7 @@ from webapp.engine.source_data import SourceSpec
 from webapp.errors import ApiError, Fault, validation_error
 from webapp.extensions import db
 from webapp.imports.views.tables import TARGET_ERRORS, EntityName
-from webapp.real_data import services
+from webapp.real_data import detection, services
 from webapp.real_data.services import Choice, Proposal
 from webapp.row_templates.schemas import Name
 from webapp.row_templates.services import templates
@@ -119,12 +119,12 @@ def classify(actor: Actor, body: ClassifyIn) -> Response:
     The detection uses column names and values. Nothing is stored, and the response contains no values.
     """
     if body.rows is not None:
-        found = services.of_rows(body.rows, body.table or "")
+        found = detection.of_rows(body.rows, body.table or "")
     elif body.file is not None:
-        found = services.of_file(actor, body.file, body.sheet)
+        found = detection.of_file(actor, body.file, body.sheet)
     else:
-        found = services.of_table(actor, str(body.connection_id), str(body.table))
-    return reply({"columns": [services.as_json(one) for one in found]})
+        found = detection.of_table(actor, str(body.connection_id), str(body.table))
+    return reply({"columns": [detection.as_json(one) for one in found]})
 
 
 @route(masking_bp, "/masking/keys", scope="secrets", returns=MaskingKeysOut)

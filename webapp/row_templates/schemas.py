@@ -18,12 +18,12 @@ from pydantic import (
 )
 
 from webapp import json_input, limits
-from webapp.clock import Moment, Now
 from webapp.engine.formats import FORMATS
 from webapp.engine.formats.base import Arrays, Format
 from webapp.engine.invalid_data.settings import Invalid
 from webapp.engine.source_data import SourceSpec
 from webapp.engine.spec import field_schema
+from webapp.timestamps import Moment, Now
 
 FormatName = Literal["json", "csv", "sql", "xlsx", "ndjson", "parquet"]
 

@@ -21,7 +21,6 @@ from webapp.accounts.views.workspace import LimitsOut
 from webapp.errors import ApiError
 from webapp.extensions import db
 from webapp.mail import services as mail
-from webapp.mail import services as notifications_mail
 from webapp.web.forms.page_form import Control, FormSpec, PageForm
 from webapp.web.inputs import Input, ListQuery, Query, parse
 from webapp.web.responses import Listed, Output, Time, matching, reply, see_other
@@ -426,7 +425,7 @@ def _profile(
         two_factor=two_factor.state(actor.user_id),
         has_password=has_password,
         accounts=sign_in.accounts(actor),
-        mailed=notifications_mail.configured(),
+        mailed=mail.configured(),
     )
 
 

@@ -15,7 +15,6 @@ from webapp import limits
 from webapp.access.actors import Actor
 from webapp.access.models import User
 from webapp.builder import forms, services
-from webapp.builder import services as row_templates_diff
 from webapp.builder.forms import place_faults, places, sentence
 from webapp.builder.inputs import TemplateIn
 from webapp.builder.services import faults_of
@@ -254,8 +253,8 @@ def _clashed(at: Opened, shown: Shown, loaded: str) -> Response:
         "theirs": templates.as_json(template, newest),
         "loaded": number,
         "who": who.name or who.email if who else "",
-        "their_changes": row_templates_diff.compare(base, newest.spec),
-        "your_changes": row_templates_diff.compare(base, yours),
+        "their_changes": services.compare(base, newest.spec),
+        "your_changes": services.compare(base, yours),
     }
     db.session.rollback()
     at = draft_page.opened(at.actor, template, at.row, at.spec)

@@ -40,14 +40,13 @@ from webapp.engine.types.base import FieldType
 from webapp.engine.types.registry import find
 from webapp.errors import ApiError, Fault, validation_error
 from webapp.files import names
-from webapp.files import services as files_files
+from webapp.files import services as files_services
 from webapp.files.models import WorkspaceFile
 from webapp.row_templates.models import Template
 from webapp.row_templates.schemas import DraftInput
 from webapp.row_templates.services import compilation, related_templates, relations, templates
 from webapp.row_templates.services.relations import Shared, Told
 from webapp.sources.services import files, sources
-from webapp.sources.services import files as real_data_files
 from webapp.web import snippets
 from webapp.web.forms.from_model import bound, form_class
 from webapp.web.inputs import parse
@@ -366,14 +365,16 @@ def kept_apart(actor: Actor, request: flask.Request) -> WorkspaceFile:
         if present is not None and present.sha256 == sha256:
             return present
         if present is None:
-            return files_files.upload(actor, wanted, sent.stream, content_type=sent.mimetype, check=_new)[0]
+            return files_services.upload(actor, wanted, sent.stream, content_type=sent.mimetype, check=_new)[
+                0
+            ]
     text = f'There are {limits.MAX_NAME_TRIES} files called like "{name}" already.'
     raise ApiError("conflict", text, {"hint": "Rename yours."})
 
 
 def _present(actor: Actor, name: str) -> WorkspaceFile | None:
     try:
-        return files_files.find(actor, name)
+        return files_services.find(actor, name)
     except ApiError as error:
         if error.code != "not_found":
             raise
@@ -455,8 +456,8 @@ class SourceCard:
     @cached_property
     def files(self) -> list[str]:
         """Files of the workspace that hold rows, those of late first."""
-        page = files_files.listing(self.actor, limit=limits.PAGE_LIMIT_MAX)
-        return [one.name for one in page.items if real_data_files.kind_of(one.name) is not None]
+        page = files_services.listing(self.actor, limit=limits.PAGE_LIMIT_MAX)
+        return [one.name for one in page.items if files.kind_of(one.name) is not None]
 
     @property
     def table_names(self) -> list[str]:

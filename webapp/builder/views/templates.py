@@ -9,7 +9,7 @@ from pydantic import Field, WithJsonSchema
 
 from webapp import limits, pagination
 from webapp.access.actors import Actor
-from webapp.builder import services as row_templates_diff
+from webapp.builder import services
 from webapp.builder.inputs import TemplateIn, TemplatePatch
 from webapp.builder.views import builder
 from webapp.errors import ApiError
@@ -161,7 +161,7 @@ def diff(actor: Actor, template_id: str, number: int, query: DiffQuery) -> Respo
     other = template.version if query.to is None else query.to
     if g.face == "person":
         return builder.diff_page(template, number, other, query.seed or "sample")
-    return reply(row_templates_diff.between(template, number, other, query.seed))
+    return reply(services.between(template, number, other, query.seed))
 
 
 # --- Catalogue of field types -------------------------------------------------------------------------------

@@ -31,8 +31,7 @@ from webapp.errors import ApiError, Fault, did_you_mean, validation_error
 from webapp.extensions import db
 from webapp.files import names
 from webapp.files import services as files
-from webapp.files import services as files_files
-from webapp.files import views as files_files_module
+from webapp.files import views as files_views
 from webapp.files.models import WorkspaceFile
 from webapp.files.multipart import Spool
 from webapp.scenarios.models import Scenario
@@ -68,7 +67,7 @@ def _used(workspace_id: str) -> int:
 
 def out(file: WorkspaceFile, scenario_id: str) -> dict[str, Any]:
     """A file in the compatible format. `scenario_id` is empty if the call does not name a scenario."""
-    told = files_files.as_json(file)
+    told = files.as_json(file)
     folder = "outputs" if file.name.startswith(f"{names.OUTPUTS}/") else "uploads"
     name = file.name.removeprefix(f"{names.OUTPUTS}/")
     return {
@@ -114,10 +113,10 @@ def file_signed(token: str) -> Response:
     workspace_id, file_id, _ = told
     actor = actors.system(workspace_id)
     try:
-        return files_files_module.sent(actor, files_files.find(actor, file_id))
-    except files_files.Missing:  # it was replaced between the look and the read
+        return files_views.sent(actor, files.find(actor, file_id))
+    except files.Missing:  # it was replaced between the look and the read
         db.session.rollback()
-        raise files_files.missing(file_id) from None
+        raise files.missing(file_id) from None
 
 
 # --- Reading ------------------------------------------------------------------------------------------------
@@ -161,7 +160,7 @@ def files_list(actor: Actor, scenario_id: str, query: Where) -> Response:
     here = _beside(actor, scenario_id)
     if query.folder is not None:
         _folder(query.folder)
-    found = [out(one, scenario_id) for one in everything(files_files.listing, here)]
+    found = [out(one, scenario_id) for one in everything(files.listing, here)]
     used = _used(actor.workspace_id)
     return reply(
         {
@@ -183,14 +182,14 @@ def storage(actor: Actor, scenario_id: str) -> Response:
 @call(f"{SCENARIO}/files/<file_id>", scope="read")
 def file_show(actor: Actor, scenario_id: str, file_id: str) -> Response:
     """Read what is known of a file, with an address that leads to it."""
-    return reply(out(files_files.find(_beside(actor, scenario_id), file_id), scenario_id))
+    return reply(out(files.find(_beside(actor, scenario_id), file_id), scenario_id))
 
 
 @call(f"{SCENARIO}/files/<file_id>", ["DELETE"], scope="write")
 def file_delete(actor: Actor, scenario_id: str, file_id: str) -> Response:
     """Delete a file."""
     here = _beside(actor, scenario_id, "write")
-    files_files.delete(here, files_files.find(here, file_id, "write", lock=True))
+    files.delete(here, files.find(here, file_id, "write", lock=True))
     return reply({"success": True})
 
 
@@ -203,12 +202,12 @@ def file_by_key(actor: Actor, query: ByKey) -> Response:
 def _by_key(actor: Actor, key: str) -> WorkspaceFile:
     theirs = _THEIRS.fullmatch(key)
     try:
-        return files_files.find(actor, key)
+        return files.find(actor, key)
     except ApiError as error:
         tried = (theirs["name"] if theirs else key).removeprefix("uploads/")
         if error.code != "not_found" or tried == key:
             raise
-        return files_files.find(actor, tried)
+        return files.find(actor, tried)
 
 
 # --- Writing ------------------------------------------------------------------------------------------------
@@ -254,7 +253,7 @@ def file_create(actor: Actor, body: Loose) -> Response:
     if faults:
         raise validation_error(faults)
     folder = _folder(said.get("folder", "uploads"))
-    file, _ = files_files.upload(
+    file, _ = files.upload(
         here,
         _named(folder, str(name)),
         io.BytesIO(raw),
@@ -274,9 +273,7 @@ def file_upload(actor: Actor, scenario_id: str) -> Response:
     try:
         folder = _folder(form.get("folder", "uploads"))
         own = form.get("name") or (sent.filename or "").replace("\\", "/").rpartition("/")[2]
-        file, _ = files_files.upload(
-            here, _named(folder, own), sent.stream, content_type=sent.mimetype or None
-        )
+        file, _ = files.upload(here, _named(folder, own), sent.stream, content_type=sent.mimetype or None)
     finally:
         sent.close()
     return reply({"success": True, "file": out(file, scenario_id)})

@@ -43,7 +43,6 @@ from webapp.connectors.http.parallel import SenderThreads, SendingStopped
 from webapp.connectors.http.retry import RequestOutcome
 from webapp.connectors.http.verification import from_net_error
 from webapp.connectors.odata import metadata
-from webapp.connectors.odata import metadata as odata_metadata
 from webapp.connectors.odata.metadata import Service, Version
 from webapp.connectors.odata.values import Body, Shaper, instant, service_of
 from webapp.connectors.rest.fetch import Fetched, Fetching, Manner
@@ -965,7 +964,7 @@ class OdataChannel(Channel):
         `ConnectorError`."""
         if self._service is None:
             document = self.connector.document
-            found = odata_metadata.read_safely(self._document() if document is None else document)
+            found = metadata.read_safely(self._document() if document is None else document)
             if self.settings.odata_version != "auto":
                 found.version = self.settings.odata_version
             self._service = found
@@ -980,7 +979,7 @@ class OdataChannel(Channel):
             return reply.body
         if reply.truncated:
             most = limits.ODATA_DOCUMENT_BYTES // limits.MB
-            raise odata_metadata.bad_document(f"The $metadata document is larger than {most} MB.")
+            raise metadata.bad_document(f"The $metadata document is larger than {most} MB.")
         raise self._no_metadata(reply)
 
     def _no_metadata(self, reply: Reply) -> ConnectorError:

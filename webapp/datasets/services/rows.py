@@ -15,7 +15,7 @@ from typing import Any, Final
 import orjson
 from sqlalchemy import select
 
-from webapp import clock, limits
+from webapp import clock, limits, timestamps
 from webapp.access.actors import Actor
 from webapp.datasets.models import Dataset
 from webapp.datasets.schemas import DatasetExportInput, DatasetPreviewInput
@@ -188,7 +188,7 @@ def _now(spec: Mapping[str, Any], ask: DatasetPreviewInput) -> datetime | None:
     """Return the base of relative dates; None: each table uses its template's anchor."""
     if ask.now is not None:
         return ask.now
-    return clock.parse(spec["anchor"]) if spec["anchor"] else None
+    return timestamps.parse(spec["anchor"]) if spec["anchor"] else None
 
 
 # Errors that only affect one table, so that the others can continue.
@@ -465,7 +465,7 @@ def again(stored: Mapping[str, Any], ask: Mapping[str, Any], kind: str) -> Bundl
         Member(one["place"], one["template_id"], one["version"], one["name"], one["count"]) for one in tables
     ]
     pins = [_pins_of(one) for one in tables]
-    now = clock.parse(stored["now"]) if stored["now"] else None
+    now = timestamps.parse(stored["now"]) if stored["now"] else None
     version = (stored["dataset_id"], stored["version"])
     return bundle(stored["name"], version, found, stored["seed"], now, wanted, pins)
 

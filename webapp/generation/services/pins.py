@@ -9,7 +9,7 @@ from datetime import datetime
 from typing import Any, Final
 from urllib.parse import quote
 
-from webapp import clock
+from webapp import clock, timestamps
 from webapp.engine.plan import ENGINE
 
 _PLAIN: Final = "".join(set(string.punctuation) - {"%"})
@@ -79,7 +79,7 @@ class Pins:
     @classmethod
     def from_json(cls, stored: Mapping[str, Any]) -> Pins:
         """Parse the stored form."""
-        return cls(**{**stored, "now": clock.parse(stored["now"])})
+        return cls(**{**stored, "now": timestamps.parse(stored["now"])})
 
 
 def shown(stored: Mapping[str, Any]) -> dict[str, Any]:

@@ -21,7 +21,6 @@ from webapp.engine.types.registry import REGISTRY, find
 from webapp.errors import ApiError, Fault, validation_error
 from webapp.extensions import db
 from webapp.files import multipart
-from webapp.files import services as files_files
 from webapp.files import services as files_services
 from webapp.imports.readers import formats
 from webapp.imports.readers.formats import Format
@@ -345,7 +344,7 @@ def sent_by(actor: Actor, body: SourceIn) -> Iterator[Sent]:
         own = (files[0].filename or "").replace("\\", "/").rpartition("/")[2]
         yield Sent(files[0].stream, name or own)
     elif body.file:
-        file = files_files.find(actor, body.file)
+        file = files_services.find(actor, body.file)
         with tempfile.TemporaryFile() as copy:
             for piece in files_services.pieces(file.storage_key):
                 copy.write(piece)

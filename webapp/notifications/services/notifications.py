@@ -25,7 +25,6 @@ from webapp.access.models import ApiKey, Membership, Project, User, Workspace
 from webapp.errors import CODES, ApiError
 from webapp.extensions import reading, writing
 from webapp.mail import services as mail
-from webapp.mail import services as notifications_mail
 from webapp.mail.models import Mail, NoticeChoice
 from webapp.mail.services import _choice
 from webapp.metering import limit_warnings
@@ -110,7 +109,7 @@ def _to_webhooks(session: Session, kind: str, work: Any, now: datetime) -> None:
 
 
 def _to_starter(session: Session, kind: str, work: Any, now: datetime) -> None:
-    if not notifications_mail.configured() or work.created_by is None:
+    if not mail.configured() or work.created_by is None:
         return
     choice = _choice(session, work.created_by)
     took = (work.finished_at or now) - work.created_at
@@ -129,7 +128,7 @@ def _to_starter(session: Session, kind: str, work: Any, now: datetime) -> None:
     if count >= limits.NOTICE_MAILS_PER_HOUR:
         return
     letter = _letter(session, kind, work, user, last=count + 1 == limits.NOTICE_MAILS_PER_HOUR)
-    notifications_mail.post(session, letter, workspace_id=work.workspace_id, user_id=user.id, about=work.id)
+    mail.post(session, letter, workspace_id=work.workspace_id, user_id=user.id, about=work.id)
 
 
 def _of_a_run(session: Session, key_id: str | None) -> bool:
@@ -156,7 +155,7 @@ _WORDS: Final = {
 }
 
 
-def _letter(session: Session, kind: str, work: Any, user: User, last: bool) -> notifications_mail.Letter:
+def _letter(session: Session, kind: str, work: Any, user: User, last: bool) -> mail.Letter:
     what, page = _NAMES[kind](session, work)
     how = _how(kind, work)
     lines = [f"{what} {how}."]
@@ -173,15 +172,15 @@ def _letter(session: Session, kind: str, work: Any, user: User, last: bool) -> n
         ("Requested", f"{work.created_at:%Y-%m-%d %H:%M:%S} UTC"),
         ("Ended", f"{work.finished_at:%Y-%m-%d %H:%M:%S} UTC" if work.finished_at else ""),
     ]
-    return notifications_mail.Letter(
+    return mail.Letter(
         kind=MAIL_KIND,
         to=user.email,
         name=user.name,
         subject=f"{what} {how}",
         lines=lines,
         facts=[fact for fact in facts if fact[1]],
-        link=("View details", notifications_mail.link(page)),
-        because=f"You get this because you started it. When you get mail is set at {notifications_mail.link('/me')}",
+        link=("View details", mail.link(page)),
+        because=f"You get this because you started it. When you get mail is set at {mail.link('/me')}",
     )
 
 
@@ -191,18 +190,18 @@ def _how(kind: str, work: Any) -> str:
 
 
 def _export_name(_session: Session, work: Any) -> tuple[str, str]:
-    return f"Export {notifications_mail.plain(work.file_name or work.id)}", f"/exports/{work.id}"
+    return f"Export {mail.plain(work.file_name or work.id)}", f"/exports/{work.id}"
 
 
 def _push_name(_session: Session, work: Any) -> tuple[str, str]:
     word = {"retry": "Retry of a push", "undo": "Undo of a push"}.get(work.kind, "Push")
-    return f"{word} to {notifications_mail.plain(work.target)}", f"/pushes/{work.id}"
+    return f"{word} to {mail.plain(work.target)}", f"/pushes/{work.id}"
 
 
 def _run_name(session: Session, work: Any) -> tuple[str, str]:
     scenario = session.get(Scenario, work.scenario_id)
     return (
-        f"Run of {notifications_mail.plain(scenario.name if scenario else work.scenario_id)}",
+        f"Run of {mail.plain(scenario.name if scenario else work.scenario_id)}",
         f"/scenarios/{work.scenario_id}/runs/{work.id}",
     )
 

@@ -8,7 +8,7 @@ from collections.abc import Hashable, Mapping
 from datetime import datetime
 from typing import Any, Generic, TypeVar
 
-from webapp import clock, limits
+from webapp import limits, timestamps
 from webapp.engine import plan as engine_plan
 from webapp.engine import source_data
 from webapp.engine import spec as engine_spec
@@ -60,7 +60,7 @@ class PlanMemory(Generic[T]):
 
 def anchor_of(spec: Mapping[str, Any]) -> datetime | None:
     """Return the anchor of a stored spec."""
-    return clock.parse(spec["anchor"]) if spec["anchor"] else None
+    return timestamps.parse(spec["anchor"]) if spec["anchor"] else None
 
 
 def parsed_fields(

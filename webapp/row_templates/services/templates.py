@@ -26,7 +26,6 @@ from webapp.errors import Fault, Gathered, validation_error
 from webapp.extensions import db
 from webapp.row_templates.models import Template, TemplateVersion
 from webapp.row_templates.services import compilation, field_ids, related_templates, vocabularies
-from webapp.versioning import services as objects_versions
 from webapp.versioning import services as versioning
 
 CHANGEABLE: Final = ("name", "description", "quantity", "fields", "locale", "anchor", "source", "invalid")
@@ -60,11 +59,11 @@ def as_json(template: Template, version: TemplateVersion) -> dict[str, Any]:
     }
 
 
-def _tally(template: Template, spec: objects_versions.Spec) -> None:
+def _tally(template: Template, spec: versioning.Spec) -> None:
     template.field_count = len(spec["fields"])
 
 
-KIND: Final = objects_versions.Kind(Template, TemplateVersion, as_json, _tally)
+KIND: Final = versioning.Kind(Template, TemplateVersion, as_json, _tally)
 listing, get, show, versions, version_of = KIND.listing, KIND.get, KIND.show, KIND.versions, KIND.version_of
 restore_version, delete, restore = KIND.restore_version, KIND.delete, KIND.restore
 

@@ -1,0 +1,53 @@
+"""Times that callers send: RFC 3339, kept as aware UTC."""
+
+from __future__ import annotations
+
+import re
+from datetime import UTC, datetime
+from typing import Annotated, Any, Final
+
+from pydantic import BeforeValidator, Field, WithJsonSchema
+
+from webapp import clock, limits
+
+_FORM: Final = re.compile(r"\d{4}-\d\d-\d\d[Tt ]\d\d:\d\d:\d\d(\.\d{1,9})?([Zz]|[+-]\d\d:\d\d)")
+
+PRESENT: Final = "present"
+
+
+def parse(value: Any) -> datetime:
+    """An RFC 3339 date-time as aware UTC, microseconds. ValueError for anything else, a naive time included."""
+    if isinstance(value, datetime) and value.tzinfo is not None:
+        return value.astimezone(UTC)
+    if not isinstance(value, str) or not _FORM.fullmatch(value):
+        raise ValueError("a time as 2026-11-21T12:00:00Z, with its zone")
+    try:
+        moment = datetime.fromisoformat(value.upper()).astimezone(UTC)
+    except (ValueError, OverflowError):
+        raise ValueError("there is no such time") from None
+    first, last = limits.NOW_YEARS
+    if not first <= moment.year <= last:
+        raise ValueError(f"the year must be from {first} to {last}")
+    return moment
+
+
+Moment = Annotated[
+    datetime,
+    BeforeValidator(parse, json_schema_input_type=str),
+    Field(json_schema_extra={"format": "date-time"}),
+]
+
+
+def _moment_or_present(value: Any) -> datetime:
+    """A time, or `present` as the time of the clock in whole seconds. What is kept of a request is that time."""
+    return clock.now().replace(microsecond=0) if value == PRESENT else parse(value)
+
+
+Now = Annotated[
+    datetime,
+    BeforeValidator(_moment_or_present),
+    WithJsonSchema(
+        {"anyOf": [{"type": "string", "format": "date-time"}, {"type": "string", "enum": [PRESENT]}]}
+    ),
+]
+"""The time that relative dates depend on, as a request sends it."""
