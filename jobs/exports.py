@@ -11,6 +11,7 @@ from flask import Flask, current_app
 
 from jobs.lease import Lease, leased
 from webapp import limits, storage
+from webapp.exports import export_files
 from webapp.exports import services as exports
 from webapp.exports.services import Order
 from webapp.extensions import application
@@ -63,11 +64,11 @@ def _make(work: Lease, order: Order, tell: Callable[..., None]) -> None:
     # Each attempt has its own key, so that a late worker cannot overwrite the file of the next attempt.
     key = f"{order.folder}/{work.epoch}.{order.extension}"
     watched = _watched(app, work, output, tell)
-    digest = Digest(exports.reserved(app, order.folder.split("/")[1], key, watched))
+    digest = Digest(export_files.reserved(app, order.folder.split("/")[1], key, watched))
     try:
         _put(work, order, output, key, digest)
     finally:
-        exports.release(key)
+        export_files.release(key)
 
 
 def _put(work: Lease, order: Order, output: Stream, key: str, digest: Digest) -> None:

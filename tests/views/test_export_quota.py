@@ -9,7 +9,7 @@ import sqlalchemy as sa
 
 from jobs import exports
 from webapp import limits, storage
-from webapp.exports import services as exports_services
+from webapp.exports import export_files
 from webapp.extensions import db, reading
 from webapp.files.models import StorageHold
 
@@ -77,6 +77,6 @@ def test_exports_at_the_same_time_do_not_exceed_the_quota_together(app, edith, p
     done.set()
     watcher.join()
     with app.app_context(), reading() as session:
-        assert exports_services.used(session, cast.acme) == stored(app) <= 100_000
+        assert export_files.used(session, cast.acme) == stored(app) <= 100_000
     assert max(most) <= 100_000
     assert {edith.get(f"/exports/{one}").json["status"] for one in ids} <= {"completed", "failed"}

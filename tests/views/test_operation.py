@@ -424,13 +424,13 @@ def actor_of(workspace_id):
 
 
 def test_an_export_without_its_file_says_how_to_reproduce_it(app, edith, path, work, row):
-    from webapp.exports import services as exports
+    from webapp.exports import export_files
 
     export = edith.post(f"{path}/exports", json={"count": 3, "format": "csv", "seed": "s"}).json
     work(export["id"])
     assert edith.get(f"/exports/{export['id']}/download").status_code == 200
     with app.app_context():
-        exports.remove_files(export["id"], clock.now())
+        export_files.remove_files(export["id"], clock.now())
     answer = edith.get(f"/exports/{export['id']}/download")
     assert (answer.status_code, answer.json["error"]["code"]) == (404, "not_found")
     assert "produces the same bytes again" in answer.json["error"]["message"]

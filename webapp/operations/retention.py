@@ -21,8 +21,8 @@ from webapp import limits, storage
 from webapp.access import actors
 from webapp.access.models import Workspace
 from webapp.audit.services import audit_log
+from webapp.exports.export_files import remove_files
 from webapp.exports.models import Export, ExportPart
-from webapp.exports.services import remove_files
 from webapp.extensions import changed_rows, reading, writing
 from webapp.files import services as files
 from webapp.files.models import WorkspaceFile

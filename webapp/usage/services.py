@@ -24,7 +24,7 @@ from webapp.audit.models import AuditEntry, AuditPending
 from webapp.connections.services import sqlite_files
 from webapp.datasets.models import Dataset
 from webapp.errors import ApiError
-from webapp.exports import services as exports_services
+from webapp.exports import export_files
 from webapp.extensions import READS, db, reading, redis_client
 from webapp.files import services as files_services
 from webapp.metering import hourly
@@ -248,7 +248,7 @@ def storage(actor: Actor) -> dict[str, dict[str, int]]:
     files = files_services.usage(actor.workspace_id)
     sqlite_bytes, sqlite_count = sqlite_files.used(actor.workspace_id)
     with reading() as session:
-        exports = exports_services.used(session, actor.workspace_id)
+        exports = export_files.used(session, actor.workspace_id)
     return {
         "files": {
             "limit_bytes": limits.MAX_WORKSPACE_FILES_BYTES,

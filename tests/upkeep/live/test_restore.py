@@ -19,7 +19,7 @@ from webapp.backup import backup, database
 from webapp.cli.datadir import CliError
 from webapp.connections.models import Connection, Secret
 from webapp.connections.services import secrets
-from webapp.exports import services as exports
+from webapp.exports import export_files
 from webapp.exports.models import Export, ExportPart
 from webapp.extensions import db, writing
 from webapp.files import services as files
@@ -266,7 +266,7 @@ def test_backup_ignores_files_of_an_export_that_is_being_removed(busy, file, mon
         delete = Storage.delete
         monkeypatch.setattr(Storage, "delete", killed_at_the_second_file)
         with pytest.raises(SystemExit):
-            exports.remove_files(export_id, datetime.now(UTC))
+            export_files.remove_files(export_id, datetime.now(UTC))
         monkeypatch.undo()
         assert len(deleted) == 1
         db.session.remove()
