@@ -425,7 +425,7 @@ def create(
     """Create an export of a template's newest version, commit, and notify a worker, or one for each part.
 
     The first block is generated and discarded, so that errors are reported here and not by a worker. Raises
-    the errors of `generate.saved` and of `export_parts.planned`. `claim`: see `queue`.
+    the errors of `generate.saved` and of `planned`. `claim`: see `queue`.
     """
     found = generate.find_template(actor, template_id, "generate")
     recipe = generate.requested(actor, found, ask, format=format, keep=True)

@@ -271,7 +271,7 @@ class Recipe:
 
     def open(self, processes: int = 1) -> Output:
         """Generate the first block. The rest follows on demand, by several processes if there are more than one
-        (see `parallel_rows`). Raises `validation_error` for values that the format cannot represent."""
+        (see `pieces`). Raises `validation_error` for values that the format cannot represent."""
         output = Output(self, processes)
         output.prime()
         return output
